@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-from agentstepper_nb.coding.sandbox import Access, ResourceLimits, SandboxChoice
-from agentstepper_nb.coding.sandbox.choice import choose
+from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxAccess, SandboxChoice
+from agentstepper_nb.coding.sandbox.choice import choose_sandbox
 from agentstepper_nb.coding.sandbox.launch import Sandbox
-from agentstepper_nb.coding.tools.processes import prepared, run
+from agentstepper_nb.coding.tools.command_process import prepare_command, run_process
 from agentstepper_nb.errors import SandboxError
 
 COUNT = 60
@@ -24,9 +24,9 @@ async def bare() -> None:
     await (await asyncio.create_subprocess_exec("true")).wait()
 
 
-async def confined(sandbox: Sandbox, access: Access) -> None:
-    async with prepared(sandbox, ["true"], access.workspace, access) as launch:
-        assert (await run(launch, access.workspace, 60, asyncio.Event())).exit_code == 0
+async def confined(sandbox: Sandbox, access: SandboxAccess) -> None:
+    async with prepare_command(sandbox, ["true"], access.workspace, access) as launch:
+        assert (await run_process(launch, access.workspace, 60, asyncio.Event())).exit_code == 0
 
 
 async def show(name: str, start: Callable[[], Awaitable[None]]) -> None:
@@ -45,11 +45,11 @@ def main() -> None:
         workspace, home, temporary = (Path(folder).resolve() / name for name in "wht")
         for each in (workspace, home, temporary):
             each.mkdir()
-        access = Access(workspace=workspace, home=home, temporary=temporary)
+        access = SandboxAccess(workspace=workspace, home=home, temporary=temporary)
         asyncio.run(show("bare", bare))
         for name in NAMES:
             try:
-                sandbox = choose(name, ResourceLimits()).sandbox
+                sandbox = choose_sandbox(name, ResourceLimits()).sandbox
             except SandboxError as error:
                 print(f"{name:12} {error}")
                 continue

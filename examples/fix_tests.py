@@ -21,7 +21,7 @@ from typing import Any
 from openai import OpenAI
 
 from agentstepper_nb import AgentStepper
-from agentstepper_nb.models.scripted import ScriptedServer, load
+from agentstepper_nb.models.scripted import ScriptedServer, load_script
 
 SAMPLE = Path(__file__).with_name("fix_tests_project")
 ROLE = "You are a careful programmer. Use the tools, one at a time, and say when you are done."
@@ -129,7 +129,7 @@ def main(folder: Path | None = None, *, offline: bool = False) -> bool:
     folder = folder or prepare(Path(tempfile.mkdtemp(prefix="fix-tests-")))
     if not offline:
         return debug(folder, OpenAI())
-    with ScriptedServer(load("fix_tests")) as server:
+    with ScriptedServer(load_script("fix_tests")) as server:
         return debug(folder, OpenAI(base_url=server.base_url, api_key="offline"))
 
 

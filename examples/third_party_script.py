@@ -3,30 +3,30 @@
 smolagents tells a tool's result as a user's message, and ends with a call of `final_answer`.
 """
 
-from agentstepper_nb.llm_wire.chat import Request
-from agentstepper_nb.models.scripted import Call, Rule, Script, says, turn
+from agentstepper_nb.llm_wire.chat_completions import ChatCompletionRequest
+from agentstepper_nb.models.scripted import Script, ScriptedCall, ScriptRule, says, turn
 from agentstepper_nb.models.scripted.scripts.fix_tests import FILE, GUESS, WRONG
 
 
-def guess(request: Request) -> Call:
+def guess(request: ChatCompletionRequest) -> ScriptedCall:
     """Write the file that was read, with the one line changed."""
     code = request.messages[-1].text.partition("Observation:\n")[2]
-    return Call("write", {"path": FILE, "content": code.replace(WRONG, GUESS) + "\n"})
+    return ScriptedCall("write", {"path": FILE, "content": code.replace(WRONG, GUESS) + "\n"})
 
 
-def answer(text: str) -> Call:
-    return Call("final_answer", {"answer": text})
+def answer(text: str) -> ScriptedCall:
+    return ScriptedCall("final_answer", {"answer": text})
 
 
 script = Script(
     "smolagents",
     [
-        Rule(turn(0), Call("test")),
-        Rule(says("user", r"exit code 0\b"), answer("All tests pass.")),
-        Rule(turn(1), Call("read", {"path": FILE})),
-        Rule(turn(2), guess),
-        Rule(turn(3), Call("test")),
-        Rule(turn(4), answer("The tests still fail.")),
+        ScriptRule(turn(0), ScriptedCall("test")),
+        ScriptRule(says("user", r"exit code 0\b"), answer("All tests pass.")),
+        ScriptRule(turn(1), ScriptedCall("read", {"path": FILE})),
+        ScriptRule(turn(2), guess),
+        ScriptRule(turn(3), ScriptedCall("test")),
+        ScriptRule(turn(4), answer("The tests still fail.")),
     ],
     about="An agent of smolagents on a small project with a failing test.",
 )

@@ -16,7 +16,7 @@ from fix_tests import TASK, prepare, read_file, run_tests, write_file
 from smolagents import ActionStep, OpenAIModel, Tool, ToolCallingAgent, tool
 
 from agentstepper_nb import AgentStepper  # dbg
-from agentstepper_nb.models.scripted import ScriptedServer, load
+from agentstepper_nb.models.scripted import ScriptedServer, load_script
 
 SCRIPT = Path(__file__).with_name("third_party_script.py")
 
@@ -71,7 +71,7 @@ def main(folder: Path | None = None, *, offline: bool = False) -> str:
     folder = folder or prepare(Path(tempfile.mkdtemp(prefix="fix-tests-")))
     if not offline:
         return work(folder, OpenAIModel(os.environ.get("OPENAI_MODEL", "gpt-5-mini")))
-    with ScriptedServer(load(str(SCRIPT))) as server:
+    with ScriptedServer(load_script(str(SCRIPT))) as server:
         return work(folder, OpenAIModel("scripted", api_base=server.base_url, api_key="offline"))
 
 

@@ -2,7 +2,7 @@
 
 A chat in a notebook or a program is `agentstepper_nb.Chat`. Here are the parts that agents, backends and
 clients are made of, each imported when it is first asked for: an agent's `InterpreterABC`, `Turn` and
-`HandOn`, what shows a chat, `Backend`, with `UserInput`, the clients from outside, `ChatClient` and
+`Handoff`, what shows a chat, `Backend`, with `UserInput`, the clients from outside, `ChatClient` and
 `AsyncChatClient`, and for a program with an event loop of its own the `Interpreter`, with what it works
 by. The pieces of answers are in `pieces`, the agents that come with it in `connectors`.
 """
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from ..protocol.chat import MessageType as MessageTypeEnum
     from .allowed_paths import AllowedPaths
     from .backend import Backend, UserInput
-    from .connector import HandOn, InterpreterABC, Turn
-    from .converter import MappingRule, RequestConverter
+    from .connector import Handoff, InterpreterABC, Turn
     from .interpreter import Interpreter
     from .memory import Memory
-    from .outside.client import AsyncChatClient, ChatClient
+    from .remote.client import AsyncChatClient, ChatClient
+    from .request_converter import MappingRule, RequestConverter
     from .streams import StreamWrapper
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "AsyncChatClient",
     "Backend",
     "ChatClient",
-    "HandOn",
+    "Handoff",
     "Interpreter",
     "InterpreterABC",
     "MappingRule",
@@ -57,15 +57,15 @@ __all__ = [
 #: Where each name lives; all others of `__all__` are of the protocol.
 _HOMES = {
     "AllowedPaths": ".allowed_paths",
-    "AsyncChatClient": ".outside.client",
+    "AsyncChatClient": ".remote.client",
     "Backend": ".backend",
-    "ChatClient": ".outside.client",
-    "HandOn": ".connector",
+    "ChatClient": ".remote.client",
+    "Handoff": ".connector",
     "Interpreter": ".interpreter",
     "InterpreterABC": ".connector",
-    "MappingRule": ".converter",
+    "MappingRule": ".request_converter",
     "Memory": ".memory",
-    "RequestConverter": ".converter",
+    "RequestConverter": ".request_converter",
     "StreamWrapper": ".streams",
     "Turn": ".connector",
     "UserInput": ".backend",

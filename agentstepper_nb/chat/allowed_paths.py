@@ -148,7 +148,7 @@ def _refused(path: str | Path, why: str) -> CommandError:
     return CommandError("not_allowed", f"{shown} {why}.")
 
 
-async def picture_of(message: Message, allowed: AllowedPaths) -> Picture:
+async def read_picture(message: Message, allowed: AllowedPaths) -> Picture:
     """The bytes of an IMAGE.
 
     Raises:
@@ -164,7 +164,7 @@ async def picture_of(message: Message, allowed: AllowedPaths) -> Picture:
     raise CommandError("not_allowed", "This message has no picture.")
 
 
-async def source_of(message: Message, allowed: AllowedPaths) -> Source:
+async def read_source(message: Message, allowed: AllowedPaths) -> Source:
     """The text of the file that a CODE names.
 
     Raises:

@@ -81,7 +81,7 @@ class Backend(ABC, Generic[Native]):
 
         Args:
             message: As it is so far; a type that the backend doesn't know was made one that it does by
-                `chat.kinds.shown`.
+                `chat.message_types.to_displayed_message`.
         """
 
     def closed(self) -> None:
@@ -91,7 +91,7 @@ class Backend(ABC, Generic[Native]):
 Listener = Callable[[ChatEvent], None]
 
 
-class Listeners(Generic[Event]):
+class EventListeners(Generic[Event]):
     """Who is told something: functions, and backends. What one raises is logged once, goes no further.
 
     A listener may itself do what is told of: that is told to all once they have heard of what it heard.

@@ -14,10 +14,10 @@ from ..errors import CommandError
 from ..protocol.chat import AUTO_CHAT_MAX, WINDOW, ChatEvent, Message, SessionInfo, State
 from .allowed_paths import AllowedPaths
 from .backend import Backend, UserInput
-from .chat_thread import Answers, ChatThread, Mirror, rests
+from .chat_thread import AnswerCollector, ChatThread, SessionMirror, is_awaiting_user
 from .connector import InterpreterABC
 from .event_feed import EventFeed, Listener
-from .service import ChatRight, ChatService, Sent
+from .service import ChatRight, ChatService, SentMessages
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -96,7 +96,7 @@ class Chat:
 
         self._thread = ChatThread(make, folder)
         self._interpreter = self._thread.interpreter
-        self._sent = Sent()
+        self._sent = SentMessages()
         self._end = weakref.finalize(self, self._thread.close)
         self._mirror = self._thread.read(lambda: self._begin(title))
 
@@ -192,7 +192,7 @@ class Chat:
     @property
     def rests(self) -> bool:
         """Whether it is a person's turn: nobody answers or goes on, or a confirmation waits."""
-        return self._thread.read(lambda: rests(self._interpreter, self.session_id))
+        return self._thread.read(lambda: is_awaiting_user(self._interpreter, self.session_id))
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -245,8 +245,8 @@ class Chat:
             CommandError: `unknown_session`.
         """
 
-        def open() -> Mirror:
-            return Mirror(self._interpreter, self._interpreter.open(session_id).id)
+        def open() -> SessionMirror:
+            return SessionMirror(self._interpreter, self._interpreter.open(session_id).id)
 
         self._turn_to(self._thread.read(open))
         return self.info
@@ -360,11 +360,11 @@ class Chat:
 
     # ---- inside -------------------------------------------------------------------------------------
 
-    def _begin(self, title: str) -> Mirror:
+    def _begin(self, title: str) -> SessionMirror:
         """A new conversation; on the loop."""
-        return Mirror(self._interpreter, str(self._interpreter.create_session(title)))
+        return SessionMirror(self._interpreter, str(self._interpreter.create_session(title)))
 
-    def _turn_to(self, mirror: Mirror) -> None:
+    def _turn_to(self, mirror: SessionMirror) -> None:
         before, self._mirror = self._mirror, mirror
         self._thread.read(before.close)
 
@@ -377,15 +377,17 @@ class Chat:
     def _wait_for(self, session: str, begin: Callable[[], object], wait: bool) -> list[Message]:
         """Begin something, and wait for what is said thereupon."""
         if wait:
-            return self._thread.wait(lambda: Answers(self._interpreter, session).collect(begin))
+            return self._thread.wait(
+                lambda: AnswerCollector(self._interpreter, session).collect(begin)
+            )
         self._thread.read(begin)
         return []
 
 
 def _made(agent: Agent) -> InterpreterABC:
-    from .connectors.registry import connector, installed
+    from .connectors.registry import make_connector, make_installed_connector
 
-    return installed(agent) if isinstance(agent, str) else connector(agent)
+    return make_installed_connector(agent) if isinstance(agent, str) else make_connector(agent)
 
 
 async def _next(events: AsyncGenerator[ChatEvent, None]) -> ChatEvent | None:

@@ -25,7 +25,7 @@ from ..rpc.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
-    from .outside.service import Outside
+    from .remote.service import RemoteChatAccess
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class ChatThread:
 
     def __init__(self, make: Callable[[], Interpreter], data_dir: Path) -> None:
         self._data_dir = data_dir
-        self._outside: Outside | None = None
+        self._outside: RemoteChatAccess | None = None
         self._thread = LoopThread("agentstepper-chat")
 
         async def made() -> tuple[Interpreter, asyncio.AbstractEventLoop]:
@@ -120,15 +120,15 @@ class ChatThread:
         if self.lives:
             asyncio.run_coroutine_threadsafe(work(), self.loop)
 
-    def outside(self) -> Outside:
+    def outside(self) -> RemoteChatAccess:
         """What lets programs in from outside; made when it is first asked for."""
 
-        def outside() -> Outside:
-            from .outside.service import Outside
-            from .outside.tokens import ChatTokens
+        def outside() -> RemoteChatAccess:
+            from .remote.service import RemoteChatAccess
+            from .remote.tokens import ChatTokens
 
             if self._outside is None:
-                self._outside = Outside(self.interpreter, ChatTokens(self._data_dir))
+                self._outside = RemoteChatAccess(self.interpreter, ChatTokens(self._data_dir))
             return self._outside
 
         return self.read(outside)
@@ -162,7 +162,7 @@ class ChatThread:
             return False
 
 
-class Mirror:
+class SessionMirror:
     """A session as it is, readable from any thread without waiting.
 
     Args:
@@ -184,7 +184,7 @@ class Mirror:
             self.info = self._interpreter.info(self._session)
 
 
-class Answers:
+class AnswerCollector:
     """Collects what is said in a session from now on, until it waits for a person.
 
     Args:
@@ -241,10 +241,10 @@ class Answers:
         return True
 
     def _rests(self) -> bool:
-        return self._removed or rests(self._interpreter, self._session)
+        return self._removed or is_awaiting_user(self._interpreter, self._session)
 
 
-def rests(interpreter: Interpreter, session: str) -> bool:
+def is_awaiting_user(interpreter: Interpreter, session: str) -> bool:
     """Whether it is a person's turn in a session: nobody answers or goes on, or a CONFIRMATION waits. So
     it is in one that is gone.
 

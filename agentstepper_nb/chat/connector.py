@@ -19,7 +19,7 @@ GROUP: Final = "agentstepper_nb.connectors"
 
 
 @dataclass(frozen=True)
-class HandOn:
+class Handoff:
     """Another agent goes on, and with it the turn: yielded by a SUPERVISOR or CREW, as the last thing.
 
     Args:
@@ -32,7 +32,7 @@ class HandOn:
 
 
 @dataclass(frozen=True)
-class Replace:
+class TextReplacement:
     """The text that is being said is another: a person edited what a model answered, after it was told.
 
     Args:
@@ -44,12 +44,12 @@ class Replace:
 
 #: What an answer is made of: text, pieces, mappings that a converter makes pieces of, a replacement of
 #: the text that was being said, or a hand-on.
-Item = str | Piece | HandOn | Replace | dict[str, object]
+Item = str | Piece | Handoff | TextReplacement | dict[str, object]
 #: An answer, as it comes. A generator is sent the person's choice where it yields a CONFIRMATION.
 Answer = AsyncIterable[Item] | Iterable[Item]
 
 
-class Confirm(Protocol):
+class ConfirmCallback(Protocol):
     """Asks the person."""
 
     async def __call__(
@@ -83,7 +83,7 @@ class Turn:
 
     session_id: str
     window: tuple[Message, ...]
-    confirm: Confirm
+    confirm: ConfirmCallback
     dbg: AsyncAgentStepper | None
     workspace: Path | None
     data_dir: Path

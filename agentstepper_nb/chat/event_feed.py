@@ -21,7 +21,7 @@ from ..protocol.chat import (
     SessionChanged,
     SessionRemoved,
 )
-from . import kinds
+from . import message_types
 
 #: Events that may wait for a reader, and how much of text and data in them. Beyond that the reader is
 #: given a new `Begin` in place of what it missed.
@@ -171,13 +171,13 @@ def _weight(event: ChatEvent) -> int:
         case Delta(text=text):
             return len(text)
         case Said(message=message):
-            return weight(message)
+            return estimate_size(message)
         case Begin():
             return 0  # it is told in any case: nothing could stand in its place
     return _LEAST
 
 
-def weight(message: Message) -> int:
+def estimate_size(message: Message) -> int:
     """About how much a message takes where it waits or travels."""
     values = (message.arguments, message.result, message.details)
     said = sum(len(msgspec.json.encode(value)) for value in values if value is not None)
@@ -190,17 +190,17 @@ MOST: Final = 4 * 1024 * 1024
 _BUILT_IN: Final = frozenset(MessageType)
 
 
-def ready(message: Message) -> Message:
+def prepare_message(message: Message) -> Message:
     """A message as views are told it: of a type that each one knows, and without a picture's bytes.
 
     Args:
         message: The message; one of an extension's type is told as the type it is shown as.
     """
-    shown = known(message)
+    shown = to_known_message(message)
     return shown if shown.data is None else replace(shown, data=None)
 
 
-def known(message: Message) -> Message:
+def to_known_message(message: Message) -> Message:
     """A message of a type that each view knows.
 
     Args:
@@ -209,7 +209,7 @@ def known(message: Message) -> Message:
     if message.type in _BUILT_IN:
         return message
     try:
-        return kinds.shown(message)
+        return message_types.to_displayed_message(message)
     except ProtocolError:
         return Message(
             id=message.id,
@@ -222,7 +222,7 @@ def known(message: Message) -> Message:
         )
 
 
-def newest(messages: Iterable[Message], most: int = MOST) -> tuple[Message, ...]:
+def select_newest(messages: Iterable[Message], most: int = MOST) -> tuple[Message, ...]:
     """The newest messages, made ready, as many as travel at once: one at least, and all that are open.
 
     Args:
@@ -232,14 +232,14 @@ def newest(messages: Iterable[Message], most: int = MOST) -> tuple[Message, ...]
     taken: list[Message] = []
     room = most
     for message in reversed(list(messages)):
-        told = ready(message)
-        room -= weight(told)
+        told = prepare_message(message)
+        room -= estimate_size(told)
         if room >= 0 or not taken or not message.final:
             taken.append(told)
     return tuple(reversed(taken))
 
 
-class Telling:
+class EventPreparer:
     """Makes one reader's events ready, in their order.
 
     An extension's message that is still open is told whole each time: what is added to it isn't what is
@@ -260,14 +260,14 @@ class Telling:
                 self._open.clear()
                 for message in messages:
                     self._follow(message)
-                return replace(event, messages=newest(messages))
+                return replace(event, messages=select_newest(messages))
             case Said(message=message):
                 self._follow(message)
-                return Said(message=ready(message))
+                return Said(message=prepare_message(message))
             case Delta(message_id=id, text=text) if id in self._open:
                 grown = replace(self._open[id], content=self._open[id].content + text)
                 self._open[id] = grown
-                return Said(message=ready(grown))
+                return Said(message=prepare_message(grown))
         return event
 
     def _follow(self, message: Message) -> None:

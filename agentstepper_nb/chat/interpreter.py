@@ -12,7 +12,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from ..errors import CommandError
-from ..llm_wire.answers import clean
+from ..llm_wire.answer_builder import clean_text
 from ..protocol.chat import (
     AUTO_CHAT_MAX,
     WINDOW,
@@ -22,15 +22,15 @@ from ..protocol.chat import (
     SessionInfo,
     Source,
 )
-from .agents import check_agents
-from .allowed_paths import AllowedPaths, picture_of, source_of
+from .allowed_paths import AllowedPaths, read_picture, read_source
 from .backend import Backend, Listener, UserInput
 from .connector import InterpreterABC
 from .memory import Memory
 from .session import ChatConfig, ChatSession, TurnHandle
+from .session_agents import check_agents
 from .sessions import MAX_TITLE, ChatSessions, SessionId
 from .streams import StreamWrapper
-from .turn import RunningTurn, continuation, next_agent, refusal, said_by_user
+from .turn import RunningTurn, find_next_agent, find_refusal, make_continuation, make_user_message
 
 _log: Final = logging.getLogger("agentstepper_nb.chat")
 
@@ -123,7 +123,7 @@ class Interpreter(ChatSessions):
         if default_agent is not None:
             found.agents.default = default_agent
         if title is not None:
-            found.title = clean(title)[:MAX_TITLE]
+            found.title = clean_text(title)[:MAX_TITLE]
         if auto_chat is not None:
             found.auto_chat = auto_chat
         found.changed()
@@ -176,7 +176,7 @@ class Interpreter(ChatSessions):
         found = self.find(session)
         if isinstance(message, UserInput) and message.confirms is not None:
             return found.choose(message.confirms, message.content)
-        said = said_by_user(message, found)
+        said = make_user_message(message, found)
         agent = found.agents.named(said.agent_name)
         found.begin()
         found.auto.user_said()
@@ -190,7 +190,7 @@ class Interpreter(ChatSessions):
             CommandError: `auto_chat_refused`, with why.
         """
         found = self.find(session)
-        why = refusal(found)
+        why = find_refusal(found)
         if why is not None:
             raise CommandError("auto_chat_refused", f"AutoChat can't go on: {why}.")
         return self._stream(self._continue(found))
@@ -242,7 +242,7 @@ class Interpreter(ChatSessions):
         Raises:
             CommandError: `not_allowed`, `unknown_message_id`.
         """
-        return await picture_of(self.message(session, message), self._allowed)
+        return await read_picture(self.message(session, message), self._allowed)
 
     async def source(self, session: SessionId, message: str) -> Source:
         """The text of the file that a CODE names.
@@ -250,7 +250,7 @@ class Interpreter(ChatSessions):
         Raises:
             CommandError: `not_allowed`, `unknown_message_id`.
         """
-        return await source_of(self.message(session, message), self._allowed)
+        return await read_source(self.message(session, message), self._allowed)
 
     # ---- who listens, and who answers ---------------------------------------------------------------
 
@@ -300,8 +300,8 @@ class Interpreter(ChatSessions):
         return StreamWrapper(turn.outlet(), loop=self._loop)
 
     def _continue(self, session: ChatSession) -> RunningTurn:
-        agent = next_agent(session)
-        prompt = continuation(agent, session)
+        agent = find_next_agent(session)
+        prompt = make_continuation(agent, session)
         session.begin()
         session.auto.took()
         return self._begin(session, prompt, agent, continues=True)
@@ -310,5 +310,5 @@ class Interpreter(ChatSessions):
         self._go_on(turn.session)
 
     def _go_on(self, session: ChatSession) -> None:
-        if session.auto_chat and not session.closing and refusal(session) is None:
+        if session.auto_chat and not session.closing and find_refusal(session) is None:
             self._continue(session)

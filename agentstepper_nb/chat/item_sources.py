@@ -20,20 +20,20 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol
 
 
-class Over(Enum):
+class EndOfItems(Enum):
     """Stands in an item's place where there is none any more."""
 
     OVER = "over"
 
 
-OVER: Final = Over.OVER
+OVER: Final = EndOfItems.OVER
 
 _CANCELLED: Final = "What gives the answer was cancelled, and not by who reads it."
 #: Said of code that would end this process.
 ENDED: Final = "What gives the answer wanted to end its process: {error!r}."
 
 
-def told(error: BaseException) -> BaseException:
+def contain_error(error: BaseException) -> BaseException:
     """An error as it is given on: what would end the process or a loop is one like others."""
     if isinstance(error, SystemExit | KeyboardInterrupt | GeneratorExit):
         return RuntimeError(ENDED.format(error=error))
@@ -62,7 +62,7 @@ class SyncSource:
                 if callable(ending):
                     ending()
         except BaseException as error:
-            over.set_exception(told(error))
+            over.set_exception(contain_error(error))
         else:
             over.set_result(None)
 
@@ -123,7 +123,7 @@ class Puller(Protocol):
         """Whether the caller is where the source runs: who waits there for its end waits for itself."""
 
 
-class HerePuller(Puller):
+class InlinePuller(Puller):
     """Pulls from a sync source on the thread that asks. Who stops it waits where another is within.
 
     Args:
@@ -225,7 +225,7 @@ class ThreadPuller(Puller):
                 future.set_result(OVER)
                 break
             except BaseException as error:
-                future.set_exception(told(error))
+                future.set_exception(contain_error(error))
                 break
         self._source.close(self._over)
         self._refuse()
@@ -325,10 +325,10 @@ class LoopPuller(Puller):
                 future.set_result(OVER)
                 raise
             future.set_exception(RuntimeError(_CANCELLED))
-            if was_cancelled():
+            if is_task_cancelled():
                 raise
         except BaseException as error:
-            future.set_exception(told(error))
+            future.set_exception(contain_error(error))
         else:
             return True
         return False
@@ -337,14 +337,14 @@ class LoopPuller(Puller):
         try:
             await self._source.close()
         except BaseException as error:
-            self._over.set_exception(told(error))
+            self._over.set_exception(contain_error(error))
             if isinstance(error, asyncio.CancelledError):
                 raise
         else:
             self._over.set_result(None)
 
 
-def was_cancelled() -> bool:
+def is_task_cancelled() -> bool:
     """Whether this task was cancelled, and not something that an agent waited for."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

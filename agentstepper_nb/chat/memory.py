@@ -195,9 +195,9 @@ class SessionMessages:
 
     def _make_room(self) -> None:
         """Let the oldest go where pictures and long texts are too much together."""
-        held = sum(map(size, self.memory.messages))
+        held = sum(map(estimate_memory_bytes, self.memory.messages))
         while held > MOST_HELD and len(self.memory) > self.memory.window:
-            held -= size(self.memory.messages[0])
+            held -= estimate_memory_bytes(self.memory.messages[0])
             self.memory.drop_oldest()
 
     def _join(self, message_id: str, parts: list[str]) -> None:
@@ -207,7 +207,7 @@ class SessionMessages:
             parts.clear()
 
 
-def size(message: Message) -> int:
+def estimate_memory_bytes(message: Message) -> int:
     """About how much memory a message takes."""
     return len(message.content) + len(message.data or b"")
 

@@ -10,11 +10,11 @@ from uuid import uuid4
 from msgspec.structs import asdict, replace
 
 from ..errors import CommandError, ProtocolError
-from ..llm_wire.answers import clean
+from ..llm_wire.answer_builder import clean_text
 from ..protocol.chat import MAX_MESSAGE_LENGTH, Message, MessageType, Piece
-from . import kinds
-from .connector import Replace
-from .converter import piece_of
+from . import message_types
+from .connector import TextReplacement
+from .request_converter import convert_mapping
 
 #: Characters of a message's content: what is said beyond them is left out, and a mark says so.
 MAX_CONTENT: Final = 1_000_000
@@ -42,7 +42,7 @@ _MORE: Final = (
 )
 
 
-class OpenMessage:
+class PartialMessage:
     """A message that isn't whole yet.
 
     Args:
@@ -96,11 +96,11 @@ class MessageBuilder:
         self._agent_name = agent_name
         self._clock = clock
         self._new_id = new_id
-        self._saying: OpenMessage | None = None
-        self._calls: list[OpenMessage] = []
-        self._asking: dict[str, OpenMessage] = {}
+        self._saying: PartialMessage | None = None
+        self._calls: list[PartialMessage] = []
+        self._asking: dict[str, PartialMessage] = {}
 
-    def take(self, item: str | Piece | Replace | Mapping[str, Any]) -> list[Message]:
+    def take(self, item: str | Piece | TextReplacement | Mapping[str, Any]) -> list[Message]:
         """Take some of the answer in.
 
         Args:
@@ -112,16 +112,16 @@ class MessageBuilder:
         Raises:
             ProtocolError: `invalid_message`: it is nothing that can be said. It has changed nothing.
         """
-        if isinstance(item, Replace):
-            return self._replaced(clean(item.content))
-        piece = as_piece(item)
+        if isinstance(item, TextReplacement):
+            return self._replaced(clean_text(item.content))
+        piece = to_piece(item)
         if piece.type in _TEXTS and not piece.content and not _has_more(piece):
             return []
         if piece.type == MessageType.FUNCTION:
             return self._function(piece)
         saying = None if piece.anew else self._saying
         if saying is not None and _goes_on(piece, saying.message):
-            told = saying.grow(clean(piece.content))
+            told = saying.grow(clean_text(piece.content))
             return [told] if told.content else []
         opened, told = self._opened(piece)
         before = self._said()
@@ -167,12 +167,12 @@ class MessageBuilder:
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    def _opened(self, piece: Piece) -> tuple[OpenMessage, Message]:
+    def _opened(self, piece: Piece) -> tuple[PartialMessage, Message]:
         """A new message, checked; and what is told of it."""
-        content = clean(piece.content)
+        content = clean_text(piece.content)
         fields = asdict(piece) | {"content": content[:MAX_CONTENT]}
         del fields["anew"]
-        message = kinds.check(
+        message = message_types.check_message(
             Message(
                 id=self._new_id(),
                 session_id=self._session_id,
@@ -182,7 +182,7 @@ class MessageBuilder:
                 **fields,
             )
         )
-        opened = OpenMessage(replace(message, content=""))
+        opened = PartialMessage(replace(message, content=""))
         return opened, opened.grow(content)
 
     def _said(self) -> list[Message]:
@@ -197,7 +197,7 @@ class MessageBuilder:
                 return []
             opened, _ = self._opened(Piece(content=content))
             return [opened.whole()]
-        told = OpenMessage(saying.message)
+        told = PartialMessage(saying.message)
         told.grow(content)
         return [told.whole()]
 
@@ -206,9 +206,9 @@ class MessageBuilder:
             return self._called(piece)
         ok, call = piece.ok is not False, self._call_of(piece.call_id)
         if call is not None:
-            checked = kinds.check(replace(call.message, result=piece.result, ok=ok))
+            checked = message_types.check_message(replace(call.message, result=piece.result, ok=ok))
             self._calls.remove(call)
-            call.grow(clean(piece.content))
+            call.grow(clean_text(piece.content))
             return [*self._said(), call.whole(result=checked.result, ok=ok)]
         call_id = piece.call_id or self._new_id()
         piece = replace(piece, call_id=call_id, name=piece.name or "?", ok=ok)
@@ -225,14 +225,14 @@ class MessageBuilder:
             before.append(self._calls.pop(0).whole())
         return [*before, told]
 
-    def _call_of(self, call_id: str | None) -> OpenMessage | None:
+    def _call_of(self, call_id: str | None) -> PartialMessage | None:
         """The call whose result came: the oldest that waits of its id; without one, the newest."""
         if call_id is None:
             return self._calls[-1] if self._calls else None
         return next((each for each in self._calls if each.message.call_id == call_id), None)
 
 
-def as_piece(item: object) -> Piece:
+def to_piece(item: object) -> Piece:
     """What an agent yielded, as a piece.
 
     Args:
@@ -246,12 +246,12 @@ def as_piece(item: object) -> Piece:
     if isinstance(item, str):
         return Piece(content=item)
     if isinstance(item, Mapping):
-        return piece_of(item)
+        return convert_mapping(item)
     text = f"An answer is made of text, pieces and mappings, not of {type(item).__name__}."
     raise ProtocolError("invalid_message", text)
 
 
-def says_nothing(message: Message) -> bool:
+def is_emptied(message: Message) -> bool:
     """Whether all that a message said was taken back: of text, code or output nothing is left.
 
     Args:
@@ -276,7 +276,7 @@ def _goes_on(piece: Piece, message: Message) -> bool:
     )
 
 
-class GatheredMessages:
+class MessageCollector:
     """What a stream gave, as whole messages, of which it keeps the newest.
 
     Args:
@@ -286,13 +286,13 @@ class GatheredMessages:
     def __init__(self, most: int = MAX_MESSAGE_LENGTH) -> None:
         self._most = most
         self._pieces = MessageBuilder("stream", None)
-        self._messages: dict[str, Message | OpenMessage] = {}
+        self._messages: dict[str, Message | PartialMessage] = {}
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """Each message in the order in which it began: whole, or as far as it has come."""
         return tuple(
-            replace(each.whole(), final=False) if isinstance(each, OpenMessage) else each
+            replace(each.whole(), final=False) if isinstance(each, PartialMessage) else each
             for each in self._messages.values()
         )
 
@@ -304,7 +304,7 @@ class GatheredMessages:
         """
         if isinstance(item, Message):
             self._put(item)
-        elif isinstance(item, str | Piece | Replace | Mapping):
+        elif isinstance(item, str | Piece | TextReplacement | Mapping):
             for message in self._pieces.take(item):
                 self._put(message)
 
@@ -320,8 +320,8 @@ class GatheredMessages:
             known = self._messages.get(message.id)
             opened = (
                 known
-                if isinstance(known, OpenMessage)
-                else OpenMessage(replace(message, content=""))
+                if isinstance(known, PartialMessage)
+                else PartialMessage(replace(message, content=""))
             )
             opened.grow(message.content)
             self._messages[message.id] = opened

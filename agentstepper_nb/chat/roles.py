@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..protocol.chat import AgentName
-from .registry import WordRegistry
+from .word_registry import WordRegistry
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def add_role(spec: RoleSpec) -> None:
     roles.add(spec)
 
 
-def role(word: str) -> RoleSpec:
+def find_role(word: str) -> RoleSpec:
     """The role of a word.
 
     Args:
@@ -100,6 +100,6 @@ def role(word: str) -> RoleSpec:
     return roles.get(word)
 
 
-def role_names() -> tuple[str, ...]:
+def list_role_names() -> tuple[str, ...]:
     """The words of all roles, the built-in ones first."""
     return roles.words()

@@ -54,7 +54,7 @@ class RecordedResult:
     edited: bool = False
 
 
-class Recording:
+class RunRecorder:
     """One session's run, as far as there is a debugger.
 
     Args:
@@ -89,7 +89,7 @@ class Recording:
         self._clock = clock
         self._changed = changed
         self._log = log
-        self._halting = Halting(changed)
+        self._halting = HaltWatcher(changed)
         self._dbg: AsyncAgentStepper | None = None
         self._connecting: asyncio.Task[AsyncAgentStepper] | None = None
         self._tried: float | None = None
@@ -199,7 +199,7 @@ class Recording:
             return
         self.run_id, self.why_not, self._tried = self._dbg.run_id, None, None
         self._halting.follow(self._dbg)
-        self._dbg._live().link.on_away(here(self._look))
+        self._dbg._live().link.on_away(bind_to_loop(self._look))
         self._changed()
 
     async def _connected(self) -> AsyncAgentStepper:
@@ -251,7 +251,7 @@ class Recording:
 PATIENCE_S: Final = 0.2
 
 
-class Halting:
+class HaltWatcher:
     """Looks at one run after the other. Used on the interpreter's event loop.
 
     Args:
@@ -279,7 +279,7 @@ class Halting:
         self._link = link
         self._look()
         if link is not None:
-            link.on_halted(here(self._look))
+            link.on_halted(bind_to_loop(self._look))
 
     def _look(self) -> None:
         halted = self._link is not None and self._link.halted
@@ -304,7 +304,7 @@ class Halting:
             self._timer = None
 
 
-def here(look: Callable[[], None]) -> Callable[[], None]:
+def bind_to_loop(look: Callable[[], None]) -> Callable[[], None]:
     """What any thread may call, so that something is called on the loop that runs now.
 
     Args:

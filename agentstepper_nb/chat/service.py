@@ -19,7 +19,7 @@ from ..protocol import chat as wire
 from ..protocol.chat import Message
 from ..protocol.forms import wrong_form
 from .backend import UserInput
-from .event_feed import Attach, EventFeed, Listener, Telling, newest, ready
+from .event_feed import Attach, EventFeed, EventPreparer, Listener, prepare_message, select_newest
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -69,19 +69,19 @@ class ChatService:
         interpreter: Interpreter,
         right: ChatRight = ChatRight.WATCH,
         session: str | None = None,
-        sent: Sent | None = None,
+        sent: SentMessages | None = None,
     ) -> None:
         self._interpreter = interpreter
         self._right = right
         self._only = session
-        self._sent = Sent() if sent is None else sent
+        self._sent = SentMessages() if sent is None else sent
         watch = ChatRight.WATCH
         here = interpreter
         self._methods: dict[str, _Method[Any]] = {
             "send": _Method(wire.Send, self._send),
             "choose": _Method(
                 wire.Choose,
-                lambda of: ready(here.choose(of.session, of.message, of.choice)),
+                lambda of: prepare_message(here.choose(of.session, of.message, of.choice)),
             ),
             "stop": _Method(wire.InSession, lambda of: here.stop(of.session)),
             "set": _Method(wire.SetSession, self._set),
@@ -117,7 +117,7 @@ class ChatService:
             )
         if known.of_all:
             self._check_all()
-        asked = read(params, known.params)
+        asked = decode_params(params, known.params)
         self._check_session(getattr(asked, "session", None))
         answer = known.answer(asked)
         return await answer if isawaitable(answer) else answer
@@ -126,7 +126,7 @@ class ChatService:
         """`watch` a session, or `watch_sessions`; see `Service.stream`. Errors as `call`."""
         match method:
             case "watch":
-                items = self._watch(read(params, wire.InSession))
+                items = self._watch(decode_params(params, wire.InSession))
             case "watch_sessions":
                 items = self._watch_sessions()
             case _:
@@ -154,7 +154,7 @@ class ChatService:
         """How a reader is told of a session."""
 
         def attach(listener: Listener) -> Callable[[], None]:
-            telling = Telling()
+            telling = EventPreparer()
             return self._interpreter.attach(session, lambda event: listener(telling.ready(event)))
 
         return attach
@@ -182,7 +182,7 @@ class ChatService:
     def _send(self, asked: wire.Send) -> wire.Message:
         given = UserInput(content=asked.content, agent_name=asked.agent_name)
         say = partial(self._interpreter.say, asked.session, given)
-        return ready(self._sent.once(asked.session, asked.key, say))
+        return prepare_message(self._sent.once(asked.session, asked.key, say))
 
     def _set(self, asked: wire.SetSession) -> wire.SessionInfo:
         return self._interpreter.set(
@@ -195,7 +195,7 @@ class ChatService:
 
     def _earlier(self, asked: wire.Earlier) -> wire.Messages:
         found = self._interpreter.earlier(asked.session, asked.before, asked.limit)
-        told = newest(found.messages)
+        told = select_newest(found.messages)
         return wire.Messages(messages=told, more=found.more or len(told) < len(found.messages))
 
     # ---- who may ------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class ChatService:
             )
 
 
-def read(params: Raw, kind: type[Params]) -> Params:
+def decode_params(params: Raw, kind: type[Params]) -> Params:
     """What was asked, in its form.
 
     Args:
@@ -238,7 +238,7 @@ def _unknown(method: str) -> CommandError:
 MOST_KEYS: Final = 256
 
 
-class Sent:
+class SentMessages:
     """Says what comes with a key once, however often it comes."""
 
     def __init__(self) -> None:

@@ -26,13 +26,13 @@ from ..protocol.chat import (
     SessionChanged,
     SessionInfo,
 )
-from .agents import SessionAgents, let_go
-from .backend import Backend, Listener, Listeners
+from .backend import Backend, EventListeners, Listener
 from .connector import InterpreterABC
 from .memory import Memory, SessionMessages
-from .message_builder import says_nothing
-from .run_recorder import Recording
-from .states import AutoChat, SessionStates
+from .message_builder import is_emptied
+from .run_recorder import RunRecorder
+from .session_agents import SessionAgents, release_connector
+from .session_states import AutoChat, SessionStates
 from .transcripts import ChatTranscript
 
 #: Characters of a title that is taken from the first message.
@@ -110,7 +110,7 @@ class ChatSession:
         self.machine = SessionStates()
         self.auto = AutoChat(kept.auto_chat_max)
         self.agents = SessionAgents(self.id, config.agents, kept.default_agent)
-        self.listeners = Listeners[ChatEvent](config.log)
+        self.listeners = EventListeners[ChatEvent](config.log)
         self.turn: TurnHandle | None = None
         self.had_turn: TurnHandle | None = None  # the last one that ended
         self.waiting: dict[str, PendingConfirmation] = {}
@@ -119,7 +119,7 @@ class ChatSession:
         self._speaking: str | None = None
         self._listed = listed
         self._created_at, self._updated_at = kept.created_at, kept.updated_at
-        self.recording = Recording(
+        self.recording = RunRecorder(
             self._run_name,
             workspace=config.workspace,
             debugger=config.debugger,
@@ -250,7 +250,7 @@ class ChatSession:
 
     def say(self, message: Message) -> None:
         """Something is said; what says nothing any more is gone."""
-        if says_nothing(message):
+        if is_emptied(message):
             self.remove([message.id])
             return
         if not self.title and message.role == "user" and message.final:
@@ -307,7 +307,7 @@ class ChatSession:
 
     async def _leave(self, agent: InterpreterABC) -> None:
         what = f"{agent.name} didn't let go of chat session {self.id}."
-        await let_go(partial(agent.ended, self.id), what, self.config.log)
+        await release_connector(partial(agent.ended, self.id), what, self.config.log)
 
     def _moved(self) -> None:
         self._updated_at = self.config.clock()

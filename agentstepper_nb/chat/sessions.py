@@ -9,12 +9,12 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from ..errors import CommandError
-from ..llm_wire.answers import clean
+from ..llm_wire.answer_builder import clean_text
 from ..protocol.chat import SessionInfo, SessionList, SessionRemoved, State
-from .agents import let_go
-from .backend import Listeners
+from .backend import EventListeners
 from .session import ChatConfig, ChatSession
-from .transcripts import ChatTranscript, ChatTranscripts, unknown
+from .session_agents import release_connector
+from .transcripts import ChatTranscript, ChatTranscripts, make_unknown_session_error
 
 #: Seconds that a turn has to end where its session ends, each time it is cancelled.
 _LAST_GRACE_S: Final = 0.4
@@ -39,7 +39,7 @@ class ChatSessions:
         self._live: dict[str, ChatSession] = {}
         self._transcripts = ChatTranscripts(folder)
         self._kept: list[SessionInfo] = []  # as the disk was looked at last
-        self._listeners = Listeners[SessionList](config.log)
+        self._listeners = EventListeners[SessionList](config.log)
         self._due: asyncio.Handle | None = None  # several changes in a row are told once
         self._removing: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Task[None] | None = None
@@ -56,7 +56,7 @@ class ChatSessions:
         session_id, now = uuid4(), self._config.clock()
         info = SessionInfo(
             id=str(session_id),
-            title=clean(title)[:MAX_TITLE],
+            title=clean_text(title)[:MAX_TITLE],
             state=State.STATE_INIT,
             default_agent=self._config.default_agent,
             auto_chat=self._config.auto_chat,
@@ -90,7 +90,7 @@ class ChatSessions:
             raise CommandError("unknown_session", "There is no chat session yet: create one.")
         found = self._live.get(str(session))
         if found is None or found.closing:
-            raise unknown(str(session))
+            raise make_unknown_session_error(str(session))
         return found
 
     def info(self, session: SessionId) -> SessionInfo:
@@ -101,7 +101,7 @@ class ChatSessions:
         for kept in self._transcripts.kept():
             if kept.id == str(session):
                 return kept
-        raise unknown(str(session))
+        raise make_unknown_session_error(str(session))
 
     def sessions(self) -> list[SessionInfo]:
         """All sessions, live and kept, the one that changed last first."""
@@ -153,7 +153,10 @@ class ChatSessions:
             self._due.cancel()
         agents, log = self._config.agents, self._config.log
         await asyncio.gather(
-            *(let_go(agent.close, f"{agent.name} didn't close.", log) for agent in agents)
+            *(
+                release_connector(agent.close, f"{agent.name} didn't close.", log)
+                for agent in agents
+            )
         )
 
     def _make(self, transcript: ChatTranscript) -> ChatSession:

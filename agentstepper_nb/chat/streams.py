@@ -22,9 +22,9 @@ from typing import Any, Final, Generic, Self, TypeVar
 from ..protocol.chat import Message
 from ..rpc.loop_thread import LoopThread
 from ..sdk.pumps import in_thread, result
-from .connector import Answer, Confirm, InterpreterABC, Item, Replace, Turn
-from .item_sources import OVER, HerePuller, LoopPuller, Puller, ThreadPuller
-from .message_builder import GatheredMessages
+from .connector import Answer, ConfirmCallback, InterpreterABC, Item, TextReplacement, Turn
+from .item_sources import OVER, InlinePuller, LoopPuller, Puller, ThreadPuller
+from .message_builder import MessageCollector
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class StreamWrapper(Generic[T]):
     ) -> None:
         self._source = source
         self._loop = loop
-        self._gathered = GatheredMessages()
+        self._gathered = MessageCollector()
         self._choosing = threading.Lock()
         self._puller: Puller | None = None
         self._thread: LoopThread | None = None
@@ -126,7 +126,7 @@ class StreamWrapper(Generic[T]):
     async def aclose(self) -> None:
         """As `close`. Cancelling this leaves the source to close by itself."""
         puller = self._chosen(sync=False)
-        over = await in_thread(puller.stop) if isinstance(puller, HerePuller) else puller.stop()
+        over = await in_thread(puller.stop) if isinstance(puller, InlinePuller) else puller.stop()
         await asyncio.wrap_future(over)
         self._end()
 
@@ -153,7 +153,7 @@ class StreamWrapper(Generic[T]):
 
     def _made(self, sync: bool) -> Puller:
         if not isinstance(self._source, AsyncIterable):
-            return HerePuller(self._source) if sync else ThreadPuller(self._source)
+            return InlinePuller(self._source) if sync else ThreadPuller(self._source)
         if self._loop is None and not sync:
             self._loop = asyncio.get_running_loop()
         if self._loop is None:
@@ -184,14 +184,14 @@ async def _running_loop() -> asyncio.AbstractEventLoop:
     return asyncio.get_running_loop()
 
 
-class Saying:
+class AnswerChannel:
     """Carries what a task says to who reads the answer, in its order.
 
     Args:
         confirm: Asks the person.
     """
 
-    def __init__(self, confirm: Confirm) -> None:
+    def __init__(self, confirm: ConfirmCallback) -> None:
         self._said: asyncio.Queue[Item | None] = asyncio.Queue()  # None: that was all
         self._confirm = confirm
 
@@ -201,7 +201,7 @@ class Saying:
 
     def say_instead(self, text: str) -> None:
         """The text that was said last is this one, in truth."""
-        self.say(Replace(text))
+        self.say(TextReplacement(text))
 
     async def ask(self, text: str, choices: Sequence[str], details: Any = None) -> str:
         """Ask the person, once all that was said before is told; gives the choice."""
@@ -230,16 +230,16 @@ class Saying:
                 task.exception()  # heard, where nobody waits for it any more
 
 
-class SayingAgent(InterpreterABC):
+class StreamingAgent(InterpreterABC):
     """An agent whose answer is a task that says it; the base of those of models."""
 
     def chat(self, message: Message, turn: Turn) -> Answer:
         """See `InterpreterABC.chat`."""
-        saying = Saying(turn.confirm)
+        saying = AnswerChannel(turn.confirm)
         return saying.read(partial(self.answer, message, turn, saying))
 
     @abstractmethod
-    async def answer(self, message: Message, turn: Turn, saying: Saying) -> None:
+    async def answer(self, message: Message, turn: Turn, saying: AnswerChannel) -> None:
         """Answer a message. Cancelling it ends the answer; it raises what ends the turn.
 
         Args:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..errors import CommandError
 from ..protocol.chat import AgentInfo, Message, Messages, Phase, SessionInfo, State
-from .transcript_file import FileLines, Lines, MemoryLines, ReadLines
+from .line_store import FileLineStore, LineStore, MemoryLineStore, ReadOnlyLineStore
 
 log = logging.getLogger("agentstepper_nb.chat")
 
@@ -40,7 +40,7 @@ class ChatTranscripts:
 
     def create(self, session: SessionInfo) -> ChatTranscript:
         """That of a new session. A file is made with its first message."""
-        lines = MemoryLines() if self._folder is None else FileLines(self._path(session.id))
+        lines = MemoryLineStore() if self._folder is None else FileLineStore(self._path(session.id))
         return ChatTranscript(lines, session)
 
     def open(self, session_id: str) -> ChatTranscript:
@@ -51,17 +51,17 @@ class ChatTranscripts:
                 `session_failed`: it can't be read.
         """
         path = self._path(session_id)
-        lines: FileLines | None = None
+        lines: FileLineStore | None = None
         try:
-            lines = FileLines(path)
+            lines = FileLineStore(path)
             if not lines.size:
                 raise FileNotFoundError
-            return ChatTranscript(lines, first_line(lines.read(0, _ENDS), session_id))
+            return ChatTranscript(lines, read_first_line(lines.read(0, _ENDS), session_id))
         except (OSError, *DAMAGED) as error:
             if lines is not None:
                 lines.close()
             if isinstance(error, FileNotFoundError):
-                raise unknown(session_id) from None
+                raise make_unknown_session_error(session_id) from None
             raise CommandError(
                 "session_failed", f"The chat session in {path} can't be read: {error}."
             ) from None
@@ -104,7 +104,7 @@ class ChatTranscripts:
 
     def _path(self, session_id: str) -> Path:
         if self._folder is None or not is_session_id(session_id):
-            raise unknown(session_id)
+            raise make_unknown_session_error(session_id)
         return self._folder / f"{session_id}{_ENDING}"
 
 
@@ -116,7 +116,7 @@ def is_session_id(text: str) -> bool:
         return False
 
 
-def unknown(session_id: str) -> CommandError:
+def make_unknown_session_error(session_id: str) -> CommandError:
     """There is no such session."""
     return CommandError("unknown_session", f"There is no chat session {session_id[:100]!r}.")
 
@@ -129,13 +129,13 @@ def _summary(path: Path) -> SessionInfo:
     """What a file says of its session: by its last line, where that is a note, else by all of it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        first = first_line(file.read(_ENDS), path.stem)
+        first = read_first_line(file.read(_ENDS), path.stem)
         file.seek(max(0, os.fstat(descriptor).st_size - _ENDS))
         tail = file.read()
-        last = noted(tail.rstrip(b"\n").rpartition(b"\n")[2]) if tail.endswith(b"\n") else None
+        last = read_note(tail.rstrip(b"\n").rpartition(b"\n")[2]) if tail.endswith(b"\n") else None
         if last is not None:
             return replace(last, id=path.stem)
-        return ChatTranscript(ReadLines(descriptor), first).summary()
+        return ChatTranscript(ReadOnlyLineStore(descriptor), first).summary()
 
 
 #: What a damaged line is refused by: it is no UTF-8, no JSON, or none of ours.
@@ -186,7 +186,7 @@ class ChatTranscript:
         session: What the first line says of the session.
     """
 
-    def __init__(self, lines: Lines, session: SessionInfo) -> None:
+    def __init__(self, lines: LineStore, session: SessionInfo) -> None:
         self.session = session
         """What was noted of the session last."""
         self._lines = lines
@@ -230,7 +230,7 @@ class ChatTranscript:
         Raises:
             OSError: It can't be written.
         """
-        self.session = at_rest(session)
+        self.session = make_closed_info(session)
         if self._places:
             self._append(_Line(session=self.session))
 
@@ -315,7 +315,7 @@ class ChatTranscript:
 
     def _append(self, line: _Line) -> tuple[int, int]:
         if not self._lines.size:
-            self._lines.append(_encoded(_Line(form=FORM, session=at_rest(self.session))))
+            self._lines.append(_encoded(_Line(form=FORM, session=make_closed_info(self.session))))
         data = _encoded(line)
         return self._lines.append(data), len(data)
 
@@ -341,7 +341,7 @@ class ChatTranscript:
             self._places.pop(each, None)
 
 
-def at_rest(session: SessionInfo) -> SessionInfo:
+def make_closed_info(session: SessionInfo) -> SessionInfo:
     """A session, as it is when nobody has it open."""
     return replace(
         session,
@@ -365,7 +365,7 @@ def _encoded(line: _Line) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 
-def first_line(data: bytes, session_id: str) -> SessionInfo:
+def read_first_line(data: bytes, session_id: str) -> SessionInfo:
     """What a file's first line says; its name is what counts."""
     line = _line.decode(data.partition(b"\n")[0])
     if line.form != FORM or line.session is None:
@@ -373,7 +373,7 @@ def first_line(data: bytes, session_id: str) -> SessionInfo:
     return replace(line.session, id=session_id)
 
 
-def noted(line: bytes) -> SessionInfo | None:
+def read_note(line: bytes) -> SessionInfo | None:
     """What a line notes of the session; None where it is another line, or was cut."""
     if not line.startswith(b'{"session":'):
         return None
@@ -383,7 +383,7 @@ def noted(line: bytes) -> SessionInfo | None:
         return None
 
 
-def _split(lines: Lines) -> Iterator[bytes]:
+def _split(lines: LineStore) -> Iterator[bytes]:
     """The lines, with their ends."""
     rest, offset = b"", 0
     while offset < lines.size:

@@ -9,17 +9,17 @@ from typing import Final
 from msgspec.structs import replace
 
 from ..errors import CommandError
-from ..llm_wire.answers import clean
+from ..llm_wire.answer_builder import clean_text
 from ..protocol.chat import Ending, Message
-from . import kinds
-from .agents import HandOns, explained, is_stop
+from . import message_types
+from .agent_part import AgentPart
 from .backend import UserInput
 from .connector import InterpreterABC
-from .item_sources import was_cancelled
-from .memory import MOST_HELD, size
+from .item_sources import is_task_cancelled
+from .memory import MOST_HELD, estimate_memory_bytes
 from .message_builder import MAX_CONTENT
-from .part import AgentPart
 from .session import ChatSession
+from .session_agents import HandoffChain, explain_error, is_stop
 
 #: Seconds that a turn which was cancelled has to end, before it is cancelled again.
 GRACE_S: Final = 2.0
@@ -53,7 +53,7 @@ class RunningTurn:
         self._message = message
         self._continues = continues
         self._ended = ended
-        self._outlets: list[Outlet] = []
+        self._outlets: list[TurnOutput] = []
         self._part: AgentPart | None = None
         self._over = False
         name = f"chat session {session.id}"
@@ -63,9 +63,9 @@ class RunningTurn:
         )
         self._task.add_done_callback(lambda _: self._finish(Ending.STOPPED))
 
-    def outlet(self) -> Outlet:
+    def outlet(self) -> TurnOutput:
         """What is said from now on."""
-        outlet = Outlet(self.cancel)
+        outlet = TurnOutput(self.cancel)
         self._outlets.append(outlet)
         return outlet
 
@@ -109,11 +109,11 @@ class RunningTurn:
         except BaseException as error:
             self._finish(await self._failed(error))
         else:  # an agent may go on to its end over being cancelled
-            self._finish(Ending.STOPPED if was_cancelled() else Ending.DONE)
+            self._finish(Ending.STOPPED if is_task_cancelled() else Ending.DONE)
 
     async def _answer(self) -> None:
         agent = self.agent
-        hand_ons = HandOns(self.session.agents, self.agent)
+        hand_ons = HandoffChain(self.session.agents, self.agent)
         message, continues = self._message, self._continues
         await self.session.recording.begin_turn()
         while True:
@@ -124,15 +124,15 @@ class RunningTurn:
                 hand_on = await part.run()
             finally:
                 self.had_confirmation = self.had_confirmation or part.had_confirmation
-            if hand_on is None or self._over or was_cancelled():
+            if hand_on is None or self._over or is_task_cancelled():
                 return
             agent, continues = hand_ons.follow(agent, hand_on), False
             if hand_on.text is not None:
-                message = kinds.check(part.blank(hand_on.text))
+                message = message_types.check_message(part.blank(hand_on.text))
                 self.say(message)
 
     async def _failed(self, error: BaseException) -> Ending:
-        if self._over or was_cancelled():
+        if self._over or is_task_cancelled():
             if isinstance(error, Exception):
                 self.session.config.log.warning(
                     "%s failed as it was stopped.", self.agent.name, exc_info=error
@@ -143,7 +143,7 @@ class RunningTurn:
             return Ending.STOPPED
         # A person reads it in the conversation; where the code failed, who wants to know.
         self.session.config.log.info("A turn of %s failed.", self.agent.name, exc_info=error)
-        self.say(self.session.message("system", explained(error), format="error"))
+        self.say(self.session.message("system", explain_error(error), format="error"))
         return Ending.ERROR
 
     def _finish(self, ending: Ending) -> None:
@@ -167,7 +167,7 @@ MOST_UNREAD: Final = MOST_HELD
 _LEAST: Final = 500
 
 
-class Outlet:
+class TurnOutput:
     """Messages as they are said: pieces with `final` false, and at last each whole.
 
     Pieces that nobody has read yet are one; a whole message stands in the place of its unread pieces. So
@@ -194,7 +194,7 @@ class Outlet:
         if message.final:
             self._held -= _weight(pieces)
             pieces.clear()
-        self._held += size(message) if pieces else _weight([message])
+        self._held += estimate_memory_bytes(message) if pieces else _weight([message])
         pieces.append(message)
         while self._held > MOST_UNREAD and len(self._unread) > 1:
             self._take()
@@ -236,10 +236,10 @@ class Outlet:
 
 
 def _weight(pieces: Sequence[Message]) -> int:
-    return _LEAST + sum(map(size, pieces)) if pieces else 0
+    return _LEAST + sum(map(estimate_memory_bytes, pieces)) if pieces else 0
 
 
-def said_by_user(message: str | UserInput | Message, session: ChatSession) -> Message:
+def make_user_message(message: str | UserInput | Message, session: ChatSession) -> Message:
     """What a user says, as a message of a session.
 
     Args:
@@ -252,25 +252,25 @@ def said_by_user(message: str | UserInput | Message, session: ChatSession) -> Me
     if isinstance(message, Message):
         new = session.message("user")
         own = {"id": new.id, "session_id": new.session_id, "created_at": new.created_at}
-        return kinds.check(replace(message, role="user", final=True, **own))
+        return message_types.check_message(replace(message, role="user", final=True, **own))
     if isinstance(message, str):
         message = UserInput(content=message)
     said = session.message("user", message.content, agent_name=message.agent_name)
-    return kinds.check(said)
+    return message_types.check_message(said)
 
 
-def continuation(agent: InterpreterABC, session: ChatSession) -> Message:
+def make_continuation(agent: InterpreterABC, session: ChatSession) -> Message:
     """What an agent is told to go on: the interpreter says it.
 
     Args:
         agent: The agent.
         session: The session.
     """
-    prompt = clean(agent.continuation_prompt or "")[:MAX_CONTENT]
+    prompt = clean_text(agent.continuation_prompt or "")[:MAX_CONTENT]
     return session.message("system", prompt, agent_name=agent.name)
 
 
-def next_agent(session: ChatSession) -> InterpreterABC:
+def find_next_agent(session: ChatSession) -> InterpreterABC:
     """Who is told to go on: whoever the last turn's message was for, if it is still there.
 
     Where a SUPERVISOR handed on, that is the SUPERVISOR: it sees what came of it, and decides.
@@ -284,7 +284,7 @@ def next_agent(session: ChatSession) -> InterpreterABC:
     return session.agents.named(None)
 
 
-def refusal(session: ChatSession) -> str | None:
+def find_refusal(session: ChatSession) -> str | None:
     """Why a session may not go on by itself now; None where it may."""
     machine, turn = session.machine, session.had_turn
     why = session.auto.may_continue(
@@ -293,7 +293,7 @@ def refusal(session: ChatSession) -> str | None:
     if why is not None:
         return why
     try:
-        agent = next_agent(session)
+        agent = find_next_agent(session)
     except CommandError as error:
         return error.message
     prompt: object = agent.continuation_prompt

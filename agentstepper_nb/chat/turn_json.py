@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from ..errors import ProtocolError
 from ..protocol.chat import Message, MessageType
-from . import kinds
-from .connector import HandOn
+from . import message_types
+from .connector import Handoff
 
 #: What a message has that isn't a person's to edit.
 _OWN: Final = ("id", "session_id", "created_at", "final", "data")
@@ -53,17 +53,17 @@ class AnswerPart:
     """
 
     messages: tuple[Message, ...]
-    hand_on: HandOn | None = None
+    hand_on: Handoff | None = None
 
 
-def given_as_json(given: TurnInput) -> dict[str, Any]:
+def encode_turn_input(given: TurnInput) -> dict[str, Any]:
     """What an agent is given, as the arguments of its event. The window's messages have their ids."""
     room = _room(given.window)
     window = [{"id": each.id, **_as_json(each, room)} for each in given.window]
     return {"message": _as_json(given.message, _MOST), "window": window}
 
 
-def given_from_json(value: Any, given: TurnInput) -> TurnInput:
+def decode_turn_input(value: Any, given: TurnInput) -> TurnInput:
     """What a person made of it.
 
     A message of the window is known by its id: one that has none, or none of the window's, is a new one
@@ -87,7 +87,7 @@ def given_from_json(value: Any, given: TurnInput) -> TurnInput:
     return TurnInput(_from_json("arguments", value["message"], given.message, _MOST), tuple(window))
 
 
-def part_as_json(part: AnswerPart) -> list[dict[str, Any]]:
+def encode_answer_part(part: AnswerPart) -> list[dict[str, Any]]:
     """What an agent gave, as the result of its event."""
     room = _room(part.messages)
     shown = [_as_json(each, room) for each in part.messages]
@@ -97,7 +97,7 @@ def part_as_json(part: AnswerPart) -> list[dict[str, Any]]:
     return shown
 
 
-def part_from_json(value: Any, part: AnswerPart, blank: Blank) -> AnswerPart:
+def decode_answer_part(value: Any, part: AnswerPart, blank: Blank) -> AnswerPart:
     """What a person made of it, or gave in its place: messages, a single one, or just text.
 
     Args:
@@ -161,7 +161,7 @@ def _from_json(what: str, value: Any, was: Message, room: int) -> Message:
     own = {name: getattr(was, name) for name in ("id", "session_id", "created_at")}
     try:
         message = msgspec.convert({**fields, **own}, Message)
-        return kinds.check(replace(message, data=data, final=True))
+        return message_types.check_message(replace(message, data=data, final=True))
     except (msgspec.ValidationError, ProtocolError) as error:
         raise _unusable(what, str(error)) from None
 
@@ -170,13 +170,13 @@ def _cut(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[:room]}… ({len(text) - room} characters more)"
 
 
-def _hand_on(item: dict[str, Any]) -> HandOn:
+def _hand_on(item: dict[str, Any]) -> Handoff:
     name, text = item[_HAND_ON], item.get("text")
     if not isinstance(name, str) or not (text is None or isinstance(text, str)):
         raise _unusable(
             "result", f'a hand-on is {{"{_HAND_ON}": "agent", "text": "what it is told"}}'
         )
-    return HandOn(name, text)
+    return Handoff(name, text)
 
 
 def _listed(what: str, value: Any) -> Sequence[Any]:

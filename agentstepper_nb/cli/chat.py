@@ -19,10 +19,17 @@ import msgspec
 
 from ..chat.chat import Chat
 from ..chat.connector import InterpreterABC
-from ..chat.connectors.registry import VARIABLES, Factory, connector, connectors, lacking, usual
-from ..chat.terminal.commands import completions
+from ..chat.connectors.registry import (
+    VARIABLES,
+    Factory,
+    find_default_options,
+    find_missing_options,
+    list_connectors,
+    make_connector,
+)
+from ..chat.terminal.commands import complete_line
 from ..chat.terminal.repl import Repl
-from ..chat.terminal.view import session_line
+from ..chat.terminal.view import format_session
 from ..discover import data_dir
 from ..errors import AgentStepperError
 from ..protocol.chat import AUTO_CHAT_MAX, ChatEvent
@@ -106,7 +113,7 @@ def _list(given: Namespace) -> int:
     with Chat(debugger=False, data_dir=given.data_dir) as chat:
         kept = [session for session in chat.sessions() if session.id != chat.session_id]
     for session in kept:
-        print(inert(session_line(session, current=False)))
+        print(inert(format_session(session, current=False)))
     return OK
 
 
@@ -114,7 +121,9 @@ async def _converse(given: Namespace, chat: Chat) -> int:
     screen = standard_screen()
     inbox: Inbox[Happening] = Inbox()
     repl = Repl(chat, screen, inbox.put, terminal=screen.terminal)
-    prompts = Prompts(_data(given) / "chat.history", partial(completions, repl), _workspace(given))
+    prompts = Prompts(
+        _data(given) / "chat.history", partial(complete_line, repl), _workspace(given)
+    )
     lines = LineInput(screen, sys.stdin.fileno(), prompts)
     if lines.editor is not None:
         lines.editor.interrupt = lambda: inbox.put(_Interrupt())
@@ -218,7 +227,7 @@ def _fail(message: str, code: int) -> int:
 
 def connector_lines() -> Iterator[str]:
     """The installed connectors, a line each."""
-    for name, made in sorted(connectors().items()):
+    for name, made in sorted(list_connectors().items()):
         summary = getattr(made, "summary", "")
         yield f"{name}  {summary}".rstrip()
 
@@ -243,20 +252,20 @@ def agents_of(given: Namespace, workspace: Path) -> list[InterpreterABC]:
 
 def _agent(word: str, options: dict[str, Any], workspace: Path) -> InterpreterABC:
     if ":" in word:
-        return connector(_imported(word))
-    made = connectors().get(word)
+        return make_connector(_imported(word))
+    made = list_connectors().get(word)
     if made is None:
         raise UsageError(f"There is no connector {word[:80]!r}: {_names()}, or MODULE:ATTRIBUTE.")
     known = _taken(made)
     wrong = [name for name in options if name not in known]
     if wrong:
         raise UsageError(f"The connector {word} takes no {wrong[0]!r}, but: {', '.join(known)}.")
-    meant = {**usual(made), **options}
+    meant = {**find_default_options(made), **options}
     if "workspace" in known:
         meant.setdefault("workspace", str(workspace))
-    for lacks in lacking(made, meant):
+    for lacks in find_missing_options(made, meant):
         raise UsageError(f"The connector {word} needs {lacks!r}: say {_said(lacks)}.")
-    return connector(word, **meant)
+    return make_connector(word, **meant)
 
 
 def _taken(made: Factory) -> list[str]:
@@ -298,4 +307,4 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def _names() -> str:
-    return ", ".join(sorted(connectors()))
+    return ", ".join(sorted(list_connectors()))

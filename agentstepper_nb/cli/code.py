@@ -9,15 +9,15 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Final
 
-from ..coding.confinement import report_lines
-from ..coding.options import Options, options_of
+from ..coding.confinement import format_report
+from ..coding.options import CodingOptions, make_options
 from ..coding.orchestrator import RunResult
 from ..coding.session import CodingSession
-from ..coding.session_list import Folders, kept_sessions
+from ..coding.session_list import CodingFolders, list_stored_sessions
 from ..coding.session_log import Mode
 from ..discover import data_dir
 from ..errors import AgentStepperError
-from ..models.base import MODEL_VARIABLE
+from ..models.provider import MODEL_VARIABLE
 from . import FAILED, INTERRUPTED, OK, USAGE
 from .agent_arguments import settings_of
 from .code_asking import TerminalApprover
@@ -48,9 +48,9 @@ def run(given: Namespace) -> int:
     Returns:
         The exit code.
     """
-    folders = Folders(_data(given))
+    folders = CodingFolders(_data(given))
     if given.list:
-        for session in kept_sessions(folders):
+        for session in list_stored_sessions(folders):
             print(inert(session_line(session)))
         return OK
     try:
@@ -74,7 +74,7 @@ def _prompt(given: Namespace) -> str | None:
     return prompt.strip()
 
 
-async def _converse(given: Namespace, folders: Folders, prompt: str | None) -> int:
+async def _converse(given: Namespace, folders: CodingFolders, prompt: str | None) -> int:
     screen = standard_screen()
     typed = None
     if sys.stdin.isatty():
@@ -83,8 +83,8 @@ async def _converse(given: Namespace, folders: Folders, prompt: str | None) -> i
     approver = None if typed is None else TerminalApprover(screen, typed, edit)
     view = CodeView(screen, asks=approver is not None)
     reader = Reader(view.hear)
-    options = Options(
-        **options_of(settings_of(given)),
+    options = CodingOptions(
+        **make_options(settings_of(given)),
         approver=approver,
         listener=reader.hear,
         debugger=not given.no_debugger,
@@ -102,7 +102,7 @@ async def _converse(given: Namespace, folders: Folders, prompt: str | None) -> i
 
 
 async def _open(
-    given: Namespace, folders: Folders, prompt: str | None, options: Options
+    given: Namespace, folders: CodingFolders, prompt: str | None, options: CodingOptions
 ) -> CodingSession:
     mode: Mode = "repl" if prompt is None else "run"
     workspace = _workspace(given)
@@ -134,7 +134,7 @@ def _introduce(screen: Screen, session: CodingSession, given: Namespace) -> None
     for text, style in past_lines(session.messages):
         screen.say(text, style)
     screen.say(f"Session {session.id}", "dim")
-    for line in report_lines(session.sandbox):
+    for line in format_report(session.sandbox):
         screen.say(line, "yellow" if line == session.sandbox.warning else "dim")
     screen.say(f"Snapshots: git --git-dir={session.snapshots_dir} log --all -- FILE", "dim")
     if session.run_id is not None:

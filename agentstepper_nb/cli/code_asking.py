@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ..coding.approvals import ApprovalRequest, Decision
+from ..coding.approvals import ApprovalDecision, ApprovalRequest
 from ..coding.tool import Risk
 from .approvals import confirming_prompt, confirming_words
 from .code_view import call_line, proposed_lines
@@ -45,7 +45,7 @@ class TerminalApprover:
         self._typed = typed
         self._edit = edit
 
-    async def ask(self, request: ApprovalRequest) -> Decision:
+    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask, until there is an answer."""
         say = self._screen.say
         say(f"Asks for approval · {request.risk} risk · {request.why}", _STYLES[request.risk])
@@ -73,14 +73,16 @@ class TerminalApprover:
 
     async def _take(self, question: _Question, line: str | None) -> None:
         if line is None:
-            question.decision = Decision(approved=False, reason="The person closed the terminal.")
+            question.decision = ApprovalDecision(
+                approved=False, reason="The person closed the terminal."
+            )
             return
         word, _, rest = line.strip().partition(" ")
         match word.lower():
             case "a" | "approve" | "y" | "yes" if rest.strip() in ("", question.always):
                 await self._approve(question, always=bool(rest.strip()))
             case "n" | "no" | "deny":
-                question.decision = Decision(approved=False, reason=rest.strip())
+                question.decision = ApprovalDecision(approved=False, reason=rest.strip())
             case "e" | "edit":
                 await self._take_edit(question, rest.strip())
             case "":
@@ -125,7 +127,7 @@ class _Question:
     def __init__(self, request: ApprovalRequest) -> None:
         self.request = request
         self.args: Any = request.args
-        self.decision: Decision | None = None
+        self.decision: ApprovalDecision | None = None
 
     @property
     def prompt(self) -> str:
@@ -139,4 +141,6 @@ class _Question:
 
     def approve(self, *, always: bool) -> None:
         edited = self.args != self.request.args
-        self.decision = Decision(approved=True, args=self.args, edited=edited, always=always)
+        self.decision = ApprovalDecision(
+            approved=True, args=self.args, edited=edited, always=always
+        )

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ..coding.orchestrator import RunResult
-from ..coding.session_list import KeptSession
+from ..coding.session_list import StoredCodingSession
 from ..coding.tool import ToolResult
-from ..coding.tools.diffs import unified
+from ..coding.tools.diffs import make_unified_diff
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage, UserMessage
 from ..llm_wire.events import (
     AgentEvent,
@@ -172,11 +172,11 @@ def proposed_lines(name: str, args: Any) -> Iterator[Line]:
             yield from _diff(patch)
         case "edit_file", {"path": str() as path, "old": str() as old, "new": str() as new}:
             # Where they stand in the file, and whether at its end, isn't known here.
-            lines = unified(path, old, new).splitlines()
+            lines = make_unified_diff(path, old, new).splitlines()
             known = (line for line in lines if not line.startswith(("@@ ", "\\")))
             yield from _diff("\n".join(known))
         case "write_file", {"path": str() as path, "content": str() as content}:
-            yield from _diff(unified(path, None, content))
+            yield from _diff(make_unified_diff(path, None, content))
 
 
 def end_line(result: RunResult) -> str:
@@ -186,7 +186,7 @@ def end_line(result: RunResult) -> str:
     return " · ".join(figure for figure in figures if figure)
 
 
-def session_line(kept: KeptSession) -> str:
+def session_line(kept: StoredCodingSession) -> str:
     """A session as one line: when it was used, its id, whether it is open or can't be resumed, what it
     was asked first, where, and whom.
     """

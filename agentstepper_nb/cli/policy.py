@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from ..coding.policy import Rule, RuleBook
+from ..coding.policy import PolicyRule, RuleBook
 from ..coding.policy.rules import RUN_COMMAND
-from ..coding.session_list import Folders
+from ..coding.session_list import CodingFolders
 from ..coding.tools import default_tools
 from ..discover import data_dir
 from ..errors import RulesError
@@ -35,7 +35,9 @@ def run(given: Namespace) -> int:
         1 where the rules can't be read or written, or a rule to be removed isn't there; 2 where the
         command was called wrongly.
     """
-    book = RuleBook(Folders(Path(given.data).expanduser() if given.data else data_dir()).rules)
+    book = RuleBook(
+        CodingFolders(Path(given.data).expanduser() if given.data else data_dir()).rules
+    )
     try:
         match given.action:
             case "list":
@@ -59,7 +61,7 @@ def _list(book: RuleBook, given: Namespace) -> int:
     return OK
 
 
-def _line(rule: Rule) -> str:
+def _line(rule: PolicyRule) -> str:
     where = "everywhere" if rule.workspace is None else f"in {rule.workspace}"
     return f"{rule.id}  {rule.effect} {rule.what}  {where}"
 

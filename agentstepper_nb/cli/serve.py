@@ -32,7 +32,7 @@ from ..discover import (
 from ..errors import CommandError, ProtocolError, StoreError
 from ..hub import AgentStepperCore, Keep
 from ..hub.runtime_host import STORE_VARIABLE
-from ..models.base import MODEL_VARIABLE
+from ..models.provider import MODEL_VARIABLE
 from ..protocol.values import Run
 from ..store import archive
 from . import FAILED, OK, USAGE

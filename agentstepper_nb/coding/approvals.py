@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..errors import CommandError, NotJSONError, ProtocolError, StaleError
 from ..protocol.coding import ApprovalRequired, Approve, ServerEvent
-from .session_log import Approval as ApprovalEntry
+from .session_log import ApprovalEntry as ApprovalEntry
 from .tool import Risk
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     rule: str | None = None  # what "always allow this here" would allow, in words
 
 
-class Silence(StrEnum):
+class NoDecisionReason(StrEnum):
     """Why a call is denied that no person decided about. The log has the value as who decided."""
 
     NOBODY = "nobody"  # nobody could be asked
     TIMEOUT = "timeout"  # nobody answered in time
 
 
-class Decision(Struct, frozen=True, kw_only=True):
+class ApprovalDecision(Struct, frozen=True, kw_only=True):
     """What the person said."""
 
     approved: bool
@@ -48,12 +48,12 @@ class Decision(Struct, frozen=True, kw_only=True):
     args: Any = None  # edited arguments, where `edited`
     edited: bool = False
     always: bool = False  # also from now on, in this workspace
-    by: str = ""  # who or what decided, or a `Silence`; filled in for the log
+    by: str = ""  # who or what decided, or a `NoDecisionReason`; filled in for the log
 
     @property
     def is_silence(self) -> bool:
         """Whether no person decided."""
-        return isinstance(self.by, Silence)
+        return isinstance(self.by, NoDecisionReason)
 
 
 class Approver(Protocol):
@@ -62,7 +62,7 @@ class Approver(Protocol):
     An attribute `name` is what the log calls them; `approver` where there is none.
     """
 
-    async def ask(self, request: ApprovalRequest) -> Decision:
+    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask, and wait for the answer. Cancelled where it was decided elsewhere.
 
         Args:
@@ -91,7 +91,7 @@ class HttpApprover:
 
     def __init__(self, tell: Callable[[ServerEvent], None]) -> None:
         self._tell = tell
-        self._waiting: dict[str, asyncio.Future[Decision]] = {}
+        self._waiting: dict[str, asyncio.Future[ApprovalDecision]] = {}
         self._high: set[str] = set()  # those of the calls that wait whose risk is high
         self._answered: deque[str] = deque(maxlen=_REMEMBERED)
 
@@ -100,10 +100,10 @@ class HttpApprover:
         """The calls that wait, oldest first."""
         return tuple(self._waiting)
 
-    async def ask(self, request: ApprovalRequest) -> Decision:
+    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask, and wait for the answer; see `Approver`."""
         call = request.call_id
-        decision: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        decision: asyncio.Future[ApprovalDecision] = asyncio.get_running_loop().create_future()
         self._waiting[call] = decision
         if request.risk is Risk.HIGH:
             self._high.add(call)
@@ -150,10 +150,10 @@ class HttpApprover:
         decision.set_result(_decision(answer))
 
 
-def _decision(answer: Approve) -> Decision:
+def _decision(answer: Approve) -> ApprovalDecision:
     args = _parsed(answer.edited_args)
     edited = answer.approved and args is not None
-    return Decision(
+    return ApprovalDecision(
         approved=answer.approved,
         reason=answer.reason,
         args=args if edited else None,
@@ -179,7 +179,7 @@ _NOBODY: Final = (
 _WHY: Final = 1000
 
 
-class Deciding:
+class ApprovalRequester:
     """Asks people.
 
     Args:
@@ -191,19 +191,21 @@ class Deciding:
         self.approver = approver
         self.patience = patience
 
-    async def alone(self, request: ApprovalRequest) -> Decision:
+    async def alone(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask where no debugger is there. Whatever goes wrong is a denial."""
         if self.approver is None:
-            return Decision(approved=False, reason=_NOBODY, by=Silence.NOBODY)
+            return ApprovalDecision(approved=False, reason=_NOBODY, by=NoDecisionReason.NOBODY)
         try:
             async with asyncio.timeout(self.patience):
                 return replace(await self.approver.ask(request), by=self.asked)
         except TimeoutError:
-            return Decision(approved=False, reason=self.too_late, by=Silence.TIMEOUT)
+            return ApprovalDecision(
+                approved=False, reason=self.too_late, by=NoDecisionReason.TIMEOUT
+            )
         except Exception as error:
             log.exception("Asking for an approval failed.")
             reason = f"Asking a person failed: {error}"
-            return Decision(approved=False, reason=reason, by=Silence.NOBODY)
+            return ApprovalDecision(approved=False, reason=reason, by=NoDecisionReason.NOBODY)
 
     @property
     def asked(self) -> str:
@@ -216,7 +218,7 @@ class Deciding:
         return f"Nobody answered within {self.patience or 0:g} seconds."
 
 
-class Beside:
+class ConcurrentApproval:
     """Asks others while the debugger's view is asked at the breakpoint of `approval`.
 
     They are asked once the breakpoint waits; leaving the context takes the question back.
@@ -226,14 +228,14 @@ class Beside:
         request: What is asked.
     """
 
-    def __init__(self, deciding: Deciding, request: ApprovalRequest) -> None:
+    def __init__(self, deciding: ApprovalRequester, request: ApprovalRequest) -> None:
         from ..sdk.approvals import Approval  # slow to import, and not needed to serve HTTP
 
         self._deciding = deciding
         self._request = request
         self._waits = asyncio.Event()
         self._asking: asyncio.Task[None] | None = None
-        self._said: Decision | None = None  # what was sent to the debugger
+        self._said: ApprovalDecision | None = None  # what was sent to the debugger
         alone = deciding.approver is None and deciding.patience is None
         self.approval = Approval(
             request.why[:_WHY],
@@ -258,14 +260,14 @@ class Beside:
                 decision = replace(await self._first(), by=self._deciding.asked)
         except TimeoutError:
             reason = self._deciding.too_late
-            decision = Decision(approved=False, reason=reason, by=Silence.TIMEOUT)
+            decision = ApprovalDecision(approved=False, reason=reason, by=NoDecisionReason.TIMEOUT)
         try:
             self._say(decision)
             self._said = decision
         except NotJSONError:  # of an approver of somebody's own: the view has the question
             log.exception("An answer beside the debugger can't be used.")
 
-    def outcome(self, *, approved: bool, reason: str = "") -> Decision:
+    def outcome(self, *, approved: bool, reason: str = "") -> ApprovalDecision:
         """What was decided at the breakpoint, and by whom.
 
         Args:
@@ -275,11 +277,11 @@ class Beside:
         said = self._said
         if said is not None and said.approved == approved:
             return replace(said, always=self.approval.always)
-        by = Silence.NOBODY if self.approval.is_unasked else "debugger"
+        by = NoDecisionReason.NOBODY if self.approval.is_unasked else "debugger"
         always = self.approval.always
-        return Decision(approved=approved, reason=reason, always=always, by=by)
+        return ApprovalDecision(approved=approved, reason=reason, always=always, by=by)
 
-    def _say(self, decision: Decision) -> None:
+    def _say(self, decision: ApprovalDecision) -> None:
         if not decision.approved:
             self.approval.deny(decision.reason)
         elif decision.edited:
@@ -287,7 +289,7 @@ class Beside:
         else:
             self.approval.approve(always=decision.always)
 
-    async def _first(self) -> Decision:
+    async def _first(self) -> ApprovalDecision:
         """The approver's answer; never, where there is none or it fails: the view has the question."""
         if self._deciding.approver is not None:
             try:
@@ -298,7 +300,7 @@ class Beside:
         raise AssertionError("unreachable")
 
 
-def approval_entry(request: ApprovalRequest, decision: Decision) -> ApprovalEntry:
+def make_approval_entry(request: ApprovalRequest, decision: ApprovalDecision) -> ApprovalEntry:
     """What is logged of a decision about a call.
 
     Args:

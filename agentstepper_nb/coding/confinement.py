@@ -11,14 +11,14 @@ from msgspec import Struct
 from ..discover import private_folders
 from ..errors import SandboxError
 from ..protocol.coding import SandboxReport
-from .policy.denied import DeniedFiles, denied_files
-from .policy.rulebook import RuleBook
-from .sandbox import Access, ResourceLimits, SandboxChoice, SandboxMode, SessionGrants
-from .sandbox.choice import Chosen, choose
-from .sandbox.environment import PrivateHome
+from .policy.denied_files import DeniedFiles, find_denied_files
+from .policy.rule_book import RuleBook
+from .sandbox import ResourceLimits, SandboxAccess, SandboxChoice, SandboxMode, SessionGrants
+from .sandbox.choice import SelectedSandbox, choose_sandbox
+from .sandbox.command_environment import PrivateHome
 from .sandbox.landlock import SIGNALS
 from .sandbox.launch import Sandbox, Unconfined
-from .session_list import Folders
+from .session_list import CodingFolders
 
 _UNPROTECTED: Final = (
     "approvals are no protection against a command itself: it does what you can do, and may read the "
@@ -46,7 +46,7 @@ class SandboxSettings(Struct, frozen=True, kw_only=True):
     limits: ResourceLimits = ResourceLimits()
 
 
-def sandbox_settings(given: Mapping[str, Any]) -> SandboxSettings:
+def parse_sandbox_settings(given: Mapping[str, Any]) -> SandboxSettings:
     """The settings among the options of a session.
 
     Args:
@@ -134,16 +134,16 @@ class Confinement:
                 "leave one of the two out."
             )
         chosen = (
-            Chosen(Unconfined(settings.limits))
+            SelectedSandbox(Unconfined(settings.limits))
             if is_full_access
-            else choose(settings.choice, settings.limits)
+            else choose_sandbox(settings.choice, settings.limits)
         )
         private = private_folders()
         if chosen.sandbox.name != "none":
             _check_visible(workspace, private)
         hidden = tuple(dict.fromkeys((*private, *_around(workspace, data_dir.resolve()))))
         try:
-            home = PrivateHome(Folders(data_dir.resolve()).sandboxes, session_id)
+            home = PrivateHome(CodingFolders(data_dir.resolve()).sandboxes, session_id)
         except OSError as error:
             raise SandboxError(
                 f"The session's private home below {data_dir} can't be made: {error}."
@@ -168,7 +168,7 @@ class Confinement:
         """Whether commands may signal processes outside of the sandbox."""
         return SIGNALS in self.sandbox.gaps
 
-    def access(self, *, network: bool = False, writable: Sequence[Path] = ()) -> Access:
+    def access(self, *, network: bool = False, writable: Sequence[Path] = ()) -> SandboxAccess:
         """What one command may reach. Blocking: deny rules are matched with the workspace's files.
 
         Args:
@@ -179,8 +179,8 @@ class Confinement:
             RulesError: The book of rules can't be read.
         """
         settings, rules = self._settings, self._rules
-        denied = DeniedFiles() if rules is None else denied_files(rules, self._workspace)
-        return Access(
+        denied = DeniedFiles() if rules is None else find_denied_files(rules, self._workspace)
+        return SandboxAccess(
             workspace=self._workspace,
             home=self._home.home,
             temporary=self._home.temporary,
@@ -215,7 +215,7 @@ class Confinement:
         return "" if self.is_confined else f"No sandbox: {_UNPROTECTED}"
 
 
-def report_lines(report: SandboxReport) -> list[str]:
+def format_report(report: SandboxReport) -> list[str]:
     """A report as lines for a person; the first says which sandbox there is."""
     first = [f"Sandbox: {report.name}", report.mode, "network" if report.network else "no network"]
     lines = [" · ".join(first)]

@@ -22,7 +22,7 @@ from ..runtime.frame import FrameIn, FrameOut
 from ..runtime.moniker import Moniker, Task
 from ..runtime.monikers.asking import Said, check_provider, config_of
 from ..sdk.door import ambient
-from .options import Options, options_of
+from .options import CodingOptions, make_options
 from .orchestrator import RunResult
 from .session import CodingSession
 
@@ -49,7 +49,7 @@ class CodingConfig(CodingSettings, frozen=True, kw_only=True, forbid_unknown_fie
     model: str
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class CodingMonikerState(Struct, frozen=True, kw_only=True):
     """Its state.
 
     Args:
@@ -88,7 +88,9 @@ class CodingMoniker(Moniker):
         self._idle = False
         if prompt is None:
             self._idle = True
-            return self._gave(frame, Place(coding_session=self._id), done=True, notes=_NOTHING)
+            return self._gave(
+                frame, CodingMonikerState(coding_session=self._id), done=True, notes=_NOTHING
+            )
         session = await self._opened()
         result = await session.run(prompt)
         result.check()
@@ -96,7 +98,7 @@ class CodingMoniker(Moniker):
         self._idle = not cut
         return self._gave(
             frame,
-            Place(coding_session=session.id, cut=cut),
+            CodingMonikerState(coding_session=session.id, cut=cut),
             text=_answer(result),
             data={
                 "reason": result.reason,
@@ -121,12 +123,14 @@ class CodingMoniker(Moniker):
         if frame.guidance is not UNSET:
             return frame.guidance if isinstance(frame.guidance, str) else str(frame.guidance)
         try:
-            place = msgspec.convert(frame.state, Place)
+            place = msgspec.convert(frame.state, CodingMonikerState)
         except msgspec.ValidationError:
             return self._config.prompt
         return _GO_ON if place.cut else None
 
-    def _gave(self, frame: FrameIn, place: Place, *, done: bool, **what: Any) -> FrameOut:
+    def _gave(
+        self, frame: FrameIn, place: CodingMonikerState, *, done: bool, **what: Any
+    ) -> FrameOut:
         return FrameOut(
             step=frame.step,
             next_step="prompt",
@@ -145,8 +149,8 @@ class CodingMoniker(Moniker):
 
     async def _open(self, *, debugger: bool) -> CodingSession:
         config, data_dir = self._config, self.task.data_dir
-        registry.check_message(config.provider, config.model)
-        options: Options = {**options_of(config), "debugger": debugger}
+        registry.refuse_script_path(config.provider, config.model)
+        options: CodingOptions = {**make_options(config), "debugger": debugger}
         return await CodingSession.open(
             self._id,
             workspace=Path(config.workspace),

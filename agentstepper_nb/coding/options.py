@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from ..errors import SessionError
 from ..protocol.coding_settings import DEFAULTS, CodingSettings, SettingsDict, chosen, chosen_of
 from .approvals import Approver
-from .calls import Began
 from .policy import PolicyEngine
 from .policy.engine import Factory
+from .tool_call_runner import Began
 from .tools import ToolRegistry, default_tools
 from .transcript import Listener
 
 if TYPE_CHECKING:
-    from ..models.base import ModelProvider
+    from ..models.provider import ModelProvider
 
 
 #: The setting that each limit has, and how far it goes where nobody sets it.
@@ -33,7 +33,7 @@ _SETTINGS: Final = {
 _BESIDE_COMMAND: Final = 60.0
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class CodingLimits(Struct, frozen=True, kw_only=True):
     """The limits of one session. Times are in seconds; None is without end."""
 
     iterations: int = DEFAULTS.max_iterations or 0  # questions to the model, of one prompt
@@ -45,7 +45,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     answer_tokens: int | None = None  # of one answer; None: what the API has
 
 
-def limited(limits: Limits, settings: SettingsDict) -> Limits:
+def override_limits(limits: CodingLimits, settings: SettingsDict) -> CodingLimits:
     """Limits, with those that settings have in their place.
 
     A tool call has time for its command where nobody limits the call itself.
@@ -71,25 +71,25 @@ _PATHS: Final = ("readable", "writable")
 _CHOICES: Final = ("auto", "none", "required")
 
 
-class Options(SettingsDict, total=False):
+class CodingOptions(SettingsDict, total=False):
     """What `CodingSession.create` and `resume` take beside what they need: the settings, and these."""
 
     approver: Approver | None  # somebody to ask, besides the debugger's view
     debugger: bool  # whether to look for one
     step: bool  # whether its run begins stepping
     listener: Listener | None  # called with each event as it happens
-    limits: Limits  # the settings win
+    limits: CodingLimits  # the settings win
     began: Began | None  # called with each call as it is carried out: after policy and approval
     tools: ToolRegistry  # in place of `default_tools`
     policy: PolicyEngine | Factory | str | None  # see `chosen_policy`; None: the default one
 
 
-def options_of(settings: CodingSettings) -> Options:
+def make_options(settings: CodingSettings) -> CodingOptions:
     """The options that settings are, without those that are left out."""
-    return cast(Options, chosen(settings))
+    return cast(CodingOptions, chosen(settings))
 
 
-def check_options(options: Options) -> None:
+def check_options(options: CodingOptions) -> None:
     """Refuse a setting that is out of its bounds.
 
     Raises:
@@ -106,7 +106,7 @@ def check_options(options: Options) -> None:
         raise SessionError(f"A setting of the coding session can't be: {error}.") from None
 
 
-def tools_of(options: Options) -> ToolRegistry:
+def select_tools(options: CodingOptions) -> ToolRegistry:
     """The tools of a session.
 
     Raises:
@@ -120,7 +120,7 @@ def tools_of(options: Options) -> ToolRegistry:
     raise SessionError(f"The setting tool_choice can't be {choice!r}: there are {known}.")
 
 
-def unheeded(provider: ModelProvider, options: Options) -> list[str]:
+def find_unsupported_settings(provider: ModelProvider, options: CodingOptions) -> list[str]:
     """Warnings of settings that the provider doesn't send."""
     if options.get("temperature") is None or getattr(provider, "takes_temperature", True):
         return []

@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 
 from ..errors import AgentStepperError, AgentStopped, ModelError, SessionError, ToolDeniedError
-from ..llm_wire.answers import clean, total
+from ..llm_wire.answer_builder import add_usages, clean_text
 from ..llm_wire.conversation import ChatMessage, ModelRequest
 from ..llm_wire.events import TraceEvent
 from ..protocol.values import Usage
-from .approvals import Approver, Deciding
-from .calls import Began, Calls, Remember
+from .approvals import ApprovalRequester, Approver
 from .confinement import Confinement
-from .options import Limits
+from .model_queries import ModelQueries, make_system_prompt
+from .options import CodingLimits
 from .policy.engine import PolicyEngine
-from .queries import Queries, system_prompt
-from .results import OutputStore
 from .session_log import SessionLog
 from .snapshots import Snapshots
 from .tool import ToolContext, ToolResult
+from .tool_call_runner import Began, Remember, ToolCallRunner
+from .tool_results import OutputStore
 from .tools import ToolRegistry
 from .transcript import Listener, Transcript
 from .workspace import LocalWorkspace
 
 if TYPE_CHECKING:
-    from ..models.base import ModelProvider
+    from ..models.provider import ModelProvider
     from ..sdk.aclient import AsyncAgentStepper
 
 log = logging.getLogger("agentstepper_nb.coding")
@@ -118,7 +118,7 @@ class AgentOrchestrator:
         dbg: AsyncAgentStepper | None = None,
         session_log: SessionLog | None = None,
         listeners: Sequence[Listener] = (),
-        limits: Limits | None = None,
+        limits: CodingLimits | None = None,
         outputs: OutputStore | None = None,
         remember: Remember | None = None,
         system: str | None = None,
@@ -137,7 +137,7 @@ class AgentOrchestrator:
         self._began = began
         self._log = session_log
         self._listeners = tuple(listeners)
-        self._limits = limits or Limits()
+        self._limits = limits or CodingLimits()
         self._outputs = outputs
         self._remember = remember
         self._system = system
@@ -178,7 +178,7 @@ class AgentOrchestrator:
         self._cancel = asyncio.Event()
         self._transcript = Transcript(messages or (), self._log, self._listeners)
         turns = _Turns(self, self._transcript, self._cancel)
-        self._work = asyncio.create_task(turns.run(clean(prompt)))
+        self._work = asyncio.create_task(turns.run(clean_text(prompt)))
         try:
             return await self._work
         except asyncio.CancelledError:
@@ -210,10 +210,10 @@ class _Turns:
         self._limits = limits = agent._limits
         confinement = agent._confinement
         report = None if confinement is None else confinement.report()
-        self._system = agent._system or system_prompt(agent._workspace, report)
+        self._system = agent._system or make_system_prompt(agent._workspace, report)
         self._usage: Usage | None = None
         self._iterations = 0
-        self._queries = Queries(agent._provider, transcript, agent.dbg, limits.silence)
+        self._queries = ModelQueries(agent._provider, transcript, agent.dbg, limits.silence)
         context = ToolContext(
             workspace=agent._workspace,
             cancel=cancel,
@@ -223,12 +223,12 @@ class _Turns:
             outputs=agent._outputs,
             confinement=confinement,
         )
-        self._calls = Calls(
+        self._calls = ToolCallRunner(
             agent._tools,
             agent._policy,
             context,
             transcript,
-            Deciding(agent._approver, limits.approval_time),
+            ApprovalRequester(agent._approver, limits.approval_time),
             agent.dbg,
             limits.tool_time,
             agent._remember,
@@ -277,7 +277,7 @@ class _Turns:
         while self._iterations < self._limits.iterations:
             self._iterations += 1
             answer = await self._queries.ask(self._request())
-            self._usage = total(self._usage, answer.usage)
+            self._usage = add_usages(self._usage, answer.usage)
             self._transcript.answer(answer.message)
             for call in answer.message.tool_calls:
                 self._transcript.result(call.call_id, await self._calls.carry_out(call))

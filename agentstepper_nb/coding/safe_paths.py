@@ -24,7 +24,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _CONTROL: Final = re.compile(r"[\t\n\r]")
 
 
-def split(relative: str) -> tuple[str, ...]:
+def split_path(relative: str) -> tuple[str, ...]:
     """The names in a path below the workspace, `..` among them; none for the workspace itself.
 
     Args:
@@ -33,7 +33,7 @@ def split(relative: str) -> tuple[str, ...]:
     Raises:
         UnsafePathError: It isn't relative, or no path that a person could check.
     """
-    check(relative)
+    check_path(relative)
     if relative.startswith("/") or _DRIVE.match(relative):
         raise UnsafePathError(relative, "it is absolute; paths are relative to the workspace")
     if relative.startswith("~"):
@@ -46,7 +46,7 @@ def split(relative: str) -> tuple[str, ...]:
     return names
 
 
-def check(path: str) -> None:
+def check_path(path: str) -> None:
     """Refuse text that is no path here, absolute or not.
 
     Raises:
@@ -72,7 +72,7 @@ _MAYBE_LINK: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 GIT: Final = ".git"
 
 
-class Spot(NamedTuple):
+class PathTarget(NamedTuple):
     """Where a walk ended."""
 
     folder: int  # a descriptor, open as long as the walk's context
@@ -80,7 +80,7 @@ class Spot(NamedTuple):
     names: tuple[str, ...]  # from the root to here, without links and `..`
 
 
-class Beneath:
+class SafeFolder:
     """A folder that is held open, and walks that begin there. Safe from any thread.
 
     Args:
@@ -117,7 +117,7 @@ class Beneath:
         follow: bool = True,
         make: bool = False,
         spare_git: bool = False,
-    ) -> Iterator[Spot]:
+    ) -> Iterator[PathTarget]:
         """Walk to what a path names, which needn't be there.
 
         Args:
@@ -173,7 +173,7 @@ class _Walk:
         self._make = make
         self._spare_git = spare_git
 
-    def run(self, follow: bool) -> Spot:
+    def run(self, follow: bool) -> PathTarget:
         """Go to the last name."""
         while self._todo:
             name = self._todo.pop()
@@ -187,10 +187,10 @@ class _Walk:
             if target is not None:
                 self._follow(target)
             elif last:
-                return Spot(self._open[-1], name, (*self._names, name))
+                return PathTarget(self._open[-1], name, (*self._names, name))
             else:
                 self._enter(name)
-        return Spot(self._open[-1], ".", tuple(self._names))
+        return PathTarget(self._open[-1], ".", tuple(self._names))
 
     def expected(self) -> tuple[str, ...]:
         """Where the walk would have ended, had it not met a name that isn't there."""

@@ -16,14 +16,14 @@ from ..models import registry
 from ..protocol import coding as wire
 from ..rpc.line import Service
 from ..worker.service import ServiceContext
-from .hosted import Hosted, Opener, Opening
+from .hosted_session import HostedSession, Opener, SessionOpening
 from .session_list import (
-    Folders,
+    CodingFolders,
+    check_stored_session,
     is_session_id,
-    kept_info,
-    kept_session,
-    kept_sessions,
-    shown_messages,
+    list_stored_sessions,
+    make_stored_info,
+    select_shown_messages,
 )
 from .transcript import load_messages
 
@@ -44,20 +44,20 @@ _Answer = Callable[[Any], Awaitable[Struct | None]]
 def create(context: ServiceContext) -> Service:
     """Make the service; what the entry point names."""
 
-    async def opened(opening: Opening, kept: str | None) -> CodingSession:
+    async def opened(opening: SessionOpening, kept: str | None) -> CodingSession:
         # Models, tools and the debugger are imported where somebody needs them.
         from ..sdk.flow import new_id
-        from .options import Options, options_of
+        from .options import CodingOptions, make_options
         from .session import CodingSession
 
         how = opening.how
-        options: Options = {
+        options: CodingOptions = {
             "approval_timeout": APPROVAL_TIMEOUT,
-            **options_of(how),
+            **make_options(how),
             "approver": opening.approver,
             "listener": opening.listener,
         }
-        if kept is not None and not Folders(context.data_dir).log(kept).exists():
+        if kept is not None and not CodingFolders(context.data_dir).log(kept).exists():
             raise _no_session(kept)
         return await CodingSession.open(
             kept or new_id(),
@@ -86,7 +86,7 @@ class CodingService:
         self._log = context.log
         self._data_dir = context.data_dir
         self._most = most
-        self._open: dict[str, Hosted] = {}
+        self._open: dict[str, HostedSession] = {}
         self._opening: set[str] = set()  # sessions that are being resumed
         self._coming = 0  # sessions that are being opened, those among them
         self._methods: dict[str, tuple[type[Struct], _Answer]] = {
@@ -155,25 +155,27 @@ class CodingService:
 
     def _kept(self, limit: int) -> tuple[wire.SessionInfo, ...]:
         """The kept sessions that aren't open here; reads their logs."""
-        kept = kept_sessions(Folders(self._data_dir), limit + len(self._open))
-        return tuple(kept_info(each) for each in kept if each.summary.id not in self._open)[:limit]
+        kept = list_stored_sessions(CodingFolders(self._data_dir), limit + len(self._open))
+        return tuple(make_stored_info(each) for each in kept if each.summary.id not in self._open)[
+            :limit
+        ]
 
     async def _show(self, params: wire.ShowSession) -> wire.SessionShown:
         hosted = self._open.get(params.session)
         if hosted is None:
             return await asyncio.to_thread(self._show_kept, params)
-        messages, earlier = shown_messages(hosted.conversation.messages, params.messages)
+        messages, earlier = select_shown_messages(hosted.conversation.messages, params.messages)
         return wire.SessionShown(session=hosted.info(), messages=messages, earlier=earlier)
 
     def _show_kept(self, params: wire.ShowSession) -> wire.SessionShown:
-        folders = Folders(self._data_dir)
+        folders = CodingFolders(self._data_dir)
         try:
-            kept = kept_session(folders, folders.summary(params.session))
+            kept = check_stored_session(folders, folders.summary(params.session))
             conversation = load_messages(folders.log(params.session))
         except (SessionError, OSError):
             raise _no_session(params.session) from None
-        messages, earlier = shown_messages(conversation, params.messages)
-        return wire.SessionShown(session=kept_info(kept), messages=messages, earlier=earlier)
+        messages, earlier = select_shown_messages(conversation, params.messages)
+        return wire.SessionShown(session=make_stored_info(kept), messages=messages, earlier=earlier)
 
     async def _chat(self, params: wire.SendChat) -> None:
         self._session(params.session).chat(params.message)
@@ -192,7 +194,7 @@ class CodingService:
 
     # ---- sessions -----------------------------------------------------------------------------------
 
-    def _session(self, id: str) -> Hosted:
+    def _session(self, id: str) -> HostedSession:
         session = self._open.get(id)
         if session is None:
             raise _no_session(id)
@@ -203,10 +205,10 @@ class CodingService:
             raise CommandError(
                 "too_many", f"{self._most} sessions are open: DELETE those that are done."
             )
-        session = Hosted(how, self._log)
+        session = HostedSession(how, self._log)
         self._coming += 1
         try:
-            registry.check_message(how.provider, how.model)
+            registry.refuse_script_path(how.provider, how.model)
             id = await session.open(self._opener, kept)
         except (AgentStepperError, ValueError, LookupError, OSError) as error:
             if isinstance(error, CommandError | ProtocolError):

@@ -15,31 +15,31 @@ from ..llm_wire.events import TraceEvent
 from ..models import registry
 from ..protocol.coding import SandboxReport
 from ..sdk.flow import new_id
-from .confinement import Confinement, report_lines, sandbox_settings
-from .options import Options, check_options, unheeded
+from .confinement import Confinement, format_report, parse_sandbox_settings
+from .options import CodingOptions, check_options, find_unsupported_settings
 from .orchestrator import AgentOrchestrator, RunResult
 from .policy import RuleBook
-from .session_list import Folders
-from .session_log import Mode, SessionEnd, SessionLog, SessionStart
+from .session_list import CodingFolders
+from .session_log import Mode, SessionEndEntry, SessionLog, SessionStartEntry
 from .session_parts import (
     NoDebuggerError,
     begin_log,
+    collect_listeners,
     end_stopped,
+    find_run_name,
     join_run,
-    listeners_of,
     make_agent,
     open_run,
     open_workspace,
-    run_name,
 )
 from .snapshots import Snapshots
 from .transcript import Transcript
 
 if TYPE_CHECKING:
-    from ..models.base import ModelProvider
+    from ..models.provider import ModelProvider
     from ..sdk.aclient import AsyncAgentStepper
 
-__all__ = ["CodingSession", "Options"]
+__all__ = ["CodingOptions", "CodingSession"]
 
 
 class CodingSession:
@@ -72,7 +72,7 @@ class CodingSession:
         log: SessionLog,
         provider: ModelProvider,
         messages: list[ChatMessage],
-        options: Options,
+        options: CodingOptions,
         workspace: Path,
         snapshots: Snapshots,
         confinement: Confinement,
@@ -106,7 +106,7 @@ class CodingSession:
         data_dir: Path,
         mode: Mode,
         session_id: str | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[CodingOptions],
     ) -> CodingSession:
         """Begin a session.
 
@@ -117,7 +117,7 @@ class CodingSession:
             data_dir: The folder that keeps logs and rules, outside of the workspace.
             mode: Where it is used, for the log.
             session_id: Its id; a new one where none is given.
-            options: See `Options`.
+            options: See `CodingOptions`.
 
         Raises:
             SessionError: The workspace is no folder, the log can't be opened or is there already, or
@@ -125,10 +125,10 @@ class CodingSession:
             ModelError: There is no such provider, or it can't be used here.
         """
         id = session_id or new_id()
-        path = Folders(data_dir).log(id)
+        path = CodingFolders(data_dir).log(id)
         if path.exists():
             raise SessionError(f"There is a session {id} already: resume it.")
-        start = SessionStart(
+        start = SessionStartEntry(
             session_id=id,
             mode=mode,
             resumed=False,
@@ -148,7 +148,7 @@ class CodingSession:
         workspace: Path | None = None,
         provider: str | ModelProvider | None = None,
         model: str | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[CodingOptions],
     ) -> CodingSession:
         """Go on with a session, from its log.
 
@@ -159,15 +159,15 @@ class CodingSession:
             workspace: Its folder, where that was moved.
             provider: Who serves the model now; who did before where none is given.
             model: The model now; likewise.
-            options: See `Options`.
+            options: See `CodingOptions`.
 
         Raises:
             SessionError: There is no such session, or another process has it open.
             ModelError: As for `create`.
         """
-        kept = Folders(data_dir).summary(id)
+        kept = CodingFolders(data_dir).summary(id)
         chosen = provider or kept.provider
-        start = SessionStart(
+        start = SessionStartEntry(
             session_id=id,
             mode=mode,
             resumed=True,
@@ -187,10 +187,10 @@ class CodingSession:
         model: str,
         data_dir: Path,
         mode: Mode,
-        **options: Unpack[Options],
+        **options: Unpack[CodingOptions],
     ) -> CodingSession:
         """Go on with a session, or begin it where there is none. Arguments and errors as `create`."""
-        if Folders(data_dir).log(id).exists():
+        if CodingFolders(data_dir).log(id).exists():
             return await cls.resume(
                 id,
                 workspace=workspace,
@@ -213,24 +213,30 @@ class CodingSession:
     @classmethod
     async def _open(
         cls,
-        start: SessionStart,
+        start: SessionStartEntry,
         data_dir: Path,
         provider: str | ModelProvider,
-        options: Options,
+        options: CodingOptions,
     ) -> CodingSession:
         check_options(options)
-        folders = Folders(data_dir)
+        folders = CodingFolders(data_dir)
         rules = RuleBook(folders.rules)
         workspace = open_workspace(start.workspace, rules)
-        serves = registry.create(provider, start.model) if isinstance(provider, str) else provider
+        serves = (
+            registry.create_provider(provider, start.model)
+            if isinstance(provider, str)
+            else provider
+        )
         log = SessionLog(folders.log(start.session_id))
         confinement: Confinement | None = None
         try:
-            transcript = Transcript((), log, listeners_of(options))
-            messages = await begin_log(log, start, transcript, unheeded(serves, options))
+            transcript = Transcript((), log, collect_listeners(options))
+            messages = await begin_log(
+                log, start, transcript, find_unsupported_settings(serves, options)
+            )
             confinement = await asyncio.to_thread(
                 Confinement.open,
-                sandbox_settings(options),
+                parse_sandbox_settings(options),
                 workspace.root,
                 data_dir,
                 start.session_id,
@@ -332,7 +338,7 @@ class CodingSession:
             await asyncio.to_thread(self._snapshots.close)
             await asyncio.to_thread(self._confinement.close)
             with suppress(OSError):  # nobody reads it but people
-                self._log.append(SessionEnd(reason="closed"))
+                self._log.append(SessionEndEntry(reason="closed"))
             self._log.close()
 
     async def __aenter__(self) -> Self:
@@ -371,8 +377,8 @@ class CodingSession:
         self._agent.dbg, self._joined = dbg, theirs is not None
         self._snapshots.follow(dbg._watched(self._workspace))
         self.run_id = dbg.run_id
-        self.run_name = await run_name(dbg)
-        await dbg.post_debug_message("\n".join(report_lines(self.sandbox)))
+        self.run_name = await find_run_name(dbg)
+        await dbg.post_debug_message("\n".join(format_report(self.sandbox)))
         self._await_message()
 
     def _await_message(self) -> None:

@@ -13,14 +13,14 @@ from msgspec import Struct
 from ..errors import SessionError
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage
 from ..protocol import coding as wire
-from .results import arguments, cut
-from .session_log import is_held
-from .transcript import SessionSummary, summary
+from .session_log import is_log_open
+from .tool_results import cut_text, parse_arguments
+from .transcript import CodingSessionSummary, summarize_log
 
 _ID: Final = re.compile(r"[0-9a-zA-Z][0-9a-zA-Z_-]{0,99}")
 
 
-class Folders:
+class CodingFolders:
     """The coding agent's files in a data folder.
 
     Args:
@@ -54,7 +54,7 @@ class Folders:
         """The private homes of sessions that are open; see `PrivateHome`."""
         return self._folder / "sandboxes"
 
-    def sessions(self, limit: int | None = None) -> list[SessionSummary]:
+    def sessions(self, limit: int | None = None) -> list[CodingSessionSummary]:
         """The sessions that are kept, those that were used last first.
 
         Args:
@@ -64,13 +64,13 @@ class Folders:
         paths = sorted((self._folder / "sessions").glob("*.jsonl"), key=_changed, reverse=True)
         for path in paths[:limit]:
             try:
-                found.append(summary(path))
+                found.append(summarize_log(path))
             except OSError:  # deleted meanwhile
                 continue
         known = [each for each in found if each is not None]
         return sorted(known, key=lambda each: (each.latest, each.id), reverse=True)
 
-    def summary(self, id: str) -> SessionSummary:
+    def summary(self, id: str) -> CodingSessionSummary:
         """What is kept of a session.
 
         Raises:
@@ -78,7 +78,7 @@ class Folders:
         """
         path = self.log(id)
         try:
-            found = summary(path)
+            found = summarize_log(path)
         except FileNotFoundError:
             raise SessionError(f"There is no session {id}.") from None
         except OSError as error:
@@ -87,7 +87,7 @@ class Folders:
             raise SessionError(f"The log of session {id} doesn't say what it is about: {path}.")
         return found
 
-    def latest(self, workspace: Path) -> SessionSummary:
+    def latest(self, workspace: Path) -> CodingSessionSummary:
         """The session that was used last in a workspace.
 
         Raises:
@@ -101,7 +101,7 @@ class Folders:
             f"There is no session to resume in {root}: leave --resume out to begin one."
         )
 
-    def find(self, beginning: str) -> SessionSummary:
+    def find(self, beginning: str) -> CodingSessionSummary:
         """The session that a person means.
 
         Args:
@@ -136,7 +136,7 @@ def is_session_id(text: str) -> bool:
 LONGEST: Final = 20_000
 
 
-class KeptSession(Struct, frozen=True, kw_only=True):
+class StoredCodingSession(Struct, frozen=True, kw_only=True):
     """A session that is kept.
 
     Args:
@@ -145,37 +145,41 @@ class KeptSession(Struct, frozen=True, kw_only=True):
         problem: Why it can't be resumed, for a person; None: it can.
     """
 
-    summary: SessionSummary
+    summary: CodingSessionSummary
     is_open: bool
     problem: str | None
 
 
-def kept_sessions(folders: Folders, limit: int | None = None) -> list[KeptSession]:
+def list_stored_sessions(
+    folders: CodingFolders, limit: int | None = None
+) -> list[StoredCodingSession]:
     """The sessions that are kept, those that were used last first. Reads their logs.
 
     Args:
         folders: Where they are kept.
         limit: How many at most; None: all.
     """
-    return [kept_session(folders, each) for each in folders.sessions(limit)]
+    return [check_stored_session(folders, each) for each in folders.sessions(limit)]
 
 
-def kept_session(folders: Folders, summary: SessionSummary) -> KeptSession:
+def check_stored_session(
+    folders: CodingFolders, summary: CodingSessionSummary
+) -> StoredCodingSession:
     """Whether a session is open, or what keeps it from being resumed.
 
     Args:
         folders: Where it is kept.
         summary: What its log says of it.
     """
-    if is_held(folders.log(summary.id)):
-        return KeptSession(summary=summary, is_open=True, problem="A process has it open.")
+    if is_log_open(folders.log(summary.id)):
+        return StoredCodingSession(summary=summary, is_open=True, problem="A process has it open.")
     problem = None
     if not Path(summary.workspace).is_dir():
         problem = f"Its folder {summary.workspace} is gone; resume it with another."
-    return KeptSession(summary=summary, is_open=False, problem=problem)
+    return StoredCodingSession(summary=summary, is_open=False, problem=problem)
 
 
-def kept_info(kept: KeptSession) -> wire.SessionInfo:
+def make_stored_info(kept: StoredCodingSession) -> wire.SessionInfo:
     """What `GET sessions` says of a session that isn't open here."""
     summary = kept.summary
     return wire.SessionInfo(
@@ -194,7 +198,7 @@ def kept_info(kept: KeptSession) -> wire.SessionInfo:
     )
 
 
-def shown_messages(
+def select_shown_messages(
     messages: Sequence[ChatMessage], last: int
 ) -> tuple[tuple[wire.ShownMessage, ...], int]:
     """The newest messages of a conversation, as they are shown, and how many are before these.
@@ -215,20 +219,20 @@ def _shown(message: ChatMessage) -> wire.ShownMessage:
                 for each in calls
             )
             return wire.ShownMessage(
-                role="assistant", content=cut(content, LONGEST), tool_calls=called
+                role="assistant", content=cut_text(content, LONGEST), tool_calls=called
             )
         case ToolResultMessage(call_id=call, content=content, ok=ok):
             return wire.ShownMessage(
-                role="tool", content=cut(content, LONGEST), call_id=call, ok=ok
+                role="tool", content=cut_text(content, LONGEST), call_id=call, ok=ok
             )
-    return wire.ShownMessage(role="user", content=cut(message.content, LONGEST))
+    return wire.ShownMessage(role="user", content=cut_text(message.content, LONGEST))
 
 
 def _args(args_json: str) -> object:
     """A call's arguments; as a text where they are no JSON, or too long."""
     if len(args_json) > LONGEST:
-        return cut(args_json, LONGEST)
-    return arguments(args_json)
+        return cut_text(args_json, LONGEST)
+    return parse_arguments(args_json)
 
 
 def _seconds(timestamp: str) -> float:

@@ -17,7 +17,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from ..errors import SessionError
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolCall, UserMessage
 from ..llm_wire.events import AgentEvent
-from .results import ToolResult
+from .tool_results import ToolResult
 
 Mode = Literal["run", "repl", "server", "chat"]
 ApprovalWord = Literal["approved", "denied"]
@@ -28,7 +28,7 @@ _SHOWN: Final = 1000
 EDITED: Final = "edited"
 
 
-class SessionStart(Struct, frozen=True, kw_only=True, tag="session_start", tag_field="type"):
+class SessionStartEntry(Struct, frozen=True, kw_only=True, tag="session_start", tag_field="type"):
     """A process opened the session."""
 
     session_id: str = msgspec.field(name="sessionId")
@@ -39,7 +39,7 @@ class SessionStart(Struct, frozen=True, kw_only=True, tag="session_start", tag_f
     workspace: str
 
 
-class UserPrompt(Struct, frozen=True, kw_only=True, tag="user_prompt", tag_field="type"):
+class UserPromptEntry(Struct, frozen=True, kw_only=True, tag="user_prompt", tag_field="type"):
     """A person asks for something."""
 
     content: str
@@ -54,7 +54,9 @@ class LoggedCall(Struct, frozen=True, kw_only=True, rename="camel"):
     """The arguments as the model wrote them; as a JSON string where they are no object on one line."""
 
 
-class Message(Struct, frozen=True, kw_only=True, tag="message", tag_field="type", rename="camel"):
+class MessageEntry(
+    Struct, frozen=True, kw_only=True, tag="message", tag_field="type", rename="camel"
+):
     """A message of the conversation. Which fields it has is a matter of its role."""
 
     role: Literal["user", "assistant", "tool"]
@@ -64,15 +66,17 @@ class Message(Struct, frozen=True, kw_only=True, tag="message", tag_field="type"
     result: ToolResult | UnsetType = UNSET
 
 
-class Event(Struct, frozen=True, kw_only=True, tag="event", tag_field="type"):
-    """What happened, as far as a reader needs it; `event_entry` writes all of it."""
+class EventEntry(Struct, frozen=True, kw_only=True, tag="event", tag_field="type"):
+    """What happened, as far as a reader needs it; `make_event_entry` writes all of it."""
 
     event_type: str = msgspec.field(name="eventType")
     kind: str | UnsetType = UNSET
     data: Raw | UnsetType = UNSET
 
 
-class Approval(Struct, frozen=True, kw_only=True, tag="approval", tag_field="type", rename="camel"):
+class ApprovalEntry(
+    Struct, frozen=True, kw_only=True, tag="approval", tag_field="type", rename="camel"
+):
     """What was decided about a call that had to be asked for, or that a rule or `--yes` decided.
 
     Args:
@@ -95,16 +99,23 @@ class Approval(Struct, frozen=True, kw_only=True, tag="approval", tag_field="typ
     always: str | UnsetType = UNSET
 
 
-class SessionEnd(Struct, frozen=True, kw_only=True, tag="session_end", tag_field="type"):
+class SessionEndEntry(Struct, frozen=True, kw_only=True, tag="session_end", tag_field="type"):
     """The process closed the session; it may be resumed."""
 
     reason: str
 
 
-Entry = SessionStart | UserPrompt | Message | Event | Approval | SessionEnd
+Entry = (
+    SessionStartEntry
+    | UserPromptEntry
+    | MessageEntry
+    | EventEntry
+    | ApprovalEntry
+    | SessionEndEntry
+)
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class LogLine(Struct, frozen=True, kw_only=True):
     """A line of the log."""
 
     timestamp: str  # ISO 8601, UTC
@@ -119,23 +130,23 @@ class PromptEdit(Struct, frozen=True, kw_only=True):
     what: Literal["prompt"] = "prompt"
 
 
-def message_entry(message: UserMessage | AssistantMessage) -> Message:
+def make_message_entry(message: UserMessage | AssistantMessage) -> MessageEntry:
     """What is logged of something that a person or a model said."""
     if isinstance(message, UserMessage):
-        return Message(role="user", content=message.content)
+        return MessageEntry(role="user", content=message.content)
     calls = tuple(
         LoggedCall(call_id=call.call_id, name=call.name, args=_written(call.args_json))
         for call in message.tool_calls
     )
-    return Message(role="assistant", content=message.content, tool_calls=calls or UNSET)
+    return MessageEntry(role="assistant", content=message.content, tool_calls=calls or UNSET)
 
 
-def result_entry(call_id: str, result: ToolResult) -> Message:
+def make_result_entry(call_id: str, result: ToolResult) -> MessageEntry:
     """What is logged of a call's result."""
-    return Message(role="tool", call_id=call_id, result=result)
+    return MessageEntry(role="tool", call_id=call_id, result=result)
 
 
-def event_entry(event: AgentEvent) -> dict[str, Any]:
+def make_event_entry(event: AgentEvent) -> dict[str, Any]:
     """What is logged of an event: its fields beside `type` and `eventType`."""
     try:
         fields: dict[str, Any] = msgspec.to_builtins(event)
@@ -144,8 +155,8 @@ def event_entry(event: AgentEvent) -> dict[str, Any]:
     return {"type": "event", **fields}
 
 
-def said(entry: Message) -> UserMessage | AssistantMessage:
-    """The message that `message_entry` was made of."""
+def read_message_entry(entry: MessageEntry) -> UserMessage | AssistantMessage:
+    """The message that `make_message_entry` was made of."""
     content = entry.content or ""
     if entry.role == "user":
         return UserMessage(content=content)
@@ -216,7 +227,7 @@ class SessionLog:
         """Write an entry; it outlives this process once this returns.
 
         Args:
-            entry: The entry; a dict is one of a kind that `event_entry` makes.
+            entry: The entry; a dict is one of a kind that `make_event_entry` makes.
 
         Raises:
             OSError: It could not be written.
@@ -263,7 +274,7 @@ class SessionLog:
             written += os.write(self._descriptor, data[written:])
 
 
-def is_held(path: Path) -> bool:
+def is_log_open(path: Path) -> bool:
     """Whether a process has a session's log open.
 
     Args:

@@ -13,19 +13,19 @@ from ..sdk.aclient import AsyncAgentStepper
 from ..sdk.door import ambient
 from ..sdk.pumps import in_thread
 from .confinement import Confinement
-from .options import Limits, Options, limited, tools_of
+from .options import CodingLimits, CodingOptions, override_limits, select_tools
 from .orchestrator import AgentOrchestrator
-from .policy import DefaultPolicyEngine, RuleBook, chosen_policy
-from .policy.denied import FileDenials
-from .results import OutputStore
-from .session_list import Folders
-from .session_log import SessionLog, SessionStart
+from .policy import DefaultPolicyEngine, RuleBook, load_policy
+from .policy.denied_files import FileDenials
+from .session_list import CodingFolders
+from .session_log import SessionLog, SessionStartEntry
 from .snapshots import Snapshots
+from .tool_results import OutputStore
 from .transcript import Listener, Transcript, load_messages
 from .workspace import LocalWorkspace
 
 if TYPE_CHECKING:
-    from ..models.base import ModelProvider
+    from ..models.provider import ModelProvider
 
 
 def open_workspace(folder: str, rules: RuleBook) -> LocalWorkspace:
@@ -45,7 +45,7 @@ def open_workspace(folder: str, rules: RuleBook) -> LocalWorkspace:
 
 
 async def begin_log(
-    log: SessionLog, start: SessionStart, transcript: Transcript, warnings: list[str]
+    log: SessionLog, start: SessionStartEntry, transcript: Transcript, warnings: list[str]
 ) -> list[ChatMessage]:
     """Load the conversation of a log, log that the session starts, and send warnings.
 
@@ -70,12 +70,12 @@ async def begin_log(
 
 
 def make_agent(
-    start: SessionStart,
-    folders: Folders,
+    start: SessionStartEntry,
+    folders: CodingFolders,
     workspace: LocalWorkspace,
     provider: ModelProvider,
     log: SessionLog,
-    options: Options,
+    options: CodingOptions,
     rules: RuleBook,
     snapshots: Snapshots,
     confinement: Confinement,
@@ -114,13 +114,13 @@ def make_agent(
         provider,
         start.model,
         workspace,
-        tools_of(options),
-        chosen_policy(options.get("policy"), default),
+        select_tools(options),
+        load_policy(options.get("policy"), default),
         approver=options.get("approver"),
         began=options.get("began"),
         session_log=log,
-        listeners=listeners_of(options),
-        limits=limited(options.get("limits") or Limits(), options),
+        listeners=collect_listeners(options),
+        limits=override_limits(options.get("limits") or CodingLimits(), options),
         temperature=options.get("temperature"),
         tool_choice=options.get("tool_choice"),
         outputs=OutputStore(folders.outputs(start.session_id)),
@@ -130,7 +130,7 @@ def make_agent(
     )
 
 
-def listeners_of(options: Options) -> tuple[Listener, ...]:
+def collect_listeners(options: CodingOptions) -> tuple[Listener, ...]:
     """Who hears a session's events."""
     listener = options.get("listener")
     return () if listener is None else (listener,)
@@ -177,7 +177,7 @@ async def join_run(dbg: AsyncAgentStepper, name: str, workspace: Path) -> AsyncA
         )
 
 
-async def run_name(dbg: AsyncAgentStepper) -> str | None:
+async def find_run_name(dbg: AsyncAgentStepper) -> str | None:
     """What the debugger calls a run, as `Run #3 of code`; None where it doesn't say."""
     timeline = await in_thread(dbg._timeline)
     return None if timeline is None else timeline.run.name

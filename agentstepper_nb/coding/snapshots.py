@@ -10,7 +10,7 @@ from ..errors import WorkspaceError
 from ..sdk.workspace import Workspace
 from ..sdk.workspace.repository import directory
 from ..sdk.workspace.scan import Most
-from .policy.unsaved import Committed
+from .policy.unsaved_files import CommittedFiles
 
 #: The largest workspace that a session takes snapshots of by itself.
 MOST: Final = Most(files=100_000, unread_bytes=2 * 1024**3)
@@ -82,7 +82,7 @@ class Snapshots:
         workspace = self.look()
         if workspace is not None:
             return workspace.holds(path)
-        return Committed(self._folder).is_saved(path)
+        return CommittedFiles(self._folder).is_saved(path)
 
     def close(self) -> None:
         """End the session's own watch. Idempotent."""

@@ -12,12 +12,12 @@ from msgspec import Meta, Struct
 
 from ..errors import UnsafePathError
 from ..protocol.values import Risk as Risk
-from .results import ToolResult as ToolResult
+from .tool_results import ToolResult as ToolResult
 
 if TYPE_CHECKING:
     from ..llm_wire.events import AgentEvent
     from .confinement import Confinement
-    from .results import OutputStore
+    from .tool_results import OutputStore
     from .workspace import LocalWorkspace
 
 
@@ -140,12 +140,12 @@ class FileTool(StructTool[A]):
         """What the tool does with arguments that fit."""
 
 
-def shown(name: str) -> str:
+def escape_name(name: str) -> str:
     """A name as JSON can carry it: those of the disk may be no UTF-8."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def left_out(files: int) -> dict[str, str]:
+def describe_left_out(files: int) -> dict[str, str]:
     """What a result says of files that a rule keeps from being read; nothing of none."""
     if not files:
         return {}

@@ -12,23 +12,23 @@ from msgspec import UNSET, Struct
 
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage, UserMessage
 from ..llm_wire.events import AgentEvent, ToolResultEvent, TraceEvent
-from .results import ToolResult, result_message
 from .session_log import (
     EDITED,
-    Approval,
+    ApprovalEntry,
     Entry,
-    Event,
-    Line,
-    Message,
+    EventEntry,
+    LogLine,
+    MessageEntry,
     PromptEdit,
     SessionLog,
-    SessionStart,
-    UserPrompt,
-    event_entry,
-    message_entry,
-    result_entry,
-    said,
+    SessionStartEntry,
+    UserPromptEntry,
+    make_event_entry,
+    make_message_entry,
+    make_result_entry,
+    read_message_entry,
 )
+from .tool_results import ToolResult, make_result_message
 
 Warn = Callable[[str], None]
 
@@ -39,7 +39,7 @@ LOST: Final = ToolResult.failure(
 )
 
 
-class SessionSummary(Struct, frozen=True, kw_only=True):
+class CodingSessionSummary(Struct, frozen=True, kw_only=True):
     """What a log says of its session, for lists."""
 
     id: str
@@ -76,7 +76,7 @@ def load_messages(path: Path, on_warning: Warn = lambda warning: None) -> list[C
     return reader.messages
 
 
-def summary(path: Path) -> SessionSummary | None:
+def summarize_log(path: Path) -> CodingSessionSummary | None:
     """What a log is about; None where it doesn't say so.
 
     Args:
@@ -85,20 +85,20 @@ def summary(path: Path) -> SessionSummary | None:
     Raises:
         OSError: The file can't be read.
     """
-    start: SessionStart | None = None
+    start: SessionStartEntry | None = None
     began, latest, messages = "", "", 0
     prompts: list[str] = []
     for _, line in _lines(path, lambda warning: None):
         latest = line.timestamp
-        if isinstance(line.data, SessionStart):
+        if isinstance(line.data, SessionStartEntry):
             began, start = began or line.timestamp, line.data
-        elif isinstance(line.data, UserPrompt):
+        elif isinstance(line.data, UserPromptEntry):
             prompts.append(line.data.content)
-        elif isinstance(line.data, Message):
+        elif isinstance(line.data, MessageEntry):
             messages += 1
     if start is None:
         return None
-    return SessionSummary(
+    return CodingSessionSummary(
         id=path.stem,
         started=began,
         latest=latest,
@@ -118,30 +118,30 @@ class _Conversation:
         self.messages: list[ChatMessage] = []
         self._warn = warn
 
-    def take(self, number: int, line: Line) -> None:
+    def take(self, number: int, line: LogLine) -> None:
         match line.data:
-            case Message(role="tool") as entry:
+            case MessageEntry(role="tool") as entry:
                 self._result(number, entry)
-            case Message() as entry:
+            case MessageEntry() as entry:
                 self.close_calls()
-                self.messages.append(said(entry))
-            case Event(event_type="TraceEvent", kind=kind, data=data) if (
+                self.messages.append(read_message_entry(entry))
+            case EventEntry(event_type="TraceEvent", kind=kind, data=data) if (
                 kind == EDITED and data is not UNSET
             ):
                 self._edit(number, bytes(data))
 
     def close_calls(self) -> None:
         """Give each call that has no result the one that says so."""
-        for call_id in open_calls(self.messages):
-            self.messages.append(result_message(call_id, LOST))
+        for call_id in find_open_calls(self.messages):
+            self.messages.append(make_result_message(call_id, LOST))
 
-    def _result(self, number: int, entry: Message) -> None:
+    def _result(self, number: int, entry: MessageEntry) -> None:
         if entry.result is UNSET or entry.call_id is UNSET:
             self._warn(f"Line {number} is a result without its call or its data: it is left out.")
-        elif entry.call_id not in open_calls(self.messages):
+        elif entry.call_id not in find_open_calls(self.messages):
             self._warn(f"Line {number} is a result of a call that nobody made: it is left out.")
         else:
-            self.messages.append(result_message(entry.call_id, entry.result))
+            self.messages.append(make_result_message(entry.call_id, entry.result))
 
     def _edit(self, number: int, data: bytes) -> None:
         try:
@@ -153,7 +153,7 @@ class _Conversation:
         self.messages[edit.kept :] = edit.messages
 
 
-def open_calls(messages: list[ChatMessage]) -> list[str]:
+def find_open_calls(messages: list[ChatMessage]) -> list[str]:
     """The ids of the newest answer's calls that have no result yet, in their order."""
     answered: set[str] = set()
     for message in reversed(messages):
@@ -166,7 +166,7 @@ def open_calls(messages: list[ChatMessage]) -> list[str]:
     return []
 
 
-def complaint(messages: Iterable[ChatMessage]) -> str | None:
+def find_conversation_problem(messages: Iterable[ChatMessage]) -> str | None:
     """Why no model takes a conversation, for a person: a call without its result, or the reverse."""
     waiting: list[str] = []
     for message in (*messages, None):
@@ -181,8 +181,8 @@ def complaint(messages: Iterable[ChatMessage]) -> str | None:
     return None
 
 
-def _lines(path: Path, warn: Warn) -> Iterator[tuple[int, Line]]:
-    decoder = msgspec.json.Decoder(Line)
+def _lines(path: Path, warn: Warn) -> Iterator[tuple[int, LogLine]]:
+    decoder = msgspec.json.Decoder(LogLine)
     with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             if not text.strip():
@@ -225,27 +225,27 @@ class Transcript:
     @property
     def open_calls(self) -> list[str]:
         """The ids of the calls that have no result yet."""
-        return open_calls(self.messages)
+        return find_open_calls(self.messages)
 
     def prompt(self, text: str) -> None:
         """A person asks for something."""
         message = UserMessage(content=text)
-        self._keep(UserPrompt(content=text))
-        self._keep(message_entry(message))
+        self._keep(UserPromptEntry(content=text))
+        self._keep(make_message_entry(message))
         self.messages.append(message)
 
     def answer(self, message: AssistantMessage) -> None:
         """The model has answered; with a person's edit, if there was one."""
-        self._keep(message_entry(message))
+        self._keep(make_message_entry(message))
         self.messages.append(message)
 
     def result(self, call_id: str, result: ToolResult) -> None:
         """A call has a result."""
-        self.messages.append(result_message(call_id, result))
-        self._keep(result_entry(call_id, result))
+        self.messages.append(make_result_message(call_id, result))
+        self._keep(make_result_entry(call_id, result))
         self.tell(ToolResultEvent(call_id, result))
 
-    def approval(self, approval: Approval) -> None:
+    def approval(self, approval: ApprovalEntry) -> None:
         """It was decided about a call that had to be asked for."""
         self._keep(approval)
         told = {name: getattr(approval, name) for name in approval.__struct_fields__}
@@ -267,7 +267,7 @@ class Transcript:
 
     def tell(self, event: AgentEvent) -> None:
         """Something happened."""
-        self._keep(event_entry(event))
+        self._keep(make_event_entry(event))
         self._spread(event)
 
     def _spread(self, event: AgentEvent) -> None:

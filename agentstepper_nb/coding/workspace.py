@@ -16,7 +16,7 @@ from typing import BinaryIO, Final, Protocol
 from msgspec import Struct
 
 from ..errors import AgentStepperError, UnsafePathError
-from .safe_paths import Beneath, Spot, check, split
+from .safe_paths import PathTarget, SafeFolder, check_path, split_path
 
 #: Bytes of a file that is read whole.
 READ_LIMIT: Final = 16 * 1024 * 1024
@@ -29,7 +29,7 @@ _WRITER: Final = "write_file"
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Kind(StrEnum):
+class PathKind(StrEnum):
     """What stands at a path."""
 
     FILE = "file"
@@ -38,15 +38,15 @@ class Kind(StrEnum):
     OTHER = "other"  # a pipe, a socket, a device
 
 
-class Entry(Struct, frozen=True):
+class FolderEntry(Struct, frozen=True):
     """One name in a folder."""
 
     name: str
-    kind: Kind
+    kind: PathKind
     size: int  # bytes of a file; 0 of anything else
 
 
-class Denials(Protocol):
+class DenialChecker(Protocol):
     """Says which files rules keep tools from; see `policy.denied.FileDenials`."""
 
     def any(self) -> bool:
@@ -75,8 +75,8 @@ class LocalWorkspace:
         OSError: It can't be opened, or is none.
     """
 
-    def __init__(self, root: str | Path, denials: Denials | None = None) -> None:
-        self._beneath = Beneath(Path(root).resolve(strict=True))
+    def __init__(self, root: str | Path, denials: DenialChecker | None = None) -> None:
+        self._beneath = SafeFolder(Path(root).resolve(strict=True))
         self._denials = denials
         self._closing = weakref.finalize(self, self._beneath.close)
 
@@ -92,14 +92,14 @@ class LocalWorkspace:
     def resolve_path(self, relative: str) -> Path | None:
         """Where a path leads; None where that is unsafe, or can't be said."""
         try:
-            return self._beneath.resolve(split(relative))
+            return self._beneath.resolve(split_path(relative))
         except OSError:
             return None
 
     def is_path_safe(self, full: str) -> bool:
         """Whether an absolute path is inside, links resolved."""
         try:
-            check(full)
+            check_path(full)
             if not full.startswith("/"):
                 return False
             inside = Path(os.path.realpath(full)).relative_to(self.root)
@@ -107,7 +107,7 @@ class LocalWorkspace:
             return False
         return self.resolve_path(inside.as_posix()) is not None
 
-    def kind(self, relative: str) -> Kind | None:
+    def kind(self, relative: str) -> PathKind | None:
         """What stands at a path, itself and not where it leads; None for nothing. Raises OSError."""
         try:
             with self._at(relative, follow=False) as spot:
@@ -125,7 +125,7 @@ class LocalWorkspace:
         except OSError:
             return False
 
-    def list_dir(self, relative: str) -> list[Entry]:
+    def list_dir(self, relative: str) -> list[FolderEntry]:
         """What a folder holds, by name. Raises OSError."""
         with self._at(relative) as spot:
             folder = os.open(
@@ -200,10 +200,12 @@ class LocalWorkspace:
                     os.rmdir(spot.name, dir_fd=spot.folder)
                 above = above[:-1]
 
-    def _rule(self, spot: Spot, found: os.stat_result | None, tool: str) -> object | None:
+    def _rule(self, spot: PathTarget, found: os.stat_result | None, tool: str) -> object | None:
         return self._denials and self._denials.of_file(spot.names, found, tool)
 
-    def _refuse(self, spot: Spot, found: os.stat_result | None, tool: str, relative: str) -> None:
+    def _refuse(
+        self, spot: PathTarget, found: os.stat_result | None, tool: str, relative: str
+    ) -> None:
         """Refuse a file that a rule keeps a tool from, whatever name led to it."""
         rule = self._rule(spot, found, tool)
         if rule is not None:
@@ -212,9 +214,9 @@ class LocalWorkspace:
     @contextlib.contextmanager
     def _at(
         self, relative: str, *, follow: bool = True, make: bool = False, spare_git: bool = False
-    ) -> Iterator[Spot]:
+    ) -> Iterator[PathTarget]:
         """Walk to a path; errors name it as it was given."""
-        names = split(relative)
+        names = split_path(relative)
         try:
             with self._beneath.spot(names, follow=follow, make=make, spare_git=spare_git) as spot:
                 yield spot
@@ -225,11 +227,11 @@ class LocalWorkspace:
             raise
 
 
-def _look(spot: Spot) -> os.stat_result:
+def _look(spot: PathTarget) -> os.stat_result:
     return os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False)
 
 
-def _look_if_there(spot: Spot) -> os.stat_result | None:
+def _look_if_there(spot: PathTarget) -> os.stat_result | None:
     try:
         return _look(spot)
     except FileNotFoundError:
@@ -238,32 +240,32 @@ def _look_if_there(spot: Spot) -> os.stat_result | None:
 
 def _must_be_file(found: os.stat_result, relative: str) -> None:
     kind = _kind(found.st_mode)
-    if kind is Kind.FOLDER:
+    if kind is PathKind.FOLDER:
         raise IsADirectoryError(errno.EISDIR, "It is a folder", relative)
-    if kind is Kind.LINK:
+    if kind is PathKind.LINK:
         raise UnsafePathError(relative, "it is a link; name the file that it leads to")
-    if kind is not Kind.FILE:
+    if kind is not PathKind.FILE:
         raise UnsafePathError(relative, "it is a pipe, a socket or a device")
 
 
-def _kind(mode: int) -> Kind:
+def _kind(mode: int) -> PathKind:
     if stat.S_ISREG(mode):
-        return Kind.FILE
+        return PathKind.FILE
     if stat.S_ISDIR(mode):
-        return Kind.FOLDER
-    return Kind.LINK if stat.S_ISLNK(mode) else Kind.OTHER
+        return PathKind.FOLDER
+    return PathKind.LINK if stat.S_ISLNK(mode) else PathKind.OTHER
 
 
-def _entry(found: os.DirEntry[str]) -> Entry | None:
+def _entry(found: os.DirEntry[str]) -> FolderEntry | None:
     try:
         status = found.stat(follow_symlinks=False)
     except OSError:  # gone since
         return None
     kind = _kind(status.st_mode)
-    return Entry(found.name, kind, status.st_size if kind is Kind.FILE else 0)
+    return FolderEntry(found.name, kind, status.st_size if kind is PathKind.FILE else 0)
 
 
-def _replace(spot: Spot, data: bytes, mode: int | None) -> None:
+def _replace(spot: PathTarget, data: bytes, mode: int | None) -> None:
     """Put a new file in a name's place, in one move: a link there is replaced, never gone through."""
     if spot.name == ".":
         raise IsADirectoryError(errno.EISDIR, "It is a folder")

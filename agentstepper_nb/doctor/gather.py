@@ -98,9 +98,9 @@ def _git() -> tuple[str, str]:
 def _sandbox() -> Sandbox:
     """What a coding session would have, by the same real run."""
     from ..coding.sandbox import ResourceLimits
-    from ..coding.sandbox.choice import choose
+    from ..coding.sandbox.choice import choose_sandbox
 
-    chosen = choose("auto", ResourceLimits())
+    chosen = choose_sandbox("auto", ResourceLimits())
     return Sandbox(chosen.sandbox.name, chosen.why_not)
 
 

@@ -16,7 +16,7 @@ from ..core import Saved
 from ..core.sentences import Question, one_sentence, question, shows_sentence
 from ..core.summaries import one_line
 from ..errors import CommandError, ModelError, StoreError
-from ..models.base import MODEL_VARIABLE, TextModel, from_environment
+from ..models.provider import MODEL_VARIABLE, TextModel, find_text_model
 from ..protocol import records
 from ..protocol.values import Breakpoint, Commit
 from .pacing import Pace, Pacer
@@ -210,7 +210,7 @@ def summarize_by(hub: RunService, model: str | None) -> None:
         model: The name of the model that the person has chosen. None: no model is asked.
     """
     try:
-        chosen = from_environment(model)
+        chosen = find_text_model(model)
     except ModelError as error:
         hub.log.error("summaries are made by rule: %s", error)
         return

@@ -73,7 +73,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
 Content = str | tuple[dict[str, Any], ...] | None
 
 
-def joined_text(content: Content, joint: str = "") -> str:
+def join_text(content: Content, joint: str = "") -> str:
     """The words of a content; parts without words are left out."""
     if content is None or isinstance(content, str):
         return content or ""

@@ -32,7 +32,7 @@ def encode_event(data: bytes, event: str | None = None) -> bytes:
 DONE = encode_event(b"[DONE]")
 
 
-class Event(Struct, frozen=True):
+class SseEvent(Struct, frozen=True):
     """One event as it was received."""
 
     data: str
@@ -41,7 +41,7 @@ class Event(Struct, frozen=True):
     """The last id that the stream has set, here or before."""
 
 
-class Decoder:
+class SseDecoder:
     """Reads a stream's bytes, cut anywhere: inside a character or a line's end, too."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Decoder:
         self._name = ""
         self._id: str | None = None
 
-    def feed(self, data: bytes) -> list[Event]:
+    def feed(self, data: bytes) -> list[SseEvent]:
         """Take the next bytes; gives the events that are complete with them."""
         if not data:
             return []
@@ -61,7 +61,7 @@ class Decoder:
         self._ended_by_cr = data.endswith(b"\r")
         return [event for line in self._lines(data) for event in self._take(line)]
 
-    def close(self) -> list[Event]:
+    def close(self) -> list[SseEvent]:
         """Nothing follows; gives the event whose blank line, or last line's end, never came.
 
         The standard drops it. Of the services, though, some leave the end out.
@@ -77,7 +77,7 @@ class Decoder:
                 self._line.clear()
                 yield complete
 
-    def _take(self, line: bytes) -> Iterator[Event]:
+    def _take(self, line: bytes) -> Iterator[SseEvent]:
         if self._first:
             line, self._first = line.removeprefix(_BOM), False
         if not line:
@@ -92,23 +92,23 @@ class Decoder:
         elif field == "id" and "\0" not in value:
             self._id = value
 
-    def _dispatch(self) -> Iterator[Event]:
+    def _dispatch(self) -> Iterator[SseEvent]:
         data, name = self._data, self._name
         self._data, self._name = [], ""
         if data:
-            yield Event("\n".join(data), name or "message", self._id)
+            yield SseEvent("\n".join(data), name or "message", self._id)
 
 
 #: Characters of a tool call's arguments that one event carries.
 ARGUMENTS_PER_EVENT: Final = 16
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Cut a text by the word, its spaces kept."""
     return re.findall(r"\s*\S+\s*|\s+", text)
 
 
-def fragments(arguments: str) -> list[str]:
+def split_arguments(arguments: str) -> list[str]:
     """Cut a tool call's arguments, wherever that falls."""
     step = ARGUMENTS_PER_EVENT
     return [arguments[start : start + step] for start in range(0, len(arguments), step)]

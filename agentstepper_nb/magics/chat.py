@@ -9,7 +9,7 @@ from IPython.display import display
 
 from ..chat.chat import Chat
 from ..chat.connector import InterpreterABC
-from ..chat.connectors.registry import connectors
+from ..chat.connectors.registry import list_connectors
 from ..errors import AgentStepperError
 
 
@@ -45,14 +45,14 @@ def chat_names(names: dict[str, Any]) -> list[str]:
         for name, value in names.items()
         if isinstance(value, Chat | InterpreterABC) and not name.startswith("_")
     ]
-    return [*own, *sorted(connectors())]
+    return [*own, *sorted(list_connectors())]
 
 
 def _chat(names: dict[str, Any], name: str) -> Chat:
     value = names.get(name, name)
     if isinstance(value, Chat):
         return value
-    if value is name and name not in connectors():
+    if value is name and name not in list_connectors():
         raise UsageError(f"There is no {name!r} to talk with. {_known(names)}")
     return Chat(value)
 

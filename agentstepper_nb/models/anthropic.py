@@ -10,9 +10,16 @@ import msgspec
 
 from ..errors import ModelError
 from ..llm_wire import messages
+from ..llm_wire.answer_stream import AnswerStream
 from ..llm_wire.conversation import ModelRequest
-from ..llm_wire.streaming import AnswerStream
-from .streaming import NO_KEY, Failures, HTTPProvider, Patience, Problems, Response
+from .http_provider import (
+    NO_KEY,
+    HTTPProvider,
+    HttpResponse,
+    ProviderErrorMessages,
+    TimeoutPolicy,
+    VendorErrors,
+)
 
 KEY_VARIABLE: Final = "ANTHROPIC_API_KEY"
 URL_VARIABLE: Final = "ANTHROPIC_BASE_URL"
@@ -42,9 +49,9 @@ class AnthropicProvider(HTTPProvider):
         base_url: str | None = None,
         api_key: str | None = None,
         *,
-        patience: Patience | None = None,
+        patience: TimeoutPolicy | None = None,
     ) -> None:
-        patience = patience or Patience()
+        patience = patience or TimeoutPolicy()
         url = base_url or os.environ.get(URL_VARIABLE)
         # Of another address, the environment's key isn't.
         key = api_key or (None if base_url else os.environ.get(KEY_VARIABLE))
@@ -65,10 +72,10 @@ class AnthropicProvider(HTTPProvider):
         await self._client.close()
 
     @property
-    def _failures(self) -> Failures:
-        return cast(Failures, anthropic)
+    def _failures(self) -> VendorErrors:
+        return cast(VendorErrors, anthropic)
 
-    async def _post(self, request: ModelRequest) -> Response:
+    async def _post(self, request: ModelRequest) -> HttpResponse:
         # Not by `messages.create`, which an agent in this process may have traced as its own.
         stream = await self._client.post(
             "/v1/messages",
@@ -85,7 +92,9 @@ class AnthropicProvider(HTTPProvider):
         return messages.encode_request(request, cached=cached)
 
     def _reader(self) -> AnswerStream:
-        return messages.Stream()
+        return messages.MessagesStream()
 
-    def _problems(self, model: str) -> Problems:
-        return Problems(f"The model {model} at {self._client.base_url}", KEY_VARIABLE, URL_VARIABLE)
+    def _problems(self, model: str) -> ProviderErrorMessages:
+        return ProviderErrorMessages(
+            f"The model {model} at {self._client.base_url}", KEY_VARIABLE, URL_VARIABLE
+        )

@@ -11,10 +11,17 @@ import openai
 from openai.types.chat import ChatCompletion
 
 from ..errors import ModelError
-from ..llm_wire import chat, responses
+from ..llm_wire import chat_completions, responses
+from ..llm_wire.answer_stream import AnswerStream
 from ..llm_wire.conversation import ModelRequest
-from ..llm_wire.streaming import AnswerStream
-from .streaming import NO_KEY, Failures, HTTPProvider, Patience, Problems, Response
+from .http_provider import (
+    NO_KEY,
+    HTTPProvider,
+    HttpResponse,
+    ProviderErrorMessages,
+    TimeoutPolicy,
+    VendorErrors,
+)
 
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 URL_VARIABLE: Final = "OPENAI_BASE_URL"
@@ -43,10 +50,10 @@ class OpenAIProvider(HTTPProvider):
         base_url: str | None = None,
         api_key: str | None = None,
         *,
-        patience: Patience | None = None,
+        patience: TimeoutPolicy | None = None,
     ) -> None:
         self._api = api
-        patience = patience or Patience()
+        patience = patience or TimeoutPolicy()
         url = base_url or os.environ.get(URL_VARIABLE)
         # Of another address, the environment's key isn't.
         key = api_key or (None if base_url else os.environ.get(KEY_VARIABLE))
@@ -73,10 +80,10 @@ class OpenAIProvider(HTTPProvider):
         await self._client.close()
 
     @property
-    def _failures(self) -> Failures:
-        return cast(Failures, openai)
+    def _failures(self) -> VendorErrors:
+        return cast(VendorErrors, openai)
 
-    async def _post(self, request: ModelRequest) -> Response:
+    async def _post(self, request: ModelRequest) -> HttpResponse:
         path, body = self._question(request)
         # Not by `chat.completions.create`: an agent in this process may have that traced as its own,
         # and this question would become a second step.
@@ -93,15 +100,19 @@ class OpenAIProvider(HTTPProvider):
         if self._api == "responses":
             return "/responses", responses.encode_request(request)
         own = self._client.base_url.host == OPENAIS_OWN
-        limit: chat.LimitName = "max_completion_tokens" if own else "max_tokens"
-        return "/chat/completions", chat.encode_model_request(request, limit=limit)
+        limit: chat_completions.LimitName = "max_completion_tokens" if own else "max_tokens"
+        return "/chat/completions", chat_completions.encode_model_request(request, limit=limit)
 
     def _reader(self) -> AnswerStream:
-        return chat.Stream(_new_id) if self._api == "chat" else responses.Stream()
+        return (
+            chat_completions.ChatCompletionStream(_new_id)
+            if self._api == "chat"
+            else responses.ResponsesStream()
+        )
 
-    def _problems(self, model: str) -> Problems:
+    def _problems(self, model: str) -> ProviderErrorMessages:
         where = f"The model {model} at {self._client.base_url}"
-        return Problems(where, KEY_VARIABLE, URL_VARIABLE)
+        return ProviderErrorMessages(where, KEY_VARIABLE, URL_VARIABLE)
 
 
 def _new_id(number: int) -> str:

@@ -14,7 +14,7 @@ from typing import Final
 
 from ..errors import CommandError, ModelError
 from ..installed import Installed
-from .base import ModelProvider
+from .provider import ModelProvider
 
 GROUP: Final = "agentstepper_nb.providers"
 
@@ -68,12 +68,12 @@ _OURS: Final[dict[str, Factory]] = {
 _INSTALLED: Final = Installed[Factory](GROUP, "provider")
 
 
-def names() -> list[str]:
+def list_provider_names() -> list[str]:
     """The providers that can be named, ours first."""
     return [*_OURS, *(name for name in _INSTALLED.names() if name not in _OURS)]
 
 
-def check_message(name: str, model: str) -> None:
+def refuse_script_path(name: str, model: str) -> None:
     """Refuse what a message may not name: a path of a Python file, which would be run.
 
     This process's own code and its command line may.
@@ -87,18 +87,18 @@ def check_message(name: str, model: str) -> None:
     """
     if name != "scripted":
         return
-    from .scripted.script import SCRIPTS_VARIABLE, named_scripts
+    from .scripted.script import SCRIPTS_VARIABLE, list_named_scripts
 
-    if model not in named_scripts():
+    if model not in list_named_scripts():
         raise ModelError(
             "invalid",
             f"A message may not name the script {model!r}: a Python file is run only by who starts the "
             f"worker, who puts it into a folder and that into {SCRIPTS_VARIABLE}. There are "
-            f"{', '.join(named_scripts())}.",
+            f"{', '.join(list_named_scripts())}.",
         )
 
 
-def create(name: str, model: str) -> ModelProvider:
+def create_provider(name: str, model: str) -> ModelProvider:
     """Make a provider.
 
     Args:

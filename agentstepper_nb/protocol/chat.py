@@ -87,7 +87,7 @@ Role = Literal["user", "assistant", "system", "computer"]
 
 
 class Message(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
-    """One message of a conversation. Which fields its type needs: `chat.kinds`.
+    """One message of a conversation. Which fields its type needs: `chat.message_types`.
 
     `final` is false while more of it may come: text, a call's result, a confirmation's choice. A stream
     of messages gives each new piece as a message of the same id with `final` false, whose `content` is

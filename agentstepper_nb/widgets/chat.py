@@ -12,7 +12,7 @@ import anywidget
 import traitlets
 
 from ..chat.chat import Agent, Chat
-from ..chat.kinds import as_text
+from ..chat.message_types import format_message_text
 from ..errors import AgentStepperError
 from ..hub import Connection, Session
 from ..hub.lines import LineSession
@@ -204,4 +204,4 @@ def _command() -> str:
 def _line(message: Message) -> str:
     """Who says what."""
     who = message.agent_name if message.role == "assistant" else message.role
-    return one_line(f"{who}: {as_text(message)[:_LOOK]}", _WORDS)
+    return one_line(f"{who}: {format_message_text(message)[:_LOOK]}", _WORDS)

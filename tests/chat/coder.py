@@ -10,7 +10,7 @@ from typing import Any
 
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.connectors.coding import CodingAgent
+from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
 from agentstepper_nb.llm_wire.conversation import ModelRequest, UserMessage
 from agentstepper_nb.protocol.chat import Message, Piece
 from tests.chat.talking import Person

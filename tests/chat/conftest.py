@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb import AgentStepperCore
-from agentstepper_nb.chat.outside.tokens import ChatTokens
+from agentstepper_nb.chat.remote.tokens import ChatTokens
 from agentstepper_nb.rpc import reconnecting
 from tests.chat.outsiders import found, no_core, running
 from tests.chat.talking import Make, chats, no_debugger

@@ -7,15 +7,15 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from agentstepper_nb.chat.connectors.endpoint import Endpoint
+from agentstepper_nb.chat.connectors.endpoint_agent import EndpointAgent
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage
 from agentstepper_nb.llm_wire.events import ResponseCompleted, TextDelta
-from agentstepper_nb.llm_wire.sse import words
+from agentstepper_nb.llm_wire.sse import split_words
 from tests.coding.playing import USAGE, Answer, Playing
 
 
 def says(text: str) -> Answer:
-    return [*map(TextDelta, words(text)), ResponseCompleted("stop", USAGE)]
+    return [*map(TextDelta, split_words(text)), ResponseCompleted("stop", USAGE)]
 
 
 def look(at: str, lines: int = 10) -> list[str]:
@@ -34,9 +34,9 @@ def fail() -> None:
     raise OSError("no such file")
 
 
-def an_endpoint(*answers: Any, **options: Any) -> tuple[Endpoint, Playing]:
+def an_endpoint(*answers: Any, **options: Any) -> tuple[EndpointAgent, Playing]:
     model = Playing(*answers)
-    return Endpoint("m", provider=model, **options), model
+    return EndpointAgent("m", provider=model, **options), model
 
 
 def results(model: Playing) -> list[tuple[str, bool]]:

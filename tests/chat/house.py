@@ -21,8 +21,8 @@ from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import Answer, InterpreterABC, Turn
 from agentstepper_nb.chat.interpreter import Interpreter
-from agentstepper_nb.chat.outside.keys import KEYS_FILE
-from agentstepper_nb.chat.outside.tokens import ChatTokens
+from agentstepper_nb.chat.remote.key_file import KEYS_FILE
+from agentstepper_nb.chat.remote.tokens import ChatTokens
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import (
     AgentChanged,

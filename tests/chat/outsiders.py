@@ -16,9 +16,9 @@ from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import InterpreterABC
 from agentstepper_nb.chat.interpreter import Interpreter
-from agentstepper_nb.chat.outside.client import AsyncChatClient
-from agentstepper_nb.chat.outside.service import Outside, OutsideService
-from agentstepper_nb.chat.outside.tokens import ChatTokens
+from agentstepper_nb.chat.remote.client import AsyncChatClient
+from agentstepper_nb.chat.remote.service import RemoteChatAccess, RemoteChatService
+from agentstepper_nb.chat.remote.tokens import ChatTokens
 from agentstepper_nb.discover import worker_url
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub import AgentStepperCore
@@ -70,7 +70,7 @@ class Inn(House):
     def __init__(self, interpreter: Interpreter, folder: Path) -> None:
         super().__init__(interpreter)
         self.tokens = ChatTokens(folder)
-        self.outside = Outside(interpreter, self.tokens)
+        self.outside = RemoteChatAccess(interpreter, self.tokens)
         self.clients: list[AsyncChatClient] = []
 
     async def client(self, *scope: str, **how: Any) -> AsyncChatClient:
@@ -117,7 +117,7 @@ class Way(House):
     def __init__(self, interpreter: Interpreter, folder: Path) -> None:
         super().__init__(interpreter, str(interpreter.create_session("one")))
         self.tokens = ChatTokens(folder)
-        self.service = OutsideService(interpreter, self.tokens)
+        self.service = RemoteChatService(interpreter, self.tokens)
         self.other = str(interpreter.create_session("two"))
 
     def token(self, *scope: str, **how: Any) -> str:

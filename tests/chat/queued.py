@@ -13,7 +13,7 @@ import pytest
 
 from agentstepper_nb import AsyncAgents, discover
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.connectors.queue import QueueSession
+from agentstepper_nb.chat.connectors.queue_session import QueueSession
 from agentstepper_nb.hub.runtime import Right, RuntimeService
 from agentstepper_nb.protocol.chat import Message, Piece
 from agentstepper_nb.protocol.runtime import AgentState

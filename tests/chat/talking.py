@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from agentstepper_nb.chat.adapter import items
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
+from agentstepper_nb.chat.answer_adapter import iterate_answer
 from agentstepper_nb.chat.chat import Chat
 from agentstepper_nb.chat.connector import InterpreterABC, Item, Turn
 from agentstepper_nb.chat.interpreter import Interpreter
-from agentstepper_nb.chat.message_builder import GatheredMessages
+from agentstepper_nb.chat.message_builder import MessageCollector
 from agentstepper_nb.chat.service import ChatRight, ChatService
 from agentstepper_nb.protocol.chat import (
     AgentInfo,
@@ -227,7 +227,7 @@ async def answered(
     """What it yields, to its end; each yield gives it the choice."""
     message = said(message) if isinstance(message, str) else message
     got: list[Any] = []
-    async with aclosing(items(lambda: agent.chat(message, turn or a_turn()))) as answer:
+    async with aclosing(iterate_answer(lambda: agent.chat(message, turn or a_turn()))) as answer:
         sent = None
         while True:
             try:
@@ -239,7 +239,7 @@ async def answered(
 
 def whole(given: Sequence[Any]) -> list[Message]:
     """The messages that items become."""
-    gathered = GatheredMessages()
+    gathered = MessageCollector()
     for item in given:
         gathered.take(item)
     gathered.close()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.connector import HandOn
+from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import Ending, State
 from tests.chat.house import NOWHERE, SAME, Actor, Gate, debugged, house, through
@@ -212,7 +212,7 @@ async def test_never_two_turns_at_once_and_no_message_is_lost() -> None:
 
 
 async def test_after_a_hand_on_the_supervisor_goes_on() -> None:
-    leads = Actor([HandOn("worker", "Your part.")], "boss", "SUPERVISOR", "What next?")
+    leads = Actor([Handoff("worker", "Your part.")], "boss", "SUPERVISOR", "What next?")
     worker = Actor(["Done."], "worker", go_on="Not asked.")
     async with going(leads, worker, auto_chat_max=1) as home:
         home.send("Go.")

@@ -11,7 +11,7 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.connector import HandOn, Replace, Turn
+from agentstepper_nb.chat.connector import Handoff, TextReplacement, Turn
 from agentstepper_nb.protocol.chat import Ending, Message, State
 from agentstepper_nb.protocol.values import Ending as RunEnding
 from tests.chat.house import NOWHERE, Actor, House, house
@@ -24,7 +24,7 @@ async def says_all(message: Message, turn: Turn) -> AsyncIterator[Any]:
     yield "Some "
     yield "text."
     await asyncio.sleep(0)
-    yield Replace("Another text.")
+    yield TextReplacement("Another text.")
     yield pieces.call("look", {"at": 1}, call_id="c1")
     await asyncio.gather(asyncio.sleep(0), asyncio.sleep(0))
     yield pieces.console("out")
@@ -35,7 +35,7 @@ async def says_all(message: Message, turn: Turn) -> AsyncIterator[Any]:
         yield pieces.code("1", "python")
     finally:
         await asyncio.sleep(0)
-    yield HandOn("last", "Your turn.")
+    yield Handoff("last", "Your turn.")
 
 
 async def says_last(message: Message, turn: Turn) -> AsyncIterator[Any]:
@@ -169,7 +169,7 @@ async def in_the_debugger(message: Message, turn: Turn) -> AsyncIterator[Any]:
     async with turn.dbg.tool("look", {"at": 1}) as call:
         call.result = f"It is {await turn.confirm('Shall I?')}."
     yield call.result
-    yield HandOn("last")
+    yield Handoff("last")
 
 
 async def test_a_turn_in_the_debugger_is_stopped_at_each_step(core: AgentStepperCore) -> None:

@@ -14,7 +14,7 @@ import pytest
 import agentstepper_nb
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.outside.tokens import ChatTokens
+from agentstepper_nb.chat.remote.tokens import ChatTokens
 from agentstepper_nb.chat.service import ChatRight
 from agentstepper_nb.errors import CommandError, DiscoveryError, ProtocolError
 from agentstepper_nb.protocol.chat import (

@@ -14,7 +14,7 @@ import pytest
 
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Turn
-from agentstepper_nb.chat.outside.client import Replies
+from agentstepper_nb.chat.remote.client import ReplyCollector
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import Begin, Message, Said, SessionChanged
@@ -142,7 +142,7 @@ def test_replies_are_what_follows(tmp_path: Path) -> None:
         return Message(id=id, session_id="s", created_at=at, **given)
 
     asked = message("asked", 2.0, role="user")
-    replies = Replies(asked)
+    replies = ReplyCollector(asked)
     assert not replies.take(SessionChanged(session=rests)), "that is from before"
     assert not replies.take(Said(message=message("old", 1.0)))
     assert not replies.take(Said(message=asked))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.connector import HandOn, InterpreterABC, Turn
+from agentstepper_nb.chat.connector import Handoff, InterpreterABC, Turn
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import Message, Said
 from tests.chat.outsiders import inn
@@ -57,7 +57,7 @@ async def test_a_connector_from_outside(tmp_path: Path, worker_core: AgentSteppe
             assert turn.dbg is None
             assert turn.workspace is None
             choice = await turn.confirm("Sure?", details={"why": "it costs"})
-            yield HandOn("parrot", f"Sure: {choice}")
+            yield Handoff("parrot", f"Sure: {choice}")
 
         async def close(self) -> None:
             self.closed = True

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat.connectors.model_prompts import shortened
-from agentstepper_nb.coding.session_list import Folders
+from agentstepper_nb.chat.connectors.model_prompts import shorten_text
+from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.errors import SessionError
 from agentstepper_nb.protocol.chat import Message, Piece
 from tests.chat.coder import call, command, output, prompts, result, talking, text
@@ -169,7 +169,9 @@ async def test_an_opened_again_chat_goes_on_with_its_session(tmp_path: Path) -> 
         "One.",
         "Second.",
     ]
-    (kept,) = Folders(tmp_path / "data").sessions()  # which `agentstepper code --resume` finds
+    (kept,) = CodingFolders(
+        tmp_path / "data"
+    ).sessions()  # which `agentstepper code --resume` finds
     assert kept.workspace == str(tmp_path / "ws")
 
 
@@ -216,7 +218,8 @@ async def test_what_others_said_meanwhile_it_is_told_once(tmp_path: Path) -> Non
         await talk.send("Done?", window=(*window, *own))
     assert prompts(model.requests[1]) == [
         "Meanwhile this was said in the conversation that you take part in:\n\n"
-        f"The person, to planner: Plan.\n\nplanner: {shortened(plan)}\n\nNow you are told:\n\nDo that.",
+        f"The person, to planner: Plan.\n\nplanner: {shorten_text(plan)}\n\n"
+        "Now you are told:\n\nDo that.",
         "Done?",
     ]
     assert len(prompts(model.requests[1])[0]) < len(plan)

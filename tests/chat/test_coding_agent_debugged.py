@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
-from agentstepper_nb.chat.connector import Replace
+from agentstepper_nb.chat.connector import TextReplacement
 from agentstepper_nb.errors import AgentStopped, ToolDeniedError
 from agentstepper_nb.protocol.values import EventKind
 from tests.chat.coder import RISKY, call, command, output, result, risky, talking, text
@@ -73,7 +73,7 @@ async def test_an_answer_that_a_person_edits_is_what_is_said(
             said = await turn
     assert said == [
         text("Both."),
-        Replace("Only this."),
+        TextReplacement("Only this."),
         call("2", "read_file", {"path": "a"}),
         result("2", "1\tx\n"),
         text("Bye."),

@@ -12,8 +12,8 @@ import pytest
 
 from agentstepper_nb import discover
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
-from agentstepper_nb.chat.connectors.coding import CodingAgent
-from agentstepper_nb.coding.chatting import CodingChats
+from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
+from agentstepper_nb.coding.chat_conversations import CodingChats
 from agentstepper_nb.llm_wire.conversation import ModelRequest
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.chat import Ending, Piece

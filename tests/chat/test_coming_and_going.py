@@ -11,7 +11,7 @@ import pytest
 from msgspec import Raw, Struct
 
 from agentstepper_nb.chat import ChatClient
-from agentstepper_nb.chat.outside.client import AsyncChatClient
+from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.errors import ConnectionLostError, DiscoveryError
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import (

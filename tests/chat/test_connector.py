@@ -10,11 +10,11 @@ import pytest
 from agentstepper_nb import installed
 from agentstepper_nb.chat.connector import InterpreterABC
 from agentstepper_nb.chat.connectors import registry
-from agentstepper_nb.chat.connectors.endpoint import Endpoint
-from agentstepper_nb.chat.connectors.function import FunctionAgent
-from agentstepper_nb.chat.connectors.registry import connector, connectors
+from agentstepper_nb.chat.connectors.endpoint_agent import EndpointAgent
+from agentstepper_nb.chat.connectors.function_agent import FunctionAgent
+from agentstepper_nb.chat.connectors.registry import list_connectors, make_connector
 from agentstepper_nb.errors import AgentStepperError, CommandError, ProtocolError
-from agentstepper_nb.models.scripted import Rule, Script, always, say
+from agentstepper_nb.models.scripted import Script, ScriptRule, always, say
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
 from agentstepper_nb.protocol.chat import Message
 from tests.chat.house import refused
@@ -46,12 +46,12 @@ class Duck:
 async def test_inv_connector_001_an_agent_implements_the_interface() -> None:
     """Whatever is given, what a chat gets implements `InterpreterABC`; all else is refused."""
     for given in (Parrot(), Parrot, lambda message: f"You said: {message}"):
-        agent = connector(given)
+        agent = make_connector(given)
         assert isinstance(agent, InterpreterABC)
         assert await answered(agent, "Hi.") == ["You said: Hi."]
     for wrong in (Duck(), Duck, 7, None, object()):
         with refused("invalid_message", "is no agent: subclass"):
-            connector(wrong)  # type: ignore[arg-type]
+            make_connector(wrong)  # type: ignore[arg-type]
 
 
 def test_inv_connector_001_an_interface_without_chat_can_not_be_made() -> None:
@@ -61,41 +61,43 @@ def test_inv_connector_001_an_interface_without_chat_can_not_be_made() -> None:
         name = "silent"
 
     with pytest.raises(CommandError, match="can't be made an agent"):
-        connector(Silent)
+        make_connector(Silent)
 
 
 def test_options_are_the_connectors() -> None:
-    assert connector(Parrot, name="polly").name == "polly"
-    assert connector(print, name="printer", role="THOUGHT").role == "THOUGHT"
+    assert make_connector(Parrot, name="polly").name == "polly"
+    assert make_connector(print, name="printer", role="THOUGHT").role == "THOUGHT"
     with pytest.raises(CommandError, match=r"Parrot can't be made an agent: .*colour"):
-        connector(Parrot, colour="green")
+        make_connector(Parrot, colour="green")
     with pytest.raises(CommandError, match="parrot is made already"):
-        connector(Parrot(), name="polly")
+        make_connector(Parrot(), name="polly")
 
 
 @pytest.mark.parametrize("name", ["", "a" * 101, 7])
 def test_a_name_that_is_none_is_refused(name: Any) -> None:
     with pytest.raises(ProtocolError, match="needs a name"):
-        connector(Parrot(name))
+        make_connector(Parrot(name))
 
 
 def test_a_role_that_is_none_is_refused() -> None:
     with pytest.raises(
         ProtocolError, match="There is no role 'EXECUTOR'; there are: AGENT_EXECUTOR"
     ):
-        connector(lambda message: message, role="EXECUTOR")
+        make_connector(lambda message: message, role="EXECUTOR")
 
 
 def test_installed_ones_are_found_by_name() -> None:
-    assert connectors()["endpoint"] is Endpoint
-    agent = connector(
-        "endpoint", model="m", provider=ScriptedProvider(Script("s", [Rule(always, say("Hi."))]))
+    assert list_connectors()["endpoint"] is EndpointAgent
+    agent = make_connector(
+        "endpoint",
+        model="m",
+        provider=ScriptedProvider(Script("s", [ScriptRule(always, say("Hi."))])),
     )
-    assert isinstance(agent, Endpoint)
+    assert isinstance(agent, EndpointAgent)
     with pytest.raises(
         CommandError, match=r"There is no connector 'endpont'; there are: .*endpoint"
     ):
-        connector("endpont")
+        make_connector("endpont")
 
 
 class Points:
@@ -132,9 +134,9 @@ def test_other_packages_bring_some(monkeypatch: pytest.MonkeyPatch) -> None:
         gone="no_such_module:Agent",
     )
     monkeypatch.setattr(installed, "entry_points", found)
-    assert sorted(connectors()) == ["failing", "made", "nothing", "parrot"]
-    assert isinstance(connector("parrot"), Parrot)
-    assert connector("made", name="mine").name == "mine"
+    assert sorted(list_connectors()) == ["failing", "made", "nothing", "parrot"]
+    assert isinstance(make_connector("parrot"), Parrot)
+    assert make_connector("made", name="mine").name == "mine"
     for name, why in {
         "nothing": "None is no agent",
         "failing": "no seeds",
@@ -142,7 +144,7 @@ def test_other_packages_bring_some(monkeypatch: pytest.MonkeyPatch) -> None:
         "gone": "no_such_module",
     }.items():
         with pytest.raises(AgentStepperError, match=why):
-            connector(name)
+            make_connector(name)
 
 
 def test_a_function_that_can_not_be_given_what_it_asks_for() -> None:
@@ -150,5 +152,5 @@ def test_a_function_that_can_not_be_given_what_it_asks_for() -> None:
         return model
 
     with pytest.raises(CommandError, match="its parameter model"):
-        connector(asking)
-    assert isinstance(connector(lambda message: message), FunctionAgent)
+        make_connector(asking)
+    assert isinstance(make_connector(lambda message: message), FunctionAgent)

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.chat.converter import (
+from agentstepper_nb.chat.message_types import check_message
+from agentstepper_nb.chat.request_converter import (
     DEFAULT_RULES,
     MappingRule,
     RequestConverter,
+    convert_mapping,
+    find_value,
     flatten,
-    piece_of,
-    value_at,
 )
-from agentstepper_nb.chat.kinds import check
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Piece
 from tests.chat.house import PNG, said
@@ -54,7 +54,7 @@ def test_inv_converter_001_flattening_loses_nothing(value: Any) -> None:
     """Every value has a path of its own, and is found by it again."""
     flat = flatten(value)
     for path, each in flat.items():
-        assert value_at(value, path) == each
+        assert find_value(value, path) == each
     assert unflattened(flat, value) == value
     assert flat == {}
 
@@ -90,7 +90,7 @@ def test_keys_are_joined_by_dots_and_lists_have_indices() -> None:
     ],
 )
 def test_a_path_leads_to_what_it_names(path: str, found: Any) -> None:
-    assert value_at({"a": [{"b": 1}, 2]}, path, "nothing") == found
+    assert find_value({"a": [{"b": 1}, 2]}, path, "nothing") == found
 
 
 def test_what_is_too_deep_or_too_large_is_refused() -> None:
@@ -108,7 +108,7 @@ def test_what_is_too_deep_or_too_large_is_refused() -> None:
     ring: dict[str, Any] = {}
     ring["ring"] = ring
     with pytest.raises(ProtocolError, match="nested deeper"):
-        piece_of(ring)
+        convert_mapping(ring)
 
 
 # ---- rules -----------------------------------------------------------------------------------------
@@ -240,13 +240,13 @@ CODE = Piece(type="CODE", content="print(1)", language="python", format="source"
     ],
 )
 def test_the_words_of_others(given: dict[str, Any], piece: Piece) -> None:
-    assert piece_of(given) == piece
-    assert check(said(piece))
+    assert convert_mapping(given) == piece
+    assert check_message(said(piece))
 
 
 @pytest.mark.parametrize("piece", [CODE, Piece(content="a", details=[1]), Piece(type="CONSOLE")])
 def test_the_fields_of_a_piece_are_that_piece(piece: Piece) -> None:
-    assert piece_of(msgspec.to_builtins(piece)) == piece
+    assert convert_mapping(msgspec.to_builtins(piece)) == piece
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_the_fields_of_a_piece_are_that_piece(piece: Piece) -> None:
 )
 def test_what_is_no_message_is_refused(given: dict[str, Any], field: str | None) -> None:
     with pytest.raises(ProtocolError) as caught:
-        piece_of(given)
+        convert_mapping(given)
     assert caught.value.code == "invalid_message"
     assert caught.value.field == field
 
@@ -286,7 +286,7 @@ hostile = st.dictionaries(
 def test_inv_converter_001_whatever_an_agent_gives(mapping: dict[str, Any]) -> None:
     """A mapping is a piece, or is refused with a reason: nothing else comes of it."""
     try:
-        piece = piece_of(mapping)
+        piece = convert_mapping(mapping)
     except ProtocolError as error:
         assert error.code == "invalid_message"
         return

@@ -12,8 +12,8 @@ import pytest
 from msgspec import Raw, Struct
 from websockets.asyncio.client import connect
 
-from agentstepper_nb.chat.outside.client import AsyncChatClient
-from agentstepper_nb.chat.outside.tokens import ChatTokens
+from agentstepper_nb.chat.remote.client import AsyncChatClient
+from agentstepper_nb.chat.remote.tokens import ChatTokens
 from agentstepper_nb.errors import CommandError, ConnectionLostError
 from agentstepper_nb.hub import AgentStepperCore, chats
 from tests.chat.house import refused

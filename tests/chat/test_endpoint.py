@@ -8,13 +8,20 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat.adapter import items
-from agentstepper_nb.chat.connector import Replace
-from agentstepper_nb.chat.connectors.endpoint import Endpoint
+from agentstepper_nb.chat.answer_adapter import iterate_answer
+from agentstepper_nb.chat.connector import TextReplacement
+from agentstepper_nb.chat.connectors.endpoint_agent import EndpointAgent
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
 from agentstepper_nb.llm_wire.events import ResponseCompleted, TextDelta
-from agentstepper_nb.models.scripted import Call, Rule, Script, ScriptedServer, say, turn
+from agentstepper_nb.models.scripted import (
+    Script,
+    ScriptedCall,
+    ScriptedServer,
+    ScriptRule,
+    say,
+    turn,
+)
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
 from agentstepper_nb.protocol.chat import Piece
 from tests.chat.endpoints import an_endpoint, look, says
@@ -26,7 +33,7 @@ from tests.coding.playing import HANGS, Playing, calls, fails
 
 async def test_text_is_told_as_it_comes() -> None:
     endpoint, model = an_endpoint([TextDelta("Good "), TextDelta("day."), HANGS])
-    async with aclosing(items(lambda: endpoint.chat(said(), a_turn()))) as answer:
+    async with aclosing(iterate_answer(lambda: endpoint.chat(said(), a_turn()))) as answer:
         assert [await anext(answer), await anext(answer)] == ["Good ", "day."]
         await model.hanging.wait()
     assert model.closed_early.is_set()
@@ -125,14 +132,14 @@ def unnameable() -> Callable[..., Any]:
 )
 def test_what_does_not_fit_is_refused(options: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        Endpoint("m", **options)
+        EndpointAgent("m", **options)
 
 
 def test_a_tool_whose_types_can_not_be_told_is_refused() -> None:
     def odd(what: Callable[[], int]) -> None: ...
 
     with pytest.raises(ValueError, match="The tool odd can't be described to a model"):
-        Endpoint("m", tools=[odd])
+        EndpointAgent("m", tools=[odd])
 
 
 async def test_tools_of_every_form() -> None:
@@ -163,14 +170,14 @@ async def test_tools_of_every_form() -> None:
 SCRIPT = Script(
     "looker",
     [
-        Rule(turn(0), say("Let me look. ", Call("look", {"at": "a", "lines": 1}))),
-        Rule(turn(1), say("It is there.")),
+        ScriptRule(turn(0), say("Let me look. ", ScriptedCall("look", {"at": "a", "lines": 1}))),
+        ScriptRule(turn(1), say("It is there.")),
     ],
 )
 
 
 async def test_over_http() -> None:
-    endpoint = Endpoint("m", provider=ScriptedProvider(SCRIPT), tools=[look])
+    endpoint = EndpointAgent("m", provider=ScriptedProvider(SCRIPT), tools=[look])
     messages = whole(await answered(endpoint))
     await endpoint.close()
     assert [message.content for message in messages] == ["Let me look. ", "", "It is there."]
@@ -179,7 +186,7 @@ async def test_over_http() -> None:
 @pytest.mark.parametrize("provider", ["openai", "openai-responses"])
 async def test_at_an_address_of_ones_own(provider: str) -> None:
     with ScriptedServer(SCRIPT) as server:
-        endpoint = Endpoint("m", provider=provider, base_url=server.base_url, tools=[look])
+        endpoint = EndpointAgent("m", provider=provider, base_url=server.base_url, tools=[look])
         messages = whole(await answered(endpoint))
         await endpoint.close()
     assert messages[-1].content == "It is there."
@@ -189,10 +196,10 @@ async def test_without_a_key_the_turn_says_so(monkeypatch: pytest.MonkeyPatch) -
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ModelError, match="There is no key for OpenAI"):
-        await answered(Endpoint("m"))
+        await answered(EndpointAgent("m"))
 
 
 async def test_no_text_is_replaced_that_was_not_edited() -> None:
     endpoint, _ = an_endpoint(says("Good day to you."))
     got = await answered(endpoint)
-    assert not any(isinstance(item, Replace | Piece) for item in got)
+    assert not any(isinstance(item, TextReplacement | Piece) for item in got)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
-from agentstepper_nb.chat.connector import Replace
-from agentstepper_nb.chat.connectors.endpoint import Endpoint
+from agentstepper_nb.chat.connector import TextReplacement
+from agentstepper_nb.chat.connectors.endpoint_agent import EndpointAgent
 from agentstepper_nb.errors import AgentStopped, ModelError, ToolDeniedError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from tests.chat.talking import Person, a_turn, answered, whole
@@ -23,7 +23,7 @@ from tests.coding.playing import Answer, Playing, calls, says
 async def asked(core: AgentStepperCore, model: Playing, **options: Any) -> AsyncIterator[Any]:
     """A task in which a model answers, at its first breakpoint."""
     person = options.pop("person", None)
-    endpoint = Endpoint("m", provider=model, tools=[look, fail], **options)
+    endpoint = EndpointAgent("m", provider=model, tools=[look, fail], **options)
     dbg = AsyncAgentStepper("chat", "127.0.0.1", core.client_port, stop_on_entry=False)
     async with dbg:
         task = asyncio.create_task(answered(endpoint, turn=a_turn(person=person, dbg=dbg)))
@@ -72,7 +72,7 @@ async def test_an_edited_answer_takes_the_place_of_what_was_told(
         assert answer["content"] == "Goodday"
         await view.steps(answer | {"content": "Good night."})
         got = await task
-    assert got == ["Good", "day", Replace("Good night.")]
+    assert got == ["Good", "day", TextReplacement("Good night.")]
     (message,) = whole(got)
     assert message.content == "Good night."
 

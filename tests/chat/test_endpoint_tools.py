@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat.adapter import items
-from agentstepper_nb.chat.connector import HandOn
-from agentstepper_nb.chat.connectors.endpoint import Endpoint
+from agentstepper_nb.chat.answer_adapter import iterate_answer
+from agentstepper_nb.chat.connector import Handoff
+from agentstepper_nb.chat.connectors.endpoint_agent import EndpointAgent
 from agentstepper_nb.chat.connectors.function_tools import LONGEST
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
@@ -93,7 +93,7 @@ async def test_what_a_tool_gives_is_json_and_bounded() -> None:
         return {"set": {1}, "nan": float("nan"), "object": threading.Lock, "half": "\ud83d"}
 
     def plain() -> Any:
-        return {1: {"n": float("inf")}, "o": Endpoint}
+        return {1: {"n": float("inf")}, "o": EndpointAgent}
 
     def long() -> str:
         return "a" * 300_000
@@ -192,7 +192,7 @@ async def test_the_question_comes_after_what_was_said_before() -> None:
         confirm_tools=True,
     )
     turn = a_turn(person=confirm)  # type: ignore[arg-type]
-    async for item in items(lambda: endpoint.chat(said(), turn)):
+    async for item in iterate_answer(lambda: endpoint.chat(said(), turn)):
         got.append(item)
     assert len(got) == 4
 
@@ -279,7 +279,7 @@ async def test_a_supervisor_may_hand_on(kind: str) -> None:
     )
     endpoint, model = an_endpoint(answer, role="SUPERVISOR", agent_type=kind)
     got = await answered(endpoint, turn=a_turn(agents=OTHERS))
-    assert got[-1] == HandOn("coder", "Write it.")
+    assert got[-1] == Handoff("coder", "Write it.")
     (message,) = whole(got[:-1])
     assert (message.name, message.arguments, message.ok) == ("hand_on", told, True)
     (request,) = model.requests

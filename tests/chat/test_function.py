@@ -14,9 +14,9 @@ import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.adapter import items
-from agentstepper_nb.chat.connector import HandOn, Turn
-from agentstepper_nb.chat.connectors.function import FunctionAgent
+from agentstepper_nb.chat.answer_adapter import iterate_answer
+from agentstepper_nb.chat.connector import Handoff, Turn
+from agentstepper_nb.chat.connectors.function_agent import FunctionAgent
 from agentstepper_nb.protocol.chat import Message, Piece
 from agentstepper_nb.protocol.values import EventKind, Side
 from agentstepper_nb.sdk import ambient
@@ -161,7 +161,7 @@ async def test_what_a_function_may_give() -> None:
     assert await answered(FunctionAgent(lambda message: given)) == given
     assert await answered(FunctionAgent(lambda message: {"content": "x"})) == [{"content": "x"}]
     assert await answered(FunctionAgent(lambda message: None)) == []
-    hand_on = HandOn("other")
+    hand_on = Handoff("other")
     assert await answered(FunctionAgent(lambda message: hand_on)) == [hand_on]
 
 
@@ -285,7 +285,7 @@ async def test_an_answer_that_is_broken_off_is_closed(function: Callable[..., An
             ended.append("async")
 
     agent = FunctionAgent(watched if function is generator else awatched)
-    async with aclosing(items(lambda: agent.chat(said(), a_turn()))) as answer:
+    async with aclosing(iterate_answer(lambda: agent.chat(said(), a_turn()))) as answer:
         assert await anext(answer) == "You said: "
     assert len(ended) == 1
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.connector import HandOn, Replace, Turn
+from agentstepper_nb.chat.connector import Handoff, TextReplacement, Turn
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Ending, Message, MessageType, Piece
 from tests.chat.house import NOWHERE, PNG, Actor, House, house
@@ -87,11 +87,11 @@ HOSTILE: dict[str, Any] = {
     "arguments without bottom": [pieces.call("look", deep(5000))],
     "huge arguments": [pieces.call("look", ["x" * 1_100_000])],
     "a value that no JSON has": [pieces.call("look", object())],
-    "a replacement that is no text": ["x", Replace(5)],  # type: ignore[arg-type]
+    "a replacement that is no text": ["x", TextReplacement(5)],  # type: ignore[arg-type]
     "a strange mapping": [Strange()],
     "a strange text": [{"type": Unhashable("MESSAGE"), "content": "x"}],
-    "a hand-on to nobody": [HandOn(5)],  # type: ignore[arg-type]
-    "a hand-on with a strange text": [HandOn("actor", 5)],  # type: ignore[arg-type]
+    "a hand-on to nobody": [Handoff(5)],  # type: ignore[arg-type]
+    "a hand-on with a strange text": [Handoff("actor", 5)],  # type: ignore[arg-type]
     "no answer at all": gives(object()),
     "a number": gives(5),
     "an iterator that fails": gives(Broken()),
@@ -156,7 +156,7 @@ async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
 
     async def clings(message: Message, turn: Turn) -> AsyncIterator[Any]:
         try:
-            yield HandOn("actor")
+            yield Handoff("actor")
         finally:
             hangs.set()
             while not leave.is_set():

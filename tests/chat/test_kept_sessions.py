@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from agentstepper_nb.chat import pieces, transcript_file
+from agentstepper_nb.chat import line_store, pieces
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Ending, Message, SessionRemoved, State
 from tests.chat.house import PNG, Actor, Gate, House, house, kept_nowhere, refused
@@ -179,7 +179,7 @@ def no_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(transcript_file.os, "pwrite", full)
+        patch.setattr(line_store.os, "pwrite", full)
         yield
 
 
@@ -300,8 +300,8 @@ class Waits(Actor):
 async def test_a_connector_that_does_not_let_go_holds_nothing_up(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("agentstepper_nb.chat.agents.PATIENCE_S", 0.01)
-    monkeypatch.setattr("agentstepper_nb.chat.agents.LAST_S", 0.01)
+    monkeypatch.setattr("agentstepper_nb.chat.session_agents.PATIENCE_S", 0.01)
+    monkeypatch.setattr("agentstepper_nb.chat.session_agents.LAST_S", 0.01)
     monkeypatch.setattr(Holds, "leave", asyncio.Event())
     agents = Clings(), Holds(name="holds"), Ends(name="ends"), Waits(name="waits")
     async with kept_nowhere(*agents) as home:

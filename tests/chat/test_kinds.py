@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.kinds import Kind, add_kind, as_text, check, kind, kinds, shown
+from agentstepper_nb.chat.message_types import (
+    MessageTypeSpec,
+    add_message_type,
+    check_message,
+    find_message_type,
+    format_message_text,
+    kinds,
+    to_displayed_message,
+)
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import Message, MessageType, Piece
 from tests.chat.house import GIF, PICTURES, PNG, message, said
@@ -45,17 +53,17 @@ def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refused(bad: Any) -> ProtocolError:
     with pytest.raises(ProtocolError) as caught:
-        check(bad)
+        check_message(bad)
     assert caught.value.code == "invalid_message"
     return caught.value
 
 
 @pytest.mark.parametrize("given", FINE, ids=range(len(FINE)))
 def test_what_is_right_stays_as_it_is(given: Message) -> None:
-    checked = check(given)
+    checked = check_message(given)
     assert msgspec.structs.replace(checked, media_type=given.media_type) == given
-    assert shown(checked) is checked
-    assert as_text(checked).strip()
+    assert to_displayed_message(checked) is checked
+    assert format_message_text(checked).strip()
 
 
 def test_every_built_in_type_is_there() -> None:
@@ -69,9 +77,9 @@ def test_inv_msg_001_only_enumerated_types(word: str) -> None:
     assert wrong.field == "type"
     assert "there are: MESSAGE, CODE, CONFIRMATION, CONSOLE, IMAGE, FUNCTION" in str(wrong)
     with pytest.raises(ProtocolError):
-        shown(message("x", type=word))
+        to_displayed_message(message("x", type=word))
     with pytest.raises(ProtocolError):
-        as_text(message("x", type=word))
+        format_message_text(message("x", type=word))
 
 
 @settings(max_examples=60, deadline=None)
@@ -79,7 +87,7 @@ def test_inv_msg_001_only_enumerated_types(word: str) -> None:
 def test_inv_msg_001_whatever_the_word(word: str) -> None:
     """No text but the six is taken for a type."""
     if word in MessageType.__members__:
-        assert kind(word).name == word
+        assert find_message_type(word).name == word
     else:
         refused(message("x", type=word))
 
@@ -168,7 +176,7 @@ def test_what_contains_itself_is_refused() -> None:
 
 def test_values_are_as_json_has_them() -> None:
     given = said(pieces.call("f", {"a": (1, {2}), 3: math.inf, "b": "\ud800"}), content="\udcff")
-    checked = check(given)
+    checked = check_message(given)
     assert checked.arguments == {"a": [1, [2]], "3": None, "b": "?"}
     assert checked.content == "?"
     assert msgspec.json.decode(msgspec.json.encode(checked), type=Message) == checked
@@ -176,14 +184,14 @@ def test_values_are_as_json_has_them() -> None:
 
 def test_what_is_changed_afterwards_changes_no_message() -> None:
     arguments = {"path": "a"}
-    checked = check(said(pieces.call("rm", arguments)))
+    checked = check_message(said(pieces.call("rm", arguments)))
     arguments["path"] = "/"
     assert checked.arguments == {"path": "a"}
 
 
 def test_a_picture_has_the_media_type_of_its_bytes() -> None:
     for media_type, data in PICTURES.items():
-        assert check(said(pieces.image(data))).media_type == media_type
+        assert check_message(said(pieces.image(data))).media_type == media_type
 
 
 json_values = st.recursive(
@@ -215,14 +223,14 @@ any_message = st.builds(
 def test_inv_msg_001_whatever_a_message_has(given: Message) -> None:
     """A message is refused with a reason, or is one that travels, stays what it is, and has a text."""
     try:
-        checked = check(given)
+        checked = check_message(given)
     except ProtocolError as error:
         assert error.code == "invalid_message"
         return
     assert checked.type in MessageType.__members__
-    assert check(checked) == checked
+    assert check_message(checked) == checked
     assert msgspec.json.decode(msgspec.json.encode(checked), type=Message) == checked
-    assert isinstance(as_text(checked), str)
+    assert isinstance(format_message_text(checked), str)
 
 
 # ---- as text ---------------------------------------------------------------------------------------
@@ -248,13 +256,13 @@ def test_inv_msg_001_whatever_a_message_has(given: Message) -> None:
     ],
 )  # fmt: skip
 def test_messages_as_text(piece: Piece, more: dict[str, Any], text: str) -> None:
-    assert as_text(check(said(piece, **more))) == text
+    assert format_message_text(check_message(said(piece, **more))) == text
 
 
 # ---- a type that is added --------------------------------------------------------------------------
 
 
-def table(**fields: Any) -> Kind:
+def table(**fields: Any) -> MessageTypeSpec:
     def wrong(message: Message) -> str | None:
         rows = message.details
         return None if isinstance(rows, list) and rows else "details: a table has rows"
@@ -267,7 +275,7 @@ def table(**fields: Any) -> Kind:
             message, type="MESSAGE", content=lines(message), details=None, name=None
         )
 
-    return Kind(
+    return MessageTypeSpec(
         **{"name": "TABLE", "check": wrong, "shown": as_message, "as_text": lines, **fields}
     )
 
@@ -275,46 +283,46 @@ def table(**fields: Any) -> Kind:
 def test_a_type_is_added() -> None:
     given = message(type="TABLE", details=[["a", "b"], ["1", "2"]])
     refused(given)
-    add_kind(table())
-    checked = check(given)
+    add_message_type(table())
+    checked = check_message(given)
     assert checked == given
-    assert as_text(checked) == "a | b\n1 | 2"
-    assert shown(checked) == message("a | b\n1 | 2")
+    assert format_message_text(checked) == "a | b\n1 | 2"
+    assert to_displayed_message(checked) == message("a | b\n1 | 2")
     assert kinds.words()[-1] == "TABLE"
     assert refused(message(type="TABLE", details=[])).field == "details"
     assert refused(message(type="TABLE", details=[["a"]], language="x")).field == "language"
 
 
 def test_a_type_names_the_fields_it_has() -> None:
-    add_kind(table(fields=frozenset({"name"})))
-    assert check(message(type="TABLE", details=[["a"]], name="sales")).name == "sales"
+    add_message_type(table(fields=frozenset({"name"})))
+    assert check_message(message(type="TABLE", details=[["a"]], name="sales")).name == "sales"
     with pytest.raises(ValueError, match="have no color, rows: put"):
-        add_kind(table(fields=frozenset({"rows", "color", "name"})))
+        add_message_type(table(fields=frozenset({"rows", "color", "name"})))
 
 
 @pytest.mark.parametrize("into", ["TABLE", "CODE", "NOTHING"])
 def test_a_type_that_cannot_be_shown_is_refused(into: str) -> None:
     """As nothing that is right, or as itself: a backend that doesn't know it would have nothing."""
-    add_kind(table(shown=lambda message: msgspec.structs.replace(message, type=into)))
+    add_message_type(table(shown=lambda message: msgspec.structs.replace(message, type=into)))
     refused(message(type="TABLE", details=[["a"]]))
 
 
 @pytest.mark.parametrize("part", ["check", "shown", "as_text"])
 def test_an_extension_that_fails_is_told_of(part: str) -> None:
-    add_kind(table(**{part: lambda message: message.details["rows"]}))
+    add_message_type(table(**{part: lambda message: message.details["rows"]}))
     wrong = refused(message(type="TABLE", details=[["a"]]))
     assert "TABLE, its extension failed: TypeError: list indices" in str(wrong)
 
 
 def test_an_extension_gives_what_it_should() -> None:
-    add_kind(table(as_text=lambda message: message.details))
+    add_message_type(table(as_text=lambda message: message.details))
     assert "as_text gave list, not a text" in str(refused(message(type="TABLE", details=[["a"]])))
-    add_kind(table(shown=lambda message: "a | b"))
+    add_message_type(table(shown=lambda message: "a | b"))
     assert refused(message(type="TABLE", details=[["a"]])).field == "type"
 
 
 def test_a_type_is_shown_under_its_id() -> None:
-    add_kind(
+    add_message_type(
         table(shown=lambda message: msgspec.structs.replace(message, type="MESSAGE", id="other"))
     )
     assert refused(message(type="TABLE", details=[["a"]])).field == "type"
@@ -322,6 +330,6 @@ def test_a_type_is_shown_under_its_id() -> None:
 
 def test_a_built_in_type_stays() -> None:
     with pytest.raises(ValueError, match="CODE is built in"):
-        add_kind(table(name="CODE"))
+        add_message_type(table(name="CODE"))
     with pytest.raises(ValueError, match="capitals"):
-        add_kind(table(name="table"))
+        add_message_type(table(name="table"))

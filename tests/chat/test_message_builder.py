@@ -12,12 +12,12 @@ from hypothesis import strategies as some
 from msgspec.structs import replace
 
 from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.connector import Replace
+from agentstepper_nb.chat.connector import TextReplacement
 from agentstepper_nb.chat.message_builder import (
     MAX_CALLS,
     MAX_CONTENT,
-    GatheredMessages,
     MessageBuilder,
+    MessageCollector,
 )
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import Message, Piece
@@ -39,7 +39,7 @@ def told(*items: Any) -> list[Message]:
 
 def whole(*items: Any) -> list[Message]:
     """The messages, in the order in which they began."""
-    gathered = GatheredMessages()
+    gathered = MessageCollector()
     for message in told(*items):
         gathered.take(message)
     return list(gathered.messages)
@@ -272,12 +272,12 @@ def test_a_confirmation_may_be_withdrawn() -> None:
 
 
 def test_an_edited_answer_takes_the_place_of_what_was_said() -> None:
-    first, last = told("Helo ", Replace("Hello."))
+    first, last = told("Helo ", TextReplacement("Hello."))
     assert (first.id, last.content, last.final) == (last.id, "Hello.", True)
-    assert brief(whole("a", Replace("b"), "c")) == [("MESSAGE", "b"), ("MESSAGE", "c")]
-    assert brief(whole(Replace("all of it"))) == [("MESSAGE", "all of it")]
-    assert told(Replace("")) == []
-    assert brief(whole("a", Replace(""))) == [("MESSAGE", "")]
+    assert brief(whole("a", TextReplacement("b"), "c")) == [("MESSAGE", "b"), ("MESSAGE", "c")]
+    assert brief(whole(TextReplacement("all of it"))) == [("MESSAGE", "all of it")]
+    assert told(TextReplacement("")) == []
+    assert brief(whole("a", TextReplacement(""))) == [("MESSAGE", "")]
 
 
 @pytest.mark.parametrize(
@@ -304,11 +304,11 @@ def test_what_cannot_be_said_is_refused_and_changes_nothing(item: Any, why: str)
 
 
 def test_a_stream_keeps_the_newest() -> None:
-    gathered = GatheredMessages(most=2)
+    gathered = MessageCollector(most=2)
     for text in ("a", pieces.console("b"), "c", "d"):
         gathered.take(text)
     assert [(m.content, m.final) for m in gathered.messages] == [("b", True), ("cd", False)]
     gathered.take(3)
     gathered.close()
     assert [(m.content, m.final) for m in gathered.messages] == [("b", True), ("cd", True)]
-    assert GatheredMessages().messages == ()
+    assert MessageCollector().messages == ()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from agentstepper_nb.chat.outside.service import OutsideService
-from agentstepper_nb.chat.outside.tokens import ChatTokens, TokenGrant
+from agentstepper_nb.chat.remote.service import RemoteChatService
+from agentstepper_nb.chat.remote.tokens import ChatTokens, TokenGrant
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import Admitted, Begin, Told
 from tests.chat.house import refused
@@ -201,7 +201,7 @@ async def test_a_stream_ends_with_its_tokens_time(tmp_path: Path) -> None:
         session = str(made.create_session())
         token = desk.issue(session, ("watch",))
         end = desk.check(token).expires_at
-        service = OutsideService(made, desk, clock=lambda: end)
+        service = RemoteChatService(made, desk, clock=lambda: end)
         async with aclosing(
             service.stream("watch", forwarded(token, {"session": session}))
         ) as told:

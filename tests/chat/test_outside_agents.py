@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.outside.agent import OutsideAgent
+from agentstepper_nb.chat.remote.agent_connector import RemoteAgent
 from agentstepper_nb.protocol.chat import Asked, Attend, Chosen, Ending, Message, Phase
 from tests.chat.house import PNG, message
 from tests.chat.outsiders import Poet, asking, code_of, stream_refused, way
@@ -214,7 +214,7 @@ async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None
 
 async def test_what_is_taken_back_at_once_ends_no_attending() -> None:
     """A turn is stopped before who waits for its message has woken up: the next one comes."""
-    agent = OutsideAgent("poet", Attend(session="s"))
+    agent = RemoteAgent("poet", Attend(session="s"))
     first, second = (
         Asked(turn=turn, message=message("Hello"), window=()) for turn in ("one", "two")
     )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgents
-from agentstepper_nb.chat.connectors.queue import QueueSession
+from agentstepper_nb.chat.connectors.queue_session import QueueSession
 from agentstepper_nb.errors import DiscoveryError
 from agentstepper_nb.protocol.chat import Ending, Piece
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus

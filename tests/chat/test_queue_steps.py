@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from agentstepper_nb import AsyncAgents
-from agentstepper_nb.chat.connectors.queue import QueueSession, StepWait, said_by
+from agentstepper_nb.chat.connectors.queue_session import QueueSession, StepWaiter, describe_step
 from agentstepper_nb.protocol.chat import Piece
 from agentstepper_nb.protocol.runtime import (
     Action,
@@ -41,25 +41,25 @@ def a_step(**given: Any) -> AgentStep:
 
 
 def test_data_is_shown_where_there_is_no_text() -> None:
-    assert said_by(a_step(text="Hi.", data={"x": 1})) == [text("Hi.")]
-    (shown,) = said_by(a_step(data={"x": [1]}))
+    assert describe_step(a_step(text="Hi.", data={"x": 1})) == [text("Hi.")]
+    (shown,) = describe_step(a_step(data={"x": [1]}))
     assert (shown.type, shown.language, shown.format) == ("CODE", "json", "result")
     assert shown.content == '{\n  "x": [\n    1\n  ]\n}'
-    (large,) = said_by(a_step(data="x" * 300_000))
+    (large,) = describe_step(a_step(data="x" * 300_000))
     assert large.content.endswith("[… 300,002 characters in all]")
 
 
 def test_a_step_that_says_nothing_or_ends_the_session_is_told() -> None:
-    (note,) = said_by(a_step(notes="It waits."))
+    (note,) = describe_step(a_step(notes="It waits."))
     assert (note.role, note.content) == ("system", "The step 4 said nothing. It waits.")
-    said, ended = said_by(a_step(text="Bye.", status="done", notes="All is done."))
+    said, ended = describe_step(a_step(text="Bye.", status="done", notes="All is done."))
     assert said == text("Bye.")
     assert ended.content == "With this the session has ended (done). All is done."
 
 
 def test_a_step_that_failed_is_an_error() -> None:
     with refused("session_over", "step 4 failed.*No key"):
-        said_by(a_step(status="error", error="No key."))
+        describe_step(a_step(status="error", error="No key."))
 
 
 # ---- where it is edited, or something was missed -----------------------------------------------------
@@ -124,7 +124,7 @@ def notice(event: Any, **given: Any) -> Notice:
 
 
 async def answered(agents: Told, text: str | None = "Hi.", heard: int | None = None) -> list[Any]:
-    waiting = StepWait(cast(AsyncAgents, agents), a_state(iteration=3), text, heard)
+    waiting = StepWaiter(cast(AsyncAgents, agents), a_state(iteration=3), text, heard)
     return [step async for step in waiting.steps()]
 
 

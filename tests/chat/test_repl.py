@@ -135,11 +135,11 @@ def test_what_is_no_command_is_refused_and_quit_ends(start: Start) -> None:
 
 def test_how_a_run_is_opened_in_the_debugger() -> None:
     info = SessionInfo(id="s", title="", state=State.STATE_STOP, created_at=0, updated_at=0)
-    assert "once something was said" in " ".join(view.debug_lines(info))
+    assert "once something was said" in " ".join(view.format_debug_hint(info))
     running = SessionInfo(
         id="s", title="", state=State.STATE_STOP, run_id="r1", created_at=0, updated_at=0
     )
-    assert "agentstepper step --run r1" in " ".join(view.debug_lines(running))
+    assert "agentstepper step --run r1" in " ".join(view.format_debug_hint(running))
 
 
 def test_a_turn_that_is_halted_in_the_debugger_says_so_once(start: Start) -> None:

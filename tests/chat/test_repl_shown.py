@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.terminal.view import MessageFlow
+from agentstepper_nb.chat.terminal.view import MessageWriter
 from agentstepper_nb.cli.screen import Screen
 from agentstepper_nb.protocol.chat import Message
 from tests.chat.house import PNG, message
@@ -140,7 +140,7 @@ def test_auto_chat_shows_what_it_says(start: Start) -> None:
 
 def test_what_was_edited_while_it_grew_is_said_anew() -> None:
     out = io.StringIO()
-    flow = MessageFlow(Screen(out, colour=False, terminal=True))
+    flow = MessageWriter(Screen(out, colour=False, terminal=True))
     flow.say(message("One", final=False))
     flow.grow("m1", " two")
     flow.say(message("Other", final=True))
@@ -149,7 +149,7 @@ def test_what_was_edited_while_it_grew_is_said_anew() -> None:
 
 def test_what_grows_beside_another_message_is_shown_at_its_end() -> None:
     out = io.StringIO()
-    flow = MessageFlow(Screen(out, colour=False, terminal=True))
+    flow = MessageWriter(Screen(out, colour=False, terminal=True))
     flow.say(message("One", final=False))
     flow.say(message("", id="m2", final=False))
     flow.grow("m2", "Two")
@@ -161,7 +161,7 @@ def test_what_grows_beside_another_message_is_shown_at_its_end() -> None:
 
 def test_calls_that_cross_are_told_apart() -> None:
     out = io.StringIO()
-    flow = MessageFlow(Screen(out, colour=False, terminal=True))
+    flow = MessageWriter(Screen(out, colour=False, terminal=True))
     for id in "ab":
         flow.say(message(id=id, type="FUNCTION", name=id, arguments={}, final=False))
     for id in "ab":
@@ -195,7 +195,7 @@ def test_nothing_of_a_message_is_an_order_to_the_terminal(start: Start) -> None:
 @given(st.text(), st.sampled_from(["MESSAGE", "CODE", "CONSOLE", "IMAGE", "FUNCTION"]))
 def test_no_text_is_an_order_to_the_terminal(text: str, type: str) -> None:
     out = io.StringIO()
-    flow = MessageFlow(Screen(out, colour=False, terminal=True))
+    flow = MessageWriter(Screen(out, colour=False, terminal=True))
     fields = {"type": type, "language": text, "name": text, "path": text, "ok": True}
     grown = message("", final=False, **fields)
     flow.say(grown)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import installed as packages
-from agentstepper_nb.chat import registry, roles
-from agentstepper_nb.chat.roles import RoleSpec, add_role, role, role_names
+from agentstepper_nb.chat import roles, word_registry
+from agentstepper_nb.chat.roles import RoleSpec, add_role, find_role, list_role_names
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import AgentName
 
@@ -22,7 +22,7 @@ CRITIC = RoleSpec("CRITIC", instructions="Find what is wrong.")
 def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test adds goes with it, and nothing was loaded yet."""
     monkeypatch.setattr(roles.roles, "_entries", dict(roles.roles._entries))
-    monkeypatch.setattr(registry, "_extensions", registry._Extensions())
+    monkeypatch.setattr(word_registry, "_extensions", word_registry._Extensions())
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, Any]) -> None:
@@ -32,16 +32,16 @@ def installed(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, Any]) -> None
         def load(self) -> Any:
             return dict(points)[self.name]
 
-    found = [Point(name, "a:b", registry.GROUP) for name, _ in points]
+    found = [Point(name, "a:b", word_registry.GROUP) for name, _ in points]
     monkeypatch.setattr(
-        packages, "entry_points", lambda group: found if group == registry.GROUP else []
+        packages, "entry_points", lambda group: found if group == word_registry.GROUP else []
     )
 
 
 @pytest.mark.parametrize("name", list(AgentName))
 def test_inv_agent_001_each_built_in_role_is_defined(name: AgentName) -> None:
     """Every role says what it is there for, to people and to models."""
-    found = role(name)
+    found = find_role(name)
     assert found.name == name.value
     assert found.summary
     assert len(found.instructions) > 40
@@ -51,27 +51,30 @@ def test_inv_agent_001_each_built_in_role_is_defined(name: AgentName) -> None:
 def test_inv_agent_001_an_agent_has_a_defined_role(word: str) -> None:
     """An unknown role is refused by a text that names those there are; none is taken for OTHER."""
     with pytest.raises(ProtocolError, match="there are: AGENT_EXECUTOR, LLM_PLANNER") as caught:
-        role(word)
+        find_role(word)
     assert (caught.value.code, caught.value.field) == ("invalid_message", "role")
 
 
 def test_a_word_that_is_huge_is_not_repeated_whole() -> None:
     with pytest.raises(ProtocolError) as caught:
-        role("x" * 10_000)
+        find_role("x" * 10_000)
     assert len(str(caught.value)) < 300
 
 
 def test_who_may_hand_on() -> None:
-    assert [name for name in role_names() if role(name).may_hand_on] == ["SUPERVISOR", "CREW"]
+    assert [name for name in list_role_names() if find_role(name).may_hand_on] == [
+        "SUPERVISOR",
+        "CREW",
+    ]
 
 
 def test_a_role_is_added() -> None:
     add_role(CRITIC)
-    assert role("CRITIC") is CRITIC
-    assert role_names()[-1] == "CRITIC"
+    assert find_role("CRITIC") is CRITIC
+    assert list_role_names()[-1] == "CRITIC"
     again = RoleSpec("CRITIC", may_hand_on=True)
     add_role(again)  # the cell ran twice
-    assert role("CRITIC") is again
+    assert find_role("CRITIC") is again
 
 
 @pytest.mark.parametrize("name", ["", "critic", "CRI TIC", "1ST", "KRÍTIC", "A" * 101, "A\n"])
@@ -83,7 +86,7 @@ def test_a_role_is_a_word(name: str) -> None:
 def test_a_built_in_role_stays() -> None:
     with pytest.raises(ValueError, match="OTHER is built in"):
         add_role(RoleSpec("OTHER", may_hand_on=True))
-    assert not role("OTHER").may_hand_on
+    assert not find_role("OTHER").may_hand_on
 
 
 def test_an_installed_package_brings_roles(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,14 +94,14 @@ def test_an_installed_package_brings_roles(monkeypatch: pytest.MonkeyPatch) -> N
 
     def bring() -> None:
         calls.append("bring")
-        assert role("OTHER")
+        assert find_role("OTHER")
         with pytest.raises(ProtocolError):
-            role("CRITIC")  # asks while it is being loaded
+            find_role("CRITIC")  # asks while it is being loaded
         add_role(CRITIC)
 
     installed(monkeypatch, ("review", bring))
-    assert role("CRITIC") is CRITIC
-    assert role_names()[-1] == "CRITIC"
+    assert find_role("CRITIC") is CRITIC
+    assert list_role_names()[-1] == "CRITIC"
     assert calls == ["bring"]
 
 
@@ -110,7 +113,7 @@ def test_a_package_that_fails_is_left_out(
 
     installed(monkeypatch, ("bad", fail), ("good", lambda: add_role(CRITIC)))
     with caplog.at_level(logging.ERROR, "agentstepper_nb.chat"):
-        assert role("CRITIC") is CRITIC
+        assert find_role("CRITIC") is CRITIC
     assert "The chat extension bad can't be used" in caplog.text
 
 
@@ -125,7 +128,7 @@ def test_whoever_asks_meanwhile_waits(monkeypatch: pytest.MonkeyPatch) -> None:
         add_role(CRITIC)
 
     installed(monkeypatch, ("slow", bring))
-    threads = [threading.Thread(target=lambda: found.append(role("CRITIC"))) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: found.append(find_role("CRITIC"))) for _ in range(3)]
     threads[0].start()
     assert begun.wait(10)
     for thread in threads[1:]:

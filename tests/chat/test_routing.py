@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat.connector import HandOn
+from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import AgentChanged, Ending, State
 from tests.chat.house import NOWHERE, Actor, house, refused
@@ -59,7 +59,7 @@ async def test_an_agent_that_fails_ends_with_why() -> None:
 @pytest.mark.parametrize("role", ["SUPERVISOR", "CREW"])
 async def test_a_supervisor_or_crew_may_hand_on(role: str) -> None:
     worker = Actor(["Done."], "worker")
-    leads = boss("I'd ask. ", HandOn("worker", "Do the tests."), "never said", role=role)
+    leads = boss("I'd ask. ", Handoff("worker", "Do the tests."), "never said", role=role)
     async with agents(leads, worker) as home:
         await home.ask("Test it.")
         assert home.said == [
@@ -82,7 +82,7 @@ async def test_a_supervisor_or_crew_may_hand_on(role: str) -> None:
 
 async def test_a_message_is_handed_on_as_it_is_with_what_was_said_to_it() -> None:
     worker = Actor(["Done."], "worker")
-    async with agents(boss("Not mine.", HandOn("worker")), worker) as home:
+    async with agents(boss("Not mine.", Handoff("worker")), worker) as home:
         await home.ask("First.")
         await home.ask("Second.")
         message, turn = worker.given[-1]
@@ -98,17 +98,17 @@ async def test_a_message_is_handed_on_as_it_is_with_what_was_said_to_it() -> Non
 @pytest.mark.parametrize(
     ("first", "others", "why"),
     [
-        (boss(HandOn("worker"), role="AGENT_EXECUTOR"), [Actor(name="worker")], "doesn't hand on"),
-        (boss(HandOn("nobody")), [Actor(name="worker")], "no agent called 'nobody'"),
-        (boss(HandOn("boss")), [], "had its part"),
+        (boss(Handoff("worker"), role="AGENT_EXECUTOR"), [Actor(name="worker")], "doesn't hand on"),
+        (boss(Handoff("nobody")), [Actor(name="worker")], "no agent called 'nobody'"),
+        (boss(Handoff("boss")), [], "had its part"),
         (
-            boss(HandOn("b"), role="CREW"),
-            [boss(HandOn("boss"), role="CREW", name="b")],
+            boss(Handoff("b"), role="CREW"),
+            [boss(Handoff("boss"), role="CREW", name="b")],
             "had its part",
         ),
         (
-            boss(HandOn("b")),
-            [boss(HandOn("boss"), name="b")],
+            boss(Handoff("b")),
+            [boss(Handoff("boss"), name="b")],
             "handed on 8 times",
         ),
     ],
@@ -126,9 +126,9 @@ async def test_a_turn_comes_back_to_a_supervisor() -> None:
 
     def leads(message: Any, turn: Any) -> Any:
         rounds.append(message.content)
-        return iter([HandOn("crew", "Your part.")] if len(rounds) == 1 else ["All done."])
+        return iter([Handoff("crew", "Your part.")] if len(rounds) == 1 else ["All done."])
 
-    crew = boss("Ready.", HandOn("boss", "It is ready."), role="CREW", name="crew")
+    crew = boss("Ready.", Handoff("boss", "It is ready."), role="CREW", name="crew")
     async with agents(Actor(leads, "boss", "SUPERVISOR"), crew) as home:
         await home.ask("Go.")
         assert rounds == ["Go.", "It is ready."]
@@ -214,6 +214,6 @@ async def test_an_agent_of_an_unknown_type_is_refused() -> None:
 
 async def test_what_is_handed_on_must_be_a_text() -> None:
     told: Any = 3
-    async with agents(boss(HandOn("worker", told)), Actor(name="worker")) as home:
+    async with agents(boss(Handoff("worker", told)), Actor(name="worker")) as home:
         await home.ask()
         assert home.info.ending is Ending.ERROR

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
-from agentstepper_nb.chat.connectors.function import FunctionAgent
-from agentstepper_nb.chat.run_recorder import Halting
+from agentstepper_nb.chat.connectors.function_agent import FunctionAgent
+from agentstepper_nb.chat.run_recorder import HaltWatcher
 from agentstepper_nb.protocol.chat import Ending
 from agentstepper_nb.protocol.values import AgentState, RunState, Side
 from agentstepper_nb.protocol.values import Ending as RunEnding
@@ -201,7 +201,7 @@ class Link:
 
 
 class Run:
-    """What `Halting` looks at of an AgentStepper."""
+    """What `HaltWatcher` looks at of an AgentStepper."""
 
     def __init__(self) -> None:
         self.link = Link()
@@ -244,7 +244,7 @@ async def test_stopping_a_halted_turn_ends_the_halt(view: View) -> None:
 
 async def test_a_breakpoint_that_is_answered_at_once_is_no_halt() -> None:
     told: list[bool] = []
-    halting = Halting(lambda: told.append(halting.now))
+    halting = HaltWatcher(lambda: told.append(halting.now))
     run = Run()
     halting.follow(run)  # type: ignore[arg-type]
     for halted in (True, False) * 3:

@@ -58,7 +58,7 @@ async def test_it_is_not_looked_for_at_each_turn(monkeypatch: pytest.MonkeyPatch
             raise OSError("away")
 
     monkeypatch.setattr(run_recorder, "AsyncAgentStepper", Away)
-    made = run_recorder.Recording(
+    made = run_recorder.RunRecorder(
         lambda: "chat",
         workspace=None,
         debugger=True,

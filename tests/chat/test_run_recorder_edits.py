@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.chat_thread import Answers
-from agentstepper_nb.chat.connector import HandOn
+from agentstepper_nb.chat.chat_thread import AnswerCollector
+from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.protocol.chat import Begin, Ending
 from tests.chat.house import PNG, SAME, Actor, debugged, shown, through
 from tests.coding.debugged import View
@@ -130,7 +130,7 @@ async def test_a_person_may_give_the_answer_in_place_of_an_error(view: View) -> 
 
 
 async def test_a_hand_on_is_shown_and_may_be_edited(view: View) -> None:
-    leads = Actor([HandOn("one", "Do it.")], "boss", "SUPERVISOR")
+    leads = Actor([Handoff("one", "Do it.")], "boss", "SUPERVISOR")
     one, two = Actor(["One."], "one"), Actor(["Two."], "two")
     async with debugged(leads, one, two) as home:
         home.send("Go.")
@@ -198,7 +198,7 @@ async def test_hostile_text_travels_as_text(view: View, hostile: str) -> None:
 
 async def test_what_a_person_takes_out_is_not_in_the_answer(view: View) -> None:
     async with debugged(Actor(["Yes.", pieces.console("1"), "No."])) as home:
-        answers = Answers(home.interpreter, home.session)
+        answers = AnswerCollector(home.interpreter, home.session)
         asked = asyncio.ensure_future(answers.collect(lambda: home.send("Hello.")))
         await through(view, SAME, ["Yes.", ""])
         assert [each.content for each in await asked] == ["Yes."]

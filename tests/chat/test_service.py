@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.service import MOST_KEYS, ChatRight, ChatService, Sent
+from agentstepper_nb.chat.service import MOST_KEYS, ChatRight, ChatService, SentMessages
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import Begin, Message, MessageType, SessionChanged, State, Told
 from tests.chat.house import message, refused
@@ -70,7 +70,7 @@ async def test_what_is_sent_again_is_said_once(tmp_path: Path) -> None:
 
 
 def test_so_many_keys_are_known_again_and_no_more() -> None:
-    sent, said = Sent(), []
+    sent, said = SentMessages(), []
 
     def say() -> Message:
         said.append(message("Hi"))

@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentstepper_nb.chat import kinds, pieces
+from agentstepper_nb.chat import message_types, pieces
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.event_feed import newest, ready
-from agentstepper_nb.chat.kinds import Kind, add_kind
+from agentstepper_nb.chat.event_feed import prepare_message, select_newest
+from agentstepper_nb.chat.message_types import MessageTypeSpec, add_message_type
 from agentstepper_nb.chat.service import ChatRight, ChatService
 from agentstepper_nb.protocol.chat import Message, MessageType, Picture, Piece, Said
 from tests.chat.house import PNG, message, refused
@@ -122,9 +122,9 @@ async def test_earlier_messages_come_by_pages(tmp_path: Path) -> None:
 
 def test_what_travels_at_once_is_bounded_and_what_is_open_travels() -> None:
     many = [message("x" * 1000, id=str(number), final=number != 3) for number in range(10)]
-    assert [each.id for each in newest(many, 3000)] == ["3", "8", "9"]
-    assert [each.id for each in newest(many, 10)] == ["3", "9"]
-    assert newest([], 10) == ()
+    assert [each.id for each in select_newest(many, 3000)] == ["3", "8", "9"]
+    assert [each.id for each in select_newest(many, 10)] == ["3", "9"]
+    assert select_newest([], 10) == ()
 
 
 # ---- types of extensions -------------------------------------------------------------------------
@@ -138,9 +138,9 @@ def shout() -> Iterator[str]:
         loud = given.content.upper()
         return msgspec.structs.replace(given, type=MessageType.MESSAGE.value, content=loud)
 
-    before = kinds.kinds._entries
-    add_kind(
-        Kind(
+    before = message_types.kinds._entries
+    add_message_type(
+        MessageTypeSpec(
             name="SHOUT",
             check=lambda given: None,
             shown=shown,
@@ -148,7 +148,7 @@ def shout() -> Iterator[str]:
         )
     )
     yield "SHOUT"
-    kinds.kinds._entries = before
+    message_types.kinds._entries = before
 
 
 async def test_an_extensions_message_is_told_as_one_that_views_know(
@@ -169,5 +169,5 @@ async def test_an_extensions_message_is_told_as_one_that_views_know(
 
 
 def test_a_kept_message_whose_extension_is_gone_is_told_as_its_text() -> None:
-    told = ready(message("hi", type="GONE", details={"a": 1}))
+    told = prepare_message(message("hi", type="GONE", details={"a": 1}))
     assert (told.type, told.content, told.details) == (MessageType.MESSAGE, "hi", None)

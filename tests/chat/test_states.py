@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agentstepper_nb.chat.states import AutoChat, SessionStates
+from agentstepper_nb.chat.session_states import AutoChat, SessionStates
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import AUTO_CHAT_MAX, Ending, State
 from tests.chat.house import refused

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat.outside.keys import KEYS_FILE
-from agentstepper_nb.chat.outside.tokens import LONGEST, ChatTokens
+from agentstepper_nb.chat.remote.key_file import KEYS_FILE
+from agentstepper_nb.chat.remote.tokens import LONGEST, ChatTokens
 from agentstepper_nb.errors import StoreError
 from tests.chat.house import HOUR, NONE, at, refusal, refused, secret
 
@@ -106,7 +106,7 @@ def test_a_file_system_without_modes_has_keys_as_well(
 ) -> None:
     token = desk.issue("s1")
     (tmp_path / KEYS_FILE).chmod(0o666)
-    monkeypatch.setattr("agentstepper_nb.chat.outside.keys.os.fchmod", lambda *of: None)
+    monkeypatch.setattr("agentstepper_nb.chat.remote.key_file.os.fchmod", lambda *of: None)
     assert ChatTokens(tmp_path).check(token).session_id == "s1"
 
 
@@ -158,7 +158,7 @@ def test_many_threads_change_it_at_once(tmp_path: Path) -> None:
 def test_another_process_has_the_same_keys(desk: ChatTokens, tmp_path: Path) -> None:
     script = (
         "import sys, pathlib\n"
-        "from agentstepper_nb.chat.outside.tokens import ChatTokens\n"
+        "from agentstepper_nb.chat.remote.tokens import ChatTokens\n"
         "desk = ChatTokens(pathlib.Path(sys.argv[1]))\n"
         "print(desk.check(sys.argv[2]).session_id)\n"
         "desk.revoke(sys.argv[2])\n"

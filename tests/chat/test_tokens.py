@@ -11,8 +11,8 @@ from typing import Any
 import jwt
 import pytest
 
-from agentstepper_nb.chat.outside.keys import KEYS_FILE
-from agentstepper_nb.chat.outside.tokens import AUDIENCE, LEEWAY, LONGEST, ChatTokens
+from agentstepper_nb.chat.remote.key_file import KEYS_FILE
+from agentstepper_nb.chat.remote.tokens import AUDIENCE, LEEWAY, LONGEST, ChatTokens
 from agentstepper_nb.errors import CommandError, ProtocolError
 from tests.chat.house import HOUR, NONE, at, refusal, secret
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.chat import transcript_file
-from agentstepper_nb.chat.transcript_file import FileLines, MemoryLines
+from agentstepper_nb.chat import line_store
+from agentstepper_nb.chat.line_store import FileLineStore, MemoryLineStore
 from agentstepper_nb.chat.transcripts import ChatTranscript
 from tests.chat.house import PNG, message, numbered, refused, session
 
@@ -23,13 +23,13 @@ from tests.chat.house import PNG, message, numbered, refused, session
 @pytest.fixture
 def made() -> Iterator[ChatTranscript]:
     """One that goes with the process."""
-    with closing(ChatTranscript(MemoryLines(), session())) as transcript:
+    with closing(ChatTranscript(MemoryLineStore(), session())) as transcript:
         yield transcript
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_what_is_said_is_read_back(tmp_path: Path, in_memory: bool) -> None:
-    lines = MemoryLines() if in_memory else FileLines(tmp_path / "a")
+    lines = MemoryLineStore() if in_memory else FileLineStore(tmp_path / "a")
     with closing(ChatTranscript(lines, session())) as made:
         said = [
             *numbered(5),
@@ -74,16 +74,16 @@ def test_whatever_a_crash_left_the_rest_is_read(
 ) -> None:
     """A file that is cut anywhere, with anything after it, gives what stands whole in it."""
     path = tmp_path_factory.mktemp("torn") / "t"
-    with closing(ChatTranscript(FileLines(path), info := session())) as made:
+    with closing(ChatTranscript(FileLineStore(path), info := session())) as made:
         for each in numbered(4):
             made.say(each)
     whole = path.read_bytes()
     first = whole.index(b"\n") + 1
     cut = min(len(whole), first + cut)
     path.write_bytes(whole[:cut] + junk)
-    with closing(ChatTranscript(FileLines(path), info)) as torn:
+    with closing(ChatTranscript(FileLineStore(path), info)) as torn:
         torn.say(message("after", id="after"))
-    with closing(ChatTranscript(FileLines(path), info)) as read:
+    with closing(ChatTranscript(FileLineStore(path), info)) as read:
         ids = [each.id for each in read.newest(9)]
     complete = whole[first:cut].count(b"\n")
     assert ids[:complete] == [f"m{n}" for n in range(complete)]
@@ -93,7 +93,7 @@ def test_whatever_a_crash_left_the_rest_is_read(
 
 def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t"
-    made = ChatTranscript(FileLines(path), session())
+    made = ChatTranscript(FileLineStore(path), session())
     made.say(message("one", id="one"))
     before = path.read_bytes()
     real = os.pwrite
@@ -103,7 +103,7 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
             return real(file, data[:20], at)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(transcript_file.os, "pwrite", full)
+    monkeypatch.setattr(line_store.os, "pwrite", full)
     with pytest.raises(OSError, match="No space"):
         made.say(message("two", id="two"))
     assert path.read_bytes() == before
@@ -130,8 +130,8 @@ def test_no_more_is_read_at_once_than_fits(
 def test_what_goes_with_the_process_does_not_fill_its_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(transcript_file, "MOST_IN_MEMORY", 1000)
-    lines = MemoryLines()
+    monkeypatch.setattr(line_store, "MOST_IN_MEMORY", 1000)
+    lines = MemoryLineStore()
     made = ChatTranscript(lines, session())
     said = numbered(30)
     for each in said:

@@ -13,7 +13,7 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from agentstepper_nb.chat import transcript_file
+from agentstepper_nb.chat import line_store
 from agentstepper_nb.chat.transcripts import ChatTranscripts
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import (
@@ -146,9 +146,7 @@ def test_a_long_conversation_is_listed_by_its_ends(
         made.note(msgspec.structs.replace(info, messages=len(made)))
         read: list[int] = []
         real = os.pread
-        monkeypatch.setattr(
-            transcript_file.os, "pread", lambda *of: read.append(of[1]) or real(*of)
-        )
+        monkeypatch.setattr(line_store.os, "pread", lambda *of: read.append(of[1]) or real(*of))
         (found,) = kept.kept()
         assert (found.messages, read) == (3000, [])
         made.say(message("more", id="more"))
@@ -172,13 +170,13 @@ def test_who_waits_for_a_file_that_is_deleted_gets_none(
     """Two have opened it, and one deletes it: the other doesn't write to a file that nobody finds."""
     info = written(kept, numbered(1))
     path = tmp_path / "chats" / f"{info.id}.jsonl"
-    real = transcript_file.lock_descriptor
+    real = line_store.lock_descriptor
 
     def late(file: int, *, blocking: bool) -> bool:
         path.unlink()
         return real(file, blocking=blocking)
 
-    monkeypatch.setattr(transcript_file, "lock_descriptor", late)
+    monkeypatch.setattr(line_store, "lock_descriptor", late)
     with refused("unknown_session"):
         kept.open(info.id)
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from agentstepper_nb.chat import pieces
-from agentstepper_nb.chat.connector import Replace, Turn
+from agentstepper_nb.chat.connector import TextReplacement, Turn
 from agentstepper_nb.errors import ModelError, ProtocolError
 from agentstepper_nb.protocol.chat import Delta, Ending, Message, Piece, Said, State
 from tests.chat.house import Actor, Gate, House, house, kept_nowhere, refused
@@ -156,7 +156,7 @@ async def test_a_continuation_that_is_no_text_begins_no_turn(prompt: Any) -> Non
 
 
 async def test_what_was_taken_back_is_gone() -> None:
-    said = ["Nonsense.", Replace(""), pieces.console("1"), "Yes."]
+    said = ["Nonsense.", TextReplacement(""), pieces.console("1"), "Yes."]
     async with kept_nowhere(Actor(said)) as home:
         finals = await home.ask()
         assert [each.content for each in finals] == ["", "1", "Yes."]  # who reads is told so

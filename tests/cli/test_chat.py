@@ -55,10 +55,10 @@ from agentstepper_nb.models.scripted import *
 
 def run(request):
     words = [message.text for message in request.messages if message.role == "user"][-1].split()
-    return Call("run_command", {"command": " ".join(words[-2:])})
+    return ScriptedCall("run_command", {"command": " ".join(words[-2:])})
 
 done = where("done", lambda request: request.messages[-1].role == "tool")
-script = Script("obey", [Rule(done, say("I did it.")), Rule(always, run)])
+script = Script("obey", [ScriptRule(done, say("I did it.")), ScriptRule(always, run)])
 """
 
 Start = Callable[..., pexpect.spawn]

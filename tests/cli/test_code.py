@@ -28,17 +28,17 @@ from agentstepper_nb.models.scripted import *
 
 def run(request):
     words = [message.text for message in request.messages if message.role == "user"][-1].split()
-    return Call("run_command", {"command": " ".join(words[1:])})
+    return ScriptedCall("run_command", {"command": " ".join(words[1:])})
 
 done = where("done", lambda request: request.messages[-1].role == "tool")
 script = Script("obey", [
-    Rule(last_says("^hold"), say("Wait for me."), fault=Hold("gate", after=2)),
-    Rule(done & tool_says("run_command", "denied"), say("Then I won't.")),
-    Rule(done, say("I did it.")),
-    Rule(last_says("^run "), run),
-    Rule(last_says("^again"), Call("git_status", {})),
-    Rule(last_says("^fail"), say("Never said."), fault=Refuse(status=401, times=None)),
-    Rule(always, lambda request: say(f"You said {len(request.messages) - 1} things.")),
+    ScriptRule(last_says("^hold"), say("Wait for me."), fault=PauseFault("gate", after=2)),
+    ScriptRule(done & tool_says("run_command", "denied"), say("Then I won't.")),
+    ScriptRule(done, say("I did it.")),
+    ScriptRule(last_says("^run "), run),
+    ScriptRule(last_says("^again"), ScriptedCall("git_status", {})),
+    ScriptRule(last_says("^fail"), say("Never said."), fault=ErrorFault(status=401, times=None)),
+    ScriptRule(always, lambda request: say(f"You said {len(request.messages) - 1} things.")),
 ])
 """
 

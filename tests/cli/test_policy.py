@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.cli import main
 from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, RuleBook
-from agentstepper_nb.coding.session_list import Folders
+from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.coding.tools import default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
@@ -23,7 +23,7 @@ class Place:
         self.root = folder / "repo"
         self.root.mkdir()
         (self.root / ".env").write_text("KEY=x")
-        self.book = RuleBook(Folders(self.data).rules)
+        self.book = RuleBook(CodingFolders(self.data).rules)
         self._capsys = capsys
 
     def ran(self, *arguments: str) -> tuple[int, str, str]:

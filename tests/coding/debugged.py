@@ -16,7 +16,7 @@ import pytest
 from agentstepper_nb import AsyncAgentStepper
 from agentstepper_nb.coding.orchestrator import AgentOrchestrator, RunResult
 from agentstepper_nb.coding.session_log import SessionLog
-from agentstepper_nb.coding.transcript import load_messages, open_calls
+from agentstepper_nb.coding.transcript import find_open_calls, load_messages
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from agentstepper_nb.llm_wire.conversation import (
     ToolResultMessage,
@@ -88,7 +88,7 @@ class Made:
         """Whatever happened: log and conversation agree, and no call is without a result."""
         self.log.close()
         assert load_messages(self.path, pytest.fail) == list(self.agent.messages)
-        assert not open_calls(list(self.agent.messages))
+        assert not find_open_calls(list(self.agent.messages))
 
     def of(self, kind: type[T]) -> list[T]:
         return [event for event in self.events if isinstance(event, kind)]

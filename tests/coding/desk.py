@@ -11,10 +11,10 @@ from typing import Any, Final
 import msgspec
 
 from agentstepper_nb.coding.confinement import Confinement, SandboxSettings
-from agentstepper_nb.coding.results import OutputStore
-from agentstepper_nb.coding.sandbox.environment import PrivateHome
+from agentstepper_nb.coding.sandbox.command_environment import PrivateHome
 from agentstepper_nb.coding.sandbox.launch import Sandbox, Unconfined
 from agentstepper_nb.coding.tool import Tool, ToolContext, ToolResult
+from agentstepper_nb.coding.tool_results import OutputStore
 from agentstepper_nb.coding.tools import default_tools
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.sdk.workspace.helpers import git

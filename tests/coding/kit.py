@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.coding.session import CodingSession
-from agentstepper_nb.coding.session_list import Folders
+from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
 from tests.coding.playing import Playing
 
@@ -34,7 +34,7 @@ async def resumed(folder: Path, id: str, model: Playing, **options: Any) -> Codi
 
 def entries(folder: Path, id: str, kind: str | None = None) -> list[dict[str, Any]]:
     """What a session's log has, of one type or of all."""
-    lines = Folders(folder / "data").log(id).read_text().splitlines()
+    lines = CodingFolders(folder / "data").log(id).read_text().splitlines()
     found = [json.loads(line)["data"] for line in lines]
     return [entry for entry in found if kind in (None, entry["type"])]
 

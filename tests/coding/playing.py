@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
-from agentstepper_nb.coding.approvals import ApprovalRequest, Decision
+from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest
 from agentstepper_nb.coding.policy.engine import Judgement, PolicyDecision
 from agentstepper_nb.coding.tool import Risk, Tool, ToolContext, ToolPolicy, ToolResult
 from agentstepper_nb.coding.tools import ToolRegistry
@@ -129,13 +129,13 @@ class Saying:
 class Answering:
     """Somebody who answers approvals with given decisions; None never answers."""
 
-    def __init__(self, *decisions: Decision | Exception | None) -> None:
+    def __init__(self, *decisions: ApprovalDecision | Exception | None) -> None:
         self._decisions = list(decisions)
         self.asked: list[ApprovalRequest] = []
         self.waiting = asyncio.Event()
         self.taken_back = asyncio.Event()
 
-    async def ask(self, request: ApprovalRequest) -> Decision:
+    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
         self.asked.append(request)
         decision = self._decisions.pop(0)
         if isinstance(decision, Exception):

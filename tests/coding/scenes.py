@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from agentstepper_nb.coding.results import content
 from agentstepper_nb.coding.tool import ToolResult
+from agentstepper_nb.coding.tool_results import format_content
 from agentstepper_nb.coding.transcript import load_messages
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, ToolResultMessage
 from agentstepper_nb.protocol.values import Actor, EventKind
@@ -124,4 +124,6 @@ def check_run(log: Path, person: Person) -> None:
         for call in calls
     ]
     read = [message.content for message in messages if isinstance(message, ToolResultMessage)]
-    assert [content(msgspec.convert(person.body(row), ToolResult)) for row in results] == read
+    assert [
+        format_content(msgspec.convert(person.body(row), ToolResult)) for row in results
+    ] == read

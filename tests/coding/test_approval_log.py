@@ -11,9 +11,9 @@ import pytest
 
 from agentstepper_nb.cli.code_asking import TerminalApprover
 from agentstepper_nb.cli.screen import Question, Screen
-from agentstepper_nb.coding.approvals import ApprovalRequest, Decision, HttpApprover
+from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest, HttpApprover
 from agentstepper_nb.coding.policy import RuleBook
-from agentstepper_nb.coding.session_list import Folders
+from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.protocol.coding import ApprovalRequired, Approve, ServerEvent
 from tests.coding.kit import entries, opened
 from tests.coding.playing import Answering, Playing, calls, says
@@ -82,9 +82,9 @@ async def test_what_was_allowed_from_then_on(tmp_path: Path) -> None:
     requests: list[ApprovalRequest] = []
 
     class Always:
-        async def ask(self, request: ApprovalRequest) -> Decision:
+        async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
             requests.append(request)
-            return Decision(approved=True, always=True)
+            return ApprovalDecision(approved=True, always=True)
 
     (entry,) = await decided(tmp_path, approver=Always())
     assert (entry["by"], entry["always"]) == ("approver", requests[0].rule)
@@ -108,7 +108,7 @@ async def test_what_is_approved_unseen_is_logged_as_that(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("effect", "decision"), [("allow", "approved"), ("deny", "denied")])
 async def test_what_a_rule_decides(tmp_path: Path, effect: str, decision: str) -> None:
-    rules = RuleBook(Folders(tmp_path / "data").rules)
+    rules = RuleBook(CodingFolders(tmp_path / "data").rules)
     if effect == "allow":
         rules.allow(command="rm -rf build")
     else:

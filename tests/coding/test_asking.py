@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.approvals import Decision
-from agentstepper_nb.coding.options import Limits
+from agentstepper_nb.coding.approvals import ApprovalDecision
+from agentstepper_nb.coding.options import CodingLimits
 from agentstepper_nb.errors import RulesError
 from agentstepper_nb.sdk.approvals import NOBODY
 from agentstepper_nb.sdk.steps import DENIED
@@ -34,7 +34,7 @@ def asked(tmp_path: Path, answering: Answering | None, **options: Any) -> tuple[
 
 
 def test_approved(tmp_path: Path) -> None:
-    person = Answering(Decision(approved=True))
+    person = Answering(ApprovalDecision(approved=True))
     made, tool = asked(tmp_path, person)
     assert tool.did == [ASKS[2]]
     (request,) = person.asked
@@ -55,14 +55,14 @@ def test_approved(tmp_path: Path) -> None:
 
 
 def test_denied(tmp_path: Path) -> None:
-    made, tool = asked(tmp_path, Answering(Decision(approved=False, reason="not today")))
+    made, tool = asked(tmp_path, Answering(ApprovalDecision(approved=False, reason="not today")))
     assert tool.did == []
     assert "A person denied this: not today" in made.results()["1"].content
     assert made.traces("approval")[0]["decision"] == "denied"
 
 
 def test_edited_and_approved_runs_as_edited_and_the_model_is_told(tmp_path: Path) -> None:
-    edit = Decision(approved=True, edited=True, args={"n": 2})
+    edit = ApprovalDecision(approved=True, edited=True, args={"n": 2})
     made, tool = asked(tmp_path, Answering(edit))
     assert tool.did == [{"n": 2}]
     assert made.traces("edited") == [
@@ -73,7 +73,7 @@ def test_edited_and_approved_runs_as_edited_and_the_model_is_told(tmp_path: Path
 
 def test_an_edit_is_judged_again_and_a_denial_holds(tmp_path: Path) -> None:
     kept: list[Any] = []
-    edit = Decision(approved=True, edited=True, args={"policy": "denied"}, always=True)
+    edit = ApprovalDecision(approved=True, edited=True, args={"policy": "denied"}, always=True)
     made, tool = asked(tmp_path, Answering(edit), remember=lambda *rule: kept.append(rule))
     assert tool.did == []
     assert kept == []
@@ -82,7 +82,7 @@ def test_an_edit_is_judged_again_and_a_denial_holds(tmp_path: Path) -> None:
 
 def test_an_edit_that_asks_is_approved_by_who_made_it(tmp_path: Path) -> None:
     args = {"policy": "requires_approval", "n": 3}
-    person = Answering(Decision(approved=True, edited=True, args=args))
+    person = Answering(ApprovalDecision(approved=True, edited=True, args=args))
     _, tool = asked(tmp_path, person)
     assert tool.did == [args]
     assert len(person.asked) == 1
@@ -90,7 +90,7 @@ def test_an_edit_that_asks_is_approved_by_who_made_it(tmp_path: Path) -> None:
 
 def test_always_writes_a_rule(tmp_path: Path) -> None:
     kept: list[Any] = []
-    person = Answering(Decision(approved=True, always=True))
+    person = Answering(ApprovalDecision(approved=True, always=True))
     asked(tmp_path, person, remember=lambda *rule: kept.append(rule))
     assert kept == [("t", ASKS[2])]
 
@@ -99,7 +99,9 @@ def test_a_rule_that_cannot_be_written_is_told_and_the_call_is_made(tmp_path: Pa
     def full(tool: str, args: Any) -> None:
         raise RulesError("The rules can't be written.")
 
-    made, tool = asked(tmp_path, Answering(Decision(approved=True, always=True)), remember=full)
+    made, tool = asked(
+        tmp_path, Answering(ApprovalDecision(approved=True, always=True)), remember=full
+    )
     assert tool.did == [ASKS[2]]
     assert made.traces("warning") == [{"message": "The rules can't be written."}]
 
@@ -113,7 +115,7 @@ def test_with_nobody_to_ask_it_is_denied_and_says_how_to_be_asked(tmp_path: Path
 async def test_no_answer_in_time_is_a_denial(tmp_path: Path) -> None:
     person, tool = Answering(None), Doing("t")
     model = Playing(calls(ASKS), says("I see."))
-    limits = Limits(approval_time=0.01)
+    limits = CodingLimits(approval_time=0.01)
     with Made(tmp_path, model, tool, approver=person, limits=limits) as made:
         assert (await made.agent.run("Go.")).reason == "done"
     assert tool.did == []
@@ -131,13 +133,13 @@ def test_an_approver_that_fails_denies(tmp_path: Path) -> None:
 def test_whatever_words_a_person_chooses_it_is_a_person_who_denies(
     tmp_path: Path, reason: str
 ) -> None:
-    made, _ = asked(tmp_path, Answering(Decision(approved=False, reason=reason)))
+    made, _ = asked(tmp_path, Answering(ApprovalDecision(approved=False, reason=reason)))
     assert f"A person denied this: {reason}" in made.results()["1"].content
     assert made.traces("approval")[0]["by"] == "approver"
 
 
 def test_a_policy_that_fails_asks(tmp_path: Path) -> None:
-    person, tool = Answering(Decision(approved=True)), Doing("t")
+    person, tool = Answering(ApprovalDecision(approved=True)), Doing("t")
     model = Playing(calls(("1", "t", {"policy": "broken"})), says("I see."))
     with Made(tmp_path, model, tool, approver=person) as made:
         run(made.agent.run("Go."))

@@ -19,8 +19,8 @@ SCRIPT = """\
 from agentstepper_nb.models.scripted import *
 
 script = Script("tidy", [
-    Rule(turn(0), Call("run_command", {"command": "rm -rf build"})),
-    Rule(tool_says("run_command", "Not today"), say("I leave it.")),
+    ScriptRule(turn(0), ScriptedCall("run_command", {"command": "rm -rf build"})),
+    ScriptRule(tool_says("run_command", "Not today"), say("I leave it.")),
 ])
 """
 

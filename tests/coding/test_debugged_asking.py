@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.approvals import Decision
-from agentstepper_nb.coding.options import Limits
+from agentstepper_nb.coding.approvals import ApprovalDecision
+from agentstepper_nb.coding.options import CodingLimits
 from tests.coding.debugged import ASKS, Debug, View, go
 from tests.coding.playing import Answering, Playing, calls, says
 
@@ -66,13 +66,13 @@ async def test_the_view_denies_with_a_reason(view: View, debug: Debug) -> None:
 @pytest.mark.parametrize(
     ("decision", "did"),
     [
-        (Decision(approved=True), [ASKS[2]]),
-        (Decision(approved=True, edited=True, args={"n": 3}, always=True), [{"n": 3}]),
-        (Decision(approved=False, reason="no"), []),
+        (ApprovalDecision(approved=True), [ASKS[2]]),
+        (ApprovalDecision(approved=True, edited=True, args={"n": 3}, always=True), [{"n": 3}]),
+        (ApprovalDecision(approved=False, reason="no"), []),
     ],
 )
 async def test_somebody_else_is_faster(
-    view: View, debug: Debug, decision: Decision, did: list[Any]
+    view: View, debug: Debug, decision: ApprovalDecision, did: list[Any]
 ) -> None:
     model = Playing(calls(ASKS), says("I see."))
     async with debug(model, "continue", approver=Answering(decision)) as made:
@@ -89,7 +89,7 @@ async def test_somebody_else_is_faster(
 
 async def test_nobody_answers_in_time(view: View, debug: Debug) -> None:
     model = Playing(calls(ASKS), says("I see."))
-    limits = Limits(approval_time=0.01)
+    limits = CodingLimits(approval_time=0.01)
     async with debug(model, "continue", limits=limits) as made:
         assert (await go(made.agent)).reason == "done"
         assert made.tool.did == []
@@ -119,7 +119,7 @@ async def test_a_denial_without_a_reason_is_one_sentence(view: View, debug: Debu
 async def test_an_approver_whose_answer_is_no_json_leaves_it_to_the_view(
     view: View, debug: Debug
 ) -> None:
-    broken = Answering(Decision(approved=True, edited=True, args=object()))
+    broken = Answering(ApprovalDecision(approved=True, edited=True, args=object()))
     async with debug(Playing(calls(ASKS), says("Done.")), "continue", approver=broken) as made:
         running = go(made.agent)
         await view.at()

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from agentstepper_nb.coding.options import Limits
+from agentstepper_nb.coding.options import CodingLimits
 from agentstepper_nb.coding.policy.engine import Judgement
 from tests.coding.debugged import Made, run
 from tests.coding.playing import (
@@ -51,7 +51,7 @@ def test_a_timeout_of_a_tool_or_a_provider_is_told_from_ours(tmp_path: Path) -> 
     def late(args: Any) -> Any:
         raise TimeoutError("their own")
 
-    unlimited = Limits(tool_time=None, silence=None)
+    unlimited = CodingLimits(tool_time=None, silence=None)
     model = Playing(calls(("1", "t", {})), late)
     with Made(tmp_path, model, Doing("t", late), limits=unlimited) as made:
         result = run(made.agent.run("Go."))
@@ -64,7 +64,7 @@ def test_a_tool_that_takes_too_long_has_failed(tmp_path: Path) -> None:
         await asyncio.Event().wait()
 
     model = Playing(calls(("1", "t", {})), says("I see."))
-    with Made(tmp_path, model, Doing("t", forever), limits=Limits(tool_time=0.01)) as made:
+    with Made(tmp_path, model, Doing("t", forever), limits=CodingLimits(tool_time=0.01)) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     assert "took longer than 0.01 seconds" in made.results()["1"].content
 

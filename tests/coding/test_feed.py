@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.feed import LOST, TAKEN_OVER, Feed
+from agentstepper_nb.coding.event_feed import LOST, TAKEN_OVER, SessionEventFeed
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.coding import Numbered, TextDelta, Trace
 
@@ -20,13 +20,13 @@ def run(test: Any) -> None:
     asyncio.run(test)
 
 
-def filled(feed: Feed, count: int) -> Feed:
+def filled(feed: SessionEventFeed, count: int) -> SessionEventFeed:
     for number in range(1, count + 1):
         feed.add(TextDelta(text=str(number)))
     return feed
 
 
-async def rest(feed: Feed, last: str | None = None) -> list[Numbered]:
+async def rest(feed: SessionEventFeed, last: str | None = None) -> list[Numbered]:
     """All that a reader is given of a feed that is closed."""
     return [item async for item in feed.read(last)]
 
@@ -36,7 +36,7 @@ def texts(items: list[Numbered]) -> list[str]:
 
 
 async def test_a_reader_gets_what_was_and_what_comes() -> None:
-    feed = filled(Feed(), 2)
+    feed = filled(SessionEventFeed(), 2)
     async with aclosing(feed.read(None)) as reader:
         first = await anext(reader)
         assert (first.n, first.event, first.id) == (0, None, f"{feed.life}-0")
@@ -51,7 +51,7 @@ async def test_a_reader_gets_what_was_and_what_comes() -> None:
 
 
 async def test_the_second_reader_is_refused_and_who_was_cut_off_takes_over() -> None:
-    feed = filled(Feed(), 3)
+    feed = filled(SessionEventFeed(), 3)
     old = feed.read(None)
     items = [await anext(old) for _ in range(3)]
     for stranger in (None, "", "other-1", feed.life, f"{feed.life}-", f"{feed.life}-x"):
@@ -75,7 +75,7 @@ async def test_the_second_reader_is_refused_and_who_was_cut_off_takes_over() -> 
 
 
 async def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
-    feed = filled(Feed(most_events=4), 10)
+    feed = filled(SessionEventFeed(most_events=4), 10)
     feed.close()
     items = await rest(feed, f"{feed.life}-3")
     assert isinstance(items[1].event, Trace)
@@ -84,7 +84,7 @@ async def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
     assert texts(items) == ["7", "8", "9", "10"]
     # Who comes back with the id of that goes on behind it.
     assert texts(await rest(feed, items[1].id)) == ["7", "8", "9", "10"]
-    large = Feed(most_bytes=1000)
+    large = SessionEventFeed(most_bytes=1000)
     for _ in range(5):
         large.add(TextDelta(text="x" * 600))
     large.close()
@@ -92,7 +92,7 @@ async def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
 
 
 async def test_an_id_of_another_life_begins_anew_and_is_told_so() -> None:
-    feed = filled(Feed(), 2)
+    feed = filled(SessionEventFeed(), 2)
     feed.close()
     items = await rest(feed, "older-77")
     assert isinstance(items[1].event, Trace)
@@ -104,7 +104,7 @@ async def test_an_id_of_another_life_begins_anew_and_is_told_so() -> None:
 class ReaderThatComesBack:
     """Reads a feed, and notes the numbers it saw or was told to be lost."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: SessionEventFeed) -> None:
         self.feed = feed
         self.last: str | None = None
         self.seen: list[int] = []
@@ -135,7 +135,7 @@ class ReaderThatComesBack:
 )
 async def test_a_reader_that_is_cut_off_misses_nothing_unsaid(steps: list[Any], most: int) -> None:
     """Events are numbered without a gap, save for those that were said to be lost."""
-    feed, added = Feed(most_events=most), 0
+    feed, added = SessionEventFeed(most_events=most), 0
     reader = ReaderThatComesBack(feed)
     for step in steps:
         if isinstance(step, int):

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec import Raw, Struct
 
-from agentstepper_nb.coding.hosted import server_event
+from agentstepper_nb.coding.hosted_session import make_server_event
 from agentstepper_nb.coding.service import CodingService
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.errors import CommandError, ProtocolError
@@ -236,19 +236,19 @@ async def test_what_is_not_understood_is_refused() -> None:
     ],
 )
 def test_what_clients_are_told(event: events.AgentEvent, told: wire.ServerEvent | None) -> None:
-    assert server_event(event) == told
+    assert make_server_event(event) == told
 
 
 def test_what_json_cannot_carry_is_told_in_words() -> None:
-    told = server_event(events.TraceEvent("odd", {"a": object()}))
+    told = make_server_event(events.TraceEvent("odd", {"a": object()}))
     assert isinstance(told, wire.Trace)
     assert "object" in told.data
-    returned = server_event(events.ToolResultEvent("c", ToolResult.success(object())))
+    returned = make_server_event(events.ToolResultEvent("c", ToolResult.success(object())))
     assert isinstance(returned, wire.ToolReturned)
     assert not returned.ok
 
 
 def test_no_arguments_at_all_are_an_empty_object() -> None:
-    assert server_event(events.ToolCallReady("1", "t", "")) == wire.ToolCalled(
+    assert make_server_event(events.ToolCallReady("1", "t", "")) == wire.ToolCalled(
         call_id="1", name="t", args={}
     )

@@ -11,7 +11,7 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.coding.moniker import CodingMoniker
-from agentstepper_nb.coding.session_list import Folders
+from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.protocol.values import Ending, EventKind
 from tests.coding import scenes
@@ -24,11 +24,11 @@ from agentstepper_nb.models.scripted import *
 
 def answer(request):
     if any("on and on" in m.text for m in request.messages if m.role == "user"):
-        if turn_of(request) < 3:
-            return say("More.", Call("list_files", {}))
+        if find_turn(request) < 3:
+            return say("More.", ScriptedCall("list_files", {}))
     return say(f"I have {len([m for m in request.messages if m.role == 'user'])} prompts.")
 
-script = Script("counts", [Rule(always, answer)])
+script = Script("counts", [ScriptRule(always, answer)])
 """
 SILENT = "from agentstepper_nb.models.scripted import *\nscript = Script('silent', [])\n"
 
@@ -122,7 +122,7 @@ async def test_guidance_is_a_prompt_and_a_new_life_knows_what_was_said(tmp_path:
         await home.until_iteration(3)
         await home.input(again, "And then?")
         await home.until_iteration(4)
-        rows, (kept,) = await home.steps(), Folders(tmp_path / "data").sessions()
+        rows, (kept,) = await home.steps(), CodingFolders(tmp_path / "data").sessions()
         assert [row.text for row in rows] == [
             "I have 1 prompts.",
             "I have 2 prompts.",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.options import Limits
+from agentstepper_nb.coding.options import CodingLimits
 from agentstepper_nb.coding.tool import ToolContext, ToolResult
 from agentstepper_nb.errors import InjectedError
 from agentstepper_nb.llm_wire.conversation import (
@@ -196,7 +196,7 @@ def test_what_a_provider_traces_need_not_be_json(tmp_path: Path) -> None:
 
 async def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
     model = Playing([TextDelta("Well"), HANGS])
-    with Made(tmp_path, model, limits=Limits(silence=0.01)) as made:
+    with Made(tmp_path, model, limits=CodingLimits(silence=0.01)) as made:
         result = await made.agent.run("Go.")
         assert result.reason == "error"
         assert "said nothing for 0.01 s" in (result.error or "")

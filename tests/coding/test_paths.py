@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.safe_paths import DEPTH_LIMIT, NAME_LIMIT, PATH_LIMIT, check, split
+from agentstepper_nb.coding.safe_paths import (
+    DEPTH_LIMIT,
+    NAME_LIMIT,
+    PATH_LIMIT,
+    check_path,
+    split_path,
+)
 from agentstepper_nb.errors import UnsafePathError
 
 REFUSED = [
@@ -51,7 +57,7 @@ def named(path: str) -> str:
 @pytest.mark.parametrize("path", REFUSED, ids=named)
 def test_what_is_refused(path: str) -> None:
     with pytest.raises(UnsafePathError, match="is refused"):
-        split(path)
+        split_path(path)
 
 
 @pytest.mark.parametrize(
@@ -74,14 +80,14 @@ def test_what_is_refused(path: str) -> None:
     ],
 )
 def test_what_is_read(path: str, names: tuple[str, ...]) -> None:
-    assert split(path) == names
+    assert split_path(path) == names
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_it_gives_names_or_says_why_not(path: str) -> None:
     try:
-        names = split(path)
+        names = split_path(path)
     except UnsafePathError as error:
         assert error.reason
     else:
@@ -91,5 +97,5 @@ def test_it_gives_names_or_says_why_not(path: str) -> None:
 
 def test_a_refusal_shows_no_more_of_a_path_than_needed() -> None:
     with pytest.raises(UnsafePathError) as refused:
-        check("x" * 100_000)
+        check_path("x" * 100_000)
     assert len(str(refused.value)) < 400

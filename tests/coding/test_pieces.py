@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.pieces import MOST, Pieces, fitting
+from agentstepper_nb.coding.chat_pieces import MOST, ChatPieceWriter, limit_value
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.llm_wire.events import (
     ResponseCompleted,
@@ -18,7 +18,7 @@ from agentstepper_nb.llm_wire.events import (
 from agentstepper_nb.protocol.chat import Piece
 
 
-class Heard(Pieces):
+class Heard(ChatPieceWriter):
     """Pieces, with what was said; a replaced text as a plain one.
 
     Attributes:
@@ -173,11 +173,11 @@ def test_a_result_that_nobody_called_for_is_nothing(heard: Heard) -> None:
 
 
 def test_values_are_cut_where_they_are_too_large_or_too_deep() -> None:
-    assert fitting({"a": [1]}) == {"a": [1]}
-    large = fitting(["x" * MOST])
+    assert limit_value({"a": [1]}) == {"a": [1]}
+    large = limit_value(["x" * MOST])
     assert large.startswith('["xxx')
     assert large.endswith("[… 200,004 characters in all]")
     deep: Any = []
     for _ in range(60):
         deep = [deep]
-    assert fitting(deep).startswith("[[[[")
+    assert limit_value(deep).startswith("[[[[")

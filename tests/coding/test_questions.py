@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from agentstepper_nb.coding.approvals import ApprovalRequest, Decision
+from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest
 from tests.coding import scenes
 from tests.coding.kit import opened
 from tests.coding.playing import Playing, calls, says
@@ -70,9 +70,9 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[ApprovalRequest] = []
 
-    async def ask(self, request: ApprovalRequest) -> Decision:
+    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
         self.asked.append(request)
-        return Decision(approved=True)
+        return ApprovalDecision(approved=True)
 
 
 @pytest.mark.parametrize("repo", ["bill", pytest.param("colorama", marks=pytest.mark.soak)])

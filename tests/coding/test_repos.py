@@ -17,9 +17,9 @@ import pexpect
 import pytest
 from nbclient import NotebookClient
 
-from agentstepper_nb.coding.approvals import Decision
+from agentstepper_nb.coding.approvals import ApprovalDecision
 from agentstepper_nb.coding.session import CodingSession
-from agentstepper_nb.coding.session_list import Folders
+from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.values import Run
@@ -59,12 +59,12 @@ def test_by_the_session_alone(repo: str, home: Path, person: Person) -> None:
             model=scenes.script(repo),
             data_dir=home / "data",
             mode="run",
-            approver=Answering(Decision(approved=True, edited=True, args=scenes.EDITED)),
+            approver=Answering(ApprovalDecision(approved=True, edited=True, args=scenes.EDITED)),
             listener=heard.append,
         )
         async with session:
             assert (await session.run(scenes.PROMPT)).reason == "done"
-        return Folders(home / "data").log(session.id)
+        return CodingFolders(home / "data").log(session.id)
 
     log = asyncio.run(scene())
     assert scenes.is_mended(copy)
@@ -81,8 +81,8 @@ def test_in_a_terminal(home: Path, person: Person) -> None:
     assert scenes.is_mended(copy)
     person.until(lambda run: True)
     person.over()
-    (kept,) = Folders(home / "data").sessions()
-    log = Folders(home / "data").log(kept.id)
+    (kept,) = CodingFolders(home / "data").sessions()
+    log = CodingFolders(home / "data").log(kept.id)
     scenes.check_log(log)
     scenes.check_run(log, person)
 
@@ -168,11 +168,11 @@ def test_in_a_notebook(home: Path, person: Person) -> None:
     person.over()
     for cell, (repo, copy) in zip(notebook.cells, copies.items(), strict=True):
         assert scenes.is_mended(copy)
-        log = Folders(home / "data").log(repo)
+        log = CodingFolders(home / "data").log(repo)
         heard = json.loads(cell.outputs[0].text)
         scenes.check_log(log)
         scenes.check_stream(log, heard)
-    scenes.check_run(Folders(home / "data").log(scenes.REPOS[-1]), person)
+    scenes.check_run(CodingFolders(home / "data").log(scenes.REPOS[-1]), person)
 
 
 def approve_each(person: Person, times: int) -> None:
@@ -205,8 +205,8 @@ def test_a_package_from_pypi(home: Path, person: Person) -> None:
     assert scenes.is_mended(copy, ITS_TESTS)
     person.until(lambda run: True)
     person.over()
-    (kept,) = Folders(home / "data").sessions()
-    log = Folders(home / "data").log(kept.id)
+    (kept,) = CodingFolders(home / "data").sessions()
+    log = CodingFolders(home / "data").log(kept.id)
     scenes.check_log(log)
     scenes.check_run(log, person)
 

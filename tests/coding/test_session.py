@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.approvals import Decision
-from agentstepper_nb.coding.session_list import Folders
+from agentstepper_nb.coding.approvals import ApprovalDecision
+from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.errors import ModelError, SessionError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
@@ -58,7 +58,7 @@ async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
         assert second.messages == before
         await second.run("And?")
     assert model.requests[0].messages == (*before, UserMessage(content="And?"))
-    (found,) = Folders(home / "data").sessions()
+    (found,) = CodingFolders(home / "data").sessions()
     assert (found.id, found.prompt, found.prompts) == (first.id, "Write a file.", 2)
     starts = entries(home, first.id, "session_start")
     assert [(start["mode"], start["resumed"]) for start in starts] == [
@@ -70,7 +70,7 @@ async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
 async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) -> None:
     async with await opened(home, Playing(calls(WRITE), says("Written."))) as first:
         await first.run("Write a file.")
-    path = Folders(home / "data").log(first.id)
+    path = CodingFolders(home / "data").log(first.id)
     lines = path.read_bytes().splitlines(keepends=True)
     answer = next(i for i, line in enumerate(lines) if b'"toolCalls"' in line)
     path.write_bytes(b"".join(lines[: answer + 1]) + lines[answer + 1][:9])
@@ -113,7 +113,7 @@ def test_what_is_not_there(home: Path) -> None:
         asyncio.run(opened(home, Playing(), workspace=home / "none"))
     with pytest.raises(ModelError, match="no provider 'nobody'"):
         asyncio.run(opened(home, Playing(), provider="nobody"))
-    assert Folders(home / "data").sessions() == []
+    assert CodingFolders(home / "data").sessions() == []
 
 
 def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
@@ -122,7 +122,7 @@ def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
             async with await opened(home, Playing(says("Hi.")), session_id=id) as session:
                 await session.run("Hello.")
 
-    folders = Folders(home / "data")
+    folders = CodingFolders(home / "data")
     with pytest.raises(SessionError, match="no session to resume"):
         folders.latest(home / "repo")
     asyncio.run(scene())
@@ -165,7 +165,7 @@ def test_always_allow_this_here_is_kept_for_the_next_session(home: Path) -> None
     push = ("p", "run_command", {"command": "git push --force"})
 
     async def scene() -> None:
-        person = Answering(Decision(approved=True, always=True))
+        person = Answering(ApprovalDecision(approved=True, always=True))
         for approver in (person, None):
             model = Playing(calls(push), says("Well."))
             async with await opened(home, model, approver=approver) as session:

@@ -15,17 +15,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.results import content, plain, result_message
 from agentstepper_nb.coding.session_log import (
-    Approval,
-    SessionEnd,
+    ApprovalEntry,
+    SessionEndEntry,
     SessionLog,
-    SessionStart,
-    UserPrompt,
-    event_entry,
+    SessionStartEntry,
+    UserPromptEntry,
+    make_event_entry,
 )
 from agentstepper_nb.coding.tool import ToolResult
-from agentstepper_nb.coding.transcript import LOST, Transcript, load_messages, summary
+from agentstepper_nb.coding.tool_results import (
+    format_content,
+    make_result_message,
+    normalize_result,
+)
+from agentstepper_nb.coding.transcript import LOST, Transcript, load_messages, summarize_log
 from agentstepper_nb.errors import SessionError
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
@@ -81,9 +85,9 @@ def tell(transcript: Transcript, said: list[Any]) -> Iterator[list[ChatMessage]]
         yield list(transcript.messages)
         for call, (_, _, result) in zip(calls, called, strict=True):
             transcript.approval(
-                Approval(call_id=call.call_id, decision="approved", reason="", by="rule")
+                ApprovalEntry(call_id=call.call_id, decision="approved", reason="", by="rule")
             )
-            transcript.result(call.call_id, plain(result))
+            transcript.result(call.call_id, normalize_result(result))
             yield list(transcript.messages)
 
 
@@ -92,7 +96,7 @@ def closed(messages: list[ChatMessage]) -> list[ChatMessage]:
     answered = {m.call_id for m in messages if not isinstance(m, UserMessage | AssistantMessage)}
     calls = [c for m in messages if isinstance(m, AssistantMessage) for c in m.tool_calls]
     return messages + [
-        result_message(call.call_id, LOST) for call in calls if call.call_id not in answered
+        make_result_message(call.call_id, LOST) for call in calls if call.call_id not in answered
     ]
 
 
@@ -161,7 +165,7 @@ def test_the_entries_are_those_of_the_guide(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "log.jsonl"
     with SessionLog(path, now=lambda: NOW) as log:
         log.append(
-            SessionStart(
+            SessionStartEntry(
                 session_id="abc123",
                 mode="repl",
                 resumed=False,
@@ -180,7 +184,7 @@ def test_the_entries_are_those_of_the_guide(tmp_path: Path) -> None:
         )
         transcript.answer(AssistantMessage(content="Let", tool_calls=calls))
         transcript.approval(
-            Approval(
+            ApprovalEntry(
                 call_id="c1",
                 decision="denied",
                 reason="no",
@@ -190,7 +194,7 @@ def test_the_entries_are_those_of_the_guide(tmp_path: Path) -> None:
             )
         )
         transcript.result("c1", ToolResult.failure("A person denied this: no", by="me"))
-        log.append(SessionEnd(reason="closed"))
+        log.append(SessionEndEntry(reason="closed"))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert {line["timestamp"] for line in lines} == {"2026-01-15T10:30:00.250Z"}
     result = {
@@ -263,7 +267,7 @@ def test_a_log_of_the_guide_is_read(tmp_path: Path) -> None:
         AssistantMessage(
             content="x", tool_calls=(ToolCall(call_id="1", name="t", args_json='{ "a" : 1 }'),)
         ),
-        result_message("1", ToolResult.success("fine")),
+        make_result_message("1", ToolResult.success("fine")),
     ]
 
 
@@ -309,8 +313,8 @@ def test_one_process_has_a_log_at_a_time(tmp_path: Path) -> None:
     with SessionLog(path) as log:
         with pytest.raises(SessionError, match="session log is open in another process"):
             SessionLog(path)
-        log.append(UserPrompt(content="x"))
-    log.append(UserPrompt(content="too late"))
+        log.append(UserPromptEntry(content="x"))
+    log.append(UserPromptEntry(content="too late"))
     SessionLog(path).close()
     assert path.read_text().count("\n") == 1
 
@@ -324,15 +328,15 @@ def test_a_log_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
 
 def test_what_a_log_is_about(tmp_path: Path) -> None:
     path = tmp_path / "abc.jsonl"
-    start = SessionStart(
+    start = SessionStartEntry(
         session_id="abc", mode="run", resumed=False, provider="p", model="m", workspace="/w"
     )
     with SessionLog(path, now=lambda: NOW) as log:
-        log.append(UserPrompt(content="before all"))
-        assert summary(path) is None
+        log.append(UserPromptEntry(content="before all"))
+        assert summarize_log(path) is None
         log.append(start)
-        log.append(UserPrompt(content="and again"))
-    found = summary(path)
+        log.append(UserPromptEntry(content="and again"))
+    found = summarize_log(path)
     assert found is not None
     assert (found.id, found.provider, found.model, found.workspace) == ("abc", "p", "m", "/w")
     assert (found.prompt, found.prompts) == ("before all", 2)
@@ -345,14 +349,18 @@ def test_what_a_log_is_about(tmp_path: Path) -> None:
 
 @given(results)
 def test_a_result_is_read_as_text_where_it_is_one(result: ToolResult) -> None:
-    shown = plain(result)
-    text = content(shown)
+    shown = normalize_result(result)
+    text = format_content(shown)
     if shown.ok and not shown.diagnostics and isinstance(shown.data, str):
         assert text == shown.data
     else:
         json.loads(text)
-    assert plain(shown) == shown
+    assert normalize_result(shown) == shown
 
 
 def test_event_entries_have_their_own_fields() -> None:
-    assert event_entry(TextDelta("x")) == {"type": "event", "eventType": "TextDelta", "text": "x"}
+    assert make_event_entry(TextDelta("x")) == {
+        "type": "event",
+        "eventType": "TextDelta",
+        "text": "x",
+    }

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.approvals import Approver, Decision
+from agentstepper_nb.coding.approvals import ApprovalDecision, Approver
 from agentstepper_nb.coding.session import CodingSession
-from agentstepper_nb.coding.session_list import Folders
+from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.errors import SandboxError, SessionError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage
 from agentstepper_nb.llm_wire.events import AgentEvent
@@ -23,7 +23,7 @@ from tests.coding.playing import Answering, Playing, calls, says
 from tests.sdk.person import Person
 from tests.sdk.workspace.helpers import git, make_repository
 
-YES = Decision(approved=True)
+YES = ApprovalDecision(approved=True)
 
 
 class Opened:
@@ -190,7 +190,7 @@ FETCH = {"command": "python3 -c 'import socket; socket.create_connection((\"192.
 
 
 def test_without_network_it_is_asked_again_and_granted_for_the_session(opened: Opened) -> None:
-    person = Answering(Decision(approved=True, always=True))
+    person = Answering(ApprovalDecision(approved=True, always=True))
     first, second = opened.run(FETCH, FETCH, approver=person)
     (asked,) = person.asked
     assert asked.call_id == "0-again"
@@ -201,11 +201,11 @@ def test_without_network_it_is_asked_again_and_granted_for_the_session(opened: O
     # 192.0.2.0/24 is nobody's: what the network says of it isn't what the sandbox says.
     assert "sandbox" not in first["diagnostics"]
     assert "sandbox" not in (second.get("diagnostics") or {})
-    assert not Folders(opened.data).rules.exists()
+    assert not CodingFolders(opened.data).rules.exists()
 
 
 def test_a_folder_is_granted_once_and_only_for_that_call(opened: Opened) -> None:
-    person = Answering(YES, Decision(approved=False, reason="Not twice."))
+    person = Answering(YES, ApprovalDecision(approved=False, reason="Not twice."))
     (opened.outside / "deep").mkdir()
     folders = [opened.outside, opened.outside / "deep"]
     write = [{"command": f"echo a >> {folder}/made.txt"} for folder in folders]

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from agentstepper_nb.chat.connectors.coding import CodingAgent
+from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
 from agentstepper_nb.cli.agent_arguments import add_settings, settings_of
-from agentstepper_nb.coding.options import Limits, limited
+from agentstepper_nb.coding.options import CodingLimits, override_limits
 from agentstepper_nb.errors import SessionError
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.coding_settings import CodingSettings, chosen
@@ -79,11 +79,15 @@ async def test_a_model_that_is_silent_for_too_long_ends_the_answer(tmp_path: Pat
 
 
 def test_a_call_has_time_for_its_command() -> None:
-    assert limited(Limits(), {"command_timeout": 3600}).tool_time == 3660
-    assert limited(Limits(), {"command_timeout": 10}).tool_time == 900
-    assert limited(Limits(), {"command_timeout": 3600, "tool_timeout": 5}).tool_time == 5
-    assert limited(Limits(tool_time=None), {"command_timeout": 3600}).tool_time is None
-    assert limited(Limits(output=2048), {"output_limit": None}).output == 2048
+    assert override_limits(CodingLimits(), {"command_timeout": 3600}).tool_time == 3660
+    assert override_limits(CodingLimits(), {"command_timeout": 10}).tool_time == 900
+    assert (
+        override_limits(CodingLimits(), {"command_timeout": 3600, "tool_timeout": 5}).tool_time == 5
+    )
+    assert (
+        override_limits(CodingLimits(tool_time=None), {"command_timeout": 3600}).tool_time is None
+    )
+    assert override_limits(CodingLimits(output=2048), {"output_limit": None}).output == 2048
 
 
 # ---- the command line --------------------------------------------------------------------------------

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import pytest
 
-from agentstepper_nb.coding.results import shortened
 from agentstepper_nb.coding.tool import ToolResult
-from agentstepper_nb.coding.tools import default_tools, processes
-from agentstepper_nb.coding.tools.processes import Kept
+from agentstepper_nb.coding.tool_results import shorten_result
+from agentstepper_nb.coding.tools import command_process, default_tools
+from agentstepper_nb.coding.tools.command_process import BoundedOutput
 from tests.coding.desk import Desk
 
 PYTHON: Final = sys.executable
@@ -214,7 +214,7 @@ async def test_a_cancelled_task_ends_all_that_it_started(desk: Desk) -> None:
 def test_a_time_out_ends_all_that_it_started(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene() -> ToolResult:
         family = Family(desk)
-        wait = processes._first
+        wait = command_process._first
 
         async def out_of_time(seconds: float, *waiting: Any) -> bool:
             if seconds != 1000.0:
@@ -222,7 +222,7 @@ def test_a_time_out_ends_all_that_it_started(desk: Desk, monkeypatch: pytest.Mon
             await family.is_there()  # the time is over when they run, however long that takes
             return await wait(0.0, *waiting)
 
-        monkeypatch.setattr(processes, "_first", out_of_time)
+        monkeypatch.setattr(command_process, "_first", out_of_time)
         desk.ctx.command_timeout = 2000.0
         args = {"command": family.command, "timeout": 1000}
         result = await desk.acall("run_command", args)
@@ -269,22 +269,22 @@ def test_a_flood_is_bounded_while_it_flows(desk: Desk) -> None:
     desk.write("flood.py", f"print('first'); print({line!r} * 200_000, end=''); print('last')")
     result = run(desk, f"{PYTHON} flood.py")
     text = output(result)
-    assert len(text) < processes.HEAD + processes.TAIL + 100
+    assert len(text) < command_process.HEAD + command_process.TAIL + 100
     assert text.startswith("first\nxxx") and text.endswith("xxx\nlast\n")
-    dropped = 20_000_011 - processes.HEAD - processes.TAIL
+    dropped = 20_000_011 - command_process.HEAD - command_process.TAIL
     assert f"\n[… {dropped:,} bytes were dropped …]\n" in text
-    short = shortened(result, desk.ctx.output_limit, desk.ctx.outputs).data
+    short = shorten_result(result, desk.ctx.output_limit, desk.ctx.outputs).data
     assert len(short["output"].encode()) < desk.ctx.output_limit and "output:1" in short["output"]
 
 
 def test_what_is_kept() -> None:
     for size in (1, 3, 7, 1000):
-        kept = Kept(head=10, tail=5)
+        kept = BoundedOutput(head=10, tail=5)
         data = bytes(range(65, 91)) * 4
         for at in range(0, len(data), size):
             kept.add(data[at : at + size])
         assert kept.text() == "ABCDEFGHIJ\n[… 89 bytes were dropped …]\nVWXYZ"
-    kept = Kept(head=10, tail=5)
+    kept = BoundedOutput(head=10, tail=5)
     kept.add(b"ABCDEFGHIJKLMNO")
     assert kept.text() == "ABCDEFGHIJKLMNO"
 

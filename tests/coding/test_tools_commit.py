@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, RuleBook
-from agentstepper_nb.coding.policy.denied import FileDenials
+from agentstepper_nb.coding.policy.denied_files import FileDenials
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.coding.desk import Desk
 

@@ -13,9 +13,14 @@ from hypothesis import strategies as st
 
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.coding.tools import list_files, read_file, search
-from agentstepper_nb.coding.tools.apply_patch import with_hunks
-from agentstepper_nb.coding.tools.diffs import lines, parse, unified
-from agentstepper_nb.coding.tools.search import SearchArgs, SearchTimeoutError, in_python, ripgrep
+from agentstepper_nb.coding.tools.apply_patch import apply_hunks
+from agentstepper_nb.coding.tools.diffs import make_unified_diff, parse_patch, split_lines
+from agentstepper_nb.coding.tools.search import (
+    SearchArgs,
+    SearchTimeoutError,
+    find_ripgrep,
+    search_in_python,
+)
 from tests.coding.desk import Desk
 
 
@@ -161,14 +166,14 @@ def test_other_encodings_are_read_as_well_as_can_be(desk: Desk) -> None:
 # ---- search ----------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["ripgrep", "python"])
+@pytest.fixture(params=["find_ripgrep", "python"])
 def searched(desk: Desk, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """A desk whose search goes either way."""
     if request.param == "python":
-        monkeypatch.setattr(search, "ripgrep", lambda workspace: None)
+        monkeypatch.setattr(search, "find_ripgrep", lambda workspace: None)
     else:
-        assert ripgrep(desk.root), "The tests' own requirements have one."
-        monkeypatch.setattr(search, "in_python", lambda *args: pytest.fail("not by ripgrep"))
+        assert find_ripgrep(desk.root), "The tests' own requirements have one."
+        monkeypatch.setattr(search, "search_in_python", lambda *args: pytest.fail("not by ripgrep"))
     desk.write("x.txt", "alpha\nBeta\r\n\ngamma delta\nalpha\n")
     desk.write("sub/y.py", "def alpha():\n    pass\n")
     desk.write("sub/deep/z.md", "alpha")
@@ -260,7 +265,7 @@ def test_search_gives_up_on_what_takes_too_long(
 ) -> None:
     monkeypatch.setattr("agentstepper_nb.coding.tools.search.PATIENCE", 0.0)
     with pytest.raises(SearchTimeoutError):
-        list(in_python(desk.workspace, SearchArgs(pattern="o"), ["a.txt"], lambda: False))
+        list(search_in_python(desk.workspace, SearchArgs(pattern="o"), ["a.txt"], lambda: False))
     assert "use a simpler expression" in error(desk.call("search", pattern=r"(?=o)o"))
 
 
@@ -347,18 +352,18 @@ SMALL = st.lists(st.sampled_from(["a\n", "b\n", "\n", "c", "\r\n", "é\n"]), max
 @settings(deadline=None)
 @given(old=SMALL, new=SMALL)
 def test_a_diff_leads_from_one_text_to_the_other(old: str, new: str) -> None:
-    diff = unified("x", old, new)
+    diff = make_unified_diff("x", old, new)
     if old == new:
         assert diff == ""
     else:
-        (patch,) = parse(diff)
-        assert "".join(with_hunks("x", lines(old), patch.hunks)) == new
+        (patch,) = parse_patch(diff)
+        assert "".join(apply_hunks("x", split_lines(old), patch.hunks)) == new
 
 
 def test_a_diff_of_very_long_texts_is_made_quickly() -> None:
     old, new = "same\n" * 50_000, "other\n" * 50_000
-    diff = unified("x", f"head\n{old}tail\n", f"head\n{new}tail\n")
+    diff = make_unified_diff("x", f"head\n{old}tail\n", f"head\n{new}tail\n")
     assert diff.startswith("--- a/x\n+++ b/x\n@@ -1,50002 +1,50002 @@\n head\n-same\n")
     assert diff.endswith("+other\n tail\n")
     far = old + "x\n" + old
-    assert unified("x", far, far.replace("x", "y")).count("\n") == 11
+    assert make_unified_diff("x", far, far.replace("x", "y")).count("\n") == 11

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.coding.tool import ToolResult
-from agentstepper_nb.coding.tools import git as git_tools
-from agentstepper_nb.coding.tools.git import only_inside
+from agentstepper_nb.coding.tools import git_tools as git_tools
+from agentstepper_nb.coding.tools.git_tools import limit_diff_to_workspace
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.coding.desk import TEXT, Desk
 
@@ -154,15 +154,15 @@ def test_a_diff_of_what_is_not_inside_is_not_shown(desk: Desk) -> None:
     binary = "diff --git a/p b/p\nindex 1..2 100644\nBinary files a/p and b/p differ\n"
     through = inside.replace("a.txt", "out/a.txt")
     note = ": changed while it was read.\n"
-    assert only_inside(inside + gone + binary, desk.workspace) == inside + gone + binary
-    assert only_inside(outside + gone + through, desk.workspace) == (
+    assert limit_diff_to_workspace(inside + gone + binary, desk.workspace) == inside + gone + binary
+    assert limit_diff_to_workspace(outside + gone + through, desk.workspace) == (
         f"a/a.txt b/a.txt{note}{gone}a/out/a.txt b/out/a.txt{note}"
     )
-    assert only_inside("", desk.workspace) == ""
+    assert limit_diff_to_workspace("", desk.workspace) == ""
 
 
 def test_diffs_of_all_kinds_are_shown(desk: Desk) -> None:
-    """What `only_inside` must let pass: other line breaks, no last one, no UTF-8, links, modes."""
+    """`limit_diff_to_workspace` lets pass other line breaks, no last one, no UTF-8, links, modes."""
     for name, before, after in (
         ("crlf.txt", b"a\nb\n", b"a\r\nc\r\n"),
         ("end.txt", b"a\nb", b"a\nc"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.tools.diffs import unified
+from agentstepper_nb.coding.tools.diffs import make_unified_diff
 from agentstepper_nb.coding.workspace import READ_LIMIT
 from tests.coding.desk import Desk
 
@@ -50,7 +50,7 @@ def test_the_place_of_a_large_hunk_is_not_looked_for_for_long(desk: Desk) -> Non
 @pytest.mark.parametrize(("lines", "hunks"), [(1_990, 2), (2_010, 1)])
 def test_a_diff_of_very_many_lines_is_one_hunk(lines: int, hunks: int) -> None:
     same = [f"{number}\n" for number in range(lines)]
-    diff = unified("x", "".join(["a\n", *same, "a\n"]), "".join(["b\n", *same, "b\n"]))
+    diff = make_unified_diff("x", "".join(["a\n", *same, "a\n"]), "".join(["b\n", *same, "b\n"]))
     assert diff.count("\n@@ ") == hunks
 
 

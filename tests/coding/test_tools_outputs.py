@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.results import OutputStore, shortened, size
 from agentstepper_nb.coding.tool import ToolContext, ToolResult
+from agentstepper_nb.coding.tool_results import OutputStore, measure_json_bytes, shorten_result
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.coding.desk import Desk
 
@@ -29,7 +29,7 @@ def context(folder: Path, limit: int = 2000, outputs: bool = True) -> ToolContex
 
 
 def shortened_in(result: ToolResult, ctx: ToolContext) -> ToolResult:
-    return shortened(result, ctx.output_limit, ctx.outputs)
+    return shorten_result(result, ctx.output_limit, ctx.outputs)
 
 
 def test_what_is_short_stays_as_it_is(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_of_what_is_long_there_are_head_and_tail_and_where_the_rest_is(tmp_path:
     assert (
         '[… 18,890 characters in all, the middle is left out; read_file with path "output:1"' in cut
     )
-    assert 1900 < size(short) <= 2000
+    assert 1900 < measure_json_bytes(short) <= 2000
     assert shortened_in(short, ctx) is short  # asked twice, it is not cut twice
     assert ctx.outputs is not None
     with ctx.outputs.open("output:1") as file:
@@ -92,14 +92,14 @@ def test_each_long_text_has_its_share(tmp_path: Path) -> None:
 )
 def test_whatever_is_long_is_cut(tmp_path: Path, data: Any) -> None:
     short = shortened_in(ToolResult.success(data), context(tmp_path))
-    assert size(short) <= 2000
+    assert measure_json_bytes(short) <= 2000
     assert "output:" in msgspec.json.encode(short).decode()
 
 
 def test_errors_and_diagnostics_are_cut_as_well(tmp_path: Path) -> None:
     result = ToolResult(ok=False, error="e" * 9000, data="d" * 9000, diagnostics={"x": "y" * 9000})
     short = shortened_in(result, context(tmp_path))
-    assert size(short) <= 2000 and not short.ok
+    assert measure_json_bytes(short) <= 2000 and not short.ok
     assert short.error is not None and "output:" in short.error and "output:" in short.data
 
 
@@ -125,7 +125,7 @@ def test_a_result_is_never_longer_than_its_limit(
 ) -> None:
     ctx = context(tmp_path_factory.getbasetemp(), limit)
     short = shortened_in(ToolResult(ok=error is None, data=data, error=error), ctx)
-    assert size(short) <= max(limit, 1024)
+    assert measure_json_bytes(short) <= max(limit, 1024)
     assert shortened_in(short, ctx) is short
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.tools.apply_patch import carry_out, plan
-from agentstepper_nb.coding.tools.diffs import PatchError, parse, touched
+from agentstepper_nb.coding.tools.apply_patch import apply_changes, plan_changes
+from agentstepper_nb.coding.tools.diffs import PatchError, find_patch_paths, parse_patch
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.coding.desk import TEXT, Desk
 
@@ -66,8 +66,14 @@ def test_several_files_are_changed_created_deleted_and_renamed(desk: Desk) -> No
     assert desk.text() == "one\n2\nthree\n" and desk.text("n/new.txt") == "hello\nthere"
     assert desk.text("moved.txt") == "x\nz\n"
     assert not (desk.root / "old.txt").exists() and not (desk.root / "empty").exists()
-    assert touched(patch) == ("a.txt", "n/new.txt", "empty/too.txt", "old.txt", "moved.txt")
-    assert touched("nothing") == ()
+    assert find_patch_paths(patch) == (
+        "a.txt",
+        "n/new.txt",
+        "empty/too.txt",
+        "old.txt",
+        "moved.txt",
+    )
+    assert find_patch_paths("nothing") == ()
 
 
 def test_the_result_shows_the_diff(desk: Desk) -> None:
@@ -297,7 +303,7 @@ def git_applies(folder: Path, patch: str) -> bool:
 def we_apply(folder: Path, patch: str) -> bool:
     workspace = LocalWorkspace(folder)
     try:
-        carry_out(workspace, plan(workspace, parse(patch)))
+        apply_changes(workspace, plan_changes(workspace, parse_patch(patch)))
     except PatchError:
         return False
     finally:
@@ -311,7 +317,7 @@ def as_git_does(tmp: Path, old: Tree, new: Tree, context: int, before: str) -> N
     put(tmp / "a", old)
     put(tmp / "b", new)
     patch = diff(tmp, context)
-    assert touched(patch)
+    assert find_patch_paths(patch)
     for name in ("git", "we"):
         put(tmp / name, {name: before + text for name, text in old.items()})
     ours, gits = we_apply(tmp / "we", patch), git_applies(tmp / "git", patch)
@@ -367,6 +373,6 @@ def test_many_patches_of_git(tmp_path: Path) -> None:
 )
 def test_any_text_is_a_patch_or_none(text: str) -> None:
     try:
-        assert all(patch.old or patch.new for patch in parse(text))
+        assert all(patch.old or patch.new for patch in parse_patch(text))
     except PatchError as error:
         assert str(error)

@@ -98,7 +98,7 @@ async def try_all(desk: Desk, call: str, count: int) -> None:
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     # ripgrep would be started for each path; what it finds is read through the workspace anyway.
-    monkeypatch.setattr("agentstepper_nb.coding.tools.search.ripgrep", lambda: None)
+    monkeypatch.setattr("agentstepper_nb.coding.tools.search.find_ripgrep", lambda: None)
     return Desk(tmp_path)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.coding.workspace import Kind, LocalWorkspace
+from agentstepper_nb.coding.workspace import LocalWorkspace, PathKind
 from agentstepper_nb.errors import UnsafePathError
 from tests.coding.desk import TEXT, Desk
 from tests.coding.test_paths import REFUSED, named
@@ -143,8 +143,16 @@ def test_closing_lets_go_of_the_folder(tmp_path: Path) -> None:
 
 def test_what_stands_there(desk: Desk) -> None:
     kind = desk.workspace.kind
-    assert (kind("."), kind("src"), kind("a.txt")) == (Kind.FOLDER, Kind.FOLDER, Kind.FILE)
-    assert (kind("out"), kind("loop"), kind("gone")) == (Kind.LINK, Kind.LINK, Kind.LINK)
+    assert (kind("."), kind("src"), kind("a.txt")) == (
+        PathKind.FOLDER,
+        PathKind.FOLDER,
+        PathKind.FILE,
+    )
+    assert (kind("out"), kind("loop"), kind("gone")) == (
+        PathKind.LINK,
+        PathKind.LINK,
+        PathKind.LINK,
+    )
     assert kind("missing") is kind("a.txt/x") is None
     with pytest.raises(UnsafePathError):
         kind("out/a.txt")
@@ -152,7 +160,7 @@ def test_what_stands_there(desk: Desk) -> None:
 
 def test_a_folders_entries(desk: Desk) -> None:
     found = [(entry.name, entry.kind, entry.size) for entry in desk.workspace.list_dir("inside")]
-    assert found == [("b.py", Kind.FILE, 22), ("out.txt", Kind.LINK, 0)]
+    assert found == [("b.py", PathKind.FILE, 22), ("out.txt", PathKind.LINK, 0)]
 
 
 def test_a_file_too_large_is_not_read(desk: Desk) -> None:
@@ -173,7 +181,7 @@ def test_only_plain_files_are_opened(desk: Desk) -> None:
     with listener:
         listener.bind(os.path.relpath(desk.root / "socket"))
         for name in ("pipe", "socket"):
-            assert desk.workspace.kind(name) is Kind.OTHER
+            assert desk.workspace.kind(name) is PathKind.OTHER
             with pytest.raises(UnsafePathError, match="a pipe, a socket or a device"):
                 desk.workspace.read_bytes(name)  # and doesn't wait for somebody to write
             with pytest.raises(UnsafePathError):

@@ -11,13 +11,20 @@ from typing import Final
 import pytest
 
 from agentstepper_nb import chat
-from agentstepper_nb.chat.connectors import connectors
-from agentstepper_nb.chat.kinds import kinds
-from agentstepper_nb.chat.outside import tokens
-from agentstepper_nb.chat.roles import role_names
+from agentstepper_nb.chat.connectors import list_connectors
+from agentstepper_nb.chat.message_types import kinds
+from agentstepper_nb.chat.remote import tokens
+from agentstepper_nb.chat.roles import list_role_names
 from agentstepper_nb.chat.terminal.commands import COMMANDS
 from agentstepper_nb.cli.agent_arguments import add_chat
-from agentstepper_nb.models.scripted import Call, Rule, Script, ScriptedServer, say, turn
+from agentstepper_nb.models.scripted import (
+    Script,
+    ScriptedCall,
+    ScriptedServer,
+    ScriptRule,
+    say,
+    turn,
+)
 from agentstepper_nb.protocol.chat import Message, State
 from tests.docs.conftest import Serve, shell, stranger
 from tests.docs.pages import GUIDE, README, ROOT, blocks, prose, write_files
@@ -28,15 +35,15 @@ TIDY: Final = """\
 from agentstepper_nb.models.scripted import *
 
 script = Script("tidy", [
-    Rule(turn(0), Call("run_command", {"command": "rm -rf build"})),
-    Rule(turn(1), say("I leave it.")),
+    ScriptRule(turn(0), ScriptedCall("run_command", {"command": "rm -rf build"})),
+    ScriptRule(turn(1), say("I leave it.")),
 ])
 """
 WARM: Final = Script(
     "thermometer",
     [
-        Rule(turn(0), Call("temperature", {"city": "Rome"})),
-        Rule(turn(1), say("21 degrees.")),
+        ScriptRule(turn(0), ScriptedCall("temperature", {"city": "Rome"})),
+        ScriptRule(turn(1), say("21 degrees.")),
     ],
 )
 
@@ -136,7 +143,13 @@ def test_each_invariant_is_tested() -> None:
 
 def test_each_word_is_on_the_page() -> None:
     text = prose(PAGE)
-    words = {*role_names(), *kinds.words(), *map(str, State), *tokens.SCOPES, *connectors()}
+    words = {
+        *list_role_names(),
+        *kinds.words(),
+        *map(str, State),
+        *tokens.SCOPES,
+        *list_connectors(),
+    }
     assert {word for word in words if f"`{word}`" not in text} == set()
 
 

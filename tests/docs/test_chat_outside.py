@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.chat.outside.client import AsyncChatClient
-from agentstepper_nb.chat.outside.tokens import SCOPES
+from agentstepper_nb.chat.remote.client import AsyncChatClient
+from agentstepper_nb.chat.remote.tokens import SCOPES
 from agentstepper_nb.hub import chats
 from agentstepper_nb.protocol.chat import MOST_ASKED
 from tests.docs.conftest import Serve, stranger

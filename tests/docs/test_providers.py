@@ -55,7 +55,7 @@ def test_a_provider_takes_twenty_lines(block: Block) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_the_parrot_calls_a_tool_and_says_what_came_of_it() -> None:
-    parrot = registry.create("parrot", "list_files")
+    parrot = registry.create_provider("parrot", "list_files")
 
     async def told(*messages: ChatMessage) -> list[AgentEvent]:
         request = ModelRequest(model="list_files", messages=messages)
@@ -76,7 +76,7 @@ def test_the_parrot_calls_a_tool_and_says_what_came_of_it() -> None:
 @pytest.mark.usefixtures("installed")
 def test_deep_thought_asks_its_own_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEEP_THOUGHT_KEY", "k")
-    thought = registry.create("deep-thought", "m")
+    thought = registry.create_provider("deep-thought", "m")
     assert isinstance(thought, OpenAIProvider)
     client = thought._client
     assert (str(client.base_url), client.api_key) == ("https://models.example/v1/", "k")
@@ -85,4 +85,4 @@ def test_deep_thought_asks_its_own_service(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("installed")
 def test_they_are_listed_beside_ours() -> None:
-    assert {"deep-thought", "parrot", *registry._OURS} <= set(registry.names())
+    assert {"deep-thought", "parrot", *registry._OURS} <= set(registry.list_provider_names())

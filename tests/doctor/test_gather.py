@@ -12,7 +12,7 @@ import pytest
 
 from agentstepper_nb import __version__, discover, doctor
 from agentstepper_nb.coding.sandbox import ResourceLimits
-from agentstepper_nb.coding.sandbox.choice import choose
+from agentstepper_nb.coding.sandbox.choice import choose_sandbox
 from agentstepper_nb.doctor import jupyter
 from agentstepper_nb.doctor.facts import Folder
 from agentstepper_nb.doctor.gather import folder, gather
@@ -53,7 +53,7 @@ def test_nothing_runs() -> None:
     assert facts.here.package == __version__
     assert facts.here.git
     assert facts.sandbox is not None
-    assert facts.sandbox.name == choose("auto", ResourceLimits()).sandbox.name
+    assert facts.sandbox.name == choose_sandbox("auto", ResourceLimits()).sandbox.name
 
 
 def test_a_core_that_answers_is_asked_without_a_run() -> None:

@@ -14,10 +14,10 @@ import http.server, json, sys, threading, traceback
 from pathlib import Path
 import fix_tests as agent
 from openai import OpenAI
-from agentstepper_nb.models.scripted import ScriptedServer, load
+from agentstepper_nb.models.scripted import ScriptedServer, load_script
 
 folder = agent.prepare(Path({folder!r}))
-model = ScriptedServer(load("fix_tests")).start()
+model = ScriptedServer(load_script("fix_tests")).start()
 client = OpenAI(base_url=model.base_url, api_key="offline")
 ran, gate, enough = [], threading.Event(), threading.Event()
 gate.set()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from openai import OpenAI
 
-from agentstepper_nb.models.scripted import ScriptedServer, load
+from agentstepper_nb.models.scripted import ScriptedServer, load_script
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
 from examples import fix_tests as example
 
@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def client() -> Iterator[OpenAI]:
     with (
-        ScriptedServer(load("fix_tests")) as server,
+        ScriptedServer(load_script("fix_tests")) as server,
         OpenAI(base_url=server.base_url, api_key="any") as client,
     ):
         yield client

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.models.scripted import Rule, Script, ScriptedServer, always, say
+from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
 from examples.local_workflow import EXAMPLES, SYSTEM, work
 
 ANSWER = '{"tool": "write_file", "arguments": {"path": "a/hello.py", "content": "print(1)\\n"}}'
@@ -16,7 +16,7 @@ ANSWER = '{"tool": "write_file", "arguments": {"path": "a/hello.py", "content": 
 def test_the_program_chooses_and_the_model_fills_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ScriptedServer(Script("local", [Rule(always, say(ANSWER))])) as server:
+    with ScriptedServer(Script("local", [ScriptRule(always, say(ANSWER))])) as server:
         monkeypatch.setenv("AGENTSTEPPER_LOCAL_URL", server.base_url)
         result = asyncio.run(work("Create hello.py.", tmp_path))
         (exchange,) = server.exchanges  # the end is the program's as well

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentstepper_nb.coding.approvals import ApprovalRequest, Decision
-from agentstepper_nb.coding.hosted import Opening
+from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest
+from agentstepper_nb.coding.hosted_session import SessionOpening
 from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.errors import CommandError, ModelError
 from agentstepper_nb.llm_wire.conversation import ChatMessage, UserMessage
@@ -36,10 +36,10 @@ class Led:
     """
 
     id: str
-    opening: Opening
+    opening: SessionOpening
     run_id: str | None = "run-1"
     messages: Sequence[ChatMessage] = ()
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: list[ApprovalDecision] = field(default_factory=list)
     elsewhere: asyncio.Event = field(default_factory=asyncio.Event)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     closed: bool = False
@@ -105,7 +105,9 @@ class Leader:
     led: dict[str, Led] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
 
-    async def __call__(self, opening: Opening, kept: str | None) -> Any:  # in a session's place
+    async def __call__(
+        self, opening: SessionOpening, kept: str | None
+    ) -> Any:  # in a session's place
         if opening.how.provider == "nobody":
             raise ModelError("unknown", "There is no provider “nobody”.")
         if kept is not None and kept not in self.kept:

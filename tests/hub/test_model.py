@@ -11,11 +11,11 @@ import pytest
 from agentstepper_nb.hub import uis_v1
 from agentstepper_nb.hub.sentences import Sentences
 from agentstepper_nb.models.scripted import (
-    Hold,
-    Refuse,
-    Rule,
+    ErrorFault,
+    PauseFault,
     Script,
     ScriptedServer,
+    ScriptRule,
     always,
     last_says,
     say,
@@ -24,11 +24,11 @@ from tests.hub.conftest import Stand
 from tests.hub.uis import Ui, UiV1, UiV2
 
 RULES = [
-    Rule(last_says("lunch"), say("Asks for lunch. It is noon.")),
-    Rule(last_says("never"), say("Too late."), Hold("never")),
-    Rule(last_says("fail"), say("x"), Refuse(401, times=None)),
-    Rule(last_says("cart.py"), say("Round once.")),
-    Rule(always, say("Says something else.")),
+    ScriptRule(last_says("lunch"), say("Asks for lunch. It is noon.")),
+    ScriptRule(last_says("never"), say("Too late."), PauseFault("never")),
+    ScriptRule(last_says("fail"), say("x"), ErrorFault(401, times=None)),
+    ScriptRule(last_says("cart.py"), say("Round once.")),
+    ScriptRule(always, say("Says something else.")),
 ]
 
 NewStand = Callable[..., Stand]

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.llm_wire import sse
+from agentstepper_nb.llm_wire.answer_stream import CUT, UnstreamedAnswer
 from agentstepper_nb.llm_wire.events import (
     AgentEvent,
     ResponseCompleted,
@@ -17,7 +18,6 @@ from agentstepper_nb.llm_wire.events import (
     ToolCallReady,
     TraceEvent,
 )
-from agentstepper_nb.llm_wire.streaming import CUT, WholeAnswer
 from tests.models.recorded import APIS, NAMES, READERS, expected, recorded, said
 
 every_api = pytest.mark.parametrize("api", APIS)
@@ -95,7 +95,7 @@ def without_names(stream: bytes) -> bytes:
 def over_several_lines(stream: bytes) -> bytes:
     """Each event's JSON indented, a `data:` field for each of its lines."""
     told = b""
-    for event in sse.Decoder().feed(stream):
+    for event in sse.SseDecoder().feed(stream):
         try:
             data = json.dumps(json.loads(event.data), indent=1, ensure_ascii=False)
         except ValueError:
@@ -235,7 +235,7 @@ WHOLE = {"chat": CHAT, "responses": RESPONSE, "messages": MESSAGE}
 
 
 def read_whole(api: str, body: bytes) -> list[AgentEvent]:
-    reader = WholeAnswer(READERS[api]())
+    reader = UnstreamedAnswer(READERS[api]())
     for at in range(0, len(body), 10):
         assert reader.feed(body[at : at + 10]) == []
     told = reader.close()
@@ -287,7 +287,7 @@ JSON = st.recursive(
 @given(st.data())
 def test_whatever_comes_there_is_one_end(api: str, data: st.DataObject) -> None:
     """Events left out, doubled, reordered, with values of any type: nothing is raised."""
-    every = [event.data for name in NAMES for event in sse.Decoder().feed(recorded(api, name))]
+    every = [event.data for name in NAMES for event in sse.SseDecoder().feed(recorded(api, name))]
     chosen = data.draw(st.lists(st.sampled_from(every), max_size=12))
     hurt = [data.draw(st.sampled_from([text, mutated(text, data)])) for text in chosen]
     told = read(api, [sse.encode_event(text.encode()) for text in hurt])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentstepper_nb.llm_wire.answers import Gathering
+from agentstepper_nb.llm_wire.answer_builder import AnswerBuilder
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, ToolCall, UserMessage
 from agentstepper_nb.llm_wire.events import (
     AgentEvent,
@@ -19,7 +19,7 @@ def gathered(
 ) -> tuple[list[AgentEvent], list[str]]:
     """What is told of events, and the ids of the answer's calls."""
     calls = tuple(ToolCall(call_id=id, name="t", args_json="{}") for id in before)
-    gathering = Gathering((UserMessage(content="Go."), AssistantMessage(tool_calls=calls)))
+    gathering = AnswerBuilder((UserMessage(content="Go."), AssistantMessage(tool_calls=calls)))
     told = [gathering.take(event) for event in (*events, ResponseCompleted("tool_calls"))]
     return told[:-1], [call.call_id for call in gathering.answer().message.tool_calls]
 

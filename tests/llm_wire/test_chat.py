@@ -6,19 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentstepper_nb.llm_wire import chat
+from agentstepper_nb.llm_wire import chat_completions
 
-USAGE = chat.Usage(3, 4, 7)
-CALL = chat.ToolCall("call_1", chat.FunctionCall("read_file", '{"path": "a/long/path.py"}'))
-
-
-def completion(text: str | None, *calls: chat.ToolCall) -> chat.Completion:
-    message = chat.assistant(text, calls)
-    return chat.Completion("id", 0, "m", (chat.Choice(0, message, "stop"),), USAGE)
+USAGE = chat_completions.ChatCompletionUsage(3, 4, 7)
+CALL = chat_completions.ChatToolCall(
+    "call_1", chat_completions.ChatFunctionCall("read_file", '{"path": "a/long/path.py"}')
+)
 
 
-def decode(**fields: Any) -> chat.Request:
-    return chat.decode_request(json.dumps({"model": "m", "messages": [], **fields}).encode())
+def completion(
+    text: str | None, *calls: chat_completions.ChatToolCall
+) -> chat_completions.ChatCompletion:
+    message = chat_completions.make_assistant_message(text, calls)
+    return chat_completions.ChatCompletion(
+        "id", 0, "m", (chat_completions.ChatCompletionChoice(0, message, "stop"),), USAGE
+    )
+
+
+def decode(**fields: Any) -> chat_completions.ChatCompletionRequest:
+    return chat_completions.decode_request(
+        json.dumps({"model": "m", "messages": [], **fields}).encode()
+    )
 
 
 def test_a_request_is_read_and_what_is_unknown_ignored() -> None:
@@ -33,9 +41,9 @@ def test_a_request_is_read_and_what_is_unknown_ignored() -> None:
         stream_options={"include_usage": True},
     )
     assert request.messages == (
-        chat.Message("developer", "be brief"),
-        chat.Message("assistant", tool_calls=(CALL,)),
-        chat.Message("tool", "text", tool_call_id="call_1"),
+        chat_completions.ChatCompletionMessage("developer", "be brief"),
+        chat_completions.ChatCompletionMessage("assistant", tool_calls=(CALL,)),
+        chat_completions.ChatCompletionMessage("tool", "text", tool_call_id="call_1"),
     )
     assert request.stream
     assert request.include_usage
@@ -75,19 +83,19 @@ def test_the_text_of_a_message_in_parts() -> None:
 )
 def test_what_is_no_request_is_an_error_that_says_where(body: bytes, where: str) -> None:
     with pytest.raises(msgspec.DecodeError, match=where):
-        chat.decode_request(body)
+        chat_completions.decode_request(body)
 
 
 def test_the_same_question_is_the_same_bytes() -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {"a": 1, "b": 2}}}
     turned = {"function": {"parameters": {"b": 2, "a": 1}, "name": "f"}, "type": "function"}
-    asked = chat.encode_question(decode(tools=[tool]))
-    assert asked == chat.encode_question(decode(tools=[turned], stream=True))
-    assert asked != chat.encode_question(decode(tools=[]))
+    asked = chat_completions.encode_request_for_hash(decode(tools=[tool]))
+    assert asked == chat_completions.encode_request_for_hash(decode(tools=[turned], stream=True))
+    assert asked != chat_completions.encode_request_for_hash(decode(tools=[]))
 
 
 def test_a_completion_is_written_as_the_api_writes_it() -> None:
-    assert json.loads(chat.encode(completion(None, CALL))) == {
+    assert json.loads(chat_completions.encode_json(completion(None, CALL))) == {
         "id": "id",
         "object": "chat.completion",
         "created": 0,
@@ -117,7 +125,10 @@ def test_a_completion_is_written_as_the_api_writes_it() -> None:
 
 
 def test_a_stream_without_usage_does_not_speak_of_it() -> None:
-    chunks = [json.loads(chat.encode(chunk)) for chunk in chat.chunks(completion("Hello you"))]
+    chunks = [
+        json.loads(chat_completions.encode_json(chunk))
+        for chunk in chat_completions.split_completion(completion("Hello you"))
+    ]
     assert [chunk["choices"][0] for chunk in chunks] == [
         {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None},
         {"index": 0, "delta": {"content": "Hello "}, "finish_reason": None},
@@ -128,36 +139,40 @@ def test_a_stream_without_usage_does_not_speak_of_it() -> None:
 
 
 def test_a_stream_with_usage_ends_with_it() -> None:
-    *others, last = chat.chunks(completion("Hello"), include_usage=True)
+    *others, last = chat_completions.split_completion(completion("Hello"), include_usage=True)
     assert (last.choices, last.usage) == ((), USAGE)
     assert all(chunk.usage is None for chunk in others)
 
 
-calls = st.builds(chat.ToolCall, st.text(), st.builds(chat.FunctionCall, st.text(), st.text()))
+calls = st.builds(
+    chat_completions.ChatToolCall,
+    st.text(),
+    st.builds(chat_completions.ChatFunctionCall, st.text(), st.text()),
+)
 
 
 @given(st.none() | st.text(), st.lists(calls, max_size=3))
 def test_the_chunks_of_a_stream_joined_are_the_completion(
-    text: str | None, calls: list[chat.ToolCall]
+    text: str | None, calls: list[chat_completions.ChatToolCall]
 ) -> None:
     whole = completion(text, *calls)
-    assert join(chat.chunks(whole)) == whole.choices[0].message
+    assert join(chat_completions.split_completion(whole)) == whole.choices[0].message
 
 
-def join(chunks: Any) -> chat.Message:
-    text, calls = None, dict[int, chat.ToolCall]()
+def join(chunks: Any) -> chat_completions.ChatCompletionMessage:
+    text, calls = None, dict[int, chat_completions.ChatToolCall]()
     for chunk in chunks:
         delta = chunk.choices[0].delta
         if isinstance(delta.content, str):
             text = (text or "") + delta.content
         for piece in delta.tool_calls or ():
             if piece.id is not msgspec.UNSET:
-                calls[piece.index] = chat.ToolCall(
-                    piece.id, chat.FunctionCall(piece.function.name, "")
+                calls[piece.index] = chat_completions.ChatToolCall(
+                    piece.id, chat_completions.ChatFunctionCall(piece.function.name, "")
                 )
             known = calls[piece.index]
             grown = known.function.arguments + piece.function.arguments
-            calls[piece.index] = chat.ToolCall(
-                known.id, chat.FunctionCall(known.function.name, grown)
+            calls[piece.index] = chat_completions.ChatToolCall(
+                known.id, chat_completions.ChatFunctionCall(known.function.name, grown)
             )
-    return chat.assistant(text, calls.values())
+    return chat_completions.make_assistant_message(text, calls.values())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.llm_wire import chat, sse
+from agentstepper_nb.llm_wire import chat_completions, sse
 from agentstepper_nb.llm_wire.events import (
     AgentEvent,
     ResponseCompleted,
@@ -21,7 +21,7 @@ from agentstepper_nb.protocol.values import Usage
 
 
 def read(*chunks: Any, done: bool = True) -> list[AgentEvent]:
-    stream = chat.Stream()
+    stream = chat_completions.ChatCompletionStream()
     told: list[AgentEvent] = []
     for chunk in chunks:
         told += stream.feed(sse.encode_event(json.dumps(chunk).encode()))
@@ -67,7 +67,7 @@ def test_no_index_a_new_id_begins_a_call() -> None:
 
 
 def test_no_ids_are_given_by_whoever_reads() -> None:
-    stream = chat.Stream(lambda number: f"mine_{number}")
+    stream = chat_completions.ChatCompletionStream(lambda number: f"mine_{number}")
     chunks = (call("{}", 0, name="f"), call("{}", 1, name="g"), delta("tool_calls"))
     told = [
         e for chunk in chunks for e in stream.feed(sse.encode_event(json.dumps(chunk).encode()))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agentstepper_nb.llm_wire import chat, messages, responses
+from agentstepper_nb.llm_wire import chat_completions, messages, responses
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
     ModelRequest,
@@ -18,7 +18,7 @@ from agentstepper_nb.llm_wire.conversation import (
 )
 
 DECODERS: dict[str, Callable[[bytes], ModelRequest]] = {
-    "chat": chat.decode_model_request,
+    "chat": chat_completions.decode_model_request,
     "responses": responses.decode_request,
     "messages": messages.decode_request,
 }
@@ -37,7 +37,7 @@ def test_chat_as_others_write_it() -> None:
         "tools": [{"type": "function", "function": {"name": "now"}}],
         "tool_choice": {"type": "function", "function": {"name": "now"}},
     }
-    assert chat.decode_model_request(json.dumps(asked)) == ModelRequest(
+    assert chat_completions.decode_model_request(json.dumps(asked)) == ModelRequest(
         model="m",
         messages=(UserMessage(content="a"), AssistantMessage()),
         tools=(ToolSpec(name="now", description="", input_schema={}),),

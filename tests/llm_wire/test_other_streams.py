@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.llm_wire import messages, responses, sse
+from agentstepper_nb.llm_wire.answer_stream import AnswerStream
 from agentstepper_nb.llm_wire.events import (
     AgentEvent,
     ResponseCompleted,
@@ -17,7 +18,6 @@ from agentstepper_nb.llm_wire.events import (
     ToolCallStarted,
     TraceEvent,
 )
-from agentstepper_nb.llm_wire.streaming import AnswerStream
 from agentstepper_nb.protocol.values import Usage
 
 ARGS = '{"a":1}'
@@ -39,7 +39,7 @@ def read(stream: AnswerStream, *events: dict[str, Any]) -> list[AgentEvent]:
 
 
 def response(*events: dict[str, Any]) -> list[AgentEvent]:
-    return read(responses.Stream(), *events)
+    return read(responses.ResponsesStream(), *events)
 
 
 def item(kind: str, status: str = "completed", arguments: str = ARGS) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def test_a_failure_that_says_nothing() -> None:
 
 
 def message(*events: dict[str, Any]) -> list[AgentEvent]:
-    return read(messages.Stream(), *events)
+    return read(messages.MessagesStream(), *events)
 
 
 def begun(**more: Any) -> dict[str, Any]:

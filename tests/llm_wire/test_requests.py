@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.llm_wire import chat, messages, responses
+from agentstepper_nb.llm_wire import chat_completions, messages, responses
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
     ChatMessage,
@@ -25,7 +25,7 @@ Encode = Callable[[ModelRequest], bytes]
 Decode = Callable[[bytes], ModelRequest]
 
 CODECS: dict[str, tuple[Encode, Decode]] = {
-    "chat": (chat.encode_model_request, chat.decode_model_request),
+    "chat": (chat_completions.encode_model_request, chat_completions.decode_model_request),
     "responses": (responses.encode_request, responses.decode_request),
     "messages": (messages.encode_request, messages.decode_request),
 }
@@ -191,9 +191,11 @@ def test_what_isnt_asked_for_isnt_sent(api: str) -> None:
 
 def test_not_streamed_and_the_newer_name_of_the_limit() -> None:
     request = ModelRequest(model="m", messages=(), max_tokens=9)
-    sent = chat.encode_model_request(request, stream=False, limit="max_completion_tokens")
+    sent = chat_completions.encode_model_request(
+        request, stream=False, limit="max_completion_tokens"
+    )
     assert json.loads(sent) == {"model": "m", "messages": [], "max_completion_tokens": 9}
-    assert chat.decode_model_request(sent).max_tokens == 9
+    assert chat_completions.decode_model_request(sent).max_tokens == 9
     assert "stream" not in json.loads(responses.encode_request(request, stream=False))
     assert "stream" not in json.loads(messages.encode_request(request, stream=False))
 

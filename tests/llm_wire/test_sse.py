@@ -48,16 +48,16 @@ STREAM = (
 ).encode()
 
 EVENTS = [
-    sse.Event("Grüße\n two spaces", "greeting", "1"),
-    sse.Event("", "message", "1"),
-    sse.Event("a:b", "message", "1"),
-    sse.Event("🙂", "message", ""),
-    sse.Event("the last", "message", ""),
+    sse.SseEvent("Grüße\n two spaces", "greeting", "1"),
+    sse.SseEvent("", "message", "1"),
+    sse.SseEvent("a:b", "message", "1"),
+    sse.SseEvent("🙂", "message", ""),
+    sse.SseEvent("the last", "message", ""),
 ]
 
 
-def decoded(*pieces: bytes) -> list[sse.Event]:
-    decoder = sse.Decoder()
+def decoded(*pieces: bytes) -> list[sse.SseEvent]:
+    decoder = sse.SseDecoder()
     return [event for piece in pieces for event in decoder.feed(piece)] + decoder.close()
 
 
@@ -74,19 +74,19 @@ def test_it_is_the_same_however_the_bytes_are_cut() -> None:
 
 def test_an_event_is_told_with_the_byte_that_ends_it() -> None:
     for end in ("\n", "\r"):
-        decoder = sse.Decoder()
+        decoder = sse.SseDecoder()
         assert decoder.feed(f"data: x{end}".encode()) == []
-        assert decoder.feed(end.encode()) == [sse.Event("x")]
+        assert decoder.feed(end.encode()) == [sse.SseEvent("x")]
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r", "\r\n", "\n\n", "\r\r", "\r\n\r\n", "\r\n\r"])
 def test_the_end_may_miss_any_of_its_line_ends(end: str) -> None:
-    assert decoded(f"data: x{end}".encode()) == [sse.Event("x")]
-    assert decoded(b"data: x", end.encode()) == [sse.Event("x")]
+    assert decoded(f"data: x{end}".encode()) == [sse.SseEvent("x")]
+    assert decoded(b"data: x", end.encode()) == [sse.SseEvent("x")]
 
 
 def test_what_is_no_utf8_is_replaced() -> None:
-    assert decoded(b"data: \xff\xc3\n\n") == [sse.Event("\ufffd\ufffd")]
+    assert decoded(b"data: \xff\xc3\n\n") == [sse.SseEvent("\ufffd\ufffd")]
 
 
 @settings(max_examples=50, deadline=None)
@@ -99,4 +99,4 @@ def test_what_is_framed_is_read_again(texts: list[str], cuts: list[int]) -> None
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     pieces = [stream[start:end] for start, end in pairwise(edges)]
     lines = [text.replace("\r\n", "\n").replace("\r", "\n") for text in texts]
-    assert decoded(*pieces) == [sse.Event(text, "told") for text in lines]
+    assert decoded(*pieces) == [sse.SseEvent(text, "told") for text in lines]

@@ -12,9 +12,9 @@ import pytest
 from agentstepper_nb.llm_wire.conversation import ModelRequest, ToolSpec, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, ResponseCompleted, TraceEvent
 from agentstepper_nb.models.anthropic import AnthropicProvider
-from agentstepper_nb.models.base import ModelProvider
+from agentstepper_nb.models.http_provider import HTTPProvider, TimeoutPolicy
 from agentstepper_nb.models.openai import OpenAIProvider
-from agentstepper_nb.models.streaming import HTTPProvider, Patience
+from agentstepper_nb.models.provider import ModelProvider
 from tests.models.pieces import Answer, PieceServer
 from tests.models.recorded import APIS
 
@@ -22,14 +22,14 @@ READ: Final = ToolSpec(name="read_file", description="Read.", input_schema={"typ
 REQUEST: Final = ModelRequest(
     model="some-model", messages=(UserMessage(content="Fix it. 🙂"),), tools=(READ,), system="Do."
 )
-ONCE: Final = Patience(retries=0)
+ONCE: Final = TimeoutPolicy(retries=0)
 
 every_api = pytest.mark.parametrize("api", APIS)
 
 
 @asynccontextmanager
 async def providing(
-    api: str, url: str, patience: Patience | None = None
+    api: str, url: str, patience: TimeoutPolicy | None = None
 ) -> AsyncIterator[HTTPProvider]:
     provider: HTTPProvider
     if api == "messages":
@@ -47,7 +47,7 @@ async def heard(provider: ModelProvider) -> list[AgentEvent]:
     return [event async for event in provider.stream(REQUEST)]
 
 
-def asked(api: str, *answers: Answer, patience: Patience | None = ONCE) -> list[AgentEvent]:
+def asked(api: str, *answers: Answer, patience: TimeoutPolicy | None = ONCE) -> list[AgentEvent]:
     """What a provider tells of the answers of a server that lives for this alone."""
 
     async def ask() -> list[AgentEvent]:

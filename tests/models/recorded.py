@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from agentstepper_nb.llm_wire import chat, messages, responses
+from agentstepper_nb.llm_wire import chat_completions, messages, responses
+from agentstepper_nb.llm_wire.answer_stream import AnswerStream
 from agentstepper_nb.llm_wire.events import (
     AgentEvent,
     ResponseCompleted,
@@ -17,15 +18,14 @@ from agentstepper_nb.llm_wire.events import (
     ToolCallStarted,
     TraceEvent,
 )
-from agentstepper_nb.llm_wire.streaming import AnswerStream
 from agentstepper_nb.protocol.values import Usage
 
 FOLDER: Final = Path(__file__).parent / "streams"
 
 READERS: Final[dict[str, Callable[[], AnswerStream]]] = {
-    "chat": chat.Stream,
-    "responses": responses.Stream,
-    "messages": messages.Stream,
+    "chat": chat_completions.ChatCompletionStream,
+    "responses": responses.ResponsesStream,
+    "messages": messages.MessagesStream,
 }
 APIS: Final = tuple(READERS)
 

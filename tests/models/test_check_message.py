@@ -22,9 +22,9 @@ from agentstepper_nb.worker.service import ServiceContext
 #: Leaves a mark where it is run.
 EVIL = """
 from pathlib import Path
-from agentstepper_nb.models.scripted import Rule, Script, always, say
+from agentstepper_nb.models.scripted import ScriptRule, Script, always, say
 Path(__file__).with_name("ran").touch()
-script = Script("evil", [Rule(always, say("Hello."))])
+script = Script("evil", [ScriptRule(always, say("Hello."))])
 """
 
 CONFIGS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -73,18 +73,18 @@ async def test_no_coding_session_runs_a_file(method: str, evil: Path, tmp_path: 
 def test_what_ships_with_the_package_and_what_the_environment_names(
     evil: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    registry.check_message("scripted", "jokes")
-    registry.check_message("openai", "any/model.py")
+    registry.refuse_script_path("scripted", "jokes")
+    registry.refuse_script_path("openai", "any/model.py")
     with pytest.raises(ModelError, match=r"There are fix_tests, jokes\."):
-        registry.check_message("scripted", "evil")
+        registry.refuse_script_path("scripted", "evil")
     monkeypatch.setenv("AGENTSTEPPER_SCRIPTS", str(evil.parent))
-    registry.check_message("scripted", "evil")
+    registry.refuse_script_path("scripted", "evil")
     with pytest.raises(ModelError, match=r"There are fix_tests, jokes, evil\."):
-        registry.check_message("scripted", str(evil))
-    registry.create("scripted", "evil")
+        registry.refuse_script_path("scripted", str(evil))
+    registry.create_provider("scripted", "evil")
     assert evil.with_name("ran").exists()
 
 
 def test_this_processs_own_code_may(evil: Path) -> None:
-    registry.create("scripted", str(evil))
+    registry.create_provider("scripted", str(evil))
     assert evil.with_name("ran").exists()

@@ -15,25 +15,25 @@ import pytest
 from openai.resources.chat.completions import AsyncCompletions
 
 from agentstepper_nb.errors import ModelError
-from agentstepper_nb.models.base import TextModel, from_environment
 from agentstepper_nb.models.openai import OpenAIText
+from agentstepper_nb.models.provider import TextModel, find_text_model
 from agentstepper_nb.models.scripted import (
-    Call,
-    Drop,
+    DisconnectFault,
+    ErrorFault,
     Fault,
-    Hold,
-    Refuse,
-    Reply,
-    Rule,
+    PauseFault,
     Script,
+    ScriptedCall,
+    ScriptedReply,
     ScriptedServer,
+    ScriptRule,
     always,
     say,
 )
 
 
-def serving(reply: Reply | Call, fault: Fault | None = None) -> ScriptedServer:
-    return ScriptedServer(Script("s", [Rule(always, reply, fault)]))
+def serving(reply: ScriptedReply | ScriptedCall, fault: Fault | None = None) -> ScriptedServer:
+    return ScriptedServer(Script("s", [ScriptRule(always, reply, fault)]))
 
 
 def asked(url: str, timeout: float = 30.0) -> str:
@@ -73,7 +73,7 @@ def test_it_isnt_what_an_agent_has_traced(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_busy_endpoint_is_asked_again_once() -> None:
-    with serving(say("Fine."), Refuse(503, times=1)) as server:
+    with serving(say("Fine."), ErrorFault(503, times=1)) as server:
         assert asked(server.base_url) == "Fine."
         assert [exchange.status for exchange in server.exchanges] == [503, 200]
 
@@ -81,16 +81,16 @@ def test_a_busy_endpoint_is_asked_again_once() -> None:
 @pytest.mark.parametrize(
     ("reply", "fault", "kind", "why"),
     [
-        (say("x"), Refuse(401, times=None), "refused", "answered 401: "),
-        (say("x"), Refuse(429, times=None), "overloaded", "answered 429: "),
-        (say("x"), Refuse(500, times=None), "overloaded", "answered 500: "),
-        (say("x"), Drop(), "unreachable", "can't be reached: "),
+        (say("x"), ErrorFault(401, times=None), "refused", "answered 401: "),
+        (say("x"), ErrorFault(429, times=None), "overloaded", "answered 429: "),
+        (say("x"), ErrorFault(500, times=None), "overloaded", "answered 500: "),
+        (say("x"), DisconnectFault(), "unreachable", "can't be reached: "),
         (say(None), None, "empty", "answered without a text"),
         (say(" \n"), None, "empty", "answered without a text"),
-        (Call("tool"), None, "empty", "answered without a text"),
+        (ScriptedCall("tool"), None, "empty", "answered without a text"),
     ],
 )
-def test_an_endpoint_that_fails(reply: Reply, fault: Fault, kind: str, why: str) -> None:
+def test_an_endpoint_that_fails(reply: ScriptedReply, fault: Fault, kind: str, why: str) -> None:
     with serving(reply, fault) as server, pytest.raises(ModelError, match=why) as caught:
         asked(server.base_url)
     assert caught.value.kind == kind
@@ -98,7 +98,7 @@ def test_an_endpoint_that_fails(reply: Reply, fault: Fault, kind: str, why: str)
 
 
 def test_an_endpoint_that_takes_too_long() -> None:
-    with serving(say("x"), Hold("forever")) as server:
+    with serving(say("x"), PauseFault("forever")) as server:
         with pytest.raises(ModelError, match="took too long") as caught:
             asked(server.base_url, timeout=0.05)
     assert caught.value.kind == "timeout"
@@ -166,7 +166,7 @@ def test_an_address_that_cannot_be(url: str) -> None:
 
 def test_an_address_that_no_client_takes() -> None:
     with pytest.raises(ModelError, match="The model m can't be asked: Invalid port") as caught:
-        from_environment("m", {"OPENAI_BASE_URL": "http://127.0.0.1:many/v1"})
+        find_text_model("m", {"OPENAI_BASE_URL": "http://127.0.0.1:many/v1"})
     assert caught.value.kind == "invalid"
 
 
@@ -197,7 +197,7 @@ def test_the_endpoint_that_is_set(
     environ: dict[str, str], url: str, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    model = from_environment("m", environ)
+    model = find_text_model("m", environ)
     assert isinstance(model, OpenAIText)
     assert model.name == "m"
     assert str(model._client.base_url) == url
@@ -207,8 +207,8 @@ def test_the_endpoint_that_is_set(
 
 @pytest.mark.parametrize("model", ["m", "", None])
 def test_nothing_is_set(model: str | None) -> None:
-    assert from_environment(model, {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}) is None
-    assert from_environment(None, {"OPENAI_API_KEY": "k"}) is None
+    assert find_text_model(model, {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}) is None
+    assert find_text_model(None, {"OPENAI_API_KEY": "k"}) is None
 
 
 INERT = """

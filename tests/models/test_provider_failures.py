@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.llm_wire.conversation import ModelRequest, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TextDelta, ToolCallStarted
-from agentstepper_nb.models.streaming import Patience
+from agentstepper_nb.models.http_provider import TimeoutPolicy
 from tests.models.asking import ONCE, REQUEST, asked, every_api, failure, heard, providing
 from tests.models.pieces import After, Answer, PieceServer
 from tests.models.recorded import recorded
@@ -53,7 +53,7 @@ def test_the_variable_to_set_is_named(api: str) -> None:
 
 @every_api
 def test_silence_before_the_answer(api: str) -> None:
-    patience = Patience(silence=0.05, retries=0)
+    patience = TimeoutPolicy(silence=0.05, retries=0)
     problem = failure(asked(api, Answer(silent=True, after=After.HOLD), patience=patience))
     assert problem["kind"] == "timeout"
 
@@ -62,7 +62,7 @@ def test_silence_before_the_answer(api: str) -> None:
 def test_silence_in_the_midst_of_an_answer(api: str) -> None:
     async def ask() -> list[AgentEvent]:
         first = recorded(api, "length").partition(b"write_file")[0]
-        patience = Patience(silence=0.05, retries=0)
+        patience = TimeoutPolicy(silence=0.05, retries=0)
         async with PieceServer(Answer([first], after=After.HOLD)) as server:
             async with providing(api, server.url, patience) as provider:
                 events = await heard(provider)

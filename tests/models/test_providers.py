@@ -14,12 +14,12 @@ from openai.resources.chat.completions import AsyncCompletions
 from openai.resources.responses import AsyncResponses
 
 from agentstepper_nb.errors import ModelError
-from agentstepper_nb.llm_wire import chat, messages, responses
+from agentstepper_nb.llm_wire import chat_completions, messages, responses
 from agentstepper_nb.llm_wire.conversation import ModelRequest
 from agentstepper_nb.llm_wire.events import AgentEvent, TextDelta
 from agentstepper_nb.models.anthropic import AnthropicProvider
+from agentstepper_nb.models.http_provider import HTTPProvider, TimeoutPolicy
 from agentstepper_nb.models.openai import OpenAIProvider
-from agentstepper_nb.models.streaming import HTTPProvider, Patience
 from tests.models.asking import REQUEST, asked, every_api, failure, heard, providing
 from tests.models.pieces import After, Answer, PieceServer
 from tests.models.recorded import NAMES, READERS, expected, recorded, said
@@ -30,7 +30,7 @@ PATHS: Final = {
     "messages": "/v1/messages",
 }
 BODIES: Final[dict[str, Callable[[ModelRequest], bytes]]] = {
-    "chat": chat.encode_model_request,
+    "chat": chat_completions.encode_model_request,
     "responses": responses.encode_request,
     "messages": messages.encode_request,
 }
@@ -125,7 +125,7 @@ async def test_it_asks_again_where_the_service_asks_for_it(api: str) -> None:
 async def test_it_doesnt_ask_again_where_that_is_of_no_use(api: str) -> None:
     refusal = Answer([b"{}"], 503, {"x-should-retry": "false"}, "application/json")
     async with PieceServer(refusal) as server:
-        async with providing(api, server.url, Patience(retries=5)) as provider:
+        async with providing(api, server.url, TimeoutPolicy(retries=5)) as provider:
             assert failure(await heard(provider))["status"] == 503
         assert len(server.questions) == 1
 

@@ -53,23 +53,24 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("brought")
 def test_names() -> None:
-    assert registry.names() == [*OURS, "broken", "echo", "picky"]
+    assert registry.list_provider_names() == [*OURS, "broken", "echo", "picky"]
 
 
 @pytest.mark.usefixtures("brought")
 def test_ours() -> None:
     made = {
-        name: registry.create(name, "m") for name in ("openai", "openai-responses", "anthropic")
+        name: registry.create_provider(name, "m")
+        for name in ("openai", "openai-responses", "anthropic")
     }
     assert [provider.name for provider in made.values()] == [*made]
     assert isinstance(made["openai"], OpenAIProvider), "another package's can't take its place"
     assert isinstance(made["anthropic"], AnthropicProvider)
-    assert isinstance(registry.create("scripted", "fix_tests"), ScriptedProvider)
+    assert isinstance(registry.create_provider("scripted", "fix_tests"), ScriptedProvider)
 
 
 @pytest.mark.usefixtures("brought")
 def test_another_packages() -> None:
-    provider = registry.create("echo", "m")
+    provider = registry.create_provider("echo", "m")
     assert isinstance(provider, Echo)
     assert provider.model == "m"
 
@@ -78,31 +79,31 @@ def test_another_packages() -> None:
 @pytest.mark.parametrize(("name", "why"), [("broken", "AttributeError"), ("picky", "KeyError")])
 def test_one_that_cannot_be_used(name: str, why: str) -> None:
     with pytest.raises(ModelError, match=f"'{name}'.* can't be used: .*{why}"):
-        registry.create(name, "m")
+        registry.create_provider(name, "m")
 
 
 @pytest.mark.usefixtures("brought")
 def test_one_that_says_itself_what_it_lacks() -> None:
     with pytest.raises(ModelError, match=r"^No key\.$"):
-        registry.create("picky", "keyless")
+        registry.create_provider("picky", "keyless")
 
 
 def test_a_name_that_nobody_has() -> None:
     with pytest.raises(
         ModelError, match="There is no provider 'opneai'; there are: openai, openai-"
     ):
-        registry.create("opneai", "m")
+        registry.create_provider("opneai", "m")
 
 
 def test_anthropics_client_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "agentstepper_nb.models.anthropic")
     monkeypatch.setitem(sys.modules, "anthropic", None)
     with pytest.raises(ModelError, match="pip install 'agentstepper_nb\\[anthropic\\]'"):
-        registry.create("anthropic", "m")
+        registry.create_provider("anthropic", "m")
 
 
 def test_an_import_of_ours_that_fails_is_no_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "agentstepper_nb.models.anthropic")
-    monkeypatch.setitem(sys.modules, "agentstepper_nb.models.streaming", None)
-    with pytest.raises(ModuleNotFoundError, match="streaming"):
-        registry.create("anthropic", "m")
+    monkeypatch.setitem(sys.modules, "agentstepper_nb.models.http_provider", None)
+    with pytest.raises(ModuleNotFoundError, match="http_provider"):
+        registry.create_provider("anthropic", "m")

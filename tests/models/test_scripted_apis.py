@@ -13,13 +13,13 @@ from anthropic import Anthropic
 from openai import OpenAI
 
 from agentstepper_nb.models.scripted import (
-    Call,
-    Drop,
-    Hold,
-    Refuse,
-    Rule,
+    DisconnectFault,
+    ErrorFault,
+    PauseFault,
     Script,
+    ScriptedCall,
     ScriptedServer,
+    ScriptRule,
     always,
     say,
     says,
@@ -28,17 +28,19 @@ from agentstepper_nb.models.scripted import (
 )
 from tests.models.scripted_clients import CLIENTS, Heard, asking
 
-LOOK = Call("read_file", {"path": "ü.py"})
+LOOK = ScriptedCall("read_file", {"path": "ü.py"})
 SCRIPT = Script(
     "talk",
     [
-        Rule(tool_says("read_file", "^x = 1$") & says("system", "careful"), say("I have read it.")),
-        Rule(says("user", "fail"), lambda request: say(str(1 / 0))),
-        Rule(says("user", "nothing"), say(None)),
-        Rule(says("user", "half"), Call("read_file", '{"path": "ca')),
-        Rule(says("user", "both"), say(None, LOOK, Call("run_tests"))),
-        Rule(turn(0), say("Let me look.", LOOK)),
-        Rule(turn(1), say("It is   fine,\nI think: 😀")),
+        ScriptRule(
+            tool_says("read_file", "^x = 1$") & says("system", "careful"), say("I have read it.")
+        ),
+        ScriptRule(says("user", "fail"), lambda request: say(str(1 / 0))),
+        ScriptRule(says("user", "nothing"), say(None)),
+        ScriptRule(says("user", "half"), ScriptedCall("read_file", '{"path": "ca')),
+        ScriptRule(says("user", "both"), say(None, LOOK, ScriptedCall("run_tests"))),
+        ScriptRule(turn(0), say("Let me look.", LOOK)),
+        ScriptRule(turn(1), say("It is   fine,\nI think: 😀")),
     ],
 )
 TALKS = {
@@ -59,7 +61,7 @@ def server() -> Iterator[ScriptedServer]:
 
 
 def faulty(fault: Any) -> ScriptedServer:
-    return ScriptedServer(Script("faulty", [Rule(always, say("one two three"), fault)]))
+    return ScriptedServer(Script("faulty", [ScriptRule(always, say("one two three"), fault)]))
 
 
 @pytest.mark.parametrize("talk", TALKS.values(), ids=TALKS)
@@ -77,14 +79,14 @@ def test_every_api_gives_the_same_answer(
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_refusal_passes_when_the_client_tries_again(api: str) -> None:
-    with faulty(Refuse(503, times=2)) as server, asking(api, server, max_retries=2) as client:
+    with faulty(ErrorFault(503, times=2)) as server, asking(api, server, max_retries=2) as client:
         assert client.whole(HELLO).text == "one two three"
         assert [exchange.status for exchange in server.exchanges] == [503, 503, 200]
 
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_refusal_says_what_and_when_to_try_again(api: str) -> None:
-    with faulty(Refuse(429, times=None, retry_after=2.5)) as server:
+    with faulty(ErrorFault(429, times=None, retry_after=2.5)) as server:
         with asking(api, server) as client, pytest.raises(ERRORS, match="as the script") as caught:
             client.streamed(HELLO)
     headers = caught.value.response.headers
@@ -95,7 +97,7 @@ def test_a_refusal_says_what_and_when_to_try_again(api: str) -> None:
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_stream_that_breaks_off(api: str) -> None:
-    with faulty(Drop(after=2)) as server, asking(api, server) as client:
+    with faulty(DisconnectFault(after=2)) as server, asking(api, server) as client:
         # Anthropic's client passes its HTTP library's own error on.
         heard = client.events(HELLO)
         assert next(heard) and next(heard)
@@ -105,19 +107,19 @@ def test_a_stream_that_breaks_off(api: str) -> None:
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_stream_that_only_lacks_its_end(api: str) -> None:
-    with faulty(Drop(after=2, clean=True)) as server, asking(api, server) as client:
+    with faulty(DisconnectFault(after=2, clean=True)) as server, asking(api, server) as client:
         assert len(list(client.events(HELLO))) == 2
 
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_whole_answer_that_breaks_off(api: str) -> None:
-    with faulty(Drop()) as server, asking(api, server) as client, pytest.raises(BROKEN):
+    with faulty(DisconnectFault()) as server, asking(api, server) as client, pytest.raises(BROKEN):
         client.whole(HELLO)
 
 
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_stream_waits_at_its_gate(api: str) -> None:
-    with faulty(Hold("middle", after=2)) as server, asking(api, server) as client:
+    with faulty(PauseFault("middle", after=2)) as server, asking(api, server) as client:
         events = client.events(HELLO)
         heard = [next(events), next(events)]
         assert server.gate("middle").wait_reached(10)

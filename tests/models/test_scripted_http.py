@@ -7,7 +7,7 @@ from http.client import HTTPConnection, HTTPResponse
 
 import pytest
 
-from agentstepper_nb.models.scripted import Rule, Script, ScriptedServer, always, say
+from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
 from agentstepper_nb.models.scripted.server import MAX_BODY
 
 CHAT = "/v1/chat/completions"
@@ -16,7 +16,7 @@ ASK = b'{"model": "m", "messages": []}'
 
 @pytest.fixture
 def connection() -> Iterator[HTTPConnection]:
-    with ScriptedServer(Script("s", [Rule(always, say("hi"))])) as server:
+    with ScriptedServer(Script("s", [ScriptRule(always, say("hi"))])) as server:
         connection = HTTPConnection("127.0.0.1", int(server.base_url.split(":")[2].split("/")[0]))
         yield connection
         connection.close()

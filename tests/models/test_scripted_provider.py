@@ -28,12 +28,12 @@ from agentstepper_nb.llm_wire.events import (
 )
 from agentstepper_nb.models import registry
 from agentstepper_nb.models.scripted import (
-    Call,
-    Drop,
-    Hold,
-    Refuse,
-    Rule,
+    DisconnectFault,
+    ErrorFault,
+    PauseFault,
     Script,
+    ScriptedCall,
+    ScriptRule,
     always,
     say,
     says,
@@ -45,9 +45,11 @@ APIS: tuple[API, ...] = get_args(API)
 SCRIPT = Script(
     "talk",
     [
-        Rule(tool_says("look", "^x = 1$"), say("I see.")),
-        Rule(says("user", "half"), Call("look", '{"path": "ca')),
-        Rule(always, say("Let me look.", Call("look", {"path": "ü.py"}), Call("run"))),
+        ScriptRule(tool_says("look", "^x = 1$"), say("I see.")),
+        ScriptRule(says("user", "half"), ScriptedCall("look", '{"path": "ca')),
+        ScriptRule(
+            always, say("Let me look.", ScriptedCall("look", {"path": "ü.py"}), ScriptedCall("run"))
+        ),
     ],
 )
 
@@ -112,14 +114,16 @@ def test_what_was_said_before_reaches_the_rules(api: API) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 def test_a_refusal_is_tried_again(api: API) -> None:
-    script = Script("s", [Rule(always, say("x"), Refuse(503, times=2))])
+    script = Script("s", [ScriptRule(always, say("x"), ErrorFault(503, times=2))])
     assert told(script, request(), api)[0] == TextDelta("x")
 
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_stream_that_breaks_off(api: API, clean: bool) -> None:
-    script = Script("s", [Rule(always, say("one two three"), Drop(after=4, clean=clean))])
+    script = Script(
+        "s", [ScriptRule(always, say("one two three"), DisconnectFault(after=4, clean=clean))]
+    )
     *_, trace, end = told(script, request(), api)
     assert isinstance(trace, TraceEvent) and trace.kind == "error"
     assert end == ResponseCompleted("error", None)
@@ -135,7 +139,7 @@ def test_a_script_that_says_nothing_to_this(api: API) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 def test_who_stops_reading_and_closes_leaves_no_thread(api: API) -> None:
-    script = Script("s", [Rule(always, say("one two three"), Hold("middle", after=3))])
+    script = Script("s", [ScriptRule(always, say("one two three"), PauseFault("middle", after=3))])
 
     async def give_up() -> None:
         provider = ScriptedProvider(script, api)
@@ -152,13 +156,13 @@ def test_who_stops_reading_and_closes_leaves_no_thread(api: API) -> None:
 
 
 def test_by_the_names_of_provider_and_script(tmp_path: Path) -> None:
-    assert registry.create("scripted", "fix_tests").name == "scripted"
+    assert registry.create_provider("scripted", "fix_tests").name == "scripted"
     file = tmp_path / "mine.py"
     file.write_text(
         "from agentstepper_nb.models.scripted import *\n"
-        "script = Script('mine', [Rule(always, say('hi'))])\n"
+        "script = Script('mine', [ScriptRule(always, say('hi'))])\n"
     )
-    provider = registry.create("scripted", str(file))
+    provider = registry.create_provider("scripted", str(file))
     assert isinstance(provider, ScriptedProvider)
 
     async def ask() -> list[AgentEvent]:
@@ -181,7 +185,7 @@ def test_what_is_no_script_says_so(tmp_path: Path) -> None:
 
 
 def test_pieces_of_arguments_come_as_they_are_written() -> None:
-    script = Script("s", [Rule(always, Call("look", {"path": "a" * 40}))])
+    script = Script("s", [ScriptRule(always, ScriptedCall("look", {"path": "a" * 40}))])
     for api in APIS:
         pieces = [e for e in told(script, request(), api) if isinstance(e, ToolCallArgsDelta)]
         assert len(pieces) > 2

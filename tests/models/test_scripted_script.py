@@ -4,49 +4,56 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.llm_wire.chat import FunctionCall, Message, Request, ToolCall
+from agentstepper_nb.llm_wire.chat_completions import (
+    ChatCompletionMessage,
+    ChatCompletionRequest,
+    ChatFunctionCall,
+    ChatToolCall,
+)
 from agentstepper_nb.models.scripted import (
-    Call,
-    Condition,
     NoRuleMatchesError,
-    Reply,
-    Rule,
+    RequestCondition,
     Script,
+    ScriptedCall,
+    ScriptedReply,
+    ScriptRule,
     always,
-    builtin_scripts,
+    find_last_tool_result,
+    find_turn,
     last_says,
-    last_tool_result,
-    load,
+    list_builtin_scripts,
+    load_script,
     say,
     says,
     tool_says,
     turn,
-    turn_of,
     where,
 )
 
 
-def called(id: str, tool: str) -> Message:
-    return Message("assistant", tool_calls=(ToolCall(id, FunctionCall(tool, "{}")),))
+def called(id: str, tool: str) -> ChatCompletionMessage:
+    return ChatCompletionMessage(
+        "assistant", tool_calls=(ChatToolCall(id, ChatFunctionCall(tool, "{}")),)
+    )
 
 
-def told(id: str, text: str) -> Message:
-    return Message("tool", text, tool_call_id=id)
+def told(id: str, text: str) -> ChatCompletionMessage:
+    return ChatCompletionMessage("tool", text, tool_call_id=id)
 
 
-TALK = Request(
+TALK = ChatCompletionRequest(
     "m",
     (
-        Message("system", "You are careful."),
-        Message("user", "Fix it"),
+        ChatCompletionMessage("system", "You are careful."),
+        ChatCompletionMessage("user", "Fix it"),
         called("1", "run"),
         told("1", "2 failed"),
         called("2", "read"),
         told("2", "x = 1"),
-        Message("user", "Go on"),
+        ChatCompletionMessage("user", "Go on"),
     ),
 )
-NOTHING = Request("m", ())
+NOTHING = ChatCompletionRequest("m", ())
 
 
 @pytest.mark.parametrize(
@@ -74,7 +81,7 @@ NOTHING = Request("m", ())
     ],
     ids=str,
 )
-def test_a_condition_holds_or_not(condition: Condition, holds: bool) -> None:
+def test_a_condition_holds_or_not(condition: RequestCondition, holds: bool) -> None:
     assert condition(TALK) is holds
 
 
@@ -93,40 +100,49 @@ def test_a_pattern_that_is_none_is_found_when_the_script_is_made() -> None:
 
 
 def test_conditions_on_a_conversation_that_is_empty() -> None:
-    assert turn_of(NOTHING) == 0
+    assert find_turn(NOTHING) == 0
     assert not last_says("")(NOTHING)
     assert not says("user", "")(NOTHING)
 
 
 def test_the_newest_result_of_a_tool() -> None:
-    again = Request("m", (*TALK.messages, called("3", "run"), told("3", "3 passed")))
-    assert last_tool_result(TALK, "run") == "2 failed"
-    assert last_tool_result(again, "run") == "3 passed"
-    assert last_tool_result(again, "write") is None
+    again = ChatCompletionRequest("m", (*TALK.messages, called("3", "run"), told("3", "3 passed")))
+    assert find_last_tool_result(TALK, "run") == "2 failed"
+    assert find_last_tool_result(again, "run") == "3 passed"
+    assert find_last_tool_result(again, "write") is None
 
 
 def test_the_first_rule_that_holds_answers() -> None:
-    script = Script("s", [Rule(turn(5), say("a")), Rule(turn(2), say("b")), Rule(always, say("c"))])
-    assert script.rule_for(TALK).reply_to(TALK) == Reply("b")
-    assert script.rule_for(NOTHING).reply_to(NOTHING) == Reply("c")
+    script = Script(
+        "s",
+        [
+            ScriptRule(turn(5), say("a")),
+            ScriptRule(turn(2), say("b")),
+            ScriptRule(always, say("c")),
+        ],
+    )
+    assert script.rule_for(TALK).reply_to(TALK) == ScriptedReply("b")
+    assert script.rule_for(NOTHING).reply_to(NOTHING) == ScriptedReply("c")
 
 
 def test_a_reply_is_a_text_calls_or_made_from_the_request() -> None:
-    call = Call("read", {"path": "a"})
-    assert Rule(always, call).reply_to(TALK) == Reply(None, (call,))
-    assert Rule(always, say("t", call)).reply_to(TALK) == Reply("t", (call,))
-    assert Rule(always, lambda request: say(request.model)).reply_to(TALK) == Reply("m")
-    assert Rule(always, lambda _: call).reply_to(TALK) == Reply(None, (call,))
+    call = ScriptedCall("read", {"path": "a"})
+    assert ScriptRule(always, call).reply_to(TALK) == ScriptedReply(None, (call,))
+    assert ScriptRule(always, say("t", call)).reply_to(TALK) == ScriptedReply("t", (call,))
+    assert ScriptRule(always, lambda request: say(request.model)).reply_to(TALK) == ScriptedReply(
+        "m"
+    )
+    assert ScriptRule(always, lambda _: call).reply_to(TALK) == ScriptedReply(None, (call,))
 
 
 def test_the_arguments_of_a_call() -> None:
-    assert Call("t").arguments_json == "{}"
-    assert Call("t", {"ü": [1, None]}).arguments_json == '{"ü": [1, null]}'
-    assert Call("t", '{"half": ').arguments_json == '{"half": '
+    assert ScriptedCall("t").arguments_json == "{}"
+    assert ScriptedCall("t", {"ü": [1, None]}).arguments_json == '{"ü": [1, null]}'
+    assert ScriptedCall("t", '{"half": ').arguments_json == '{"half": '
 
 
 def test_where_no_rule_holds_the_error_says_what_was_seen() -> None:
-    script = Script("short", [Rule(turn(0), say("a")), Rule(turn(1), say("b"))])
+    script = Script("short", [ScriptRule(turn(0), say("a")), ScriptRule(turn(1), say("b"))])
     with pytest.raises(NoRuleMatchesError) as caught:
         script.rule_for(TALK)
     assert str(caught.value) == (
@@ -138,29 +154,33 @@ def test_where_no_rule_holds_the_error_says_what_was_seen() -> None:
 
 def test_that_error_stays_short_and_knows_empty_ones() -> None:
     with pytest.raises(NoRuleMatchesError, match=r"'x{200}…'"):
-        Script("s", []).rule_for(Request("m", (Message("user", "x" * 999),)))
+        Script("s", []).rule_for(
+            ChatCompletionRequest("m", (ChatCompletionMessage("user", "x" * 999),))
+        )
     with pytest.raises(NoRuleMatchesError, match=r"Seen: no messages\. Its rules: none\."):
         Script("s", []).rule_for(NOTHING)
 
 
 def test_the_built_in_scripts_load() -> None:
-    assert "fix_tests" in builtin_scripts()
-    assert [load(name).name for name in builtin_scripts()] == list(builtin_scripts())
+    assert "fix_tests" in list_builtin_scripts()
+    assert [load_script(name).name for name in list_builtin_scripts()] == list(
+        list_builtin_scripts()
+    )
 
 
 def test_a_script_of_ones_own(tmp_path: Any) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "from agentstepper_nb.models.scripted import *\n"
-        "script = Script('mine', [Rule(always, say('hi'))])\n"
+        "script = Script('mine', [ScriptRule(always, say('hi'))])\n"
     )
-    assert load(str(file)).name == "mine"
+    assert load_script(str(file)).name == "mine"
 
 
 def test_what_is_no_script_says_so(tmp_path: Any) -> None:
     file = tmp_path / "empty.py"
     file.write_text("")
     with pytest.raises(ValueError, match=r"empty\.py has no `script = Script"):
-        load(str(file))
+        load_script(str(file))
     with pytest.raises(ValueError, match="built-in scripts: fix_tests"):
-        load("fix_test")
+        load_script("fix_test")

@@ -8,7 +8,7 @@ import pytest
 
 from agentstepper_nb.coding.tools import default_tools
 from agentstepper_nb.coding.tools.file_edits import EditFileArgs
-from agentstepper_nb.llm_wire import chat
+from agentstepper_nb.llm_wire import chat_completions
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
     ChatMessage,
@@ -17,14 +17,14 @@ from agentstepper_nb.llm_wire.conversation import (
     ToolResultMessage,
     UserMessage,
 )
-from agentstepper_nb.models.scripted import Reply
+from agentstepper_nb.models.scripted import ScriptedReply
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT, WRONG, script
 
 RED = '{"ok":false,"data":{"exit_code":1,"output":"1 failed"},"error":"It ended with exit code 1."}'
 GREEN = '{"exit_code":0,"output":"3 passed"}'
 
 
-def reply(prompt: str, *results: tuple[str, str]) -> Reply:
+def reply(prompt: str, *results: tuple[str, str]) -> ScriptedReply:
     """What the script says after these tools gave these results."""
     messages: list[ChatMessage] = [UserMessage(content=prompt)]
     for number, (tool, result) in enumerate(results):
@@ -32,7 +32,7 @@ def reply(prompt: str, *results: tuple[str, str]) -> Reply:
         messages.append(AssistantMessage(tool_calls=(call,)))
         messages.append(ToolResultMessage(call_id=str(number), content=result))
     asked = ModelRequest(model="m", messages=tuple(messages), tools=default_tools().specs())
-    request = chat.decode_request(chat.encode_model_request(asked))
+    request = chat_completions.decode_request(chat_completions.encode_model_request(asked))
     return script.rule_for(request).reply_to(request)
 
 
@@ -53,7 +53,9 @@ def test_it_runs_the_tests_before_and_after() -> None:
     (again,) = reply("Fix the tests.", *so_far).calls
     assert first == again
     assert (first.tool, first.arguments) == ("run_command", {"command": "python -m pytest -q"})
-    assert reply("Fix the tests.", *so_far, ("run_command", GREEN)) == Reply("All tests pass.")
+    assert reply("Fix the tests.", *so_far, ("run_command", GREEN)) == ScriptedReply(
+        "All tests pass."
+    )
     assert "still fail" in (reply("Fix the tests.", *so_far, ("run_command", RED)).text or "")
 
 

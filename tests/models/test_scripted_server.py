@@ -12,25 +12,25 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 
 from agentstepper_nb.models.scripted import (
-    Call,
-    Rule,
     Script,
+    ScriptedCall,
     ScriptedServer,
+    ScriptRule,
     always,
     say,
     says,
     turn,
 )
 
-LOOK = Call("read_file", {"path": "cart.py"})
+LOOK = ScriptedCall("read_file", {"path": "cart.py"})
 SCRIPT = Script(
     "talk",
     [
-        Rule(says("user", "fail"), lambda request: say(str(1 / 0))),
-        Rule(says("user", "both"), say(None, LOOK, Call("run_tests"))),
-        Rule(says("user", "half"), Call("read_file", '{"path": "ca')),
-        Rule(turn(0), say("Let me look.", LOOK)),
-        Rule(turn(1), say("It is   fine,\nI think.")),
+        ScriptRule(says("user", "fail"), lambda request: say(str(1 / 0))),
+        ScriptRule(says("user", "both"), say(None, LOOK, ScriptedCall("run_tests"))),
+        ScriptRule(says("user", "half"), ScriptedCall("read_file", '{"path": "ca')),
+        ScriptRule(turn(0), say("Let me look.", LOOK)),
+        ScriptRule(turn(1), say("It is   fine,\nI think.")),
     ],
 )
 TOOLS: Any = [{"type": "function", "function": {"name": "read_file", "parameters": {}}}]
@@ -231,7 +231,7 @@ def test_an_async_stream(server: ScriptedServer) -> None:
 
 def test_threads_end_with_the_server() -> None:
     before = set(threading.enumerate())
-    server = ScriptedServer(Script("s", [Rule(always, say("hi"))])).start()
+    server = ScriptedServer(Script("s", [ScriptRule(always, say("hi"))])).start()
     with OpenAI(base_url=server.base_url, api_key="any") as client:
         client.chat.completions.create(**ask("a"))
         assert set(threading.enumerate()) > before  # the connection is kept alive

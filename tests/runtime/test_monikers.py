@@ -118,8 +118,8 @@ async def test_a_session_that_a_model_does(tmp_path: Path, monkeypatch: pytest.M
         "    if n == 2 and turn_of(request) == 0:\n"
         "        return say('I forgot how.')\n"
         "    given = {'step': asked['step'], 'next_step': f's/{n}', 'state': n, 'done': n == 3}\n"
-        "    return Call('step_frame', given | {'text': f'number {n}'})\n"
-        "script = Script('counts', [Rule(always, frame)])\n"
+        "    return ScriptedCall('step_frame', given | {'text': f'number {n}'})\n"
+        "script = Script('counts', [ScriptRule(always, frame)])\n"
     )
     config = {"task": "Count to three.", "provider": "scripted", "model": "counts"}
     async with house(tmp_path) as home:

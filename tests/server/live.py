@@ -20,7 +20,7 @@ from tests.server.peers import Ui
 
 #: A model that does what it is told.
 SCRIPT = """
-from agentstepper_nb.models.scripted import Call, Hold, Rule, Script, say, where
+from agentstepper_nb.models.scripted import ScriptedCall, PauseFault, ScriptRule, Script, say, where
 
 
 def told(word):
@@ -32,7 +32,7 @@ def told(word):
 
 
 def command(request):
-    return say("I run it.", Call("run_command", {"command": request.messages[-1].text[4:]}))
+    return say("I run it.", ScriptedCall("run_command", {"command": request.messages[-1].text[4:]}))
 
 
 def said(request):
@@ -42,11 +42,11 @@ def said(request):
 script = Script(
     "obedient",
     [
-        Rule(where("answered", lambda request: request.messages[-1].role == "tool"), said),
-        Rule(told("run "), command),
-        Rule(told("count"), lambda request: say(f"{len(request.messages)} messages.")),
-        Rule(told("hang"), say("I begin to think."), Hold("never", after=2)),
-        Rule(told("hello"), say("Hello to you.")),
+        ScriptRule(where("answered", lambda request: request.messages[-1].role == "tool"), said),
+        ScriptRule(told("run "), command),
+        ScriptRule(told("count"), lambda request: say(f"{len(request.messages)} messages.")),
+        ScriptRule(told("hang"), say("I begin to think."), PauseFault("never", after=2)),
+        ScriptRule(told("hello"), say("Hello to you.")),
     ],
 )
 """

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from agentstepper_nb.chat.outside.client import AsyncChatClient
+from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.errors import ConnectionLostError
 from agentstepper_nb.hub import chats
 from agentstepper_nb.server_ext import AgentStepperExtension

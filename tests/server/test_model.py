@@ -8,14 +8,14 @@ import pytest
 from traitlets.config import Config
 
 from agentstepper_nb.hub.sentences import Sentences
-from agentstepper_nb.models.scripted import Rule, Script, ScriptedServer, always, say
+from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
 from agentstepper_nb.server_ext import AgentStepperExtension
 
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
     """An endpoint that the server's environment names, for a model that it names, too."""
-    with ScriptedServer(Script("labels", [Rule(always, say("It asks."))])) as server:
+    with ScriptedServer(Script("labels", [ScriptRule(always, say("It asks."))])) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("AGENTSTEPPER_MODEL", "by-environment")
         yield server

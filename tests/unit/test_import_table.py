@@ -57,7 +57,7 @@ TABLE = {
     "static_files": Row(),
     "sdk": Row(
         rooms=("protocol", "core.stops", "discover", "llm_wire", "rpc.backoff"),
-        on_use=("models.base",),
+        on_use=("models.provider",),
         packages={"websockets": "", "wrapt": "", "uuid_utils": ""},
     ),
     "models": Row(
@@ -74,7 +74,7 @@ TABLE = {
             "core",
             "store",
             "discover",
-            "models.base",
+            "models.provider",
             "rpc",
         ),
         packages={"websockets": "", "uuid_utils": ""},
@@ -105,7 +105,7 @@ TABLE = {
     ),
     "chat": Row(
         rooms=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
-        packages={"jwt": "chat.outside.tokens", "filelock": ""},
+        packages={"jwt": "chat.remote.tokens", "filelock": ""},
     ),
     # traitlets is how the Jupyter server and widgets are configured and synced.
     "server_ext": Row(
@@ -282,8 +282,8 @@ def test_the_table_names_only_rooms_that_it_has() -> None:
         ("core.stops", "import regex\nfrom msgspec.structs import replace"),
         ("store.sqlite", "import sqlite3, os, time"),
         ("sdk.link", "from ..core.stops import Stop\nfrom ..core import stops\nimport wrapt"),
-        ("sdk.client", "def ask():\n    from ..models.base import Model"),
-        ("sdk.client", "if TYPE_CHECKING:\n    from ..models.base import Model"),
+        ("sdk.client", "def ask():\n    from ..models.provider import Model"),
+        ("sdk.client", "if TYPE_CHECKING:\n    from ..models.provider import Model"),
         ("models.openai", "import openai\nfrom openai.types import Model"),
         (
             "magics",
@@ -322,9 +322,9 @@ def test_what_the_checker_lets_pass(module: str, source: str) -> None:
         ("llm_wire.sse", "__import__('uuid')", "uuid"),
         ("sdk.link", "from ..core import Debugger", "core.Debugger"),
         ("sdk.link", "from ..core.stopsign import Red", "core.stopsign.Red"),
-        ("sdk.client", "from ..models.base import Model", "models.base.Model"),
+        ("sdk.client", "from ..models.provider import Model", "models.provider.Model"),
         ("sdk.client", "def ask():\n    from ..models.openai import Model", "models.openai.Model"),
-        ("models.base", "import openai", "only models.openai may name it"),
+        ("models.provider", "import openai", "only models.openai may name it"),
         ("hub.hub", "import sqlite3", "sqlite3"),
         ("coding.agent", "from ..chat import roles", "chat.roles"),
         ("chat.roles", "from ..coding import tools", "coding.tools"),

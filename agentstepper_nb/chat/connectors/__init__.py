@@ -9,28 +9,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .coding import CodingAgent
-    from .endpoint import Endpoint
-    from .function import FunctionAgent
-    from .queue import QueueSession
-    from .registry import connector, connectors
+    from .coding_agent import CodingAgent
+    from .endpoint_agent import EndpointAgent
+    from .function_agent import FunctionAgent
+    from .queue_session import QueueSession
+    from .registry import list_connectors, make_connector
 
 __all__ = [
     "CodingAgent",
-    "Endpoint",
+    "EndpointAgent",
     "FunctionAgent",
     "QueueSession",
-    "connector",
-    "connectors",
+    "list_connectors",
+    "make_connector",
 ]
 
 _HOMES = {
-    "CodingAgent": ".coding",
-    "Endpoint": ".endpoint",
-    "FunctionAgent": ".function",
-    "QueueSession": ".queue",
-    "connector": ".registry",
-    "connectors": ".registry",
+    "CodingAgent": ".coding_agent",
+    "EndpointAgent": ".endpoint_agent",
+    "FunctionAgent": ".function_agent",
+    "QueueSession": ".queue_session",
+    "make_connector": ".registry",
+    "list_connectors": ".registry",
 }
 
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ...errors import InjectedError, ToolDeniedError
-from ...llm_wire.answers import clean
+from ...llm_wire.answer_builder import clean_text
 from ...llm_wire.conversation import ToolCall, ToolSpec
 from ...sdk.steps import DENIED
 from .. import pieces
-from ..adapter import started
-from ..streams import Saying
-from .function import hints_of, name_of
-from .model_prompts import shortened
+from ..answer_adapter import start_function
+from ..streams import AnswerChannel
+from .function_agent import find_function_name, find_type_hints
+from .model_prompts import shorten_text
 
 if TYPE_CHECKING:
     from ...sdk.aclient import AsyncAgentStepper
@@ -37,7 +37,7 @@ _ID: Final = 200
 _SHOWN: Final = 500
 
 
-class Permission(StrEnum):
+class CallPermission(StrEnum):
     """What a person may choose who is asked about a call."""
 
     ALLOW = "Allow"
@@ -82,7 +82,7 @@ class _Doing:
             self.name, self.args, self.problem = name, args, None
 
 
-class Calling:
+class FunctionCaller:
     """Carries calls out.
 
     Args:
@@ -98,7 +98,7 @@ class Calling:
         tools: Mapping[str, FunctionTool],
         confirm: frozenset[str],
         dbg: AsyncAgentStepper | None,
-        saying: Saying,
+        saying: AnswerChannel,
         name: str,
     ) -> None:
         self._tools = tools
@@ -116,7 +116,7 @@ class Calling:
         args, problem = _parsed(call)
         doing = _Doing(call.name, args, call.call_id[:_ID] or None, problem)
         try:
-            value = bounded(await self._done(doing))
+            value = limit_json_value(await self._done(doing))
         except (ToolDeniedError, InjectedError) as error:
             return self._failed(doing, _denied(error))
         except Exception as error:
@@ -168,15 +168,15 @@ class Calling:
             shown = f"{shown[:_SHOWN]}…"
         choice = await self._saying.ask(
             f"May {self._name} call {doing.name}?\n{shown}",
-            tuple(Permission),
-            {"name": doing.name, "arguments": bounded(doing.args)},
+            tuple(CallPermission),
+            {"name": doing.name, "arguments": limit_json_value(doing.args)},
         )
-        if Permission(choice) is not Permission.ALLOW:
+        if CallPermission(choice) is not CallPermission.ALLOW:
             raise ToolDeniedError(DENIED, "")
 
     def _failed(self, doing: _Doing, why: str) -> CallOutcome:
         self._tell_call(doing)
-        text = bounded(why)
+        text = limit_json_value(why)
         self._saying.say(pieces.result(doing.call_id, text, ok=False))
         return CallOutcome(False, str(text))
 
@@ -185,7 +185,7 @@ class Calling:
         if not doing.told:
             doing.told = True
             name = doing.name.strip()[:_NAME_LENGTH] or "?"  # a model may write anything
-            self._saying.say(pieces.call(name, bounded(doing.args), call_id=doing.call_id))
+            self._saying.say(pieces.call(name, limit_json_value(doing.args), call_id=doing.call_id))
 
 
 def _parsed(call: ToolCall) -> tuple[Any, str | None]:
@@ -209,12 +209,12 @@ def _explained(error: Exception) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def bounded(value: Any) -> Any:
+def limit_json_value(value: Any) -> Any:
     """A JSON value; its text where it is too deep, without the middle where that is too long."""
     text = value if isinstance(value, str) else _as_json(value)
     if len(text) <= LONGEST and _is_flat(value):
         return value
-    return shortened(text, LONGEST)
+    return shorten_text(text, LONGEST)
 
 
 def _as_json(value: Any) -> str:
@@ -258,7 +258,7 @@ class FunctionTool:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        name = name_of(function)
+        name = find_function_name(function)
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} can't be a tool's name: use letters, digits, _ and -.")
         self._by_place: list[str] = []
@@ -293,13 +293,13 @@ class FunctionTool:
         named = {name: getattr(checked, name) for name in self._arguments.__struct_fields__}
         by_place = [named.pop(name) for name in self._by_place]
         run = partial(self._function, *by_place, **named)
-        given = started(self._function, run)
+        given = start_function(self._function, run)
         while inspect.isawaitable(given):
             given = await given
-        return json_value(given)
+        return to_json_value(given)
 
     def _described(self, name: str) -> type[msgspec.Struct]:
-        hints = hints_of(self._function)
+        hints = find_type_hints(self._function)
         fields: list[Any] = []
         for parameter in inspect.signature(self._function).parameters.values():
             if parameter.kind in _REST:
@@ -314,12 +314,12 @@ class FunctionTool:
         return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
 
 
-def json_value(value: object) -> Any:
+def to_json_value(value: object) -> Any:
     """A value as JSON has it; what JSON can't carry is told as text."""
     try:
         return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
-        return clean(str(value))
+        return clean_text(str(value))
 
 
 def _default(value: Any) -> Any:

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from ...llm_wire.conversation import AssistantMessage, ChatMessage, ToolSpec, UserMessage
 from ...protocol.chat import Message, MessageType
-from .. import kinds
-from ..roles import role
+from .. import message_types
+from ..roles import find_role
 
 #: Characters of an earlier message that are told: results of calls may be long.
 SHOWN: Final = 20_000
@@ -27,17 +27,19 @@ _BEFORE: Final = "[The conversation began earlier; this is its end.]"
 _OWN_WORDS: Final = frozenset({MessageType.MESSAGE, MessageType.CODE, MessageType.CONFIRMATION})
 
 
-def system_prompt(name: str, role_word: str) -> str:
+def make_system_prompt(name: str, role_word: str) -> str:
     """What a model is told that is told nothing else.
 
     Args:
         name: The agent's name.
         role_word: Its role.
     """
-    return _SYSTEM.format(name=name, instructions=role(role_word).instructions)
+    return _SYSTEM.format(name=name, instructions=find_role(role_word).instructions)
 
 
-def conversation(window: Sequence[Message], message: Message, name: str) -> tuple[ChatMessage, ...]:
+def make_conversation(
+    window: Sequence[Message], message: Message, name: str
+) -> tuple[ChatMessage, ...]:
     """What was said, and what is to be answered, as messages of a model's API.
 
     They begin with the person's and take turns, which some models insist on.
@@ -48,7 +50,7 @@ def conversation(window: Sequence[Message], message: Message, name: str) -> tupl
         name: Who answers.
     """
     told = [_told(each, name) for each in window if each.format != "error" or each.role != "system"]
-    last = UserMessage(content=f"{_by(message, name)}{kinds.as_text(message)}")
+    last = UserMessage(content=f"{_by(message, name)}{message_types.format_message_text(message)}")
     turns = list(_joined([*told, last]))
     if isinstance(turns[0], AssistantMessage):
         turns.insert(0, UserMessage(content=_BEFORE))
@@ -56,7 +58,7 @@ def conversation(window: Sequence[Message], message: Message, name: str) -> tupl
 
 
 def _told(message: Message, name: str) -> UserMessage | AssistantMessage:
-    text = shortened(kinds.as_text(message))
+    text = shorten_text(message_types.format_message_text(message))
     own = message.role == "assistant" and message.agent_name == name
     if own and message.type in _OWN_WORDS:
         return AssistantMessage(content=text)
@@ -98,7 +100,7 @@ def _joined(
     yield open_ or UserMessage(content="")
 
 
-def shortened(text: str, most: int = SHOWN) -> str:
+def shorten_text(text: str, most: int = SHOWN) -> str:
     """Beginning and end of a text that is too long to be told."""
     if len(text) <= most:
         return text
@@ -137,7 +139,7 @@ class ActionError(ValueError):
     """What a model said names no action; says to it what is wrong."""
 
 
-def instructions(tools: Sequence[ToolSpec]) -> str:
+def make_instructions(tools: Sequence[ToolSpec]) -> str:
     """What a model is told beside its other instructions.
 
     Args:
@@ -153,7 +155,7 @@ def instructions(tools: Sequence[ToolSpec]) -> str:
     return f"{_INSTRUCTIONS}\n\nThe tools:\n{listed}"
 
 
-def action_of(text: str) -> StructuredAction:
+def parse_action(text: str) -> StructuredAction:
     """What a model wants, of all that it said: it may think aloud around its JSON, or fence it.
 
     Args:
@@ -176,7 +178,7 @@ def action_of(text: str) -> StructuredAction:
     raise ActionError(why)
 
 
-def answer_of(action: StructuredAction) -> str:
+def format_answer(action: StructuredAction) -> str:
     """What the person reads of a final action."""
     value = action.action_input
     if isinstance(value, str):
@@ -184,11 +186,11 @@ def answer_of(action: StructuredAction) -> str:
     return "" if value is None else msgspec.json.encode(value).decode()
 
 
-def complaint(why: object) -> str:
+def format_complaint(why: object) -> str:
     """What a model is told whose answer names no action."""
     return _WRONG.format(why=why)
 
 
-def observation(name: str, ok: bool, result: str) -> str:
+def format_observation(name: str, ok: bool, result: str) -> str:
     """What a model is told of an action's result."""
     return f"[{name} {'gave' if ok else 'failed'}] {result}"

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from ...errors import AgentStepperError, CommandError
 from ...installed import Installed
-from ...models.base import MODEL_VARIABLE
-from ..agents import checked
+from ...models.provider import MODEL_VARIABLE
 from ..connector import GROUP, InterpreterABC
-from .function import FunctionAgent
+from ..session_agents import check_agent
+from .function_agent import FunctionAgent
 
 #: Makes an agent, given the options.
 Factory = Callable[..., InterpreterABC]
@@ -30,12 +30,14 @@ _NO_AGENT: Final = (
 )
 
 
-def connectors() -> dict[str, Factory]:
+def list_connectors() -> dict[str, Factory]:
     """Every connector that can be used here, by its name; what fails to load is left out."""
     return _INSTALLED.usable()
 
 
-def connector(agent: InterpreterABC | Callable[..., Any] | str, **options: Any) -> InterpreterABC:
+def make_connector(
+    agent: InterpreterABC | Callable[..., Any] | str, **options: Any
+) -> InterpreterABC:
     """An agent that a chat can have.
 
     ::
@@ -54,17 +56,17 @@ def connector(agent: InterpreterABC | Callable[..., Any] | str, **options: Any) 
         ProtocolError: `invalid_message`: its name is none, or its role unknown.
     """
     if isinstance(agent, str):
-        return checked(_made(_INSTALLED.find(agent), f"The connector {agent!r}", options))
+        return check_agent(_made(_INSTALLED.find(agent), f"The connector {agent!r}", options))
     if isinstance(agent, InterpreterABC):
         if options:
             text = f"{agent.name} is made already, and takes no options: {', '.join(options)}."
             raise CommandError("invalid_message", text)
-        return checked(agent)
+        return check_agent(agent)
     if isinstance(agent, type) and issubclass(agent, InterpreterABC):
-        return checked(_made(agent, agent.__name__, options))
+        return check_agent(_made(agent, agent.__name__, options))
     if isinstance(agent, type) or not callable(agent):
         raise CommandError("invalid_message", _NO_AGENT.format(what=_short(agent)))
-    return checked(_made(FunctionAgent, _short(agent), options, agent))
+    return check_agent(_made(FunctionAgent, _short(agent), options, agent))
 
 
 def _check(made: object) -> None:
@@ -102,7 +104,7 @@ VARIABLES: Final = {"provider": "AGENTSTEPPER_PROVIDER", "model": MODEL_VARIABLE
 _USUAL: Final = {"provider": "openai"}
 
 
-def installed(name: str) -> InterpreterABC:
+def make_installed_connector(name: str) -> InterpreterABC:
     """An installed connector, made by what the environment says.
 
     Args:
@@ -111,19 +113,19 @@ def installed(name: str) -> InterpreterABC:
     Raises:
         CommandError: `invalid_message`: there is none, or it needs what nobody has said.
     """
-    factory = connectors().get(name)
+    factory = list_connectors().get(name)
     if factory is None:
-        return connector(name)  # it says what there is
-    options = usual(factory)
-    for lacks in lacking(factory, options):
+        return make_connector(name)  # it says what there is
+    options = find_default_options(factory)
+    for lacks in find_missing_options(factory, options):
         how = f'connector("{name}", {lacks}=…)'
         if lacks in VARIABLES:
             how += f", or set {VARIABLES[lacks]}"
         raise CommandError("invalid_message", f"The connector {name} needs {lacks!r}: say {how}.")
-    return connector(name, **options)
+    return make_connector(name, **options)
 
 
-def usual(factory: Callable[..., object]) -> dict[str, Any]:
+def find_default_options(factory: Callable[..., object]) -> dict[str, Any]:
     """What a connector is made by where nobody says anything else.
 
     Args:
@@ -132,10 +134,12 @@ def usual(factory: Callable[..., object]) -> dict[str, Any]:
     said = {name: os.environ.get(variable) for name, variable in VARIABLES.items()}
     known = inspect.signature(factory).parameters
     found = {name: value for name, value in said.items() if value and name in known}
-    return {name: _USUAL[name] for name in lacking(factory, found) if name in _USUAL} | found
+    return {
+        name: _USUAL[name] for name in find_missing_options(factory, found) if name in _USUAL
+    } | found
 
 
-def lacking(factory: Callable[..., object], options: Mapping[str, Any]) -> list[str]:
+def find_missing_options(factory: Callable[..., object], options: Mapping[str, Any]) -> list[str]:
     """What a connector needs beside options.
 
     Args:

@@ -13,7 +13,7 @@ from ..chat import Chat
 from . import view
 
 
-class Terminal(Protocol):
+class ChatTerminal(Protocol):
     """What the commands act on; see `repl.Repl`."""
 
     chat: Chat
@@ -40,10 +40,10 @@ class ChatCommand:
 
     usage: str
     about: str
-    run: Callable[[Terminal, str], None]
+    run: Callable[[ChatTerminal, str], None]
 
 
-def carry_out(terminal: Terminal, line: str) -> None:
+def run_chat_command(terminal: ChatTerminal, line: str) -> None:
     """Do what a line says that begins with a slash.
 
     Args:
@@ -63,7 +63,7 @@ def carry_out(terminal: Terminal, line: str) -> None:
     command.run(terminal, rest.strip())
 
 
-def completions(terminal: Terminal, before: str) -> Iterable[tuple[str, str]]:
+def complete_line(terminal: ChatTerminal, before: str) -> Iterable[tuple[str, str]]:
     """What may stand behind the beginning of a line: words, and how each is listed.
 
     Args:
@@ -79,11 +79,11 @@ def completions(terminal: Terminal, before: str) -> Iterable[tuple[str, str]]:
             return [("on", "on"), ("off", "off")]
         case "/open":
             kept = terminal.chat.sessions()
-            return [(each.id, f"{each.id} {view.cut(each.title)}") for each in kept]
+            return [(each.id, f"{each.id} {view.cut_line(each.title)}") for each in kept]
     return []
 
 
-def _auto(terminal: Terminal, rest: str) -> None:
+def _auto(terminal: ChatTerminal, rest: str) -> None:
     if rest.isdecimal() and len(rest) <= len(str(MOST_AUTO)):
         terminal.chat.auto_chat_max = int(rest)
         terminal.chat.auto_chat = True
@@ -95,14 +95,14 @@ def _auto(terminal: Terminal, rest: str) -> None:
         )
     info = terminal.chat.info
     terminal.screen.say(
-        f"AutoChat goes on by itself, at most {view.turns(info.auto_chat_max)}."
+        f"AutoChat goes on by itself, at most {view.format_turn_count(info.auto_chat_max)}."
         if info.auto_chat
         else "AutoChat is off.",
         "dim",
     )
 
 
-def _to(terminal: Terminal, rest: str) -> None:
+def _to(terminal: ChatTerminal, rest: str) -> None:
     names = [agent.name for agent in terminal.chat.info.agents]
     if rest and rest not in names:
         raise CommandError(
@@ -111,7 +111,7 @@ def _to(terminal: Terminal, rest: str) -> None:
     terminal.to = rest or None
 
 
-def _open(terminal: Terminal, rest: str) -> None:
+def _open(terminal: ChatTerminal, rest: str) -> None:
     found = [each.id for each in terminal.chat.sessions() if rest and each.id.startswith(rest)]
     if len(found) != 1:
         what = "Several conversations begin" if found else "No conversation begins"
@@ -119,32 +119,32 @@ def _open(terminal: Terminal, rest: str) -> None:
     terminal.open(found[0])
 
 
-def _sessions(terminal: Terminal, rest: str) -> None:
+def _sessions(terminal: ChatTerminal, rest: str) -> None:
     for session in terminal.chat.sessions():
         terminal.screen.say(
-            view.session_line(session, current=session.id == terminal.chat.session_id)
+            view.format_session(session, current=session.id == terminal.chat.session_id)
         )
 
 
-def _lines(of: Callable[[SessionInfo], Iterable[str]]) -> Callable[[Terminal, str], None]:
+def _lines(of: Callable[[SessionInfo], Iterable[str]]) -> Callable[[ChatTerminal, str], None]:
     """A command that writes what there is to say of the conversation."""
 
-    def write(terminal: Terminal, rest: str) -> None:
+    def write(terminal: ChatTerminal, rest: str) -> None:
         for line in of(terminal.chat.info):
             terminal.screen.say(line)
 
     return write
 
 
-def _new(terminal: Terminal, rest: str) -> None:
+def _new(terminal: ChatTerminal, rest: str) -> None:
     terminal.begin(rest)
 
 
-def _quit(terminal: Terminal, rest: str) -> None:
+def _quit(terminal: ChatTerminal, rest: str) -> None:
     terminal.over = True
 
 
-def _help(terminal: Terminal, rest: str) -> None:
+def _help(terminal: ChatTerminal, rest: str) -> None:
     width = max(len(command.usage) for command in COMMANDS.values())
     for command in COMMANDS.values():
         terminal.screen.say(f"{command.usage:<{width}}  {command.about}")
@@ -159,7 +159,7 @@ COMMANDS: Final = {
     ),
     "auto": ChatCommand("/auto on|off|N", "let it go on by itself, N turns at most", _auto),
     "agents": ChatCommand(
-        "/agents", "who is here; * is whom messages are for", _lines(view.agent_lines)
+        "/agents", "who is here; * is whom messages are for", _lines(view.format_agents)
     ),
     "to": ChatCommand(
         "/to NAME", "whom messages are for from now on; without NAME the default", _to
@@ -169,8 +169,10 @@ COMMANDS: Final = {
         "/open ID", "go on with a conversation; how its id begins is enough", _open
     ),
     "sessions": ChatCommand("/sessions", "the conversations that there are", _sessions),
-    "state": ChatCommand("/state", "how this conversation is", _lines(view.state_lines)),
-    "debug": ChatCommand("/debug", "how to open it in the debugger", _lines(view.debug_lines)),
+    "state": ChatCommand("/state", "how this conversation is", _lines(view.format_state)),
+    "debug": ChatCommand(
+        "/debug", "how to open it in the debugger", _lines(view.format_debug_hint)
+    ),
     "help": ChatCommand("/help", "this list", _help),
     "quit": ChatCommand("/quit", "end", _quit),
 }

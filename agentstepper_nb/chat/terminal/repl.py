@@ -22,10 +22,10 @@ from ...protocol.chat import (
 )
 from ..backend import Backend, UserInput
 from ..chat import Chat
-from ..event_feed import known
+from ..event_feed import to_known_message
 from . import view
-from .commands import carry_out
-from .view import ChatScreen, MessageFlow
+from .commands import run_chat_command
+from .view import ChatScreen, MessageWriter
 
 #: Messages of an opened conversation that are shown.
 _SHOWN: Final = 20
@@ -70,7 +70,7 @@ class Repl(Backend[str]):
         self.info: SessionInfo = chat.info
         self._hand_on = hand_on
         self._terminal = terminal
-        self._flow = MessageFlow(screen)
+        self._flow = MessageWriter(screen)
         self._asked: Message | None = None  # the confirmation that waits
         self._typed: deque[str] = deque()  # what was sent from here, and isn't told yet
         self._speaker: str | None = None
@@ -88,7 +88,7 @@ class Repl(Backend[str]):
 
     def render(self, message: Message) -> None:
         """Show a message; see `Backend.render`."""
-        message = known(message)
+        message = to_known_message(message)
         if message.role == "user" and self._was_typed(message):
             return
         self._name(message)
@@ -117,7 +117,7 @@ class Repl(Backend[str]):
 
     def convert_out(self, message: Message) -> str:
         """A message as lines, without colours. They are inert only once the screen has written them."""
-        return "\n".join(text for text, _ in view.lines(known(message)))
+        return "\n".join(text for text, _ in view.format_message(to_known_message(message)))
 
     # ---- what happens -------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class Repl(Backend[str]):
         text = line.strip()
         try:
             if text.startswith("/"):
-                carry_out(self, text)
+                run_chat_command(self, text)
             elif text:
                 self._give(self.convert_in(text))
         except AgentStepperError as error:
@@ -277,16 +277,16 @@ class Repl(Backend[str]):
                 self.screen.say("Stopped.", "yellow")
         elif session.halted and not before.halted and session.waiting is None:
             self._flow.end()
-            for line in view.halted_lines(session):
+            for line in view.format_halted(session):
                 self.screen.say(line, "yellow")
 
     def _ask(self) -> None:
         if not self._terminal or not self.rests or self.over:
             return
         if self._asked is not None:
-            self.screen.ask(view.choice_prompt(self._asked))
+            self.screen.ask(view.format_choice_prompt(self._asked))
         else:
-            self.screen.ask(view.prompt(self.info, self.to))
+            self.screen.ask(view.format_prompt(self.info, self.to))
 
     def _note(self, message: Message) -> None:
         """Know the confirmation that waits."""

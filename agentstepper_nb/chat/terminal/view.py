@@ -22,7 +22,7 @@ _STATES: Final = {
 }
 
 
-def lines(message: Message) -> Iterator[Line]:
+def format_message(message: Message) -> Iterator[Line]:
     """A message of a built-in type.
 
     Args:
@@ -37,23 +37,23 @@ def lines(message: Message) -> Iterator[Line]:
         case MessageType.IMAGE:
             yield _image(message), "cyan"
         case MessageType.FUNCTION:
-            yield call_line(message), "cyan"
-            yield from result_lines(message)
+            yield format_call(message), "cyan"
+            yield from format_result(message)
         case MessageType.CONFIRMATION:
-            yield from asked(message)
-            yield from chosen(message)
+            yield from format_confirmation(message)
+            yield from format_choice(message)
         case _:
-            yield text_of(message), style_of(message)
+            yield format_text(message), find_style(message)
 
 
-def style_of(message: Message) -> str:
+def find_style(message: Message) -> str:
     """How a MESSAGE looks: errors, and what the system says, apart from what agents say."""
     if message.format == "error":
         return "red"
     return {"system": "dim", "user": "bold"}.get(message.role, "")
 
 
-def text_of(message: Message) -> str:
+def format_text(message: Message) -> str:
     """What a MESSAGE says."""
     match message.role:
         case "user":
@@ -63,78 +63,78 @@ def text_of(message: Message) -> str:
     return message.content
 
 
-def code_head(message: Message) -> str:
+def format_code_head(message: Message) -> str:
     """The first line of some code."""
     what = message.language or "code"
     return f"┌─ {what} (result)" if message.format == "result" else f"┌─ {what}"
 
 
-def call_line(message: Message) -> str:
+def format_call(message: Message) -> str:
     """A call, as far as it fits in a line."""
     arguments = message.arguments
     if isinstance(arguments, dict):
         shown = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
     else:
         shown = "" if arguments is None else _short(arguments)
-    return cut(f"→ {message.name}({shown})")
+    return cut_line(f"→ {message.name}({shown})")
 
 
-def result_lines(message: Message) -> Iterator[Line]:
+def format_result(message: Message) -> Iterator[Line]:
     """What a call came to, as far as it fits in a line; nothing where it isn't there."""
     if message.ok is None:
         return
     result = "" if message.result is None else _short(message.result)
     mark, style = ("✓", "green") if message.ok else ("✗", "red")
-    yield cut(f"  {mark} {result}".rstrip()), style
+    yield cut_line(f"  {mark} {result}".rstrip()), style
 
 
-def asked(message: Message) -> Iterator[Line]:
+def format_confirmation(message: Message) -> Iterator[Line]:
     """A confirmation: what is asked, and what may be chosen."""
     yield f"? {message.content}", "yellow"
     for number, choice in enumerate(message.choices, 1):
-        yield cut(f"  {number}  {choice}"), "yellow"
+        yield cut_line(f"  {number}  {choice}"), "yellow"
 
 
-def chosen(message: Message) -> Iterator[Line]:
+def format_choice(message: Message) -> Iterator[Line]:
     """What became of a confirmation; nothing where it waits."""
     if message.chosen is not None:
-        yield cut(f"  → {message.chosen}"), "dim"
+        yield cut_line(f"  → {message.chosen}"), "dim"
     elif message.final:
         yield "  It was withdrawn.", "dim"
 
 
-def agent_line(agent: AgentInfo, *, default: bool) -> str:
+def format_agent(agent: AgentInfo, *, default: bool) -> str:
     """An agent, for lists."""
     mark = "*" if default else " "
     about = f"  {agent.description}" if agent.description else ""
-    return cut(f"{mark} {agent.name}  {agent.role}  {agent.type.value}{about}")
+    return cut_line(f"{mark} {agent.name}  {agent.role}  {agent.type.value}{about}")
 
 
-def agent_lines(session: SessionInfo) -> Iterator[str]:
+def format_agents(session: SessionInfo) -> Iterator[str]:
     """The agents of a conversation."""
     for agent in session.agents:
-        yield agent_line(agent, default=agent.name == session.default_agent)
+        yield format_agent(agent, default=agent.name == session.default_agent)
 
 
-def session_line(session: SessionInfo, *, current: bool) -> str:
+def format_session(session: SessionInfo, *, current: bool) -> str:
     """A conversation, for lists."""
     mark = "*" if current else " "
     count = "1 message" if session.messages == 1 else f"{session.messages} messages"
-    return cut(f"{mark} {session.id}  {session.title or 'without a title'}  ({count})")
+    return cut_line(f"{mark} {session.id}  {session.title or 'without a title'}  ({count})")
 
 
-def state_lines(session: SessionInfo) -> Iterator[str]:
+def format_state(session: SessionInfo) -> Iterator[str]:
     """How a conversation is."""
     ending = f", the last turn: {session.ending.value}" if session.ending else ""
     yield f"{session.state.value}{ending}"
     if session.speaking:
         yield f"{session.speaking} has the turn."
-    bound = f"{session.auto_turns} of {turns(session.auto_chat_max)} taken"
+    bound = f"{session.auto_turns} of {format_turn_count(session.auto_chat_max)} taken"
     yield f"AutoChat is {'on' if session.auto_chat else 'off'}: {bound}."
     yield f"{session.messages} messages, {session.kept} in memory."
 
 
-def debug_lines(session: SessionInfo) -> Iterator[str]:
+def format_debug_hint(session: SessionInfo) -> Iterator[str]:
     """How to open a conversation's run in the debugger."""
     if session.run_id is not None:
         yield f"In the debugger it is the run {session.run_id}."
@@ -146,13 +146,13 @@ def debug_lines(session: SessionInfo) -> Iterator[str]:
         yield "It will be in the debugger that is found once something was said."
 
 
-def halted_lines(session: SessionInfo) -> Iterator[str]:
+def format_halted(session: SessionInfo) -> Iterator[str]:
     """That a turn waits for a person in the debugger, and how to let it go on."""
     yield "Halted in the debugger: step or continue there, or /stop here."
     yield f"In a terminal: agentstepper step --run {session.run_id}"
 
 
-def prompt(session: SessionInfo, to: str | None) -> str:
+def format_prompt(session: SessionInfo, to: str | None) -> str:
     """What stands where a person types: whom it is for, in which role, and how the session is.
 
     Args:
@@ -163,30 +163,30 @@ def prompt(session: SessionInfo, to: str | None) -> str:
     roles = [agent.role for agent in session.agents if agent.name == name]
     who = f"{name} ({roles[0]})" if roles else name or "nobody"
     auto = ", auto" if session.auto_chat else ""
-    return cut(f"{who} · {_STATES[session.state]}{auto} > ").rstrip() + " "
+    return cut_line(f"{who} · {_STATES[session.state]}{auto} > ").rstrip() + " "
 
 
-def turns(count: int) -> str:
+def format_turn_count(count: int) -> str:
     """A number of turns."""
     return "1 turn" if count == 1 else f"{count} turns"
 
 
-def choice_prompt(message: Message) -> str:
+def format_choice_prompt(message: Message) -> str:
     """What stands where a person chooses."""
     count = len(message.choices)
     return "Choose 1: " if count == 1 else f"Choose 1-{count}: "
 
 
-def cut(text: str) -> str:
+def cut_line(text: str) -> str:
     """A text as one line that isn't too long."""
     text = text[: WIDTH + 1].replace("\r", " ").replace("\n", " ")
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
 
 
 def _code(message: Message) -> Iterator[Line]:
-    yield code_head(message), "cyan"
+    yield format_code_head(message), "cyan"
     if message.path is not None:
-        yield cut(f"│ in the file {message.path}"), ""
+        yield cut_line(f"│ in the file {message.path}"), ""
     else:
         for line in _cut_lines(message.content):
             yield f"│ {line}", ""
@@ -209,7 +209,7 @@ def _image(message: Message) -> str:
     if message.media_type is not None:
         parts.append(message.media_type)
     about = f": {message.content}" if message.content else ""
-    return cut(f"[image {', '.join(parts)}{about}]")
+    return cut_line(f"[image {', '.join(parts)}{about}]")
 
 
 def _size(count: int) -> str:
@@ -255,7 +255,7 @@ class ChatScreen(Protocol):
         """The person pressed Enter: the cursor stands at the start of a line."""
 
 
-class MessageFlow:
+class MessageWriter:
     """Writes messages of built-in types. One at a time grows on the screen: others wait for their end.
 
     Args:
@@ -281,10 +281,10 @@ class MessageFlow:
         elif message.type in (MessageType.FUNCTION, MessageType.CONFIRMATION):
             self._say_twice(message)
         elif message.final:
-            for text, style in lines(message):
+            for text, style in format_message(message):
                 self._screen.say(text, style)
             self._head = None
-        elif growing is None and message.type in _GROWING and style_of(message) == "":
+        elif growing is None and message.type in _GROWING and find_style(message) == "":
             self._begin(message)
 
     def grow(self, id: str, text: str) -> None:
@@ -308,7 +308,7 @@ class MessageFlow:
     def _begin(self, message: Message) -> None:
         self._growing, self._head = message, None
         if message.type == MessageType.CODE:
-            self._screen.say(code_head(message), "cyan")
+            self._screen.say(format_code_head(message), "cyan")
         self._write(message.content)
 
     def _go_on(self, message: Message) -> None:
@@ -347,11 +347,11 @@ class MessageFlow:
         """A call or a question, and at its end what came of it: below it, or with it once more."""
         is_call = message.type == MessageType.FUNCTION
         if self._head != message.id:
-            head = [(call_line(message), "cyan")] if is_call else asked(message)
+            head = [(format_call(message), "cyan")] if is_call else format_confirmation(message)
             for text, style in head:
                 self._screen.say(text, style)
             self._head = message.id
-        for text, style in result_lines(message) if is_call else chosen(message):
+        for text, style in format_result(message) if is_call else format_choice(message):
             self._screen.say(text, style)
         if message.final:
             self._head = None

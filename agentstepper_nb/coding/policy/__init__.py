@@ -1,22 +1,22 @@
 """Whether a call may be carried out: allowed, denied, or a person is asked."""
 
-from .command_words import CommandReport, Finding
-from .dangers import judge_command
-from .engine import DefaultPolicyEngine, Judgement, PolicyDecision, PolicyEngine, chosen_policy
-from .rulebook import RuleBook
-from .rules import Rule
-from .unsaved import Saved
+from .command_parts import CommandFinding, CommandReport
+from .danger_list import judge_command
+from .engine import DefaultPolicyEngine, Judgement, PolicyDecision, PolicyEngine, load_policy
+from .rule_book import RuleBook
+from .rules import PolicyRule
+from .unsaved_files import SavedFiles
 
 __all__ = [
+    "CommandFinding",
     "CommandReport",
     "DefaultPolicyEngine",
-    "Finding",
     "Judgement",
     "PolicyDecision",
     "PolicyEngine",
-    "Rule",
+    "PolicyRule",
     "RuleBook",
-    "Saved",
-    "chosen_policy",
+    "SavedFiles",
     "judge_command",
+    "load_policy",
 ]

@@ -14,16 +14,24 @@ from msgspec.structs import replace
 
 from ...errors import CommandError, RulesError
 from ...installed import Installed
-from ..sandbox import Grant, SandboxMode, SessionGrants
+from ..sandbox import AccessGrant, SandboxMode, SessionGrants
 from ..tool import Risk, Tool
 from ..workspace import LocalWorkspace
-from .command_words import RISKS, CommandReport
-from .dangers import judge_command
-from .denied import FileDenials
-from .questions import Question, Session, questions_about
-from .rulebook import RuleBook
-from .rules import RUN_COMMAND, Rule, allows, command_text, denies, is_git, paths
-from .unsaved import Committed, Saved
+from .command_parts import RISKS, CommandReport
+from .danger_list import judge_command
+from .denied_files import FileDenials
+from .questions import PolicyContext, PolicyQuestion, find_questions
+from .rule_book import RuleBook
+from .rules import (
+    RUN_COMMAND,
+    PolicyRule,
+    allows,
+    denies,
+    find_command_text,
+    find_paths,
+    is_git_path,
+)
+from .unsaved_files import CommittedFiles, SavedFiles
 
 
 class PolicyDecision(StrEnum):
@@ -50,7 +58,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
     why: str = ""
     risk: Risk = Risk.LOW
     rule: str | None = None
-    grant: Grant | None = None
+    grant: AccessGrant | None = None
     by: Literal["rule", "auto_approve"] | None = None
 
 
@@ -73,9 +81,7 @@ GROUP: Final = "agentstepper_nb.policies"
 Factory = Callable[[PolicyEngine], PolicyEngine]
 
 
-def chosen_policy(
-    choice: PolicyEngine | Factory | str | None, default: PolicyEngine
-) -> PolicyEngine:
+def load_policy(choice: PolicyEngine | Factory | str | None, default: PolicyEngine) -> PolicyEngine:
     """The policy that somebody chose.
 
     Args:
@@ -135,18 +141,18 @@ class DefaultPolicyEngine:
         mode: SandboxMode = SandboxMode.WORKSPACE_WRITE,
         is_confined: bool = True,
         grants: SessionGrants | None = None,
-        saved: Saved | None = None,
+        saved: SavedFiles | None = None,
         sends_signals: bool = False,
     ) -> None:
         self.rules = rules
         self.workspace = workspace
         self.auto_approve = auto_approve
         if saved is None and workspace is not None:
-            saved = Committed(workspace.root)
+            saved = CommittedFiles(workspace.root)
         self._files = None
         if rules is not None and workspace is not None:
             self._files = FileDenials(rules, workspace.root)
-        self._session = Session(
+        self._session = PolicyContext(
             workspace=workspace,
             mode=SandboxMode(mode),
             is_confined=is_confined,
@@ -178,7 +184,7 @@ class DefaultPolicyEngine:
             about_file = self._rule_of_file(tool, args)
         except RulesError as error:
             # --yes doesn't help here: nobody knows what the book denies.
-            return _asked(tool, [Question(why=str(error), risk=tool.policy.risk)])
+            return _asked(tool, [PolicyQuestion(why=str(error), risk=tool.policy.risk)])
         report = _report(tool, args)
         calls = report.calls if report else ()
         denied = about_file or next((r for r in book if denies(r, tool.name, args, calls)), None)
@@ -187,13 +193,13 @@ class DefaultPolicyEngine:
         for rule in book:
             if allows(rule, tool.name, args):
                 return replace(_allowed(tool, f"A rule says: {rule}."), by="rule")
-        questions = questions_about(self._session, tool, args, report)
+        questions = find_questions(self._session, tool, args, report)
         questions += _maybe_denied(tool, args, report, book)
         if not questions:
             return _allowed(tool, self._why_allowed(tool))
         return self._unseen(tool, questions) if self.auto_approve else _asked(tool, questions)
 
-    def _book(self) -> list[Rule]:
+    def _book(self) -> list[PolicyRule]:
         if self.rules is None:
             return []
         if self.workspace is None:
@@ -205,23 +211,23 @@ class DefaultPolicyEngine:
         if self.workspace is None:
             return None
         changes = tool.name != RUN_COMMAND and not tool.policy.read_only
-        for path in paths(args):
+        for path in find_paths(args):
             real = self.workspace.resolve_path(path)
             if real is None:
                 return f"The path {path!r} is not inside the workspace, or not safe to use."
             named = (Path(path), real.relative_to(self.workspace.root))
-            if changes and any(map(is_git, named)):
+            if changes and any(map(is_git_path, named)):
                 return (
                     f"The path {path!r} lies in `.git`, from where git runs programs: no tool writes "
                     "there. Commit by `git_commit`; git's hooks and settings are the person's to change."
                 )
         return None
 
-    def _rule_of_file(self, tool: Tool, args: Any) -> Rule | None:
+    def _rule_of_file(self, tool: Tool, args: Any) -> PolicyRule | None:
         """The rule that denies a call because of a file that it names."""
         if self._files is None or self.workspace is None:
             return None
-        real = filter(None, map(self.workspace.resolve_path, paths(args)))
+        real = filter(None, map(self.workspace.resolve_path, find_paths(args)))
         return self._files.of_call(tool.name, args, real)
 
     def _denied_by_mode(self, tool: Tool, args: Any) -> str | None:
@@ -245,7 +251,7 @@ class DefaultPolicyEngine:
             return "It runs in the sandbox."
         return "It only reads, or builds and tests that were granted."
 
-    def _unseen(self, tool: Tool, questions: list[Question]) -> Judgement:
+    def _unseen(self, tool: Tool, questions: list[PolicyQuestion]) -> Judgement:
         """What `--yes` makes of questions."""
         for question in questions:
             if question.unseen is not None:
@@ -260,26 +266,28 @@ class DefaultPolicyEngine:
 
 def _report(tool: Tool, args: Any) -> CommandReport | None:
     """What the command would run; None where the tool runs none, or there is none."""
-    command = command_text(args) if tool.name == RUN_COMMAND else None
+    command = find_command_text(args) if tool.name == RUN_COMMAND else None
     if command is None:
         return None  # of a missing command the tool will say so
     return judge_command(command, shell=getattr(tool, "has_shell", True))
 
 
 def _maybe_denied(
-    tool: Tool, args: Any, report: CommandReport | None, book: list[Rule]
-) -> list[Question]:
+    tool: Tool, args: Any, report: CommandReport | None, book: list[PolicyRule]
+) -> list[PolicyQuestion]:
     """A question about a command that may run what a rule denies, where only running it would show."""
     for rule in book if report else ():
         if report is None or rule.effect != "deny" or not rule.command:
             continue
         if report.is_unclear or denies(rule, tool.name, args, report.mentions):
             why = f"It may be a command that a rule denies: {rule}."
-            return [Question(why=why, risk=RISKS[-1], unseen="--yes approves no such command.")]
+            return [
+                PolicyQuestion(why=why, risk=RISKS[-1], unseen="--yes approves no such command.")
+            ]
     return []
 
 
-def _asked(tool: Tool, questions: list[Question]) -> Judgement:
+def _asked(tool: Tool, questions: list[PolicyQuestion]) -> Judgement:
     """Ask all questions about a call as one.
 
     "Always" is what the question grants where there is but one, else a rule about the whole call.

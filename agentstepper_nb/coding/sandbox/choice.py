@@ -16,8 +16,8 @@ from typing import Final
 from msgspec import Struct
 
 from ...errors import SandboxError
-from . import Access, ResourceLimits, SandboxChoice
-from .bubblewrap import Bubblewrap, bubblewrap_programs
+from . import ResourceLimits, SandboxAccess, SandboxChoice
+from .bubblewrap import Bubblewrap, find_bubblewrap_programs
 from .landlock import Landlock
 from .launch import Sandbox, Unconfined
 from .seatbelt import Seatbelt
@@ -66,7 +66,7 @@ _ADVICE: Final = {
 }
 
 
-class Refused(Struct, frozen=True):
+class RejectedSandbox(Struct, frozen=True):
     """A sandbox that doesn't work on this machine.
 
     Args:
@@ -82,7 +82,7 @@ class Refused(Struct, frozen=True):
         return f"{self.name}: {self.why}"
 
 
-class Chosen(Struct, frozen=True):
+class SelectedSandbox(Struct, frozen=True):
     """A session's sandbox, and why it is no better one.
 
     Args:
@@ -94,7 +94,7 @@ class Chosen(Struct, frozen=True):
     why_not: tuple[str, ...] = ()
 
 
-def choose(choice: SandboxChoice, limits: ResourceLimits) -> Chosen:
+def choose_sandbox(choice: SandboxChoice, limits: ResourceLimits) -> SelectedSandbox:
     """Choose a sandbox, by a real run of each until one holds. Blocking.
 
     What was found is remembered for as long as this process runs.
@@ -108,7 +108,7 @@ def choose(choice: SandboxChoice, limits: ResourceLimits) -> Chosen:
     """
     sandbox, refused = _tried(choice, limits)
     if sandbox is not None:
-        return Chosen(sandbox, tuple(map(str, refused)))
+        return SelectedSandbox(sandbox, tuple(map(str, refused)))
     why = "; ".join(each.why for each in refused) or "this machine has none"
     raise SandboxError(
         f"The sandbox {choice!r} doesn't work on this machine: {why}. {_ADVICE[choice]} "
@@ -116,7 +116,7 @@ def choose(choice: SandboxChoice, limits: ResourceLimits) -> Chosen:
     )
 
 
-def probe(sandbox: Sandbox) -> None:
+def probe_sandbox(sandbox: Sandbox) -> None:
     """Run a command in a sandbox that tries what it must not.
 
     Raises:
@@ -125,7 +125,9 @@ def probe(sandbox: Sandbox) -> None:
     """
     with tempfile.TemporaryDirectory() as name, socket.create_server(("127.0.0.1", 0)) as server:
         root = Path(name).resolve()
-        access = Access(workspace=root / "workspace", home=root / "home", temporary=root / "tmp")
+        access = SandboxAccess(
+            workspace=root / "workspace", home=root / "home", temporary=root / "tmp"
+        )
         for folder in (access.workspace, access.home, access.temporary, root / "outside"):
             folder.mkdir()
         paths = (str(access.workspace / "file"), str(root / "outside" / "file"))
@@ -164,25 +166,25 @@ def _own_environment() -> str:
 @cache
 def _tried(
     choice: SandboxChoice, limits: ResourceLimits
-) -> tuple[Sandbox | None, tuple[Refused, ...]]:
-    refused: list[Refused] = []
+) -> tuple[Sandbox | None, tuple[RejectedSandbox, ...]]:
+    refused: list[RejectedSandbox] = []
     for name, make in _candidates(limits):
         if choice not in ("auto", name):
             continue
         try:
             sandbox = make()
             if name != "none":
-                probe(sandbox)
+                probe_sandbox(sandbox)
             return sandbox, tuple(refused)
         except (SandboxError, OSError) as error:
-            refused.append(Refused(name, str(error)))
+            refused.append(RejectedSandbox(name, str(error)))
     return None, tuple(refused)
 
 
 def _candidates(limits: ResourceLimits) -> Iterator[tuple[str, Callable[[], Sandbox]]]:
     """Every sandbox, the best first."""
     if sys.platform == "linux":
-        programs = bubblewrap_programs()
+        programs = find_bubblewrap_programs()
         for program in programs:
             yield "bubblewrap", partial(Bubblewrap, program, limits)
         if not programs:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from . import Access, SandboxChoice
+from . import SandboxAccess, SandboxChoice
 
 #: Characters of an output's end that are looked at: programs say last why they failed.
 _LOOKED_AT: Final = 20_000
@@ -121,8 +121,8 @@ _READ_ONLY: Final = SandboxFailure(
 )
 
 
-def sandbox_failure(
-    output: str, folder: Path, access: Access, sandbox: SandboxChoice
+def find_sandbox_failure(
+    output: str, folder: Path, access: SandboxAccess, sandbox: SandboxChoice
 ) -> SandboxFailure | None:
     """Find out whether a command failed on what the sandbox refuses.
 
@@ -141,7 +141,7 @@ def sandbox_failure(
     return _no_network(end, access) or _refused_path(end, folder, access, sandbox)
 
 
-def _no_network(output: str, access: Access) -> SandboxFailure | None:
+def _no_network(output: str, access: SandboxAccess) -> SandboxFailure | None:
     if access.has_network or not (_NO_NETWORK.search(output) or _UNREACHABLE.search(output)):
         return None
     return SandboxFailure(
@@ -153,7 +153,7 @@ def _no_network(output: str, access: Access) -> SandboxFailure | None:
 
 
 def _refused_path(
-    output: str, folder: Path, access: Access, sandbox: SandboxChoice
+    output: str, folder: Path, access: SandboxAccess, sandbox: SandboxChoice
 ) -> SandboxFailure | None:
     for line in output.splitlines()[-_MOST_LINES:]:
         refused, absent = _REFUSED.search(line), _ABSENT.search(line)
@@ -192,14 +192,16 @@ def _redirected(line: str) -> str | None:
     return None if found is None or found["bare"].startswith("cannot ") else found["bare"]
 
 
-def _denied(path: Path, access: Access, sandbox: SandboxChoice) -> SandboxFailure | None:
+def _denied(path: Path, access: SandboxAccess, sandbox: SandboxChoice) -> SandboxFailure | None:
     """Why a path couldn't be changed that the command sees."""
     if path.is_relative_to(access.workspace):
         return _denied_inside(path, access, sandbox)
     return None if _is_own(path, access) else _outside(path, access)
 
 
-def _denied_inside(path: Path, access: Access, sandbox: SandboxChoice) -> SandboxFailure | None:
+def _denied_inside(
+    path: Path, access: SandboxAccess, sandbox: SandboxChoice
+) -> SandboxFailure | None:
     if not access.is_workspace_writable:
         return _READ_ONLY
     if _GIT in path.parts:
@@ -217,7 +219,7 @@ def _denied_inside(path: Path, access: Access, sandbox: SandboxChoice) -> Sandbo
     return None
 
 
-def _unseen(path: Path, access: Access, *, creates: bool) -> SandboxFailure | None:
+def _unseen(path: Path, access: SandboxAccess, *, creates: bool) -> SandboxFailure | None:
     """Why a path isn't there for the command, where it is there outside of the sandbox."""
     if path.is_relative_to(access.workspace) or _is_own(path, access):
         return None
@@ -235,7 +237,7 @@ def _unseen(path: Path, access: Access, *, creates: bool) -> SandboxFailure | No
     return _outside(path, access)
 
 
-def _outside(path: Path, access: Access) -> SandboxFailure | None:
+def _outside(path: Path, access: SandboxAccess) -> SandboxFailure | None:
     """What asking may help where a command was to change a path outside of the workspace."""
     folder = _changeable_folder(path)
     if folder is None or _is_below(folder, access.hidden) or _is_below(folder, access.writable):
@@ -266,7 +268,7 @@ def _changeable_folder(path: Path) -> Path | None:
     return None
 
 
-def _is_never_asked(folder: Path, access: Access) -> bool:
+def _is_never_asked(folder: Path, access: SandboxAccess) -> bool:
     """Whether a folder is too much for one question: the system's, a home, one above the workspace."""
     home = Path("~").expanduser().resolve()
     if access.workspace.is_relative_to(folder) or folder in (home, *home.parents, *_SHARED):
@@ -276,7 +278,7 @@ def _is_never_asked(folder: Path, access: Access) -> bool:
     return folder.parts[1] in _SYSTEM
 
 
-def _is_own(path: Path, access: Access) -> bool:
+def _is_own(path: Path, access: SandboxAccess) -> bool:
     """Whether a path is the session's own, which commands can change."""
     return _is_below(path, (access.home, access.temporary, Path("/dev")))
 

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import SandboxError
-from . import Access, Launch, ResourceLimits, seccomp
-from .environment import environment
-from .launch import Sandbox, launching, orders_of
+from . import CommandLaunch, ResourceLimits, SandboxAccess, seccomp
+from .command_environment import make_environment
+from .git_parts import find_git_parts
+from .launch import Sandbox, make_orders, prepare_launch
 from .launcher import kernel as rights
 from .launcher.orders import LandlockOrders
-from .protected import git_parts
-from .seccomp import Refusal
-from .visible import outermost, own_python, visible
+from .seccomp import SyscallRefusal
+from .visible_paths import find_own_python, find_visible_paths, select_outermost
 
 #: How many entries are granted one by one at most.
 MOST_GRANTS: Final = 20_000
 
 
-def split(root: Path, holes: Iterable[Path]) -> tuple[list[str], list[str]]:
+def split_around_holes(root: Path, holes: Iterable[Path]) -> tuple[list[str], list[str]]:
     """Part a folder so that some paths in it can be left out.
 
     Links are left out: what they lead to is granted by its own path, or isn't.
@@ -93,15 +93,17 @@ _NO_SYSTEM_SETTINGS: Final = {"GIT_CONFIG_NOSYSTEM": "1"}
 # is made: who asks for one learns at once. A pair of sockets reaches nobody; Node and asyncio need one.
 _CALLS: Final = (
     *seccomp.ALWAYS,
-    Refusal(("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise")),
-    Refusal(("kcmp", "name_to_handle_at")),
+    SyscallRefusal(
+        ("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise")
+    ),
+    SyscallRefusal(("kcmp", "name_to_handle_at")),
     # What all programs of the user share, for there is no namespace of its own.
-    Refusal(("mq_open", "mq_unlink", "msgget", "semget", "shmat", "shmget")),
-    Refusal(("prlimit64",), 0, "none of", (0,)),  # another process's limits
-    Refusal(("socketpair",), 0, "none of", (_UNIX,)),
+    SyscallRefusal(("mq_open", "mq_unlink", "msgget", "semget", "shmat", "shmget")),
+    SyscallRefusal(("prlimit64",), 0, "none of", (0,)),  # another process's limits
+    SyscallRefusal(("socketpair",), 0, "none of", (_UNIX,)),
 )
-_NO_NETWORK: Final = Refusal(("socket",))
-_INTERNET_ALONE: Final = Refusal(
+_NO_NETWORK: Final = SyscallRefusal(("socket",))
+_INTERNET_ALONE: Final = SyscallRefusal(
     ("socket",), 0, "none of", (_INET, _INET6), error=errno.EAFNOSUPPORT
 )
 
@@ -137,7 +139,7 @@ class Landlock(Sandbox):
 
     def __init__(self, limits: ResourceLimits | None = None) -> None:
         super().__init__(limits)
-        self._abi = rights.abi()
+        self._abi = rights.find_landlock_abi()
         if self._abi < 1:
             raise SandboxError(
                 "Landlock can't confine commands: this kernel has none, or it is switched off. It is in "
@@ -155,18 +157,20 @@ class Landlock(Sandbox):
         return (*_GAPS, *(gap for since, gap in _SINCE if self._abi < since))
 
     @contextlib.contextmanager
-    def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
+    def command(
+        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    ) -> Iterator[CommandLaunch]:
         """Prepare a command; see `Sandbox.command`."""
-        env = environment(access.home, access.temporary) | _NO_SYSTEM_SETTINGS
-        orders = orders_of(words, folder, env)
-        orders["landlock"] = orders_for(self._abi, access)
+        env = make_environment(access.home, access.temporary) | _NO_SYSTEM_SETTINGS
+        orders = make_orders(words, folder, env)
+        orders["landlock"] = make_landlock_orders(self._abi, access)
         network = _INTERNET_ALONE if access.has_network else _NO_NETWORK
-        orders["seccomp"] = seccomp.assemble((*_CALLS, network))
-        with launching(orders, env, self._limits) as launch:
+        orders["seccomp"] = seccomp.assemble_filter((*_CALLS, network))
+        with prepare_launch(orders, env, self._limits) as launch:
             yield launch
 
 
-def orders_for(abi: int, access: Access) -> LandlockOrders:
+def make_landlock_orders(abi: int, access: SandboxAccess) -> LandlockOrders:
     """What a command is granted by a kernel's version of Landlock.
 
     Args:
@@ -186,18 +190,18 @@ def orders_for(abi: int, access: Access) -> LandlockOrders:
     )
 
 
-def _grants(access: Access) -> Iterator[tuple[str, int]]:
+def _grants(access: SandboxAccess) -> Iterator[tuple[str, int]]:
     """What a command is granted, each path with its rights."""
-    changing, parts = access.changing, git_parts(access.workspace, *access.writable)
+    changing, parts = access.changing, find_git_parts(access.workspace, *access.writable)
     closed = (*access.hidden, *access.unreadable)
     fixed = (
         *access.read_only,
         *parts.entries,
         # Who changes this process's own Python changes this process.
-        *(path for path in own_python() if path not in changing),
+        *(path for path in find_own_python() if path not in changing),
     )
     readable = {
-        *_resolved(visible((access.workspace, *access.writable))),
+        *_resolved(find_visible_paths((access.workspace, *access.writable))),
         *(path.resolve() for path in access.readable),
         *parts.outside,
         access.workspace,
@@ -214,7 +218,7 @@ def _grants(access: Access) -> Iterator[tuple[str, int]]:
 
 @cache
 def _resolved(paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    return outermost(path.resolve() for path in paths)
+    return select_outermost(path.resolve() for path in paths)
 
 
 def _around(
@@ -223,7 +227,7 @@ def _around(
     """The grants of a folder but for its holes. The workspace stays, also in a folder that is hidden."""
     if folder == workspace:
         holes = tuple(hole for hole in holes if not folder.is_relative_to(hole))
-    whole, parted = split(folder, holes)
+    whole, parted = split_around_holes(folder, holes)
     yield from ((path, wanted) for path in whole)
     # The right to read names holds below, too; so the names of what is hidden there can be read.
     yield from ((path, rights.READ_DIR) for path in parted)

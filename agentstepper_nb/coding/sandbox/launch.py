@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ...errors import SandboxError
-from . import Access, Launch, ResourceLimits, SandboxChoice
-from .environment import environment
-from .launcher.orders import Orders
-from .limits import Limiter
+from . import CommandLaunch, ResourceLimits, SandboxAccess, SandboxChoice
+from .command_environment import make_environment
+from .launcher.orders import LaunchOrders
+from .resource_limits import ResourceLimiter
 
 #: Seconds that programs have to end by themselves when they are asked to.
 GRACE_S: Final = 2.0
@@ -33,7 +33,9 @@ _PROGRAM: Final = (
 
 
 @contextlib.contextmanager
-def launching(orders: Orders, env: Mapping[str, str], limits: Limiter) -> Iterator[Launch]:
+def prepare_launch(
+    orders: LaunchOrders, env: Mapping[str, str], limits: ResourceLimiter
+) -> Iterator[CommandLaunch]:
     """Prepare a launcher. Leaving the context kills what the command left, if anything is there yet.
 
     Args:
@@ -56,7 +58,7 @@ def launching(orders: Orders, env: Mapping[str, str], limits: Limiter) -> Iterat
         stack.callback(os.close, writable)
         applied = stack.enter_context(limits.applied())
         file = stack.enter_context(tempfile.TemporaryFile())
-        complete: Orders = {
+        complete: LaunchOrders = {
             **orders,
             "lifeline": readable,
             "cgroups": [str(each) for each in applied.cgroups],
@@ -67,10 +69,10 @@ def launching(orders: Orders, env: Mapping[str, str], limits: Limiter) -> Iterat
         inherited = (file.fileno(), readable, *orders.get("pass_fds", ()))
         here = str(Path(__file__).parent)
         argv = (sys.executable, "-I", "-S", "-c", _PROGRAM, here, str(file.fileno()))
-        yield Launch(argv=argv, env=dict(env), pass_fds=inherited)
+        yield CommandLaunch(argv=argv, env=dict(env), pass_fds=inherited)
 
 
-def orders_of(words: Sequence[str], folder: Path, env: Mapping[str, str]) -> Orders:
+def make_orders(words: Sequence[str], folder: Path, env: Mapping[str, str]) -> LaunchOrders:
     """The plainest orders for a command.
 
     Args:
@@ -83,7 +85,7 @@ def orders_of(words: Sequence[str], folder: Path, env: Mapping[str, str]) -> Ord
         PermissionError: The program may not be run.
     """
     program = find_program(words[0], folder, env)
-    return Orders(program=program, argv=list(words), lifeline=-1, grace_s=GRACE_S)
+    return LaunchOrders(program=program, argv=list(words), lifeline=-1, grace_s=GRACE_S)
 
 
 def find_program(name: str, folder: Path, env: Mapping[str, str]) -> str:
@@ -125,7 +127,7 @@ class Sandbox(ABC):
     name: SandboxChoice
 
     def __init__(self, limits: ResourceLimits | None = None) -> None:
-        self._limits = Limiter(limits or ResourceLimits())
+        self._limits = ResourceLimiter(limits or ResourceLimits())
 
     @property
     def limits(self) -> tuple[str, ...]:
@@ -139,8 +141,8 @@ class Sandbox(ABC):
 
     @abstractmethod
     def command(
-        self, words: Sequence[str], folder: Path, access: Access
-    ) -> AbstractContextManager[Launch]:
+        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    ) -> AbstractContextManager[CommandLaunch]:
         """Prepare a command.
 
         The command, and all that it started, is killed when the process that is started is killed, and
@@ -174,8 +176,10 @@ class Unconfined(Sandbox):
         )
 
     @contextlib.contextmanager
-    def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
+    def command(
+        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    ) -> Iterator[CommandLaunch]:
         """Prepare a command; see `Sandbox.command`. Nothing of `access` is enforced."""
-        env = environment()
-        with launching(orders_of(words, folder, env), env, self._limits) as launch:
+        env = make_environment()
+        with prepare_launch(make_orders(words, folder, env), env, self._limits) as launch:
             yield launch

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ...errors import SandboxError
-from . import Access, Launch, ResourceLimits
-from .environment import environment
-from .launch import DAEMONS_STAY, GRACE_S, Sandbox, launching
-from .launcher.orders import Orders
-from .protected import GitParts, git_parts
-from .visible import own_python, visible
+from . import CommandLaunch, ResourceLimits, SandboxAccess
+from .command_environment import make_environment
+from .git_parts import GitParts, find_git_parts
+from .launch import DAEMONS_STAY, GRACE_S, Sandbox, prepare_launch
+from .launcher.orders import LaunchOrders
+from .visible_paths import find_own_python, find_visible_paths
 
 PROGRAM: Final = Path("/usr/bin/sandbox-exec")
 
@@ -83,28 +83,32 @@ class Seatbelt(Sandbox):
         return _GAPS
 
     @contextlib.contextmanager
-    def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
+    def command(
+        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    ) -> Iterator[CommandLaunch]:
         """Prepare a command; see `Sandbox.command`."""
-        orders = Orders(
+        orders = LaunchOrders(
             program=str(PROGRAM),
-            argv=[PROGRAM.name, "-p", profile(access), *words],
+            argv=[PROGRAM.name, "-p", make_profile(access), *words],
             lifeline=-1,
             grace_s=GRACE_S,
         )
-        with launching(orders, environment(access.home, access.temporary), self._limits) as launch:
+        with prepare_launch(
+            orders, make_environment(access.home, access.temporary), self._limits
+        ) as launch:
             yield launch
 
 
-def profile(access: Access) -> str:
+def make_profile(access: SandboxAccess) -> str:
     """What a command may do, in the language of Seatbelt's profiles.
 
     Args:
         access: What the command may reach.
     """
     own = (access.home, access.temporary)
-    changing, parts = access.changing, git_parts(*access.changing)
+    changing, parts = access.changing, find_git_parts(*access.changing)
     seen = (
-        *visible((access.workspace, *access.writable)),
+        *find_visible_paths((access.workspace, *access.writable)),
         *map(Path, _SYSTEM),
         *access.readable,
         access.workspace,
@@ -129,24 +133,24 @@ def profile(access: Access) -> str:
     return "".join(lines)
 
 
-def _in_hidden(access: Access) -> Iterator[Path]:
+def _in_hidden(access: SandboxAccess) -> Iterator[Path]:
     if any(access.workspace.is_relative_to(each) for each in access.hidden):
         yield access.workspace
 
 
-def _hidden_inside(access: Access) -> Iterator[Path]:
+def _hidden_inside(access: SandboxAccess) -> Iterator[Path]:
     """The hidden folders that lie in what a command may read or change."""
     for each in access.hidden:
         if not access.workspace.is_relative_to(each):
             yield each
 
 
-def _fixed(access: Access, parts: GitParts) -> Iterator[Path]:
+def _fixed(access: SandboxAccess, parts: GitParts) -> Iterator[Path]:
     """What a command can't change where it may change all else; names that don't exist, too."""
     yield from access.read_only
     yield from parts.read_only
     yield from (placeholder.path for placeholder in parts.missing)
-    yield from (path for path in own_python() if path not in access.changing)
+    yield from (path for path in find_own_python() if path not in access.changing)
 
 
 def _rule(

@@ -92,7 +92,7 @@ _KILL, _ERROR, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 _Instruction = tuple[int, int, int, int]
 
 
-class Refusal(Struct, frozen=True):
+class SyscallRefusal(Struct, frozen=True):
     """System calls that fail.
 
     Args:
@@ -114,19 +114,23 @@ class Refusal(Struct, frozen=True):
 
 #: What no command needs, in any sandbox.
 ALWAYS: Final = (
-    Refusal(("ioctl",), 1, "one of", (TIOCSTI, TIOCLINUX)),
-    Refusal(("unshare", "clone"), 0, "any bit of", (NEW_ANY,)),
+    SyscallRefusal(("ioctl",), 1, "one of", (TIOCSTI, TIOCLINUX)),
+    SyscallRefusal(("unshare", "clone"), 0, "any bit of", (NEW_ANY,)),
     # Its flags lie in memory, where no filter looks. Who gets this error calls `clone`.
-    Refusal(("clone3",), error=errno.ENOSYS),
+    SyscallRefusal(("clone3",), error=errno.ENOSYS),
     # Through it sockets are made without `socket`. libuv does without.
-    Refusal(("io_uring_setup", "io_uring_enter", "io_uring_register"), error=errno.ENOSYS),
+    SyscallRefusal(("io_uring_setup", "io_uring_enter", "io_uring_register"), error=errno.ENOSYS),
     # The user's keys are no part of any namespace.
-    Refusal(("add_key", "keyctl", "request_key"), error=errno.ENOSYS),
-    Refusal(("setns", "mount", "umount2", "pivot_root", "chroot", "mount_setattr", "move_mount")),
-    Refusal(("open_tree", "fsopen", "fsconfig", "fsmount", "fspick"), error=errno.ENOSYS),
-    Refusal(("bpf", "perf_event_open", "userfaultfd", "open_by_handle_at", "fanotify_init")),
-    Refusal(("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module")),
-    Refusal(("reboot", "swapon", "swapoff", "acct", "quotactl", "syslog", "iopl", "ioperm")),
+    SyscallRefusal(("add_key", "keyctl", "request_key"), error=errno.ENOSYS),
+    SyscallRefusal(
+        ("setns", "mount", "umount2", "pivot_root", "chroot", "mount_setattr", "move_mount")
+    ),
+    SyscallRefusal(("open_tree", "fsopen", "fsconfig", "fsmount", "fspick"), error=errno.ENOSYS),
+    SyscallRefusal(("bpf", "perf_event_open", "userfaultfd", "open_by_handle_at", "fanotify_init")),
+    SyscallRefusal(
+        ("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module")
+    ),
+    SyscallRefusal(("reboot", "swapon", "swapoff", "acct", "quotactl", "syslog", "iopl", "ioperm")),
 )
 
 
@@ -135,7 +139,7 @@ def is_supported(machine: str = platform.machine()) -> bool:
     return machine in _ARCHITECTURES
 
 
-def assemble(refusals: Sequence[Refusal], machine: str = platform.machine()) -> bytes:
+def assemble_filter(refusals: Sequence[SyscallRefusal], machine: str = platform.machine()) -> bytes:
     """Assemble a filter: an array of the kernel's `struct sock_filter`.
 
     A call by the numbers of another architecture ends the process.
@@ -167,7 +171,7 @@ def assemble(refusals: Sequence[Refusal], machine: str = platform.machine()) -> 
     return b"".join(struct.pack("=HBBI", *each) for each in program)
 
 
-def _block(refusal: Refusal) -> Iterator[_Instruction]:
+def _block(refusal: SyscallRefusal) -> Iterator[_Instruction]:
     """What runs where the call's number was found: fails, or goes on with the number loaded."""
     fail = (_RETURN, 0, 0, _ERROR | refusal.error)
     if refusal.argument is None:

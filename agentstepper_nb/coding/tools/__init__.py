@@ -12,11 +12,11 @@ from ...llm_wire.conversation import ToolSpec
 from ..tool import Tool
 from .apply_patch import ApplyPatch
 from .file_edits import EditFile, WriteFile
-from .git import GitCommit, GitDiff, GitStatus
+from .git_tools import GitCommit, GitDiff, GitStatus
 from .list_files import ListFiles
 from .read_file import ReadFile, ShowImage
 from .run_command import RunCommand
-from .search import Search
+from .search import SearchFiles
 
 #: The entry points of installed tools; each names a tool, or what makes one when called without
 #: arguments: its class.
@@ -91,7 +91,7 @@ def default_tools(*, shell: bool | None = None, images: bool = False) -> ToolReg
     for tool in (
         ListFiles(),
         ReadFile(),
-        Search(),
+        SearchFiles(),
         EditFile(),
         WriteFile(),
         ApplyPatch(),

@@ -11,12 +11,12 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 
 from ...errors import UnsafePathError
-from ..results import cut
-from ..safe_paths import split
+from ..safe_paths import split_path
 from ..tool import FileTool, Risk, ToolContext, ToolPolicy, ToolResult
-from ..workspace import Kind, LocalWorkspace
-from .diffs import FilePatch, Hunk, PatchError, lines, parse
-from .file_edits import DIFF_LIMIT, changed
+from ..tool_results import cut_text
+from ..workspace import LocalWorkspace, PathKind
+from .diffs import FilePatch, Hunk, PatchError, parse_patch, split_lines
+from .file_edits import DIFF_LIMIT, make_change_result
 
 # Places that are named where a hunk fits several, and lines that are shown where it fits none.
 _NAMED: Final = 10
@@ -27,7 +27,7 @@ _TRIED: Final = 50
 _COMPARED: Final = 200_000_000
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class PatchedFile(Struct, frozen=True, kw_only=True):
     """What a patch comes to for one file."""
 
     path: str
@@ -42,7 +42,7 @@ class _File(Struct, frozen=True):
     mode: int | None  # None: that of any new file
 
 
-def plan(workspace: LocalWorkspace, patches: Iterable[FilePatch]) -> list[Change]:
+def plan_changes(workspace: LocalWorkspace, patches: Iterable[FilePatch]) -> list[PatchedFile]:
     """What patches come to; nothing is written.
 
     Raises:
@@ -65,8 +65,8 @@ class _Draft:
 
     def apply(self, patch: FilePatch) -> None:
         """Apply one file's patch."""
-        old = None if patch.old is None else "/".join(split(patch.old))
-        new = None if patch.new is None else "/".join(split(patch.new))
+        old = None if patch.old is None else "/".join(split_path(patch.old))
+        new = None if patch.new is None else "/".join(split_path(patch.new))
         held = None if old is None else self._read(old)
         if old is not None and held is None:
             raise PatchError(f"{old} isn't there, so that it can't be patched.")
@@ -80,10 +80,10 @@ class _Draft:
         elif data:
             raise PatchError(f"{old} isn't empty after the patch that deletes it; take it all out.")
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[PatchedFile]:
         """What is different, those first that are deleted: their names may be needed."""
         changes = [
-            Change(
+            PatchedFile(
                 path=path,
                 old=before.data if before else None,
                 new=after.data if after else None,
@@ -104,7 +104,7 @@ class _Draft:
         kind = self._workspace.kind(path)
         if kind is None:
             return None
-        if kind is not Kind.FILE:
+        if kind is not PathKind.FILE:
             raise UnsafePathError(path, f"it is a {kind}, which can't be patched")
         return _File(self._workspace.read_bytes(path), self._workspace.mode(path))
 
@@ -125,13 +125,13 @@ def _patched(path: str, data: bytes, hunks: list[Hunk]) -> bytes:
     except UnicodeDecodeError:
         raise PatchError(f"{path} is no UTF-8 text, so that it can't be patched.") from None
     try:
-        return "".join(with_hunks(path, lines(text), hunks)).encode()
+        return "".join(apply_hunks(path, split_lines(text), hunks)).encode()
     except PatchError:
         if "\r\n" not in text:
             raise
         other = [_with_crlf(hunk) for hunk in hunks]
         with contextlib.suppress(PatchError):
-            return "".join(with_hunks(path, lines(text), other)).encode()
+            return "".join(apply_hunks(path, split_lines(text), other)).encode()
         raise
 
 
@@ -141,7 +141,7 @@ def _with_crlf(hunk: Hunk) -> Hunk:
     return Hunk(hunk.start, old, new)
 
 
-def with_hunks(path: str, text: list[str], hunks: list[Hunk]) -> Iterator[str]:
+def apply_hunks(path: str, text: list[str], hunks: list[Hunk]) -> Iterator[str]:
     """A file's lines with its hunks applied, in their order.
 
     Args:
@@ -227,13 +227,13 @@ def _bare(line: str) -> str:
     return line.removesuffix("\n")
 
 
-def carry_out(workspace: LocalWorkspace, changes: list[Change]) -> None:
+def apply_changes(workspace: LocalWorkspace, changes: list[PatchedFile]) -> None:
     """Make changes; where one fails, those before it are taken back.
 
     Raises:
         OSError: One failed, and nothing is changed, unless the text says what could not be taken back.
     """
-    done: list[Change] = []
+    done: list[PatchedFile] = []
     for change in changes:
         try:
             _make(workspace, change.path, change.new, change.new_mode)
@@ -254,7 +254,7 @@ def _make(workspace: LocalWorkspace, path: str, data: bytes | None, mode: int | 
         workspace.write_bytes(path, data, mode)
 
 
-def _taken_back(workspace: LocalWorkspace, change: Change) -> bool:
+def _taken_back(workspace: LocalWorkspace, change: PatchedFile) -> bool:
     try:
         _make(workspace, change.path, change.old, change.old_mode)
     except OSError:
@@ -284,16 +284,16 @@ class ApplyPatch(FileTool[ApplyPatchArgs]):
     def work(self, args: ApplyPatchArgs, ctx: ToolContext) -> ToolResult:
         """Apply it."""
         try:
-            patches = parse(args.patch)
-            changes = plan(ctx.workspace, patches)
+            patches = parse_patch(args.patch)
+            changes = plan_changes(ctx.workspace, patches)
         except PatchError as error:
             return ToolResult.failure(f"Nothing was changed. {error}")
-        carry_out(ctx.workspace, changes)
+        apply_changes(ctx.workspace, changes)
         files = [_told(patch) for patch in patches]
         return ToolResult.success({"files": files, "diff": _diff(patches, changes)})
 
 
-def _diff(patches: list[FilePatch], changes: list[Change]) -> str:
+def _diff(patches: list[FilePatch], changes: list[PatchedFile]) -> str:
     """What the patch changed, file by file, as the other tools that write show it."""
     made = {change.path: change for change in changes}
     pairs = dict.fromkeys((_name(patch.old), _name(patch.new)) for patch in patches)
@@ -302,12 +302,12 @@ def _diff(patches: list[FilePatch], changes: list[Change]) -> str:
         old, new = made.get(before or ""), made.get(after or "")
         if old is not None or new is not None:
             held, holds = old.old if old else None, new.new if new else None
-            diffs.append(changed(after or before or "", held, holds)["diff"])
-    return cut("".join(diffs), DIFF_LIMIT)
+            diffs.append(make_change_result(after or before or "", held, holds)["diff"])
+    return cut_text("".join(diffs), DIFF_LIMIT)
 
 
 def _name(path: str | None) -> str | None:
-    return None if path is None else "/".join(split(path))
+    return None if path is None else "/".join(split_path(path))
 
 
 def _told(patch: FilePatch) -> dict[str, str | None]:

@@ -15,7 +15,7 @@ _COMPARED: Final = 4_000_000
 _NO_NEWLINE: Final = "\\ No newline at end of file"
 
 
-def unified(path: str, old: str | None, new: str | None) -> str:
+def make_unified_diff(path: str, old: str | None, new: str | None) -> str:
     """The unified diff from one text to another; empty where they are equal.
 
     Args:
@@ -27,11 +27,11 @@ def unified(path: str, old: str | None, new: str | None) -> str:
         return ""
     before = "/dev/null" if old is None else f"a/{path}"
     after = "/dev/null" if new is None else f"b/{path}"
-    body = "".join(_hunks(lines(old or ""), lines(new or "")))
+    body = "".join(_hunks(split_lines(old or ""), split_lines(new or "")))
     return f"--- {before}\n+++ {after}\n{body}"
 
 
-def lines(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """A text's lines with their ends, where git sees them end: at line feeds alone."""
     found = [f"{line}\n" for line in text.split("\n")]
     found[-1] = found[-1][:-1]
@@ -123,7 +123,7 @@ class FilePatch(Struct, kw_only=True):
     program: bool | None = None  # whether it is one afterwards; None: as before
 
 
-def parse(text: str) -> list[FilePatch]:
+def parse_patch(text: str) -> list[FilePatch]:
     """Read a patch.
 
     Args:
@@ -138,14 +138,14 @@ def parse(text: str) -> list[FilePatch]:
         return _Reader(text, counted=False).files()
 
 
-def touched(patch: str) -> tuple[str, ...]:
+def find_patch_paths(patch: str) -> tuple[str, ...]:
     """The paths that a patch is about, for who judges it; none where it can't be read.
 
     Args:
         patch: As `apply_patch` takes it.
     """
     try:
-        files = parse(patch)
+        files = parse_patch(patch)
     except PatchError:
         return ()
     paths = [path for file in files for path in (file.old, file.new) if path is not None]

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from ..results import cut
 from ..tool import FileTool, PathArgument, Risk, ToolContext, ToolPolicy, ToolResult
+from ..tool_results import cut_text
 from ..workspace import READ_LIMIT, LocalWorkspace
-from .diffs import unified
+from .diffs import make_unified_diff
 
 #: Characters of a diff that are worth showing: the model knows what it wrote.
 DIFF_LIMIT: Final = 20_000
@@ -37,18 +37,18 @@ class WriteFile(FileTool[WriteFileArgs]):
 
     def work(self, args: WriteFileArgs, ctx: ToolContext) -> ToolResult:
         """Write it."""
-        old = before(ctx.workspace, args.path)
+        old = read_before(ctx.workspace, args.path)
         data = args.content.encode()
         ctx.workspace.write_bytes(args.path, data)
-        return ToolResult.success(changed(args.path, old, data))
+        return ToolResult.success(make_change_result(args.path, old, data))
 
 
-def before(workspace: LocalWorkspace, path: str) -> bytes | None:
+def read_before(workspace: LocalWorkspace, path: str) -> bytes | None:
     """What a file holds that is to be written; None where there is none. Raises OSError."""
     return None if workspace.kind(path) is None else workspace.read_bytes(path)
 
 
-def changed(path: str, old: bytes | None, new: bytes | None) -> dict[str, Any]:
+def make_change_result(path: str, old: bytes | None, new: bytes | None) -> dict[str, Any]:
     """What the model is told of a file that was written.
 
     Args:
@@ -61,10 +61,10 @@ def changed(path: str, old: bytes | None, new: bytes | None) -> dict[str, Any]:
         return {"path": path, "done": done, "diff": "It has too many lines to be shown."}
     told: dict[str, Any] = {"path": path, "done": "nothing to change" if old == new else done}
     try:
-        diff = unified(path, _text(old), _text(new))
+        diff = make_unified_diff(path, _text(old), _text(new))
     except UnicodeDecodeError:
         return told | {"diff": "One side is no UTF-8 text."}
-    return told | {"diff": cut(diff, DIFF_LIMIT)}
+    return told | {"diff": cut_text(diff, DIFF_LIMIT)}
 
 
 def _text(data: bytes | None) -> str | None:
@@ -115,7 +115,8 @@ class EditFile(FileTool[EditFileArgs]):
         after = text.replace(old, new).encode()
         ctx.workspace.write_bytes(args.path, after)
         return ToolResult.success(
-            changed(args.path, before, after) | {"replaced": text.count(old) if args.all else 1}
+            make_change_result(args.path, before, after)
+            | {"replaced": text.count(old) if args.all else 1}
         )
 
 

@@ -13,21 +13,21 @@ from msgspec import Meta, Struct
 from ...errors import WorkspaceError
 from ...sdk.workspace.command import GitError
 from ..safe_paths import GIT
-from ..tool import FileTool, PathArgument, ToolContext, ToolPolicy, ToolResult, shown
-from ..workspace import Entry, Kind, LocalWorkspace
-from .git import Unignored, unignored
+from ..tool import FileTool, PathArgument, ToolContext, ToolPolicy, ToolResult, escape_name
+from ..workspace import FolderEntry, LocalWorkspace, PathKind
+from .git_tools import UnignoredPaths, find_unignored
 
 _log: Final = logging.getLogger("agentstepper_nb.coding")
 
 
-class Found(Struct, frozen=True):
+class ListedFile(Struct, frozen=True):
     """One file or folder."""
 
     path: str  # relative to the workspace
-    entry: Entry
+    entry: FolderEntry
 
 
-class Listing(Struct, frozen=True, kw_only=True):
+class ListingOptions(Struct, frozen=True, kw_only=True):
     """What to list."""
 
     path: str
@@ -36,7 +36,9 @@ class Listing(Struct, frozen=True, kw_only=True):
     ignored: bool  # what git ignores, too
 
 
-def walk(workspace: LocalWorkspace, what: Listing, stop: Callable[[], bool]) -> Iterator[Found]:
+def walk_files(
+    workspace: LocalWorkspace, what: ListingOptions, stop: Callable[[], bool]
+) -> Iterator[ListedFile]:
     """What is below a folder, the outermost first. Links are named, never gone through.
 
     Args:
@@ -64,20 +66,22 @@ def walk(workspace: LocalWorkspace, what: Listing, stop: Callable[[], bool]) -> 
             path = entry.name if folder == "." else f"{folder}/{entry.name}"
             if not _wanted(path, entry, what, kept):
                 continue
-            yield Found(path, entry)
-            if entry.kind is Kind.FOLDER and depth < what.depth:
+            yield ListedFile(path, entry)
+            if entry.kind is PathKind.FOLDER and depth < what.depth:
                 todo.append((path, depth + 1))
 
 
-def _wanted(path: str, entry: Entry, what: Listing, kept: Unignored | None) -> bool:
+def _wanted(
+    path: str, entry: FolderEntry, what: ListingOptions, kept: UnignoredPaths | None
+) -> bool:
     if entry.name.casefold() == GIT or (entry.name.startswith(".") and not what.hidden):
         return False
     return kept is None or kept.has(path)
 
 
-def _unignored(workspace: LocalWorkspace, path: str) -> Unignored | None:
+def _unignored(workspace: LocalWorkspace, path: str) -> UnignoredPaths | None:
     try:
-        return unignored(workspace, path)
+        return find_unignored(workspace, path)
     except (GitError, WorkspaceError) as error:  # then all is listed
         _log.debug("git doesn't say what it ignores: %s", error)
         return None
@@ -113,14 +117,16 @@ class ListFiles(FileTool[ListFilesArgs]):
 
     def work(self, args: ListFilesArgs, ctx: ToolContext) -> ToolResult:
         """List them."""
-        what = Listing(path=args.path, depth=args.depth, hidden=args.hidden, ignored=args.ignored)
-        found = list(islice(walk(ctx.workspace, what, ctx.cancel.is_set), LIMIT + 1))
+        what = ListingOptions(
+            path=args.path, depth=args.depth, hidden=args.hidden, ignored=args.ignored
+        )
+        found = list(islice(walk_files(ctx.workspace, what, ctx.cancel.is_set), LIMIT + 1))
         data: dict[str, Any] = {"path": args.path, "entries": sorted(map(_line, found[:LIMIT]))}
         if len(found) > LIMIT:
             data["more"] = f"There are more than {LIMIT}: list a folder below, or fewer levels."
         return ToolResult.success(data)
 
 
-def _line(found: Found) -> str:
-    mark = {Kind.FOLDER: "/", Kind.LINK: "@"}.get(found.entry.kind, "")
-    return shown(found.path) + mark
+def _line(found: ListedFile) -> str:
+    mark = {PathKind.FOLDER: "/", PathKind.LINK: "@"}.get(found.entry.kind, "")
+    return escape_name(found.path) + mark

@@ -9,8 +9,8 @@ from typing import Annotated, Any, BinaryIO, Final
 from msgspec import Meta, Struct
 
 from ...protocol.pictures import BEGINNING, PICTURE_LIMIT, sniff
-from ..results import PREFIX, size
 from ..tool import FileTool, PathArgument, ToolContext, ToolPolicy, ToolResult
+from ..tool_results import PREFIX, measure_json_bytes
 
 #: Lines of a page where the model doesn't say how many.
 PAGE: Final = 2000
@@ -122,7 +122,7 @@ class _Page:
         if dropped:
             text += f" [… {dropped:,} more bytes in this line]"
         text = f"{self.last}\t{text}\n"
-        cost = size(text)
+        cost = measure_json_bytes(text)
         if self._shown and cost > self._room:
             return False
         self._room -= cost

@@ -14,10 +14,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ...errors import RulesError, SandboxError
-from ..sandbox import Access
-from ..sandbox.failures import sandbox_failure
+from ..sandbox import SandboxAccess
+from ..sandbox.failures import find_sandbox_failure
 from ..tool import Risk, StructTool, ToolContext, ToolPolicy, ToolResult
-from .processes import Ended, prepared, run
+from .command_process import CommandResult, prepare_command, run_process
 
 if TYPE_CHECKING:
     from ..confinement import Confinement
@@ -116,8 +116,8 @@ class RunCommand(StructTool[RunCommandArgs]):
             access = await asyncio.to_thread(
                 confinement.access, network=args.network, writable=writable
             )
-            async with prepared(confinement.sandbox, words, folder, access) as launch:
-                ended = await run(launch, folder, seconds, ctx.cancel)
+            async with prepare_command(confinement.sandbox, words, folder, access) as launch:
+                ended = await run_process(launch, folder, seconds, ctx.cancel)
         except (SandboxError, RulesError) as error:
             return ToolResult.failure(str(error))
         except FileNotFoundError:
@@ -176,7 +176,7 @@ def _folders(names: Sequence[str]) -> Sequence[Path] | str:
     return found
 
 
-def _result(ended: Ended, seconds: float) -> ToolResult:
+def _result(ended: CommandResult, seconds: float) -> ToolResult:
     data: dict[str, Any] = {"exit_code": ended.exit_code, "output": ended.output}
     if ended.exit_code == 0:
         return ToolResult.success(data)
@@ -192,10 +192,10 @@ def _result(ended: Ended, seconds: float) -> ToolResult:
 
 
 def _explained(
-    result: ToolResult, output: str, folder: Path, access: Access, confinement: Confinement
+    result: ToolResult, output: str, folder: Path, access: SandboxAccess, confinement: Confinement
 ) -> ToolResult:
     """A failure, with what the sandbox has to do with it."""
-    found = sandbox_failure(output, folder, access, confinement.sandbox.name)
+    found = find_sandbox_failure(output, folder, access, confinement.sandbox.name)
     if found is None:
         return result
     told = {"cause": found.cause, "advice": found.advice}
@@ -214,7 +214,7 @@ SUFFIX = "-again"
 _SHOWN = 80
 
 
-class Again(Struct, frozen=True, kw_only=True):
+class CommandRetry(Struct, frozen=True, kw_only=True):
     """The same command with more.
 
     Args:
@@ -238,7 +238,7 @@ class _Told(Struct, frozen=True, kw_only=True):
     question: str
 
 
-def again(tool: str, args: Any, result: ToolResult) -> Again | None:
+def find_retry(tool: str, args: Any, result: ToolResult) -> CommandRetry | None:
     """What a person may be asked after a call; None where nothing is to be asked.
 
     Args:
@@ -257,7 +257,7 @@ def again(tool: str, args: Any, result: ToolResult) -> Again | None:
         added["writable"] = [*args.get("writable", ()), *added["writable"]]
     command = " ".join(str(args.get("command", "")).split()).replace("`", "'")
     shown = command if len(command) <= _SHOWN else f"{command[: _SHOWN - 1]}…"
-    return Again(
+    return CommandRetry(
         args={**args, **added},
         added=added,
         question=f"`{shown}` failed: {told.question}",

@@ -22,11 +22,11 @@ from msgspec import Meta, Struct
 from pathspec import GitIgnoreSpec
 
 from ...sdk.workspace.git_environment import search_path
-from ..sandbox.environment import environment
-from ..tool import FileTool, ToolContext, ToolPolicy, ToolResult, left_out, shown
-from ..workspace import Kind, LocalWorkspace
-from .git import below
-from .list_files import Listing, walk
+from ..sandbox.command_environment import make_environment
+from ..tool import FileTool, ToolContext, ToolPolicy, ToolResult, describe_left_out, escape_name
+from ..workspace import LocalWorkspace, PathKind
+from .git_tools import to_git_path
+from .list_files import ListingOptions, walk_files
 
 #: Seconds that one search may take.
 PATIENCE: Final = 30.0
@@ -34,7 +34,7 @@ PATIENCE: Final = 30.0
 _BATCH: Final = 500
 
 
-class Match(Struct, frozen=True):
+class SearchMatch(Struct, frozen=True):
     """A line that matches, or seems to."""
 
     path: str
@@ -49,7 +49,7 @@ class SearchTimeoutError(Exception):
     """The search took too long."""
 
 
-def ripgrep(workspace: Path) -> str | None:
+def find_ripgrep(workspace: Path) -> str | None:
     """Where ripgrep is: on PATH, or beside this Python, where its package puts it.
 
     Args:
@@ -61,9 +61,9 @@ def ripgrep(workspace: Path) -> str | None:
     )
 
 
-def by_ripgrep(
+def search_by_ripgrep(
     program: str, root: Path, args: SearchArgs, files: Iterable[str], cancelled: Callable[[], bool]
-) -> Iterator[Match]:
+) -> Iterator[SearchMatch]:
     """Find the lines that match, file by file, with ripgrep.
 
     Args:
@@ -86,7 +86,7 @@ def by_ripgrep(
         rows = ((os.fsdecode(path), line) for path, line in _rows(command, root, deadline))
         known = [row for row in rows if row[0] in order]
         for path, line in sorted(known, key=lambda row: (order[row[0]], row[1])):
-            yield Match(path, line)
+            yield SearchMatch(path, line)
 
 
 def _options(args: SearchArgs) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _rows(command: Sequence[str], root: Path, deadline: float) -> Iterator[tuple
         done = subprocess.run(
             command,
             cwd=root,
-            env=environment(),
+            env=make_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             start_new_session=True,
@@ -126,9 +126,9 @@ def _rows(command: Sequence[str], root: Path, deadline: float) -> Iterator[tuple
             yield path, int(number)
 
 
-def in_python(
+def search_in_python(
     workspace: LocalWorkspace, args: SearchArgs, files: Iterable[str], cancelled: Callable[[], bool]
-) -> Iterator[Match]:
+) -> Iterator[SearchMatch]:
     """Find the lines that match, file by file, with `regex`, which can be told when to give up.
 
     Args:
@@ -150,9 +150,9 @@ def in_python(
     for path in files:
         if cancelled():
             return
-        for number, line in enumerate(text_lines(workspace, path), 1):
+        for number, line in enumerate(read_text_lines(workspace, path), 1):
             if _is_match(pattern, line, deadline):
-                yield Match(path, number)
+                yield SearchMatch(path, number)
 
 
 def _is_match(pattern: Any, line: str, deadline: float) -> bool:
@@ -165,7 +165,7 @@ def _is_match(pattern: Any, line: str, deadline: float) -> bool:
     raise SearchTimeoutError
 
 
-def text_lines(workspace: LocalWorkspace, path: str) -> list[str]:
+def read_text_lines(workspace: LocalWorkspace, path: str) -> list[str]:
     """A file's lines without their ends; none for what is no text, or can't be read."""
     try:
         data = workspace.read_bytes(path)
@@ -210,7 +210,7 @@ class SearchArgs(Struct):
     ignored: Annotated[bool, Meta(description="Also what git ignores.")] = False
 
 
-class Search(FileTool[SearchArgs]):
+class SearchFiles(FileTool[SearchArgs]):
     """Looks for text in files."""
 
     name = "search"
@@ -239,40 +239,40 @@ class Search(FileTool[SearchArgs]):
         data: dict[str, Any] = {"matches": min(len(found), args.limit), "text": text}
         if len(found) > args.limit:
             data["more"] = "There are more: look for something rarer, or in fewer files."
-        return ToolResult.success(data | left_out(len(files) - len(readable)))
+        return ToolResult.success(data | describe_left_out(len(files) - len(readable)))
 
 
-def _matches(args: SearchArgs, files: list[str], ctx: ToolContext) -> Iterator[Match]:
+def _matches(args: SearchArgs, files: list[str], ctx: ToolContext) -> Iterator[SearchMatch]:
     """The matches, by ripgrep if it can: it has no look-around and no back references."""
     cancelled = ctx.cancel.is_set
-    program = ripgrep(ctx.workspace.root)
+    program = find_ripgrep(ctx.workspace.root)
     if program is not None:
         try:
-            found = by_ripgrep(program, ctx.workspace.root, args, files, cancelled)
+            found = search_by_ripgrep(program, ctx.workspace.root, args, files, cancelled)
             yield from _standing(ctx.workspace, found)
             return
         except PatternError:
             pass  # Python says what is wrong, or finds nothing wrong
-    yield from in_python(ctx.workspace, args, files, cancelled)
+    yield from search_in_python(ctx.workspace, args, files, cancelled)
 
 
-def _standing(workspace: LocalWorkspace, found: Iterable[Match]) -> Iterator[Match]:
+def _standing(workspace: LocalWorkspace, found: Iterable[SearchMatch]) -> Iterator[SearchMatch]:
     """The matches in lines that the workspace has: none in what is no text, or isn't inside."""
     for path, matches in groupby(found, key=lambda match: match.path):
-        count = len(text_lines(workspace, path))
+        count = len(read_text_lines(workspace, path))
         yield from (match for match in matches if match.line <= count)
 
 
 def _files(args: SearchArgs, ctx: ToolContext) -> Iterator[str]:
     """The files to look through."""
-    path = below(ctx.workspace, args.path) or args.path  # unsafe: the walk says what is wrong
-    if ctx.workspace.kind(path) is Kind.FILE:
+    path = to_git_path(ctx.workspace, args.path) or args.path  # unsafe: the walk says what is wrong
+    if ctx.workspace.kind(path) is PathKind.FILE:
         yield path
         return
-    what = Listing(path=path, depth=100, hidden=args.hidden, ignored=args.ignored)
+    what = ListingOptions(path=path, depth=100, hidden=args.hidden, ignored=args.ignored)
     fits = _fitting(args.glob)
-    for found in walk(ctx.workspace, what, ctx.cancel.is_set):
-        if found.entry.kind is Kind.FILE and fits(found.path):
+    for found in walk_files(ctx.workspace, what, ctx.cancel.is_set):
+        if found.entry.kind is PathKind.FILE and fits(found.path):
             yield found.path
 
 
@@ -298,10 +298,10 @@ def _without_braces(glob: str) -> list[str]:
     return plain + todo
 
 
-def _shown(workspace: LocalWorkspace, found: Iterable[Match], context: int) -> Iterator[str]:
+def _shown(workspace: LocalWorkspace, found: Iterable[SearchMatch], context: int) -> Iterator[str]:
     """What the model is shown: matches with the lines around them, as they stand there now."""
     for path, matches in groupby(found, key=lambda match: match.path):
-        lines = text_lines(workspace, path)
+        lines = read_text_lines(workspace, path)
         hits = {match.line for match in matches}
         around = sorted(
             {near for hit in hits for near in range(hit - context, hit + context + 1)}
@@ -311,7 +311,7 @@ def _shown(workspace: LocalWorkspace, found: Iterable[Match], context: int) -> I
             if context and before is not None and number > before + 1:
                 yield "--\n"
             mark = ":" if number in hits else "-"
-            yield f"{shown(path)}{mark}{number}{mark} {_cut(lines[number - 1])}\n"
+            yield f"{escape_name(path)}{mark}{number}{mark} {_cut(lines[number - 1])}\n"
 
 
 def _cut(line: str) -> str:

@@ -3,7 +3,7 @@
 `request` turns a conversation into a request and back, `answers` writes and reads answers.
 """
 
-from .answers import Stream
+from .answers import MessagesStream
 from .request import MAX_TOKENS, decode_request, encode_request
 
-__all__ = ["MAX_TOKENS", "Stream", "decode_request", "encode_request"]
+__all__ = ["MAX_TOKENS", "MessagesStream", "decode_request", "encode_request"]

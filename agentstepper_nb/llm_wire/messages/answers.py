@@ -9,13 +9,19 @@ import msgspec
 from msgspec import Struct
 
 from ...protocol.values import Usage as Cost
-from .. import chat, sse
+from .. import chat_completions, sse
+from ..answer_stream import (
+    AnswerStream,
+    PartialToolCall,
+    make_error_data,
+    make_reasoning_events,
+    make_text_events,
+)
 from ..events import AgentEvent, TraceEvent
-from ..streaming import AnswerStream, OpenCall, problem, said, thought
-from .request import from_input, to_input
+from .request import decode_arguments, encode_arguments
 
 #: Why an answer ended, in this API's words.
-_STOP_REASONS: Final[dict[chat.FinishReason, str]] = {
+_STOP_REASONS: Final[dict[chat_completions.FinishReason, str]] = {
     "stop": "end_turn",
     "tool_calls": "tool_use",
     "length": "max_tokens",
@@ -23,21 +29,21 @@ _STOP_REASONS: Final[dict[chat.FinishReason, str]] = {
 }
 
 
-def encode(completion: chat.Completion) -> bytes:
+def encode_answer(completion: chat_completions.ChatCompletion) -> bytes:
     """Write a whole answer; arguments that are no object, malformed JSON say, are wrapped in one."""
     message = completion.choices[0].message
     said = [{"type": "text", "text": message.text}] if message.text else []
-    calls = [_block(call, to_input(call.function.arguments)) for call in message.calls]
+    calls = [_block(call, encode_arguments(call.function.arguments)) for call in message.calls]
     return msgspec.json.encode(_message(completion, [*said, *calls]))
 
 
-def events(completion: chat.Completion) -> Iterator[bytes]:
+def encode_events(completion: chat_completions.ChatCompletion) -> Iterator[bytes]:
     """Cut an answer into the events of a stream, each framed as it is sent."""
     for event in _events(completion):
         yield sse.encode_event(msgspec.json.encode(event), event["type"])
 
 
-def encode_error(status: int, error: chat.Error) -> bytes:
+def encode_error(status: int, error: chat_completions.ApiError) -> bytes:
     """Write an error in this API's envelope; its kinds are words of its own."""
     kinds = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
     kinds |= {413: "request_too_large", 429: "rate_limit_error", 529: "overloaded_error"}
@@ -46,7 +52,7 @@ def encode_error(status: int, error: chat.Error) -> bytes:
     return msgspec.json.encode({"type": "error", "error": told, "request_id": None})
 
 
-def _events(completion: chat.Completion) -> Iterator[dict[str, Any]]:
+def _events(completion: chat_completions.ChatCompletion) -> Iterator[dict[str, Any]]:
     choice, usage = completion.choices[0], completion.usage
     begun = _message(completion, []) | {"stop_reason": None}
     begun["usage"] = begun["usage"] | {"output_tokens": 0}
@@ -65,22 +71,26 @@ def _events(completion: chat.Completion) -> Iterator[dict[str, Any]]:
     yield {"type": "message_stop"}
 
 
-def _blocks(message: chat.Message) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def _blocks(
+    message: chat_completions.ChatCompletionMessage,
+) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Each block as it begins, and what is added to it."""
     if message.text:
-        deltas = [{"type": "text_delta", "text": words} for words in sse.words(message.text)]
+        deltas = [{"type": "text_delta", "text": words} for words in sse.split_words(message.text)]
         yield {"type": "text", "text": ""}, deltas
     for call in message.calls:
         yield (
             _block(call, {}),
             [
                 {"type": "input_json_delta", "partial_json": fragment}
-                for fragment in sse.fragments(call.function.arguments)
+                for fragment in sse.split_arguments(call.function.arguments)
             ],
         )
 
 
-def _message(completion: chat.Completion, content: list[dict[str, Any]]) -> dict[str, Any]:
+def _message(
+    completion: chat_completions.ChatCompletion, content: list[dict[str, Any]]
+) -> dict[str, Any]:
     usage = completion.usage
     return {
         "id": f"msg_{completion.id.removeprefix('chatcmpl-')}",
@@ -94,7 +104,7 @@ def _message(completion: chat.Completion, content: list[dict[str, Any]]) -> dict
     }
 
 
-def _block(call: chat.ToolCall, arguments: Any) -> dict[str, Any]:
+def _block(call: chat_completions.ChatToolCall, arguments: Any) -> dict[str, Any]:
     return {"type": "tool_use", "id": call.id, "name": call.function.name, "input": arguments}
 
 
@@ -216,14 +226,14 @@ _typed = msgspec.json.Decoder(_Typed)
 _known: msgspec.json.Decoder[_Known] = msgspec.json.Decoder(_Known)
 
 
-class Stream(AnswerStream):
+class MessagesStream(AnswerStream):
     """A streamed message; see `AnswerStream`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: dict[int, OpenCall] = {}  # open, by their block
+        self._calls: dict[int, PartialToolCall] = {}  # open, by their block
         # Ended, with arguments that are no JSON: the model's fault, or cut off, as what follows says.
-        self._doubtful: list[OpenCall] = []
+        self._doubtful: list[PartialToolCall] = []
         self._called = False
         self._reason: str | None = None
         self._usage = _Usage()
@@ -249,7 +259,7 @@ class Stream(AnswerStream):
             case _Message():
                 yield from self._whole(event)
             case _Failure(error=error):
-                yield from self._failed(problem(error.message, error.type))
+                yield from self._failed(make_error_data(error.message, error.type))
 
     def _of_block(self, event: _BlockStart | _BlockDelta | _BlockStop) -> Iterator[AgentEvent]:
         match event:
@@ -263,23 +273,23 @@ class Stream(AnswerStream):
     def _begun(self, index: int, block: _Block) -> Iterator[AgentEvent]:
         yield from self._cleared()  # the model went on, so that was whole
         if block.type == "tool_use":
-            call = self._calls[index] = OpenCall(block.id, block.name)
+            call = self._calls[index] = PartialToolCall(block.id, block.name)
             self._called = True
             yield call.started()
-            arguments = from_input(block.input)
+            arguments = decode_arguments(block.input)
             if arguments != "{}":  # what it begins with where the rest is to follow
                 yield from call.more(arguments)
         elif block.type not in _SILENT:
             yield TraceEvent("unknown", {"content_block": block.type})
-        yield from said(block.text)
-        yield from thought(block.thinking)
+        yield from make_text_events(block.text)
+        yield from make_reasoning_events(block.thinking)
 
     def _more(self, index: int, piece: _Piece) -> Iterator[AgentEvent]:
         match piece.type:
             case "text_delta":
-                yield from said(piece.text)
+                yield from make_text_events(piece.text)
             case "thinking_delta":
-                yield from thought(piece.thinking)
+                yield from make_reasoning_events(piece.thinking)
             case "input_json_delta" if index in self._calls:
                 yield from self._calls[index].more(piece.partial_json)
             case kind if kind not in _SILENT_DELTAS:

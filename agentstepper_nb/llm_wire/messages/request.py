@@ -17,14 +17,14 @@ from ..conversation import (
     ToolResultMessage,
     ToolSpec,
     UserMessage,
-    joined_text,
+    join_text,
 )
 
 #: Holds a text that is no object: malformed JSON, say.
 _MALFORMED: Final = "malformed_arguments"
 
 
-def to_input(args_json: str) -> msgspec.Raw:
+def encode_arguments(args_json: str) -> msgspec.Raw:
     """Give arguments as an object, to the letter where they are one."""
     parsed = _parsed(args_json)
     if not isinstance(parsed, dict) or _wrapped(parsed) is not None:
@@ -32,7 +32,7 @@ def to_input(args_json: str) -> msgspec.Raw:
     return msgspec.Raw(args_json.encode())
 
 
-def from_input(value: msgspec.Raw) -> str:
+def decode_arguments(value: msgspec.Raw) -> str:
     """Give an object as the text it stands for; what isn't one, which servers send, is text already."""
     written = bytes(value).decode()
     parsed = _parsed(written)
@@ -43,7 +43,7 @@ def from_input(value: msgspec.Raw) -> str:
 
 
 def _wrapped(parsed: Any) -> str | None:
-    """The text that an object holds for `to_input`; None where it is one of its own."""
+    """The text that an object holds for `encode_arguments`; None where it is one of its own."""
     if not isinstance(parsed, dict) or parsed.keys() != {_MALFORMED}:
         return None
     text = parsed[_MALFORMED]
@@ -121,7 +121,7 @@ def _blocks(message: ChatMessage) -> Iterator[dict[str, Any]]:
                     "type": "tool_use",
                     "id": call.call_id,
                     "name": call.name,
-                    "input": to_input(call.args_json),
+                    "input": encode_arguments(call.args_json),
                 }
         case ToolResultMessage():
             yield {
@@ -213,7 +213,7 @@ def decode_request(body: bytes | str) -> ModelRequest:
         asked = _decoder.decode(body)
     except RecursionError:
         raise msgspec.DecodeError("JSON is nested too deeply") from None
-    system = [joined_text(asked.system)] if asked.system else []
+    system = [join_text(asked.system)] if asked.system else []
     system += [_said(_as_blocks(turn)) for turn in asked.messages if turn.role == "system"]
     choice = asked.tool_choice
     return ModelRequest(
@@ -236,7 +236,7 @@ def _read(turn: _Turn, index: int) -> Iterator[ChatMessage]:
             yield from _user_messages(blocks)
         case "assistant":
             calls = (
-                ToolCall(call_id=block.id, name=block.name, args_json=from_input(block.input))
+                ToolCall(call_id=block.id, name=block.name, args_json=decode_arguments(block.input))
                 for block in blocks
                 if block.type == "tool_use"
             )
@@ -265,7 +265,7 @@ def _user_messages(blocks: tuple[_Block, ...]) -> Iterator[ChatMessage]:
             yield UserMessage(content=_said(tuple(said)))
             said.clear()
         yield ToolResultMessage(
-            call_id=block.tool_use_id, content=joined_text(block.content), ok=not block.is_error
+            call_id=block.tool_use_id, content=join_text(block.content), ok=not block.is_error
         )
     if said:
         yield UserMessage(content=_said(tuple(said)))

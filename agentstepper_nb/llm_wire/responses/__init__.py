@@ -3,7 +3,7 @@
 `request` turns a conversation into a request and back, `answers` writes and reads answers.
 """
 
-from .answers import Stream
+from .answers import ResponsesStream
 from .request import decode_request, encode_request
 
-__all__ = ["Stream", "decode_request", "encode_request"]
+__all__ = ["ResponsesStream", "decode_request", "encode_request"]

@@ -10,20 +10,26 @@ import msgspec
 from msgspec import Struct
 
 from ...protocol.values import Usage as Cost
-from .. import chat, sse
+from .. import chat_completions, sse
+from ..answer_stream import (
+    AnswerStream,
+    PartialToolCall,
+    make_error_data,
+    make_reasoning_events,
+    make_text_events,
+)
 from ..events import AgentEvent, TraceEvent
-from ..streaming import AnswerStream, OpenCall, problem, said, thought
 
 #: Why an answer is not whole, in this API's words.
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-def encode(completion: chat.Completion) -> bytes:
+def encode_answer(completion: chat_completions.ChatCompletion) -> bytes:
     """Write a whole answer."""
     return msgspec.json.encode(_response(completion, _items(completion)))
 
 
-def events(completion: chat.Completion) -> Iterator[bytes]:
+def encode_events(completion: chat_completions.ChatCompletion) -> Iterator[bytes]:
     """Cut an answer into the events of a stream, each framed as it is sent.
 
     Joined by a client, they give the response again. The last one carries it whole.
@@ -43,7 +49,9 @@ def events(completion: chat.Completion) -> Iterator[bytes]:
         yield sse.encode_event(data, event["type"])
 
 
-def _response(completion: chat.Completion, items: list[dict[str, Any]]) -> dict[str, Any]:
+def _response(
+    completion: chat_completions.ChatCompletion, items: list[dict[str, Any]]
+) -> dict[str, Any]:
     why = _INCOMPLETE.get(completion.choices[0].finish_reason)
     return {
         "id": _named("resp", completion),
@@ -65,7 +73,7 @@ def _response(completion: chat.Completion, items: list[dict[str, Any]]) -> dict[
     }
 
 
-def _usage(usage: chat.Usage) -> dict[str, Any]:
+def _usage(usage: chat_completions.ChatCompletionUsage) -> dict[str, Any]:
     return {
         "input_tokens": usage.prompt_tokens,
         "input_tokens_details": {"cached_tokens": 0},
@@ -75,7 +83,7 @@ def _usage(usage: chat.Usage) -> dict[str, Any]:
     }
 
 
-def _items(completion: chat.Completion) -> list[dict[str, Any]]:
+def _items(completion: chat_completions.ChatCompletion) -> list[dict[str, Any]]:
     message = completion.choices[0].message
     said = [_text_item(_named("msg", completion), message.text)] if message.text else []
     calls = [
@@ -100,7 +108,7 @@ def _part(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _call_item(id: str, call: chat.ToolCall) -> dict[str, Any]:
+def _call_item(id: str, call: chat_completions.ChatToolCall) -> dict[str, Any]:
     return {
         "id": id,
         "type": "function_call",
@@ -127,7 +135,7 @@ def _item_events(index: int, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _text_events(text: str) -> Iterator[dict[str, Any]]:
     place = {"content_index": 0}
     yield place | {"type": "response.content_part.added", "part": _part("")}
-    for words in sse.words(text):
+    for words in sse.split_words(text):
         yield place | {"type": "response.output_text.delta", "delta": words, "logprobs": []}
     yield place | {"type": "response.output_text.done", "text": text, "logprobs": []}
     yield place | {"type": "response.content_part.done", "part": _part(text)}
@@ -135,12 +143,12 @@ def _text_events(text: str) -> Iterator[dict[str, Any]]:
 
 def _argument_events(arguments: str) -> Iterator[dict[str, Any]]:
     kind = "response.function_call_arguments"
-    for fragment in sse.fragments(arguments):
+    for fragment in sse.split_arguments(arguments):
         yield {"type": f"{kind}.delta", "delta": fragment}
     yield {"type": f"{kind}.done", "arguments": arguments}
 
 
-def _named(kind: str, completion: chat.Completion) -> str:
+def _named(kind: str, completion: chat_completions.ChatCompletion) -> str:
     return f"{kind}_{completion.id.removeprefix('chatcmpl-')}"
 
 
@@ -282,12 +290,12 @@ _known: msgspec.json.Decoder[_Known] = msgspec.json.Decoder(_Known)
 _response_decoder = msgspec.json.Decoder(_Response)
 
 
-class Stream(AnswerStream):
+class ResponsesStream(AnswerStream):
     """A streamed response; see `AnswerStream`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: dict[int, OpenCall] = {}  # by the item's place among the output
+        self._calls: dict[int, PartialToolCall] = {}  # by the item's place among the output
         self._finished: set[int] = set()  # items of which nothing more is to be told
 
     def _read(self, data: str) -> Iterator[AgentEvent]:
@@ -304,9 +312,9 @@ class Stream(AnswerStream):
     def _told(self, event: _Known) -> Iterator[AgentEvent]:
         match event:
             case _Text(delta=text) | _Refusal(delta=text):
-                yield from said(text)
+                yield from make_text_events(text)
             case _Summary(delta=text) | _Reasoning(delta=text):
-                yield from thought(text)
+                yield from make_reasoning_events(text)
             case _Begun() | _Arguments() | _Done():
                 yield from self._of_item(event)
             case _Completed(response=response) | _Incomplete(response=response):
@@ -330,7 +338,7 @@ class Stream(AnswerStream):
 
     def _begun(self, index: int, item: _Item) -> Iterator[AgentEvent]:
         if item.type == "function_call" and index not in self._calls:
-            self._calls[index] = OpenCall(item.call_id, item.name)
+            self._calls[index] = PartialToolCall(item.call_id, item.name)
             yield self._calls[index].started()
 
     def _whole(self, index: int, item: _Item) -> Iterator[AgentEvent]:
@@ -363,7 +371,7 @@ class Stream(AnswerStream):
             yield from self._whole(index, item)
         elif item.type == "message":
             for part in item.content or ():
-                yield from said(part.text or part.refusal)
+                yield from make_text_events(part.text or part.refusal)
 
 
 def _cost(usage: _Usage | None) -> Cost | None:
@@ -374,5 +382,5 @@ def _cost(usage: _Usage | None) -> Cost | None:
 
 def _problem(error: _Error | None) -> dict[str, Any]:
     if error is None:
-        return problem("")
-    return problem(error.message or "", error.code or error.type)
+        return make_error_data("")
+    return make_error_data(error.message or "", error.code or error.type)

@@ -19,7 +19,7 @@ from ..conversation import (
     ToolResultMessage,
     ToolSpec,
     UserMessage,
-    joined_text,
+    join_text,
 )
 
 _TOOL_CHOICES = ("auto", "none", "required")
@@ -147,7 +147,7 @@ def decode_request(body: bytes | str) -> ModelRequest:
         (_Item(role="user", content=asked.input),) if isinstance(asked.input, str) else asked.input
     )
     system = [] if asked.instructions is None else [asked.instructions]
-    system += [joined_text(item.content) for item in items if item.role in _SYSTEM_ROLES]
+    system += [join_text(item.content) for item in items if item.role in _SYSTEM_ROLES]
     choice = asked.tool_choice
     return ModelRequest(
         model=asked.model,
@@ -178,13 +178,13 @@ def _messages(items: tuple[_Item, ...]) -> list[ChatMessage]:
 def _message(item: _Item, path: str) -> ChatMessage:
     match item.type, item.role:
         case "message", "user":
-            return UserMessage(content=joined_text(item.content))
+            return UserMessage(content=join_text(item.content))
         case "message", "assistant":
-            return AssistantMessage(content=joined_text(item.content))
+            return AssistantMessage(content=join_text(item.content))
         case "function_call", _:
             return AssistantMessage(tool_calls=(_tool_call(item),))
         case "function_call_output", _:
-            content, ok = conversation.read_outcome(joined_text(item.output))
+            content, ok = conversation.read_outcome(join_text(item.output))
             return ToolResultMessage(call_id=item.call_id, content=content, ok=ok)
     raise msgspec.ValidationError(f"Unknown item {item.type!r} of role {item.role!r} - at `{path}`")
 

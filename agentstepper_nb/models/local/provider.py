@@ -10,17 +10,17 @@ from typing import Final
 import msgspec
 
 from ...errors import ModelError
-from ...llm_wire import chat
+from ...llm_wire import chat_completions
 from ...llm_wire.conversation import ModelRequest
 from ...llm_wire.events import AgentEvent, ResponseCompleted, TraceEvent
+from ..http_provider import HTTPProvider, ProviderErrorMessages
 from ..openai import OpenAIProvider
-from ..streaming import HTTPProvider, Problems
-from .constrained import question
-from .process import KEY_VARIABLE, URL_VARIABLE, ModelProcess, Weights, resolve
-from .reading import Answer
+from .constrained_answer import ConstrainedAnswerReader
+from .constrained_request import constrain_request
+from .model_process import KEY_VARIABLE, URL_VARIABLE, ModelFile, ModelProcess, find_local_model
 
 
-class LocalAsking(OpenAIProvider):
+class JsonSchemaProvider(OpenAIProvider):
     """A provider for servers that know `json_schema`, whether or not their model knows tools."""
 
     @property
@@ -31,7 +31,7 @@ class LocalAsking(OpenAIProvider):
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
         """Ask once; see `ModelProvider.stream`."""
         # A conversation grows with each answer: the same question has the same id, another one another.
-        answer = Answer(f"call_{len(request.messages)}")
+        answer = ConstrainedAnswerReader(f"call_{len(request.messages)}")
         free = not request.tools or request.tool_choice == "none"
         async with aclosing(super().stream(request)) as events:
             async for event in events:
@@ -39,15 +39,17 @@ class LocalAsking(OpenAIProvider):
                     yield told
 
     def _question(self, request: ModelRequest) -> tuple[str, bytes]:
-        asked = question(request)
-        body = msgspec.json.decode(chat.encode_model_request(asked.request))
+        asked = constrain_request(request)
+        body = msgspec.json.decode(chat_completions.encode_model_request(asked.request))
         if asked.schema is not None:
             schema = {"name": "answer", "schema": asked.schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return "/chat/completions", msgspec.json.encode(body)
 
-    def _problems(self, model: str) -> Problems:
-        return Problems(f"The local model at {self._client.base_url}", KEY_VARIABLE, URL_VARIABLE)
+    def _problems(self, model: str) -> ProviderErrorMessages:
+        return ProviderErrorMessages(
+            f"The local model at {self._client.base_url}", KEY_VARIABLE, URL_VARIABLE
+        )
 
 
 class LocalProvider:
@@ -63,8 +65,10 @@ class LocalProvider:
     name: Final = "local"
 
     def __init__(self, model: str | None = None) -> None:
-        self._where = resolve(model)
-        self._process = ModelProcess(self._where.file) if isinstance(self._where, Weights) else None
+        self._where = find_local_model(model)
+        self._process = (
+            ModelProcess(self._where.file) if isinstance(self._where, ModelFile) else None
+        )
         self._asking: HTTPProvider | None = None
         self._starting = asyncio.Lock()
 
@@ -96,6 +100,6 @@ class LocalProvider:
                 where = self._where if self._process is None else await self._process.start()
                 # On use: the process that serves imports this package too, and needs no client.
 
-                assert not isinstance(where, Weights)
-                self._asking = LocalAsking("chat", where.url, where.key)
+                assert not isinstance(where, ModelFile)
+                self._asking = JsonSchemaProvider("chat", where.url, where.key)
             return self._asking

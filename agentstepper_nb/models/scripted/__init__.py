@@ -14,61 +14,61 @@ It speaks OpenAI's Chat Completions and Responses APIs and Anthropic's Messages 
 Replies are a pure function of the request. There is no cursor: the turn is counted in the request's
 own messages, ids are hashed from it, `created` is 0. So a conversation that is replayed, forked,
 edited in the debugger, or held fifty times at once gets the same answers, byte for byte. The one
-thing a server remembers is how often a `Refuse` has refused.
+thing a server remembers is how often a `ErrorFault` has refused.
 
 From a shell: `python -m agentstepper_nb.models.scripted fix_tests --port 8123`.
 """
 
-from .model import Exchange
 from .script import (
-    Call,
-    Condition,
-    Drop,
+    DisconnectFault,
+    ErrorFault,
     Fault,
-    Gate,
-    Hold,
     NoRuleMatchesError,
-    Refuse,
-    Reply,
-    Rule,
+    PauseFault,
+    PauseGate,
+    RequestCondition,
     Script,
+    ScriptedCall,
+    ScriptedReply,
+    ScriptRule,
     always,
-    builtin_scripts,
+    find_last_tool_result,
+    find_turn,
     last_says,
-    last_tool_result,
-    load,
+    list_builtin_scripts,
+    load_script,
     say,
     says,
     tool_says,
     turn,
-    turn_of,
     where,
 )
+from .scripted_model import ScriptedExchange
 from .server import ScriptedServer
 
 __all__ = [
-    "Call",
-    "Condition",
-    "Drop",
-    "Exchange",
+    "DisconnectFault",
+    "ErrorFault",
     "Fault",
-    "Gate",
-    "Hold",
     "NoRuleMatchesError",
-    "Refuse",
-    "Reply",
-    "Rule",
+    "PauseFault",
+    "PauseGate",
+    "RequestCondition",
     "Script",
+    "ScriptRule",
+    "ScriptedCall",
+    "ScriptedExchange",
+    "ScriptedReply",
     "ScriptedServer",
     "always",
-    "builtin_scripts",
+    "find_last_tool_result",
+    "find_turn",
     "last_says",
-    "last_tool_result",
-    "load",
+    "list_builtin_scripts",
+    "load_script",
     "say",
     "says",
     "tool_says",
     "turn",
-    "turn_of",
     "where",
 ]

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from threading import Event
 
-from . import ScriptedServer, builtin_scripts, load
+from . import ScriptedServer, list_builtin_scripts, load_script
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,13 +20,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         "script",
-        help="a Python file with a `script`, or a built-in one: " + ", ".join(builtin_scripts()),
+        help="a Python file with a `script`, or a built-in one: "
+        + ", ".join(list_builtin_scripts()),
     )
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free port")
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
-        server = ScriptedServer(load(options.script), port=options.port).start()
+        server = ScriptedServer(load_script(options.script), port=options.port).start()
     except (ValueError, OSError, OverflowError) as error:
         parser.error(str(error))
     with server:

@@ -10,8 +10,8 @@ from typing import Final, Literal
 from ...errors import ModelError
 from ...llm_wire.conversation import ModelRequest
 from ...llm_wire.events import AgentEvent
-from ..streaming import HTTPProvider
-from .script import Script, load
+from ..http_provider import HTTPProvider
+from .script import Script, load_script
 from .server import ScriptedServer
 
 API = Literal["chat", "responses", "messages"]
@@ -57,7 +57,7 @@ class ScriptedProvider:
 
 def _loaded(name: str) -> Script:
     try:
-        return load(name)
+        return load_script(name)
     except Exception as error:  # a file's own code may do anything
         raise ModelError("invalid", f"The script {name!r} can't be used: {error}") from error
 

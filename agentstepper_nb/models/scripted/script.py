@@ -1,6 +1,6 @@
 """A script: rules that say what the model answers to which request, when, and what goes wrong.
 
-A tool call with malformed arguments is no fault of the way: write `Call("tool", '{"half": ')`.
+A tool call with malformed arguments is no fault of the way: write `ScriptedCall("tool", '{"half": ')`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
-from agentstepper_nb.llm_wire.chat import Request
+from agentstepper_nb.llm_wire.chat_completions import ChatCompletionRequest
 
 from . import scripts
 
 
 @dataclass(frozen=True)
-class Refuse:
+class ErrorFault:
     """Answer the first attempts at a request with an error, then the reply.
 
     Attempts are counted for each distinct request, so that two conversations each get theirs.
@@ -37,7 +37,7 @@ class Refuse:
 
 
 @dataclass(frozen=True)
-class Drop:
+class DisconnectFault:
     """Break off in the middle of the answer."""
 
     after: int = 1
@@ -47,19 +47,19 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class Hold:
+class PauseFault:
     """Pause in the middle of the answer until `server.gate(name).open()`."""
 
     name: str
     after: int = 0
-    """Pieces that are sent before the pause, as for `Drop`."""
+    """Pieces that are sent before the pause, as for `DisconnectFault`."""
 
 
-Fault = Refuse | Drop | Hold
+Fault = ErrorFault | DisconnectFault | PauseFault
 
 
-class Gate:
-    """Where answers with a `Hold` of one name wait, for code that runs beside the server."""
+class PauseGate:
+    """Where answers with a `PauseFault` of one name wait, for code that runs beside the server."""
 
     def __init__(self) -> None:
         self._reached = Event()
@@ -79,12 +79,12 @@ class Gate:
         self._opened.wait()
 
 
-class BrokenOffError(ConnectionError):
-    """A `Drop` breaks the connection here."""
+class DisconnectFaultError(ConnectionError):
+    """A `DisconnectFault` breaks the connection here."""
 
 
-def with_fault(
-    pieces: Iterable[bytes], fault: Fault | None, gates: Mapping[str, Gate]
+def apply_fault(
+    pieces: Iterable[bytes], fault: Fault | None, gates: Mapping[str, PauseGate]
 ) -> Iterator[bytes]:
     """The pieces of an answer, as far and as fast as the fault lets them.
 
@@ -93,45 +93,49 @@ def with_fault(
     """
     for index, piece in enumerate(pieces):
         match fault:
-            case Drop(after, clean) if index == after:
+            case DisconnectFault(after, clean) if index == after:
                 if clean:
                     return
-                raise BrokenOffError
-            case Hold(name, after) if index == after:
+                raise DisconnectFaultError
+            case PauseFault(name, after) if index == after:
                 gates[name].pass_through()
         yield piece
 
 
 @dataclass(frozen=True)
-class Condition:
+class RequestCondition:
     """A question about a request, and how it reads in a script."""
 
     text: str
-    test: Callable[[Request], bool]
+    test: Callable[[ChatCompletionRequest], bool]
 
-    def __call__(self, request: Request) -> bool:
+    def __call__(self, request: ChatCompletionRequest) -> bool:
         """Whether it holds for this request."""
         return self.test(request)
 
     def __str__(self) -> str:
         return self.text
 
-    def __and__(self, other: Condition) -> Condition:
-        return Condition(f"{self} & {other}", lambda request: self(request) and other(request))
+    def __and__(self, other: RequestCondition) -> RequestCondition:
+        return RequestCondition(
+            f"{self} & {other}", lambda request: self(request) and other(request)
+        )
 
-    def __or__(self, other: Condition) -> Condition:
-        return Condition(f"({self} | {other})", lambda request: self(request) or other(request))
+    def __or__(self, other: RequestCondition) -> RequestCondition:
+        return RequestCondition(
+            f"({self} | {other})", lambda request: self(request) or other(request)
+        )
 
-    def __invert__(self) -> Condition:
-        return Condition(f"~({self})", lambda request: not self(request))
+    def __invert__(self) -> RequestCondition:
+        return RequestCondition(f"~({self})", lambda request: not self(request))
 
 
-def turn_of(request: Request) -> int:
+def find_turn(request: ChatCompletionRequest) -> int:
     """The turn that a request asks for: how many of its messages are the assistant's."""
     return sum(message.role == "assistant" for message in request.messages)
 
 
-def last_tool_result(request: Request, tool: str) -> str | None:
+def find_last_tool_result(request: ChatCompletionRequest, tool: str) -> str | None:
     """What the newest call of a tool gave, as the agent told it; None where there was none."""
     calls = {call.id: call.function.name for message in request.messages for call in message.calls}
     for message in reversed(request.messages):
@@ -140,12 +144,12 @@ def last_tool_result(request: Request, tool: str) -> str | None:
     return None
 
 
-def turn(number: int) -> Condition:
+def turn(number: int) -> RequestCondition:
     """It is this turn, counted from 0."""
-    return Condition(f"turn({number})", lambda request: turn_of(request) == number)
+    return RequestCondition(f"turn({number})", lambda request: find_turn(request) == number)
 
 
-def says(role: str, pattern: str) -> Condition:
+def says(role: str, pattern: str) -> RequestCondition:
     """The newest message of a role contains a match of a regular expression.
 
     Raises:
@@ -153,27 +157,27 @@ def says(role: str, pattern: str) -> Condition:
     """
     search = re.compile(pattern).search
 
-    def test(request: Request) -> bool:
+    def test(request: ChatCompletionRequest) -> bool:
         spoken = [message.text for message in request.messages if message.role == role]
         return bool(spoken) and search(spoken[-1]) is not None
 
-    return Condition(f"says({role!r}, {pattern!r})", test)
+    return RequestCondition(f"says({role!r}, {pattern!r})", test)
 
 
-def last_says(pattern: str) -> Condition:
+def last_says(pattern: str) -> RequestCondition:
     """The newest message, whoever speaks, contains a match of a regular expression.
 
     Raises:
         re.error: The pattern is not a regular expression.
     """
     search = re.compile(pattern).search
-    return Condition(
+    return RequestCondition(
         f"last_says({pattern!r})",
         lambda request: bool(request.messages and search(request.messages[-1].text)),
     )
 
 
-def tool_says(tool: str, pattern: str) -> Condition:
+def tool_says(tool: str, pattern: str) -> RequestCondition:
     """The newest result of a tool contains a match of a regular expression.
 
     Raises:
@@ -181,20 +185,20 @@ def tool_says(tool: str, pattern: str) -> Condition:
     """
     search = re.compile(pattern).search
 
-    def test(request: Request) -> bool:
-        result = last_tool_result(request, tool)
+    def test(request: ChatCompletionRequest) -> bool:
+        result = find_last_tool_result(request, tool)
         return result is not None and search(result) is not None
 
-    return Condition(f"tool_says({tool!r}, {pattern!r})", test)
+    return RequestCondition(f"tool_says({tool!r}, {pattern!r})", test)
 
 
-def where(text: str, test: Callable[[Request], bool]) -> Condition:
+def where(text: str, test: Callable[[ChatCompletionRequest], bool]) -> RequestCondition:
     """A condition of your own; `text` stands for it where rules are listed."""
-    return Condition(f"where({text!r})", test)
+    return RequestCondition(f"where({text!r})", test)
 
 
 #: Holds for every request; for the last rule of a script.
-always = Condition("always", lambda _: True)
+always = RequestCondition("always", lambda _: True)
 
 
 #: Characters of the newest message that an error shows.
@@ -202,7 +206,7 @@ SHOWN = 200
 
 
 @dataclass(frozen=True)
-class Call:
+class ScriptedCall:
     """The model calls a tool."""
 
     tool: str
@@ -218,31 +222,35 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ScriptedReply:
     """What the model answers: a text, tool calls, or both."""
 
     text: str | None = None
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
 
 
-def say(text: str | None, *calls: Call) -> Reply:
+def say(text: str | None, *calls: ScriptedCall) -> ScriptedReply:
     """A reply, as it reads in a rule: `say("Let me look.", Call("list_files"))`."""
-    return Reply(text, calls)
+    return ScriptedReply(text, calls)
 
 
 @dataclass(frozen=True)
-class Rule:
+class ScriptRule:
     """Where `when` holds, the model answers `reply`."""
 
-    when: Condition
-    reply: Reply | Call | Callable[[Request], Reply | Call]
+    when: RequestCondition
+    reply: (
+        ScriptedReply
+        | ScriptedCall
+        | Callable[[ChatCompletionRequest], ScriptedReply | ScriptedCall]
+    )
     """A function is called with the request, and must be as pure as the rest."""
     fault: Fault | None = None
 
-    def reply_to(self, request: Request) -> Reply:
+    def reply_to(self, request: ChatCompletionRequest) -> ScriptedReply:
         """The reply to a request for which the rule holds."""
         reply = self.reply(request) if callable(self.reply) else self.reply
-        return Reply(calls=(reply,)) if isinstance(reply, Call) else reply
+        return ScriptedReply(calls=(reply,)) if isinstance(reply, ScriptedCall) else reply
 
 
 class NoRuleMatchesError(LookupError):
@@ -254,11 +262,11 @@ class Script:
     """What a model says: the first rule that holds answers."""
 
     name: str
-    rules: Sequence[Rule]
+    rules: Sequence[ScriptRule]
     about: str = ""
     """A line for people: what conversation this is for."""
 
-    def rule_for(self, request: Request) -> Rule:
+    def rule_for(self, request: ChatCompletionRequest) -> ScriptRule:
         """The first rule that holds.
 
         Raises:
@@ -269,7 +277,7 @@ class Script:
                 return rule
         raise NoRuleMatchesError(self._nothing_to_say(request))
 
-    def _nothing_to_say(self, request: Request) -> str:
+    def _nothing_to_say(self, request: ChatCompletionRequest) -> str:
         if request.messages:
             last = request.messages[-1]
             text = last.text if len(last.text) <= SHOWN else f"{last.text[:SHOWN]}…"
@@ -278,7 +286,7 @@ class Script:
             seen = "no messages"
         rules = "; ".join(f"{number}. {rule.when}" for number, rule in enumerate(self.rules, 1))
         return (
-            f"No rule of the script {self.name!r} matches turn {turn_of(request)}. "
+            f"No rule of the script {self.name!r} matches turn {find_turn(request)}. "
             f"Seen: {seen}. Its rules: {rules or 'none'}."
         )
 
@@ -287,34 +295,34 @@ class Script:
 SCRIPTS_VARIABLE: Final = "AGENTSTEPPER_SCRIPTS"
 
 
-def named_scripts() -> tuple[str, ...]:
+def list_named_scripts() -> tuple[str, ...]:
     """The scripts that may be named without a path: the built-in ones, and those of the environment."""
-    return (*builtin_scripts(), *_own_scripts())
+    return (*list_builtin_scripts(), *_own_scripts())
 
 
-def builtin_scripts() -> tuple[str, ...]:
+def list_builtin_scripts() -> tuple[str, ...]:
     """The names of the scripts that ship with the package."""
     return tuple(module.name for module in pkgutil.iter_modules(scripts.__path__))
 
 
-def load(name: str) -> Script:
+def load_script(name: str) -> Script:
     """Load a script.
 
     Args:
-        name: That of a script of `named_scripts`, or the path of a Python file; each file is run, and
-            names its script `script`.
+        name: A name of `list_named_scripts`, or the path of a Python file; each file is run,
+            and names its script `script`.
 
     Raises:
         ValueError: There is no such script, or the file has no `script`; says which there are.
     """
-    if name in builtin_scripts():
+    if name in list_builtin_scripts():
         script = import_module(f"{scripts.__name__}.{name}").script
     elif (own := _own_scripts().get(name)) is not None:
         script = runpy.run_path(str(own)).get("script")
     elif Path(name).is_file():
         script = runpy.run_path(name).get("script")
     else:
-        built_in = ", ".join(builtin_scripts())
+        built_in = ", ".join(list_builtin_scripts())
         raise ValueError(f"no script or file {name!r}; built-in scripts: {built_in}")
     if not isinstance(script, Script):
         raise ValueError(f"{name} has no `script = Script(…)`")

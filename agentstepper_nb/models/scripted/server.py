@@ -11,8 +11,15 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
-from .model import APIS, CHAT, Answer, Exchange, ScriptedModel, error_answer
-from .script import BrokenOffError, Gate, Script
+from .script import DisconnectFaultError, PauseGate, Script
+from .scripted_model import (
+    APIS,
+    CHAT,
+    ScriptedExchange,
+    ScriptedModel,
+    ScriptedResponse,
+    make_error_response,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +30,7 @@ MAX_BODY = 64 * 1024 * 1024
 METHODS = dict.fromkeys(APIS, "POST") | {"/v1/models": "GET"}
 
 
-class HTTPServer(ThreadingHTTPServer):
+class ScriptHTTPServer(ThreadingHTTPServer):
     """One thread a connection; all of them end with the server."""
 
     request_queue_size = 128
@@ -32,7 +39,7 @@ class HTTPServer(ThreadingHTTPServer):
     def __init__(self, port: int, model: ScriptedModel) -> None:
         self.model = model
         self._connections: dict[Thread, socket.socket] = {}  # touched by the serving loop alone
-        super().__init__(("127.0.0.1", port), Handler)
+        super().__init__(("127.0.0.1", port), ScriptRequestHandler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve a connection on a thread that is known until it ends."""
@@ -63,10 +70,10 @@ class HTTPServer(ThreadingHTTPServer):
             _log.exception("a request from %s failed", client_address)
 
 
-class Handler(BaseHTTPRequestHandler):
+class ScriptRequestHandler(BaseHTTPRequestHandler):
     """Reads requests and sends answers, for one connection."""
 
-    server: HTTPServer
+    server: ScriptHTTPServer
     protocol_version = "HTTP/1.1"
     server_version = "agentstepper-scripted"
     sys_version = ""
@@ -88,17 +95,21 @@ class Handler(BaseHTTPRequestHandler):
         """The path that is asked, without its query."""
         return self.path.partition("?")[0]
 
-    def _misdirected(self, method: str) -> Answer | None:
+    def _misdirected(self, method: str) -> ScriptedResponse | None:
         path = self._where
         allowed = METHODS.get(path)
         if allowed is None:
             known = ", ".join(f"{method} {path}" for path, method in METHODS.items())
-            return error_answer(404, f"Nothing is at {path}; there is {known}.", code="not_found")
+            return make_error_response(
+                404, f"Nothing is at {path}; there is {known}.", code="not_found"
+            )
         if allowed != method:
             text = f"{path} answers {allowed}, not {method}."
             headers = {"allow": allowed}
             api = APIS.get(path, CHAT)
-            return error_answer(405, text, code="method_not_allowed", headers=headers, api=api)
+            return make_error_response(
+                405, text, code="method_not_allowed", headers=headers, api=api
+            )
         return None
 
     def _read_body(self) -> bytes | None:
@@ -117,11 +128,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuse what is not a request, in the API's form, and close: the rest can't be read."""
-        answer = error_answer(code, message or self.responses[code][0], code="bad_request")
+        answer = make_error_response(code, message or self.responses[code][0], code="bad_request")
         self.close_connection = True
         self._send(answer)
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: ScriptedResponse) -> None:
         chunked = self.request_version >= "HTTP/1.1"
         self.send_response(answer.status)
         self.send_header("content-type", answer.content_type)
@@ -135,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             for piece in answer.pieces:
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
-        except BrokenOffError:
+        except DisconnectFaultError:
             self.close_connection = True
             return
         if chunked:
@@ -161,7 +172,7 @@ class ScriptedServer:
     def __init__(self, script: Script, *, port: int = 0) -> None:
         self._model = ScriptedModel(script)
         self._port = port
-        self._http: HTTPServer | None = None
+        self._http: ScriptHTTPServer | None = None
         self._thread: Thread | None = None
 
     @property
@@ -185,11 +196,11 @@ class ScriptedServer:
         return f"http://127.0.0.1:{self._http.server_port}"
 
     @property
-    def exchanges(self) -> list[Exchange]:
+    def exchanges(self) -> list[ScriptedExchange]:
         """The requests that came and how they were answered, oldest first."""
         return self._model.exchanges
 
-    def gate(self, name: str) -> Gate:
+    def gate(self, name: str) -> PauseGate:
         """The gate where answers with `Hold(name)` wait.
 
         Raises:
@@ -204,7 +215,7 @@ class ScriptedServer:
             OSError: The port is taken.
         """
         if self._http is None:
-            self._http = HTTPServer(self._port, self._model)
+            self._http = ScriptHTTPServer(self._port, self._model)
             self._thread = Thread(
                 target=self._http.serve_forever,
                 kwargs={"poll_interval": 0.05},

@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Meta
 
 from ...errors import ModelError
-from ...llm_wire.answers import Answer, Gathering
+from ...llm_wire.answer_builder import AnswerBuilder, ModelAnswer
 from ...llm_wire.conversation import AssistantMessage, ModelRequest
+from ...llm_wire.debugger_json import decode_answer, decode_request, encode_answer, encode_request
 from ...llm_wire.events import AgentEvent
-from ...llm_wire.shown import answer_as_json, answer_from_json, request_as_json, request_from_json
 from ...models import registry
-from ...models.base import ModelProvider, events_of
+from ...models.provider import ModelProvider, stream_events
 from ..moniker import Moniker, Task
 
 if TYPE_CHECKING:
@@ -102,11 +102,13 @@ def check_provider(name: str, model: str) -> None:
         ValueError: There is none of that name, and says which there are; or see
             `registry.check_message`.
     """
-    if name not in registry.names():
-        text = f"There is no provider {name!r}; there are {', '.join(registry.names())}."
+    if name not in registry.list_provider_names():
+        text = (
+            f"There is no provider {name!r}; there are {', '.join(registry.list_provider_names())}."
+        )
         raise ValueError(text)
     try:
-        registry.check_message(name, model)
+        registry.refuse_script_path(name, model)
     except ModelError as error:
         raise ValueError(str(error)) from None
 
@@ -117,9 +119,9 @@ def open_provider(name: str, model: str) -> ModelProvider:
     Raises:
         ModelError: It lacks what it needs: a key, a package; or see `registry.check_message`.
     """
-    registry.check_message(name, model)
+    registry.refuse_script_path(name, model)
     try:
-        return registry.create(name, model)
+        return registry.create_provider(name, model)
     except ModelError:
         raise
     except Exception as error:  # whatever a client does without its key
@@ -154,18 +156,18 @@ async def ask(
     """
     if dbg is None:
         return (await _answer(provider, request, silence_s, tell)).message
-    shown, mine, message = request_as_json(request), None, None
+    shown, mine, message = encode_request(request), None, None
     async with dbg.llm(shown, model=request.model) as query:
         if not query.skipped:
             if query.prompt is not shown:
                 request = _edited(query.prompt, request)
             answer = await _answer(provider, request, silence_s, tell)
-            message, mine = answer.message, answer_as_json(answer.message)
+            message, mine = answer.message, encode_answer(answer.message)
             query.response, query.usage = mine, answer.usage
     if message is not None and query.response is mine:
         return message
     try:
-        return answer_from_json(query.response)
+        return decode_answer(query.response)
     except ValueError as error:
         raise ModelError("invalid", f"The edited answer can't be used: {error}.") from None
 
@@ -175,9 +177,9 @@ async def _answer(
     request: ModelRequest,
     silence_s: float,
     tell: Callable[[AgentEvent], object] | None,
-) -> Answer:
-    gathering = Gathering(request.messages)
-    async with aclosing(events_of(provider, request, silence_s)) as events:
+) -> ModelAnswer:
+    gathering = AnswerBuilder(request.messages)
+    async with aclosing(stream_events(provider, request, silence_s)) as events:
         async for event in events:
             event = gathering.take(event)
             if tell is not None:
@@ -187,6 +189,6 @@ async def _answer(
 
 def _edited(prompt: object, request: ModelRequest) -> ModelRequest:
     try:
-        return request_from_json(prompt, request)
+        return decode_request(prompt, request)
     except ValueError as error:
         raise ModelError("invalid", f"The edited prompt can't be sent: {error}.") from None

@@ -17,7 +17,7 @@ from ...llm_wire.conversation import (
     ToolSpec,
     UserMessage,
 )
-from ...models.base import ModelProvider
+from ...models.provider import ModelProvider
 from ...sdk.aclient import AsyncAgentStepper
 from ..frame import FrameIn, FrameOut
 from ..frames import SCHEMA, parsed

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, RuleBook
-from agentstepper_nb.coding.policy.denied import (
+from agentstepper_nb.coding.policy.denied_files import (
     ENTRY_LIMIT,
     FileDenials,
-    denied_files,
-    matches,
+    find_denied_files,
+    matches_pattern,
 )
 from agentstepper_nb.coding.tool import Tool, ToolContext, ToolResult
 from agentstepper_nb.coding.tools import default_tools
@@ -158,7 +158,7 @@ def test_a_rule_on_a_folder_holds_for_all_in_it(place: Place) -> None:
     place.book.deny("read_file", path="src/")
     assert place.judged("read_file", path="folder/a.py") is PolicyDecision.DENIED
     assert place.judged("read_file", path=".env") is PolicyDecision.DENIED  # `src/hard.txt`
-    assert [path.name for path in denied_files(place.book, place.root).unreadable] == [
+    assert [path.name for path in find_denied_files(place.book, place.root).unreadable] == [
         ".env",
         "a.py",
         "hard.txt",
@@ -173,7 +173,7 @@ def test_a_rule_on_a_link_is_about_what_it_leads_to(place: Place) -> None:
 def test_a_rule_of_another_workspace_denies_nothing(place: Place, tmp_path: Path) -> None:
     place.book.deny(path="*", workspace=tmp_path)
     assert place.judged("read_file", path=".env") is PolicyDecision.ALLOWED
-    assert denied_files(place.book, place.root).unreadable == ()
+    assert find_denied_files(place.book, place.root).unreadable == ()
 
 
 def test_a_rule_that_is_removed_denies_no_more(place: Place) -> None:
@@ -199,10 +199,10 @@ def test_files_for_the_sandbox(
     place: Place, rule: dict[str, str], hidden: list[str], held: list[str]
 ) -> None:
     place.book.deny(**rule)
-    assert denied_files(place.book, place.root).unreadable == tuple(
+    assert find_denied_files(place.book, place.root).unreadable == tuple(
         place.root / name for name in hidden
     )
-    assert denied_files(place.book, place.root).read_only == tuple(
+    assert find_denied_files(place.book, place.root).read_only == tuple(
         place.root / name for name in held
     )
 
@@ -212,17 +212,17 @@ def test_a_damaged_book_lets_no_file_be_opened(place: Place) -> None:
     place.book.path.write_text("{")
     assert "can't be read" in (place.ran("read_file", path="src/a.py").error or "")
     with pytest.raises(RulesError):
-        denied_files(place.book, place.root)
+        find_denied_files(place.book, place.root)
 
 
 def test_too_many_files_are_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.book.deny("read_file", path=".env")
-    monkeypatch.setattr("agentstepper_nb.coding.policy.denied.FILE_LIMIT", 1)
+    monkeypatch.setattr("agentstepper_nb.coding.policy.denied_files.FILE_LIMIT", 1)
     with pytest.raises(RulesError, match=r"name 2 files in .*; 1 can be kept from commands"):
-        denied_files(place.book, place.root)
-    monkeypatch.setattr("agentstepper_nb.coding.policy.denied.ENTRY_LIMIT", 3)
+        find_denied_files(place.book, place.root)
+    monkeypatch.setattr("agentstepper_nb.coding.policy.denied_files.ENTRY_LIMIT", 3)
     with pytest.raises(RulesError, match="more than 3 files and folders"):
-        denied_files(place.book, place.root)
+        find_denied_files(place.book, place.root)
     assert ENTRY_LIMIT > 100_000
 
 
@@ -241,4 +241,4 @@ def test_too_many_files_are_told(place: Place, monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_patterns(pattern: str, path: str, folds: bool, matched: bool) -> None:
-    assert matches(pattern, path.split("/"), Path("/repo"), folds) is matched
+    assert matches_pattern(pattern, path.split("/"), Path("/repo"), folds) is matched

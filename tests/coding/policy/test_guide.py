@@ -13,7 +13,7 @@ from agentstepper_nb.coding.policy import (
     DefaultPolicyEngine,
     Judgement,
     PolicyDecision,
-    chosen_policy,
+    load_policy,
 )
 from agentstepper_nb.coding.policy.engine import GROUP
 from agentstepper_nb.coding.workspace import LocalWorkspace
@@ -49,7 +49,7 @@ def test_a_policy_of_ones_own(installed: Path, workspace: LocalWorkspace, by: st
     default = DefaultPolicyEngine(workspace=workspace)
     made = import_module("only_tests").OnlyTests
     choice = {"name": "only-tests", "class": made, "object": made(default)}[by]
-    policy = chosen_policy(choice, default)
+    policy = load_policy(choice, default)
 
     def judged(tool: object, **args: str) -> Judgement:
         said = asyncio.run(policy.evaluate(tool, json.dumps(args)))  # type: ignore[arg-type]
@@ -64,14 +64,14 @@ def test_a_policy_of_ones_own(installed: Path, workspace: LocalWorkspace, by: st
 
 def test_without_a_choice_it_is_the_default() -> None:
     default = DefaultPolicyEngine()
-    assert chosen_policy(None, default) is default
+    assert load_policy(None, default) is default
 
 
 def test_a_policy_that_is_missing_or_broken_is_told(installed: Path) -> None:
     with pytest.raises(RulesError, match=r"There is no policy 'x'; there are: .*only-tests"):
-        chosen_policy("x", DefaultPolicyEngine())
+        load_policy("x", DefaultPolicyEngine())
     with pytest.raises(RulesError, match=r"The policy 'broken', which is .*, can't be used"):
-        chosen_policy("broken", DefaultPolicyEngine())
+        load_policy("broken", DefaultPolicyEngine())
 
 
 def test_the_rules_of_the_page(

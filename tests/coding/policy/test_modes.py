@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.coding.policy import DefaultPolicyEngine, PolicyDecision, RuleBook
-from agentstepper_nb.coding.sandbox import Grant, SandboxMode, SessionGrants
+from agentstepper_nb.coding.sandbox import AccessGrant, SandboxMode, SessionGrants
 from agentstepper_nb.coding.tool import Risk, Tool
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.docs.pages import GUIDE
@@ -100,17 +100,17 @@ def test_the_page_has_each_row() -> None:
 @pytest.mark.parametrize(
     ("args", "grant", "words"),
     [
-        ({"network": True}, Grant(kind="network"), "the network in this session"),
-        ({"network": "yes"}, Grant(kind="network"), "the network in this session"),
+        ({"network": True}, AccessGrant(kind="network"), "the network in this session"),
+        ({"network": "yes"}, AccessGrant(kind="network"), "the network in this session"),
         (
             {"writable": ["/a/b", "/a/b/../b"]},
-            Grant(kind="writable", folders=(Path("/a/b"),)),
+            AccessGrant(kind="writable", folders=(Path("/a/b"),)),
             "changes in `/a/b` in this session",
         ),
     ],
 )
 def test_a_grant_answers_for_the_session(
-    workspace: LocalWorkspace, args: dict[str, Any], grant: Grant, words: str
+    workspace: LocalWorkspace, args: dict[str, Any], grant: AccessGrant, words: str
 ) -> None:
     grants = SessionGrants()
     engine = DefaultPolicyEngine(workspace=workspace, grants=grants)
@@ -131,7 +131,7 @@ def test_builds_and_tests_are_granted_once_a_session(workspace: LocalWorkspace) 
     grants = SessionGrants()
     engine = DefaultPolicyEngine(workspace=workspace, is_confined=False, grants=grants)
     said = judged(engine, RUN, command="pytest -q")
-    assert said.grant == Grant(kind="project_code")
+    assert said.grant == AccessGrant(kind="project_code")
     assert said.rule == "builds and tests in this session"
     assert said.risk is Risk.HIGH
     grants.add(said.grant)

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.coding.policy import DefaultPolicyEngine, judge_command, shell_text
-from agentstepper_nb.coding.policy.dangers import _LOOKS
+from agentstepper_nb.coding.policy import DefaultPolicyEngine, judge_command, shell_parser
+from agentstepper_nb.coding.policy.danger_list import _LOOKS
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
 from .commands import SPEC
@@ -115,12 +115,12 @@ def test_nothing_hides_the_line_that_follows(text: str, command: str) -> None:
 
 @pytest.mark.parametrize("unit", ["$(", "`", "{,", "a;", " ", "git ", "rm ", "1.", "-"])
 def test_much_of_one_thing_is_judged(unit: str) -> None:
-    much = unit * (shell_text.TEXT_LIMIT // len(unit))
+    much = unit * (shell_parser.TEXT_LIMIT // len(unit))
     judge_command(much, shell=True)
     for command in ("python", "awk", "echo", "git", "pip", "kill", ""):
         judge_command([command + much, much, much])
         judge_command(
-            [command, much[: shell_text.TEXT_LIMIT // 2], much[: shell_text.TEXT_LIMIT // 3]]
+            [command, much[: shell_parser.TEXT_LIMIT // 2], much[: shell_parser.TEXT_LIMIT // 3]]
         )
 
 
@@ -131,7 +131,7 @@ def test_commands_in_commands_end(unit: str) -> None:
 
 def test_a_long_text_is_unclear() -> None:
     for shell in (True, False):
-        report = judge_command("ls " + "x" * shell_text.TEXT_LIMIT, shell=shell)
+        report = judge_command("ls " + "x" * shell_parser.TEXT_LIMIT, shell=shell)
         assert report.is_unclear
         assert "longer than" in str(report.worst)
 
@@ -143,7 +143,7 @@ def test_what_has_no_meaning_is_unclear(text: str) -> None:
 
 def test_where_the_parser_is_missing_all_is_unclear() -> None:
     with mock.patch.object(
-        shell_text, "_program", side_effect=FileNotFoundError("shfmt is missing")
+        shell_parser, "_program", side_effect=FileNotFoundError("shfmt is missing")
     ):
         report = judge_command("ls", shell=True)
     assert report.is_unclear
@@ -203,8 +203,8 @@ def trees(text: str) -> list[object]:
     found: list[object] = []
     for dialect in ("posix", "bash"):
         try:
-            found.append(shell_text.tree(text, dialect))  # type: ignore[arg-type]
-        except shell_text.UnparsableError:
+            found.append(shell_parser.parse_tree(text, dialect))  # type: ignore[arg-type]
+        except shell_parser.UnparsableError:
             found.append(None)
     return found
 
@@ -212,7 +212,7 @@ def trees(text: str) -> list[object]:
 @quick
 @given(common | texts)
 def test_of_a_common_text_every_grammar_makes_the_same(text: str) -> None:
-    assume(shell_text.is_common(text))
+    assume(shell_parser.is_same_in_all_dialects(text))
     posix, bash = trees(text)
     assert posix == bash
 
@@ -221,7 +221,7 @@ def test_of_a_common_text_every_grammar_makes_the_same(text: str) -> None:
 @long
 @given(common | texts)
 def test_of_every_common_text_every_grammar_makes_the_same(text: str) -> None:
-    assume(shell_text.is_common(text))
+    assume(shell_parser.is_same_in_all_dialects(text))
     posix, bash = trees(text)
     assert posix == bash
 

@@ -105,7 +105,7 @@ def test_a_failed_write_leaves_the_old_rules(
         raise OSError("the disk is full")
 
     with monkeypatch.context() as broken:
-        broken.setattr("agentstepper_nb.coding.policy.rulebook.os.fsync", fail)
+        broken.setattr("agentstepper_nb.coding.policy.rule_book.os.fsync", fail)
         with pytest.raises(RulesError, match="the disk is full"):
             book.deny("b")
     assert book.rules() == [rule]

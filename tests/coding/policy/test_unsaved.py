@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.policy import DefaultPolicyEngine, Judgement, PolicyDecision
-from agentstepper_nb.coding.policy.unsaved import FILES_LIMIT, Committed, unsaved
+from agentstepper_nb.coding.policy.unsaved_files import FILES_LIMIT, CommittedFiles, find_unsaved
 from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from tests.sdk.workspace.helpers import git
@@ -133,7 +133,7 @@ def test_so_are_the_files_of_a_tool(
 
 def test_without_a_repository_nothing_is_saved(workspace: LocalWorkspace) -> None:
     (workspace.root / "a").write_text("x")
-    assert not Committed(workspace.root).is_saved(workspace.root / "a")
+    assert not CommittedFiles(workspace.root).is_saved(workspace.root / "a")
     assert of_command(workspace, "rm a").decision is PolicyDecision.REQUIRES_APPROVAL
 
 
@@ -141,5 +141,5 @@ def test_too_many_files_count_as_unsaved(tmp_path: Path) -> None:
     for number in range(FILES_LIMIT + 1):
         (tmp_path / str(number)).touch()
     files = sorted(tmp_path.iterdir())
-    assert unsaved(files[:FILES_LIMIT], AllSaved()) is None
-    assert unsaved(files, AllSaved()) == files[FILES_LIMIT]
+    assert find_unsaved(files[:FILES_LIMIT], AllSaved()) is None
+    assert find_unsaved(files, AllSaved()) == files[FILES_LIMIT]

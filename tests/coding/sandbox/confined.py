@@ -12,11 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from agentstepper_nb.coding.sandbox import Access
+from agentstepper_nb.coding.sandbox import SandboxAccess
 from tests.coding.sandbox.made import run_in, sandbox_named
 
 
-def access(given: dict[str, Any]) -> Access:
+def access(given: dict[str, Any]) -> SandboxAccess:
     """Access, from JSON."""
     made: dict[str, Any] = {}
     for name, value in given.items():
@@ -24,7 +24,7 @@ def access(given: dict[str, Any]) -> Access:
             made[name] = tuple(map(Path, value))
         else:
             made[name] = Path(value) if isinstance(value, str) else value
-    return Access(**made)
+    return SandboxAccess(**made)
 
 
 def ran(asked: dict[str, Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import Access, Launch
+from agentstepper_nb.coding.sandbox import CommandLaunch, SandboxAccess
 from agentstepper_nb.coding.sandbox.launch import Sandbox
 from tests.coding.sandbox.made import run_in
 
@@ -63,20 +63,20 @@ class Place:
                 for name in (".", *folders, *files):
                     os.chown(os.path.join(root, name), NOBODY, NOBODY, follow_symlinks=False)
 
-    def access(self, **changes: Any) -> Access:
+    def access(self, **changes: Any) -> SandboxAccess:
         """What a command may reach, with changes."""
         parts = {"workspace": self.workspace, "home": self.folder / "home"}
-        return Access(**parts, temporary=self.folder / "tmp", **changes)
+        return SandboxAccess(**parts, temporary=self.folder / "tmp", **changes)
 
     def run(
-        self, sandbox: Sandbox, *words: str, access: Access | None = None
+        self, sandbox: Sandbox, *words: str, access: SandboxAccess | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in the workspace."""
         if self._is_other:  # root's control groups are not this user's
             sandbox._limits._places = ()  # type: ignore[attr-defined]
         return run_in(sandbox, words, access or self.access(), self.argv)
 
-    def argv(self, launch: Launch) -> Sequence[str]:
+    def argv(self, launch: CommandLaunch) -> Sequence[str]:
         """The words of a launch, as this user runs it."""
         if not self._is_other:
             return launch.argv

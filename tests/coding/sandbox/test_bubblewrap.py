@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import Access, ResourceLimits
-from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
+from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxAccess
+from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, find_bubblewrap_programs
 from agentstepper_nb.errors import SandboxError
 from tests.coding.sandbox.family import DAEMON, Held
 from tests.coding.sandbox.scene import SECRET, Scene
@@ -324,23 +324,23 @@ def test_commands_end_with_the_agent_that_is_killed(scene: Scene) -> None:
 def test_more_rules_than_bubblewrap_takes_are_an_error_that_says_so(tmp_path: Path) -> None:
     for number in range(3_000):
         (tmp_path / f"{number}").touch()
-    access = Access(
+    access = SandboxAccess(
         workspace=tmp_path,
         home=tmp_path,
         temporary=tmp_path,
         read_only=tuple(tmp_path.iterdir()),
     )
-    sandbox = Bubblewrap(bubblewrap_programs()[-1], ResourceLimits())
+    sandbox = Bubblewrap(find_bubblewrap_programs()[-1], ResourceLimits())
     with pytest.raises(SandboxError, match="Deny folders in place of files"):
         with sandbox.command(["true"], tmp_path, access):
             pass
 
 
 def test_a_folder_to_write_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
-    access = Access(
+    access = SandboxAccess(
         workspace=tmp_path, home=tmp_path, temporary=tmp_path, writable=(tmp_path / "no",)
     )
-    sandbox = Bubblewrap(bubblewrap_programs()[-1], ResourceLimits())
+    sandbox = Bubblewrap(find_bubblewrap_programs()[-1], ResourceLimits())
     with pytest.raises(SandboxError, match="doesn't exist"):
         with sandbox.command(["true"], tmp_path, access):
             pass

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import Access, Launch, ResourceLimits
-from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, bubblewrap_programs
-from agentstepper_nb.coding.sandbox.choice import choose, probe
+from agentstepper_nb.coding.sandbox import CommandLaunch, ResourceLimits, SandboxAccess
+from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, find_bubblewrap_programs
+from agentstepper_nb.coding.sandbox.choice import choose_sandbox, probe_sandbox
 from agentstepper_nb.coding.sandbox.launch import Unconfined
 from agentstepper_nb.errors import SandboxError
 
@@ -19,10 +19,10 @@ from .without_userns import ROOT, without_userns
 CHOOSE = """
 import sys
 from agentstepper_nb.coding.sandbox import ResourceLimits
-from agentstepper_nb.coding.sandbox.choice import choose
+from agentstepper_nb.coding.sandbox.choice import choose_sandbox
 from agentstepper_nb.errors import SandboxError
 try:
-    chosen = choose(sys.argv[1], ResourceLimits())
+    chosen = choose_sandbox(sys.argv[1], ResourceLimits())
     print(chosen.sandbox.name, *chosen.why_not, sep="\\n")
 except SandboxError as error:
     print("error", error, sep="\\n")
@@ -33,12 +33,14 @@ class Leaky(Bubblewrap):
     """A bubblewrap that holds less than it should."""
 
     def __init__(self, *, network: bool = False, folder: str = "") -> None:
-        super().__init__(bubblewrap_programs()[-1], ResourceLimits())
+        super().__init__(find_bubblewrap_programs()[-1], ResourceLimits())
         self._network, self._folder = network, folder
 
     @contextmanager
-    def command(self, words: Sequence[str], folder: Path, access: Access) -> Iterator[Launch]:
-        wider = Access(
+    def command(
+        self, words: Sequence[str], folder: Path, access: SandboxAccess
+    ) -> Iterator[CommandLaunch]:
+        wider = SandboxAccess(
             workspace=access.workspace,
             home=access.home,
             temporary=access.temporary,
@@ -56,10 +58,10 @@ def without_user_namespaces(choice: str) -> list[str]:
 
 
 def test_bubblewrap_is_chosen_where_it_works() -> None:
-    chosen = choose("auto", ResourceLimits())
+    chosen = choose_sandbox("auto", ResourceLimits())
     assert chosen.sandbox.name == "bubblewrap"
     assert chosen.why_not == ()
-    assert choose("auto", ResourceLimits()).sandbox is chosen.sandbox  # no second run
+    assert choose_sandbox("auto", ResourceLimits()).sandbox is chosen.sandbox  # no second run
 
 
 def test_where_user_namespaces_are_refused_another_is_chosen_and_the_reason_said() -> None:
@@ -78,23 +80,23 @@ def test_what_a_person_names_is_never_replaced_by_a_weaker_one() -> None:
 
 
 def test_none_is_chosen_by_name() -> None:
-    assert choose("none", ResourceLimits()).sandbox.name == "none"
+    assert choose_sandbox("none", ResourceLimits()).sandbox.name == "none"
 
 
 def test_another_systems_sandbox_is_an_error_that_says_so() -> None:
     with pytest.raises(SandboxError, match="It needs macOS"):
-        choose("seatbelt", ResourceLimits())
+        choose_sandbox("seatbelt", ResourceLimits())
 
 
 def test_a_probe_tells_what_a_sandbox_does_not_hold() -> None:
     with pytest.raises(SandboxError) as none:
-        probe(Unconfined())
+        probe_sandbox(Unconfined())
     for held in ("write outside", "use the network", "environment of this process"):
         assert held in str(none.value)
 
 
 def test_a_probe_tells_of_a_single_hole() -> None:
     with pytest.raises(SandboxError, match=r"^it lets commands use the network$"):
-        probe(Leaky(network=True))
+        probe_sandbox(Leaky(network=True))
     with pytest.raises(SandboxError, match=r"^it lets commands write outside of the workspace$"):
-        probe(Leaky(folder="outside"))
+        probe_sandbox(Leaky(folder="outside"))

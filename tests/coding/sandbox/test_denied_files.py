@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.policy import RuleBook
-from agentstepper_nb.coding.policy.denied import denied_files
+from agentstepper_nb.coding.policy.denied_files import find_denied_files
 from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxChoice
-from agentstepper_nb.coding.sandbox.choice import choose
+from agentstepper_nb.coding.sandbox.choice import choose_sandbox
 
 from .made import access_to, run_in
 
@@ -72,8 +72,8 @@ class Place:
 
     def run(self, sandbox: SandboxChoice, command: str) -> str:
         """What a command prints in a sandbox."""
-        access = access_to(self.root, **denied_files(self.book, self.root)._asdict())
-        chosen = choose(sandbox, ResourceLimits()).sandbox
+        access = access_to(self.root, **find_denied_files(self.book, self.root)._asdict())
+        chosen = choose_sandbox(sandbox, ResourceLimits()).sandbox
         return run_in(chosen, ["/bin/sh", "-c", command], access).stdout
 
     @property

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.sandbox.environment import environment
+from agentstepper_nb.coding.sandbox.command_environment import make_environment
 
 SECRETS = [
     "OPENAI_API_KEY",
@@ -36,13 +36,13 @@ def test_secrets_and_ways_to_services_are_left_out(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, "value")
-    assert name not in environment()
+    assert name not in make_environment()
 
 
 @pytest.mark.parametrize("name", KEPT)
 def test_the_rest_stays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "value")
-    assert environment()[name] == "value"
+    assert make_environment()[name] == "value"
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,16 @@ def test_a_url_with_a_password_is_left_out(
     url: str, kept: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("INDEX", url)
-    assert ("INDEX" in environment()) is kept
+    assert ("INDEX" in make_environment()) is kept
 
 
 def test_home_and_temporary_folder_are_the_sessions_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setenv("TMPDIR", "/tmp/mine")
     monkeypatch.setenv("XDG_CACHE_HOME", "/home/me/.cache")
-    assert environment()["HOME"] == "/home/me"
-    assert environment()["TMPDIR"] == "/tmp/mine"
-    given = environment(Path("/private"), Path("/tmp"))
+    assert make_environment()["HOME"] == "/home/me"
+    assert make_environment()["TMPDIR"] == "/tmp/mine"
+    given = make_environment(Path("/private"), Path("/tmp"))
     assert (given["HOME"], given["TMPDIR"]) == ("/private", "/tmp")
     assert given["PYTHONPYCACHEPREFIX"].startswith("/private/")
     assert "XDG_CACHE_HOME" not in given

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import Access, SandboxChoice
-from agentstepper_nb.coding.sandbox.failures import SandboxFailure, sandbox_failure
+from agentstepper_nb.coding.sandbox import SandboxAccess, SandboxChoice
+from agentstepper_nb.coding.sandbox.failures import SandboxFailure, find_sandbox_failure
 
 
 @pytest.fixture
-def access(tmp_path: Path) -> Access:
+def access(tmp_path: Path) -> SandboxAccess:
     for name in ("repo/.git/hooks", "data/home", "data/tmp", "out side", "out", "jupyter"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "out" / "there.csv").write_text("1\n")
-    return Access(
+    return SandboxAccess(
         workspace=tmp_path / "repo",
         home=tmp_path / "data/home",
         temporary=tmp_path / "data/tmp",
@@ -23,8 +23,10 @@ def access(tmp_path: Path) -> Access:
     )
 
 
-def found(output: str, access: Access, name: SandboxChoice = "bubblewrap") -> SandboxFailure | None:
-    return sandbox_failure(
+def found(
+    output: str, access: SandboxAccess, name: SandboxChoice = "bubblewrap"
+) -> SandboxFailure | None:
+    return find_sandbox_failure(
         output.replace("ROOT", str(access.workspace.parent)), access.workspace, access, name
     )
 
@@ -60,7 +62,7 @@ NETWORK = [
 
 
 @pytest.mark.parametrize("output", NETWORK)
-def test_no_network_is_recognised(output: str, access: Access) -> None:
+def test_no_network_is_recognised(output: str, access: SandboxAccess) -> None:
     failure = found(output, access)
     assert failure is not None
     assert failure.again == {"network": True}
@@ -88,13 +90,13 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("output", OUTSIDE)
-def test_a_folder_outside_is_recognised(output: str, access: Access) -> None:
+def test_a_folder_outside_is_recognised(output: str, access: SandboxAccess) -> None:
     failure = found(output, access)
     assert failure is not None
     assert failure.again == {"writable": [str(access.workspace.parent / "out")]}
 
 
-def test_a_name_with_spaces_is_one(access: Access) -> None:
+def test_a_name_with_spaces_is_one(access: SandboxAccess) -> None:
     failure = found("touch: cannot touch 'ROOT/out side/x y': Read-only file system", access)
     assert failure is not None and failure.folder == access.workspace.parent / "out side"
 
@@ -126,7 +128,7 @@ def test_a_name_with_spaces_is_one(access: Access) -> None:
     ],
 )
 def test_what_no_question_helps_is_explained(
-    output: str, name: SandboxChoice, cause: str, access: Access
+    output: str, name: SandboxChoice, cause: str, access: SandboxAccess
 ) -> None:
     failure = found(output, access, name)
     assert failure is not None
@@ -149,13 +151,13 @@ def test_what_no_question_helps_is_explained(
         "cat: ROOT/data/home/x: No such file or directory",
     ],
 )
-def test_other_failures_are_left_alone(output: str, access: Access) -> None:
+def test_other_failures_are_left_alone(output: str, access: SandboxAccess) -> None:
     assert found(output, access) is None
 
 
-def test_what_is_granted_or_not_held_is_no_reason(access: Access) -> None:
-    assert sandbox_failure(NETWORK[0], access.workspace, access, "none") is None
-    granted = Access(
+def test_what_is_granted_or_not_held_is_no_reason(access: SandboxAccess) -> None:
+    assert find_sandbox_failure(NETWORK[0], access.workspace, access, "none") is None
+    granted = SandboxAccess(
         workspace=access.workspace,
         home=access.home,
         temporary=access.temporary,

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.sandbox.environment import PrivateHome
+from agentstepper_nb.coding.sandbox.command_environment import PrivateHome
 
 from .without_userns import ROOT
 
 HOLD = """
 import sys
 from pathlib import Path
-from agentstepper_nb.coding.sandbox.environment import PrivateHome
+from agentstepper_nb.coding.sandbox.command_environment import PrivateHome
 home = PrivateHome(Path(sys.argv[1]), "killed")
 (home.home / "left").write_text("over")
 print("open", flush=True)

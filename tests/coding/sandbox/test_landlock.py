@@ -20,7 +20,7 @@ from agentstepper_nb.errors import SandboxError
 from tests.coding.sandbox.place import SECRET, Place, place_of
 
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or kernel.abi() < 6 or not seccomp.is_supported(),
+    sys.platform != "linux" or kernel.find_landlock_abi() < 6 or not seccomp.is_supported(),
     reason="this kernel has no Landlock of version 6 or later, or no filter is known for the machine",
 )
 
@@ -337,14 +337,14 @@ def test_a_program_that_is_not_visible_is_not_run(own: Place, sandbox: Landlock)
 def test_the_gaps_of_older_kernels_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     gaps = {}
     for abi in range(1, 8):
-        monkeypatch.setattr(kernel, "abi", lambda abi=abi: abi)
+        monkeypatch.setattr(kernel, "find_landlock_abi", lambda abi=abi: abi)
         gaps[abi] = Landlock().gaps
     assert [len(gaps[abi]) for abi in gaps] == [7, 6, 5, 5, 4, 3, 3]
     assert any("signals" in gap for gap in gaps[5])
 
 
 def test_a_kernel_without_landlock_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "abi", lambda: 0)
+    monkeypatch.setattr(kernel, "find_landlock_abi", lambda: 0)
     with pytest.raises(SandboxError, match=r"Linux 5\.13"):
         Landlock()
 
@@ -360,14 +360,14 @@ def test_older_kernels_are_asked_for_what_they_know_alone(own: Place) -> None:
 
 
 def _orders(abi: int, place: Place) -> module.LandlockOrders:
-    return module.orders_for(abi, place.access())
+    return module.make_landlock_orders(abi, place.access())
 
 
 @pytest.mark.parametrize("abi", range(1, 6))
 def test_the_rules_of_older_kernels_hold(
     own: Place, monkeypatch: pytest.MonkeyPatch, abi: int
 ) -> None:
-    monkeypatch.setattr(kernel, "abi", lambda: abi)
+    monkeypatch.setattr(kernel, "find_landlock_abi", lambda: abi)
     printed = sh(own, Landlock(), "echo 1 >a && cat a ../outside/secret.txt")
     assert printed.startswith("1\n") and "denied" in printed and SECRET not in printed
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from agentstepper_nb.coding.tools.processes import Ended, prepared, run
+from agentstepper_nb.coding.tools.command_process import CommandResult, prepare_command, run_process
 from tests.coding.sandbox.family import DAEMON, Held
 from tests.coding.sandbox.made import access_to, sandbox_named
 
@@ -33,12 +33,14 @@ def held(workspace: Path) -> Held:
     return Held(workspace / "pipe")
 
 
-async def arun(workspace: Path, *words: str, cancel: asyncio.Event | None = None) -> Ended:
-    async with prepared(sandbox_named("none"), words, workspace, access_to(workspace)) as launch:
-        return await run(launch, workspace, 100.0, cancel or asyncio.Event())
+async def arun(workspace: Path, *words: str, cancel: asyncio.Event | None = None) -> CommandResult:
+    async with prepare_command(
+        sandbox_named("none"), words, workspace, access_to(workspace)
+    ) as launch:
+        return await run_process(launch, workspace, 100.0, cancel or asyncio.Event())
 
 
-def ended(workspace: Path, *words: str) -> Ended:
+def ended(workspace: Path, *words: str) -> CommandResult:
     return asyncio.run(arun(workspace, *words))
 
 
@@ -83,10 +85,10 @@ def test_a_daemon_ends_with_the_command_that_made_it(workspace: Path, held: Held
     held.wait_until_free()
 
 
-def cancelled(workspace: Path, held: Held, count: int, line: str) -> Ended:
+def cancelled(workspace: Path, held: Held, count: int, line: str) -> CommandResult:
     """Run a line of a shell, and cancel it when so many bytes were written to the pipe."""
 
-    async def scene() -> Ended:
+    async def scene() -> CommandResult:
         cancel = asyncio.Event()
         call = asyncio.create_task(arun(workspace, "sh", "-c", line, cancel=cancel))
         await asyncio.to_thread(held.wait_for, count)

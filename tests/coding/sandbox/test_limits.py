@@ -13,9 +13,9 @@ from typing import Final
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import ResourceLimits, limits
-from agentstepper_nb.coding.sandbox.limits import Limiter
-from agentstepper_nb.coding.sandbox.limits import Place as Groups
+from agentstepper_nb.coding.sandbox import ResourceLimits, resource_limits
+from agentstepper_nb.coding.sandbox.resource_limits import CgroupFolder as Groups
+from agentstepper_nb.coding.sandbox.resource_limits import ResourceLimiter
 from tests.coding.sandbox.made import sandbox_named
 from tests.coding.sandbox.place import NOBODY, Place, place_of
 
@@ -45,15 +45,15 @@ def root() -> Iterator[Place]:
 def ordinary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """A user with no control group, of the first process namespace."""
     with place_of("ordinary") as made:
-        monkeypatch.setattr(limits, "usable_places", lambda: ())
-        monkeypatch.setattr(limits, "_why_uncounted", lambda: "")
+        monkeypatch.setattr(resource_limits, "find_cgroup_folders", lambda: ())
+        monkeypatch.setattr(resource_limits, "_why_uncounted", lambda: "")
         user = NOBODY if os.geteuid() == 0 else os.getuid()
-        monkeypatch.setattr(limits.os, "getuid", lambda: user)
+        monkeypatch.setattr(resource_limits.os, "getuid", lambda: user)
         yield made
 
 
 def _has(controller: str) -> bool:
-    return any(controller in place.controllers for place in limits.usable_places())
+    return any(controller in place.controllers for place in resource_limits.find_cgroup_folders())
 
 
 def started(place: Place) -> int:
@@ -106,7 +106,9 @@ def test_node_starts_within_a_control_group(root: Place, name: str) -> None:
 
 def groups_left() -> list[Path]:
     return [
-        each for place in limits.usable_places() for each in place.folder.glob("agentstepper-*")
+        each
+        for place in resource_limits.find_cgroup_folders()
+        for each in place.folder.glob("agentstepper-*")
     ]
 
 
@@ -122,7 +124,7 @@ def test_the_group_of_a_command_is_removed_when_it_ends(root: Place) -> None:
     sandbox = sandbox_named("none", SMALL)
     with sandbox.command(["true"], root.workspace, root.access()) as launch:
         held = groups_of(os.getpid())
-        assert len(held) == len(limits.usable_places())
+        assert len(held) == len(resource_limits.find_cgroup_folders())
         subprocess.run(launch.argv, env=launch.env, pass_fds=launch.pass_fds, check=True)
     assert not held & set(groups_left())
 
@@ -135,22 +137,22 @@ def test_the_groups_of_a_killed_agent_are_removed_by_the_next(root: Place) -> No
         left = groups_of(agent.pid)
         agent.kill()
     assert left and left <= set(groups_left())
-    for place in limits.usable_places():
-        limits.remove_leftovers(place)
+    for place in resource_limits.find_cgroup_folders():
+        resource_limits.remove_stale_cgroups(place)
     assert not left & set(groups_left())
 
 
 def test_the_groups_of_others_who_live_are_left(root: Place) -> None:
-    place = limits.usable_places()[0]
-    with limits.group(place, SMALL) as folder:
-        limits.remove_leftovers(place)
+    place = resource_limits.find_cgroup_folders()[0]
+    with resource_limits.make_cgroup(place, SMALL) as folder:
+        resource_limits.remove_stale_cgroups(place)
         assert folder.exists()
     assert not folder.exists()
 
 
 def test_what_is_left_in_a_group_is_killed_with_it(root: Place) -> None:
-    place = limits.usable_places()[0]
-    with limits.group(place, SMALL) as folder:
+    place = resource_limits.find_cgroup_folders()[0]
+    with resource_limits.make_cgroup(place, SMALL) as folder:
         process = subprocess.Popen(["sleep", "1000"])
         (folder / "cgroup.procs").write_text(str(process.pid))
     assert process.wait() == -signal.SIGKILL
@@ -181,30 +183,30 @@ def test_what_is_left_in_a_group_is_killed_with_it(root: Place) -> None:
 )
 def test_which_limits_hold_is_said(
     monkeypatch: pytest.MonkeyPatch,
-    places: list[limits.Controller],
+    places: list[resource_limits.Controller],
     uncounted: str,
     memory: str,
     processes: str,
 ) -> None:
-    monkeypatch.setattr(limits, "_why_uncounted", lambda: uncounted)
-    said = Limiter(SMALL, [Groups(Path("/x"), tuple(places), 2)]).sentences
+    monkeypatch.setattr(resource_limits, "_why_uncounted", lambda: uncounted)
+    said = ResourceLimiter(SMALL, [Groups(Path("/x"), tuple(places), 2)]).sentences
     assert memory in said[0] and processes in said[1]
 
 
 def test_limits_without_end_are_said() -> None:
-    said = Limiter(ResourceLimits(memory_bytes=None, processes=None), []).sentences
+    said = ResourceLimiter(ResourceLimits(memory_bytes=None, processes=None), []).sentences
     assert [each.partition(":")[2] for each in said] == [" not limited, as the settings say."] * 2
 
 
 def test_neither_root_nor_a_container_has_a_limit_of_processes_without_a_group(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits.os, "getuid", lambda: 0)
-    assert "root" in Limiter(SMALL, []).sentences[1]
-    monkeypatch.setattr(limits.os, "getuid", lambda: 1000)
-    monkeypatch.setattr(limits, "_process_namespace", lambda: "pid:[4026532222]")
-    assert "other containers" in Limiter(SMALL, []).sentences[1]
-    with Limiter(SMALL, []).applied() as applied:
+    monkeypatch.setattr(resource_limits.os, "getuid", lambda: 0)
+    assert "root" in ResourceLimiter(SMALL, []).sentences[1]
+    monkeypatch.setattr(resource_limits.os, "getuid", lambda: 1000)
+    monkeypatch.setattr(resource_limits, "_process_namespace", lambda: "pid:[4026532222]")
+    assert "other containers" in ResourceLimiter(SMALL, []).sentences[1]
+    with ResourceLimiter(SMALL, []).applied() as applied:
         assert len(applied.rlimits) == 1
 
 
@@ -218,7 +220,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
         monkeypatch.setattr(
             Path, "read_text", lambda path: texts[str(path)] if str(path) in texts else read(path)
         )
-        return list(limits._candidates())
+        return list(resource_limits._candidates())
 
     return found
 
@@ -253,8 +255,8 @@ def test_groups_of_version_1_are_found_where_a_container_has_a_part_of_them(
 def test_a_group_that_cannot_be_joined_is_a_command_that_does_not_start(
     ordinary: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = limits.Applied(cgroups=(Path("/nowhere"),))
-    monkeypatch.setattr(Limiter, "applied", lambda self: contextlib.nullcontext(gone))
+    gone = resource_limits.AppliedLimits(cgroups=(Path("/nowhere"),))
+    monkeypatch.setattr(ResourceLimiter, "applied", lambda self: contextlib.nullcontext(gone))
     result = ordinary.run(sandbox_named("none", SMALL), "true")
     assert result.returncode == 125
     assert result.stdout == "agentstepper: 'true' was not started: No such file or directory\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.sandbox.protected import Placeholder, git_parts, placeholders
+from agentstepper_nb.coding.sandbox.git_parts import Placeholder, find_git_parts, hold_placeholders
 from tests.coding.sandbox.scene import SECRET, Scene
 from tests.coding.sandbox.users import THIS, User
 
@@ -168,7 +168,7 @@ def test_a_file_that_a_command_wrote_opens_no_folder_outside(mine: Scene) -> Non
     made_repository(victim)
     before = sorted(os.listdir(victim / ".git"))
     mine.run(f"mkdir sub; echo 'gitdir: {victim}/.git' > sub/.git")
-    parts = git_parts(mine.workspace)
+    parts = find_git_parts(mine.workspace)
     assert parts.outside == ()
     said = mine.output(f"touch {victim}/.git/new; ls {victim}; cat sub/.git")
     assert "No such file" in said
@@ -183,17 +183,17 @@ def test_a_git_folder_that_a_command_made_opens_no_folder_outside(mine: Scene) -
         f"echo 'gitdir: {mine.workspace}/made' > sub/.git; "
         f"echo {mine.workspace}/sub/.git > made/gitdir; echo {victim}/.git > made/commondir"
     )
-    assert git_parts(mine.workspace).outside == ()
+    assert find_git_parts(mine.workspace).outside == ()
 
 
 def test_a_link_in_place_of_a_nested_repository_opens_no_folder_outside(mine: Scene) -> None:
     victim = mine.outside / "victim"
     made_repository(victim)
     made_repository(mine.workspace / "sub")
-    assert mine.workspace / "sub" / ".git" in git_parts(mine.workspace).entries
+    assert mine.workspace / "sub" / ".git" in find_git_parts(mine.workspace).entries
     mine.run(f"mv sub away; ln -s {victim} sub")
     # The search before that still holds.
-    parts = git_parts(mine.workspace)
+    parts = find_git_parts(mine.workspace)
     assert (parts.entries, parts.missing) == ((), ())
     [[code, _]] = mine.run(f"touch sub/.git/new {victim}/.git/new")
     assert code != 0
@@ -239,9 +239,9 @@ def test_a_repository_above_the_workspace_is_not_shown(mine: Scene) -> None:
 
 def test_placeholders_are_removed_by_the_last_who_holds_them(tmp_path: Path) -> None:
     names = [Placeholder(tmp_path / "hooks", None), Placeholder(tmp_path / "commondir", ".\n")]
-    with placeholders(names) as made:
+    with hold_placeholders(names) as made:
         assert made == (tmp_path / "hooks", tmp_path / "commondir")
-        with placeholders(names):
+        with hold_placeholders(names):
             assert (tmp_path / "commondir").read_text() == ".\n"
         assert sorted(os.listdir(tmp_path)) == ["commondir", "hooks"]
     assert os.listdir(tmp_path) == []
@@ -249,7 +249,7 @@ def test_placeholders_are_removed_by_the_last_who_holds_them(tmp_path: Path) -> 
 
 def test_what_somebody_put_in_a_placeholders_place_stays(tmp_path: Path) -> None:
     names = [Placeholder(tmp_path / "hooks", None), Placeholder(tmp_path / "commondir", ".\n")]
-    with placeholders(names):
+    with hold_placeholders(names):
         (tmp_path / "hooks" / "pre-commit").touch()  # by the person, meanwhile
         (tmp_path / "commondir").write_text("../other\n")
     assert sorted(os.listdir(tmp_path)) == ["commondir", "hooks"]
@@ -266,4 +266,4 @@ def test_the_search_for_repositories_is_bounded(tmp_path: Path) -> None:
     made_repository(tmp_path)
     (tmp_path / "node_modules" / "package" / ".git").mkdir(parents=True)
     (tmp_path / "link").symlink_to("/")
-    assert git_parts(tmp_path).entries == (tmp_path / ".git",)
+    assert find_git_parts(tmp_path).entries == (tmp_path / ".git",)

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import Access, seatbelt
-from agentstepper_nb.coding.sandbox.seatbelt import Seatbelt, profile
+from agentstepper_nb.coding.sandbox import SandboxAccess, seatbelt
+from agentstepper_nb.coding.sandbox.seatbelt import Seatbelt, make_profile
 from agentstepper_nb.errors import SandboxError
 from tests.coding.sandbox.made import access_to
 
@@ -35,10 +35,10 @@ def parsed(text: str) -> list[Any]:
     return stack[0]
 
 
-def may(access: Access, operation: str, path: Path) -> bool:
+def may(access: SandboxAccess, operation: str, path: Path) -> bool:
     """Whether a profile allows an operation on a file."""
     allowed = False
-    for verb, *rest in parsed(profile(access)):
+    for verb, *rest in parsed(make_profile(access)):
         operations = [each for each in rest if isinstance(each, str)]
         filters = [each for each in rest if isinstance(each, list)]
         if verb not in ("allow", "deny") or not any(
@@ -128,7 +128,9 @@ def test_more_is_granted_where_the_access_says_so(workspace: Path) -> None:
 
 
 def test_the_network(workspace: Path) -> None:
-    without, with_it = (profile(access_to(workspace, has_network=each)) for each in (False, True))
+    without, with_it = (
+        make_profile(access_to(workspace, has_network=each)) for each in (False, True)
+    )
     assert "(deny network*)" in without and "(allow network" not in without
     assert "(allow network-outbound (remote ip))" in with_it and "(remote unix" not in with_it
 

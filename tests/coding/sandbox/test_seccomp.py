@@ -24,7 +24,7 @@ supported = pytest.mark.skipif(
 CALLS = """
 import ctypes, errno, fcntl, os, socket, sys
 from tests.coding.sandbox.without_userns import install
-from agentstepper_nb.coding.sandbox.seccomp import ALWAYS, CALLS, Refusal
+from agentstepper_nb.coding.sandbox.seccomp import ALWAYS, CALLS, SyscallRefusal
 libc = ctypes.CDLL(None, use_errno=True)
 
 def show(name, code):
@@ -37,7 +37,7 @@ def family(number):
     except OSError as error:
         print("family", number, errno.errorcode[error.errno])
 
-install((*ALWAYS, Refusal(("socket",), 0, "none of", (socket.AF_INET, socket.AF_INET6), 97)))
+install((*ALWAYS, SyscallRefusal(("socket",), 0, "none of", (socket.AF_INET, socket.AF_INET6), 97)))
 show("unshare", libc.unshare(0x10000000))
 show("unshare files", libc.unshare(0x400))
 show("keyctl", libc.syscall(CALLS["keyctl"][column := int(os.uname().machine == "aarch64")], 0, 0))
@@ -114,9 +114,9 @@ def test_the_numbers_are_those_of_the_kernels_headers(column: int, header: Path)
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_a_filter_ends_by_allowing_and_refuses_foreign_architectures(machine: str) -> None:
-    code = seccomp.assemble(seccomp.ALWAYS, machine)
+    code = seccomp.assemble_filter(seccomp.ALWAYS, machine)
     instructions = [code[at : at + 8] for at in range(0, len(code), 8)]
     assert instructions[2][4:] == (0x80000000).to_bytes(4, sys.byteorder)  # kill
     assert instructions[-1][4:] == (0x7FFF0000).to_bytes(4, sys.byteorder)  # allow
     with pytest.raises(KeyError):
-        seccomp.assemble(seccomp.ALWAYS, "riscv64")
+        seccomp.assemble_filter(seccomp.ALWAYS, "riscv64")

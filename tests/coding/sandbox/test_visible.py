@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.sandbox import visible as module
-from agentstepper_nb.coding.sandbox.visible import is_at_or_below, outermost, toolchains, visible
+from agentstepper_nb.coding.sandbox import visible_paths as module
+from agentstepper_nb.coding.sandbox.visible_paths import (
+    find_toolchains,
+    find_visible_paths,
+    is_at_or_below,
+    select_outermost,
+)
 from tests.coding.sandbox.users import ORDINARY, User
 
 Make = Callable[[str], Path]
@@ -44,17 +49,17 @@ def make(home: Path) -> Make:
 
 
 def seen(path: Path) -> bool:
-    return is_at_or_below(path, toolchains())
+    return is_at_or_below(path, find_toolchains())
 
 
 def test_the_system_is_visible_and_its_secrets_are_not(home: Path) -> None:
-    paths = visible()
+    paths = find_visible_paths()
     for path in ("/usr/bin/env", "/etc/passwd", "/etc/ssl/certs", "/bin/sh", sys.prefix):
         assert is_at_or_below(Path(path), paths), path
     for path in ("/etc/shadow", "/etc/sudoers", "/etc/ssl/private", "/var", "/proc", "/", "/etc"):
         assert not is_at_or_below(Path(path), paths), path
     assert all(path.exists() for path in paths)
-    assert outermost(paths) == paths
+    assert select_outermost(paths) == paths
 
 
 def test_no_home_is_visible_whatever_the_search_path_names(
@@ -132,7 +137,10 @@ def test_folders_that_the_user_may_not_enter_are_left_out() -> None:
     (closed / "bin").mkdir(parents=True)
     closed.chmod(0)
     root.chmod(0o755)
-    code = "from agentstepper_nb.coding.sandbox.visible import visible; print(*visible())"
+    code = (
+        "from agentstepper_nb.coding.sandbox import visible_paths\n"
+        "print(*visible_paths.find_visible_paths())"
+    )
     done = user.python("-c", code, env={"PATH": str(closed / "bin")}, capture_output=True)
     closed.chmod(0o700)
     shutil.rmtree(root)
@@ -143,4 +151,4 @@ def test_folders_that_the_user_may_not_enter_are_left_out() -> None:
 
 def test_outermost_leaves_out_what_lies_in_another() -> None:
     paths = [Path("/a/b"), Path("/a"), Path("/a-b"), Path("/c/d"), Path("/a/b/c")]
-    assert outermost(paths) == (Path("/a"), Path("/a-b"), Path("/c/d"))
+    assert select_outermost(paths) == (Path("/a"), Path("/a-b"), Path("/c/d"))

@@ -11,13 +11,13 @@ import struct
 import sys
 from pathlib import Path
 
-from agentstepper_nb.coding.sandbox.seccomp import NEW_USER, Refusal, assemble
+from agentstepper_nb.coding.sandbox.seccomp import NEW_USER, SyscallRefusal, assemble_filter
 
 ROOT = Path(__file__).parents[3]
 
 NO_USER_NAMESPACES = (
-    Refusal(("clone", "unshare"), 0, "any bit of", (NEW_USER,)),
-    Refusal(("clone3",), error=38),  # ENOSYS: the caller takes `clone`
+    SyscallRefusal(("clone", "unshare"), 0, "any bit of", (NEW_USER,)),
+    SyscallRefusal(("clone3",), error=38),  # ENOSYS: the caller takes `clone`
 )
 
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _MODE_FILTER = 38, 22, 2
@@ -28,9 +28,9 @@ def without_userns(*words: str) -> list[str]:
     return [sys.executable, str(Path(__file__)), *words]
 
 
-def install(refusals: tuple[Refusal, ...]) -> None:
+def install(refusals: tuple[SyscallRefusal, ...]) -> None:
     """Put a filter on this process and all that it starts."""
-    code = assemble(refusals)
+    code = assemble_filter(refusals)
     libc = ctypes.CDLL(None, use_errno=True)
     filter = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(filter))

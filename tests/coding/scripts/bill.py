@@ -1,10 +1,10 @@
 """What the model says in the repository `bill`: it writes the whole file anew."""
 
-from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
+from agentstepper_nb.models.scripted import Script, ScriptedCall, ScriptRule, say, tool_says, turn
 
-TESTS = Call("run_command", {"command": "python -m unittest"})
+TESTS = ScriptedCall("run_command", {"command": "python -m unittest"})
 #: As models look at things; before there was a sandbox, a person was asked.
-LOOK = Call(
+LOOK = ScriptedCall(
     "run_command", {"command": "python -c 'from bill import total; print(total([333], tip=10))'"}
 )
 GREEN = tool_says("run_command", r'"exit_code":0')
@@ -20,15 +20,15 @@ def total(prices, tip=0):
 '''
 
 RULES = [
-    Rule(turn(0), say("I run the tests.", TESTS, LOOK)),
-    Rule(turn(1), say("It is the tip.", Call("read_file", {"path": "bill.py"}))),
-    Rule(turn(2), Call("write_file", {"path": "bill.py", "content": FILE})),
-    Rule(turn(3), say("Let me see whether that was it.", TESTS)),
-    Rule(
+    ScriptRule(turn(0), say("I run the tests.", TESTS, LOOK)),
+    ScriptRule(turn(1), say("It is the tip.", ScriptedCall("read_file", {"path": "bill.py"}))),
+    ScriptRule(turn(2), ScriptedCall("write_file", {"path": "bill.py", "content": FILE})),
+    ScriptRule(turn(3), say("Let me see whether that was it.", TESTS)),
+    ScriptRule(
         turn(4) & GREEN,
-        say("It was. I clean up.", Call("run_command", {"command": "rm -rf build"})),
+        say("It was. I clean up.", ScriptedCall("run_command", {"command": "rm -rf build"})),
     ),
-    Rule(
+    ScriptRule(
         turn(5) & tool_says("run_command", "edited_by_a_person"),
         say("All tests pass. Of `build` only the cache is gone, as you wanted."),
     ),

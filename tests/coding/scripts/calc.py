@@ -1,10 +1,12 @@
 """What the model says in the repository `calc`: it searches, and its first edit fails."""
 
-from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
+from agentstepper_nb.models.scripted import Script, ScriptedCall, ScriptRule, say, tool_says, turn
 
-TESTS = Call("run_command", {"command": "python -m unittest"})
+TESTS = ScriptedCall("run_command", {"command": "python -m unittest"})
 #: As models look at things; before there was a sandbox, a person was asked.
-LOOK = Call("run_command", {"command": "cd calc && wc -l *.py && cd .. && python -c 'import calc'"})
+LOOK = ScriptedCall(
+    "run_command", {"command": "cd calc && wc -l *.py && cd .. && python -c 'import calc'"}
+)
 GREEN = tool_says("run_command", r'"exit_code":0')
 
 EDIT = {
@@ -14,22 +16,24 @@ EDIT = {
 }
 
 RULES = [
-    Rule(turn(0), say("I run the tests.", TESTS, LOOK, Call("list_files", {}))),
-    Rule(turn(1), say("Where is the order?", Call("search", {"pattern": "STRENGTH"}))),
-    Rule(
+    ScriptRule(turn(0), say("I run the tests.", TESTS, LOOK, ScriptedCall("list_files", {}))),
+    ScriptRule(
+        turn(1), say("Where is the order?", ScriptedCall("search", {"pattern": "STRENGTH"}))
+    ),
+    ScriptRule(
         turn(2),
         say(
             "It should bind from the left.",
-            Call("edit_file", EDIT | {"old": "_sum(rest, STRENGTH)"}),
-            Call("edit_file", EDIT),
+            ScriptedCall("edit_file", EDIT | {"old": "_sum(rest, STRENGTH)"}),
+            ScriptedCall("edit_file", EDIT),
         ),
     ),
-    Rule(turn(3), say("Let me see whether that was it.", TESTS)),
-    Rule(
+    ScriptRule(turn(3), say("Let me see whether that was it.", TESTS)),
+    ScriptRule(
         turn(4) & GREEN,
-        say("It was. I clean up.", Call("run_command", {"command": "rm -rf build"})),
+        say("It was. I clean up.", ScriptedCall("run_command", {"command": "rm -rf build"})),
     ),
-    Rule(
+    ScriptRule(
         turn(5) & tool_says("run_command", "edited_by_a_person"),
         say("All tests pass. Of `build` only the cache is gone, as you wanted."),
     ),

@@ -1,23 +1,24 @@
 """What the model says of colorama with a wrong letter: it searches before it reads."""
 
-from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
+from agentstepper_nb.models.scripted import Script, ScriptedCall, ScriptRule, say, tool_says, turn
 
-TESTS = Call("run_command", {"command": "python -m unittest colorama.tests.ansi_test"})
+TESTS = ScriptedCall("run_command", {"command": "python -m unittest colorama.tests.ansi_test"})
 #: As models look at things; before there was a sandbox, a person was asked.
-LOOK = Call("run_command", {"command": "cd colorama && ls *.py | head -n 5 && cd .."})
+LOOK = ScriptedCall("run_command", {"command": "cd colorama && ls *.py | head -n 5 && cd .."})
 GREEN = tool_says("run_command", r'"exit_code":0')
 
 RULES = [
-    Rule(turn(0), say("I run the tests.", TESTS, LOOK)),
-    Rule(
+    ScriptRule(turn(0), say("I run the tests.", TESTS, LOOK)),
+    ScriptRule(
         turn(1),
         say(
-            "Where are codes made?", Call("search", {"pattern": "def code_to_chars", "context": 2})
+            "Where are codes made?",
+            ScriptedCall("search", {"pattern": "def code_to_chars", "context": 2}),
         ),
     ),
-    Rule(
+    ScriptRule(
         turn(2),
-        Call(
+        ScriptedCall(
             "edit_file",
             {
                 "path": "colorama/ansi.py",
@@ -26,12 +27,12 @@ RULES = [
             },
         ),
     ),
-    Rule(turn(3), say("Let me see whether that was it.", TESTS)),
-    Rule(
+    ScriptRule(turn(3), say("Let me see whether that was it.", TESTS)),
+    ScriptRule(
         turn(4) & GREEN,
-        say("It was. I clean up.", Call("run_command", {"command": "rm -rf build"})),
+        say("It was. I clean up.", ScriptedCall("run_command", {"command": "rm -rf build"})),
     ),
-    Rule(
+    ScriptRule(
         turn(5) & tool_says("run_command", "edited_by_a_person"),
         say("All tests pass. Of `build` only the cache is gone, as you wanted."),
     ),

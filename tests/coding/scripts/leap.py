@@ -1,10 +1,10 @@
 """What the model says in the repository `leap`: it mends the rule by a patch."""
 
-from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
+from agentstepper_nb.models.scripted import Script, ScriptedCall, ScriptRule, say, tool_says, turn
 
-TESTS = Call("run_command", {"command": "python -m unittest"})
+TESTS = ScriptedCall("run_command", {"command": "python -m unittest"})
 #: As models look at things; before there was a sandbox, a person was asked.
-LOOK = Call(
+LOOK = ScriptedCall(
     "run_command",
     {"command": "python -c 'from calendars import is_leap; print(is_leap(1900))' 2>&1 | tail -n 1"},
 )
@@ -25,15 +25,15 @@ PATCH = """\
 """
 
 RULES = [
-    Rule(turn(0), say("I run the tests.", TESTS, LOOK)),
-    Rule(turn(1), say("1900 fails.", Call("read_file", {"path": "calendars.py"}))),
-    Rule(turn(2), Call("apply_patch", {"patch": PATCH})),
-    Rule(turn(3), say("Let me see whether that was it.", TESTS)),
-    Rule(
+    ScriptRule(turn(0), say("I run the tests.", TESTS, LOOK)),
+    ScriptRule(turn(1), say("1900 fails.", ScriptedCall("read_file", {"path": "calendars.py"}))),
+    ScriptRule(turn(2), ScriptedCall("apply_patch", {"patch": PATCH})),
+    ScriptRule(turn(3), say("Let me see whether that was it.", TESTS)),
+    ScriptRule(
         turn(4) & GREEN,
-        say("It was. I clean up.", Call("run_command", {"command": "rm -rf build"})),
+        say("It was. I clean up.", ScriptedCall("run_command", {"command": "rm -rf build"})),
     ),
-    Rule(
+    ScriptRule(
         turn(5) & tool_says("run_command", "edited_by_a_person"),
         say("All tests pass. Of `build` only the cache is gone, as you wanted."),
     ),

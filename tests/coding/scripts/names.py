@@ -1,30 +1,30 @@
 """What the model says in the repository `names`: it reads and edits two files at once."""
 
-from agentstepper_nb.models.scripted import Call, Rule, Script, say, tool_says, turn
+from agentstepper_nb.models.scripted import Script, ScriptedCall, ScriptRule, say, tool_says, turn
 
-TESTS = Call("run_command", {"command": "python -m unittest"})
+TESTS = ScriptedCall("run_command", {"command": "python -m unittest"})
 #: As models look at things; before there was a sandbox, a person was asked.
-LOOK = Call(
+LOOK = ScriptedCall(
     "run_command",
     {"command": 'python -c \'from people import full_name; print(full_name("Ada", "L"))\''},
 )
 GREEN = tool_says("run_command", r'"exit_code":0')
 
 RULES = [
-    Rule(turn(0), say("I run the tests.", TESTS, LOOK)),
-    Rule(
+    ScriptRule(turn(0), say("I run the tests.", TESTS, LOOK)),
+    ScriptRule(
         turn(1),
         say(
             "Two things are wrong.",
-            Call("read_file", {"path": "people.py"}),
-            Call("read_file", {"path": "lists.py"}),
+            ScriptedCall("read_file", {"path": "people.py"}),
+            ScriptedCall("read_file", {"path": "lists.py"}),
         ),
     ),
-    Rule(
+    ScriptRule(
         turn(2),
         say(
             "A list as a default is shared by all calls, and the names are sorted by the first.",
-            Call(
+            ScriptedCall(
                 "edit_file",
                 {
                     "path": "people.py",
@@ -37,7 +37,7 @@ RULES = [
     return " ".join([*titles, first, last])''',
                 },
             ),
-            Call(
+            ScriptedCall(
                 "edit_file",
                 {
                     "path": "lists.py",
@@ -47,12 +47,12 @@ RULES = [
             ),
         ),
     ),
-    Rule(turn(3), say("Let me see whether that was it.", TESTS)),
-    Rule(
+    ScriptRule(turn(3), say("Let me see whether that was it.", TESTS)),
+    ScriptRule(
         turn(4) & GREEN,
-        say("It was. I clean up.", Call("run_command", {"command": "rm -rf build"})),
+        say("It was. I clean up.", ScriptedCall("run_command", {"command": "rm -rf build"})),
     ),
-    Rule(
+    ScriptRule(
         turn(5) & tool_says("run_command", "edited_by_a_person"),
         say("All tests pass. Of `build` only the cache is gone, as you wanted."),
     ),

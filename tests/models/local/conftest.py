@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.models.local.process import GGUF_VARIABLE, KEY_VARIABLE, PACKAGE, URL_VARIABLE
+from agentstepper_nb.models.local.model_process import (
+    GGUF_VARIABLE,
+    KEY_VARIABLE,
+    PACKAGE,
+    URL_VARIABLE,
+)
 
 FAKE = Path(__file__).with_name("fake")
 
@@ -15,9 +20,9 @@ SCRIPT = """\
 from agentstepper_nb.models.scripted import *
 
 script = Script("local", [
-    Rule(says("user", "^call"), say('{"tool": "look", "arguments": {"path": "ü.py"}}')),
-    Rule(says("user", "^wait"), say("one two three", ), Hold("never", after=2)),
-    Rule(always, say('{"text": "Hello."}')),
+    ScriptRule(says("user", "^call"), say('{"tool": "look", "arguments": {"path": "ü.py"}}')),
+    ScriptRule(says("user", "^wait"), say("one two three", ), PauseFault("never", after=2)),
+    ScriptRule(always, say('{"text": "Hello."}')),
 ])
 """
 

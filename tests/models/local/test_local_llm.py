@@ -37,7 +37,7 @@ from agentstepper_nb.llm_wire.events import (
     ToolCallStarted,
 )
 from agentstepper_nb.models.local import LocalProvider
-from agentstepper_nb.models.local.process import resolve
+from agentstepper_nb.models.local.model_process import find_local_model
 from agentstepper_nb.protocol.values import EventKind, Side
 from examples.local_workflow import SYSTEM, work, worked_examples
 from tests.sdk.person import Person
@@ -69,7 +69,7 @@ TASKS = ("Create hello.py which prints hello.", "Create ü/sum.py which prints 3
 @pytest.fixture(scope="module", autouse=True)
 def a_model() -> None:
     try:
-        resolve()
+        find_local_model()
     except ModelError as error:
         pytest.skip(str(error))
 

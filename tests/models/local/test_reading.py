@@ -17,14 +17,14 @@ from agentstepper_nb.llm_wire.events import (
     ToolCallStarted,
     TraceEvent,
 )
-from agentstepper_nb.models.local.reading import Answer
+from agentstepper_nb.models.local.constrained_answer import ConstrainedAnswerReader
 from agentstepper_nb.protocol.values import Usage
 
 USAGE = Usage(input_tokens=3, output_tokens=5)
 
 
 def read(*pieces: str, reason: str = "stop") -> list[AgentEvent]:
-    answer = Answer("c1")
+    answer = ConstrainedAnswerReader("c1")
     heard = [*map(TextDelta, pieces), ResponseCompleted(reason, USAGE)]
     return [event for came in heard for event in answer.read(came)]
 
@@ -52,7 +52,7 @@ def test_a_call(size: int) -> None:
 
 
 def test_a_call_is_told_before_its_end() -> None:
-    answer = Answer("c1")
+    answer = ConstrainedAnswerReader("c1")
     assert list(answer.read(TextDelta('{\n  "tool": "f",\n "arguments": '))) == []
     assert list(answer.read(TextDelta('{"a'))) == [
         ToolCallStarted("c1", "f"),
@@ -114,7 +114,7 @@ def test_an_answer_that_ends_in_the_middle(half: str) -> None:
 
 def test_what_is_not_the_models_text_is_passed_on() -> None:
     trace = TraceEvent("error", {"kind": "timeout", "message": "too long"})
-    answer = Answer("c1")
+    answer = ConstrainedAnswerReader("c1")
     assert list(answer.read(trace)) == [trace]
     failed = ResponseCompleted("error", None)
     assert list(answer.read(failed)) == [failed]

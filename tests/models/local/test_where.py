@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import ModelError
-from agentstepper_nb.models.local.process import (
+from agentstepper_nb.models.local.model_process import (
     INSTALL_WEIGHTS,
     PACKAGE,
     RUNTIME,
-    Endpoint,
-    Weights,
-    resolve,
+    LocalEndpoint,
+    ModelFile,
+    find_local_model,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -24,17 +24,19 @@ REQUIRED = Path(__file__).with_name("requirements.txt").read_text().split()
 
 def test_a_server_comes_first(package: Path, weights: Path) -> None:
     environ = {"AGENTSTEPPER_LOCAL_URL": "http://a/v1", "AGENTSTEPPER_LOCAL_GGUF": str(weights)}
-    assert resolve("m", environ) == Endpoint("http://a/v1", "none")
-    assert resolve(None, environ | {"AGENTSTEPPER_LOCAL_KEY": "k"}) == Endpoint("http://a/v1", "k")
+    assert find_local_model("m", environ) == LocalEndpoint("http://a/v1", "none")
+    assert find_local_model(None, environ | {"AGENTSTEPPER_LOCAL_KEY": "k"}) == LocalEndpoint(
+        "http://a/v1", "k"
+    )
 
 
 def test_then_the_file_that_the_variable_names(package: Path, weights: Path) -> None:
     environ = {"AGENTSTEPPER_LOCAL_URL": "", "AGENTSTEPPER_LOCAL_GGUF": str(weights)}
-    assert resolve("m", environ) == Weights(weights)
+    assert find_local_model("m", environ) == ModelFile(weights)
 
 
 def test_then_the_package_which_is_not_imported(package: Path) -> None:
-    assert resolve("m", {}) == Weights(package / "small.gguf")
+    assert find_local_model("m", {}) == ModelFile(package / "small.gguf")
     assert PACKAGE not in sys.modules
 
 
@@ -42,12 +44,14 @@ def test_a_file_may_be_the_models_name(
     weights: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert resolve("model.gguf", {"AGENTSTEPPER_LOCAL_URL": "http://a/v1"}) == Weights(weights)
+    assert find_local_model("model.gguf", {"AGENTSTEPPER_LOCAL_URL": "http://a/v1"}) == ModelFile(
+        weights
+    )
 
 
 def test_without_any_it_says_how_to_get_one(runtime: None, tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
-        resolve("m", {})
+        find_local_model("m", {})
     for part in (INSTALL_WEIGHTS, "AGENTSTEPPER_LOCAL_GGUF", "AGENTSTEPPER_LOCAL_URL"):
         assert part in str(caught.value)
 
@@ -55,14 +59,14 @@ def test_without_any_it_says_how_to_get_one(runtime: None, tmp_path: Path) -> No
 def test_a_package_without_a_file_is_none(package: Path) -> None:
     (package / "small.gguf").unlink()
     with pytest.raises(ModelError, match="There is no local model"):
-        resolve("m", {})
+        find_local_model("m", {})
 
 
 def test_a_file_that_isnt_there(runtime: None) -> None:
     with pytest.raises(ModelError, match=r"AGENTSTEPPER_LOCAL_GGUF: there is no file nowhere\."):
-        resolve("m", {"AGENTSTEPPER_LOCAL_GGUF": "nowhere"})
+        find_local_model("m", {"AGENTSTEPPER_LOCAL_GGUF": "nowhere"})
     with pytest.raises(ModelError, match=r"--model: there is no file no\.gguf"):
-        resolve("no.gguf", {})
+        find_local_model("no.gguf", {})
 
 
 def test_a_file_that_nothing_can_serve(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +75,7 @@ def test_a_file_that_nothing_can_serve(weights: Path, monkeypatch: pytest.Monkey
     if any((Path(folder) / RUNTIME).is_dir() for folder in sys.path):
         pytest.skip(f"{RUNTIME} is installed here")
     with pytest.raises(ModelError, match=r"can serve model\.gguf: `pip install"):
-        resolve(str(weights), {})
+        find_local_model(str(weights), {})
 
 
 def test_what_is_tested_is_what_is_told_to_be_installed() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.coding.tools.git import repository
+from agentstepper_nb.coding.tools.git_tools import open_repository
 from agentstepper_nb.errors import WorkspaceError
 from agentstepper_nb.sdk.workspace import command
 from agentstepper_nb.sdk.workspace.command import Git, GitError
@@ -116,4 +116,4 @@ def test_a_pipe_that_only_git_finds_ends_by_the_limit(
         own.run("rev-parse", "--git-dir")
     with pytest.raises(GitError, match=r"took longer than 0\.5 s"):
         own.read("rev-parse", "--git-dir", size_bytes=1000)
-    assert repository(desk.workspace) is None
+    assert open_repository(desk.workspace) is None

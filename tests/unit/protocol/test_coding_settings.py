@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb.coding.moniker import CodingConfig
-from agentstepper_nb.coding.options import Limits, Options
+from agentstepper_nb.coding.options import CodingLimits, CodingOptions
 from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxChoice, SandboxMode
 from agentstepper_nb.protocol import coding_settings
 from agentstepper_nb.protocol.coding import CreateSession
@@ -27,7 +27,7 @@ HOW = {"workspacePath": "/ws", "provider": "p", "model": "m"}
 
 
 def test_python_takes_every_setting() -> None:
-    assert set(FIELDS) <= set(get_type_hints(Options))
+    assert set(FIELDS) <= set(get_type_hints(CodingOptions))
     assert set(get_type_hints(coding_settings.SettingsDict)) == set(FIELDS) - {"policy"}
 
 
@@ -133,7 +133,7 @@ def test_the_words_are_those_of_the_sandbox() -> None:
 
 
 def test_the_defaults_are_those_that_hold() -> None:
-    limits, resources = Limits(), ResourceLimits()
+    limits, resources = CodingLimits(), ResourceLimits()
     assert DEFAULTS.max_iterations == limits.iterations
     assert DEFAULTS.command_timeout == limits.command_time
     assert DEFAULTS.tool_timeout == limits.tool_time

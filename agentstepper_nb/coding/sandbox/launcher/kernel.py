@@ -31,18 +31,18 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 def die_with_parent(number: int) -> None:
     """Get a signal when the parent process ends, however it ends."""
     if sys.platform == "linux":
-        checked(_prctl(_PR_SET_PDEATHSIG, number))
+        check_result(_prctl(_PR_SET_PDEATHSIG, number))
 
 
 def become_subreaper() -> None:
     """Become the parent of each descendant whose own parent ends: daemons can't get away."""
     if sys.platform == "linux":
-        checked(_prctl(_PR_SET_CHILD_SUBREAPER, 1))
+        check_result(_prctl(_PR_SET_CHILD_SUBREAPER, 1))
 
 
 def forbid_new_privileges() -> None:
     """Have setuid programs, and those with capabilities, run without any of that."""
-    checked(_prctl(_PR_SET_NO_NEW_PRIVS, 1))
+    check_result(_prctl(_PR_SET_NO_NEW_PRIVS, 1))
 
 
 def drop_capabilities() -> None:
@@ -57,7 +57,7 @@ def drop_capabilities() -> None:
     _prctl(_PR_CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL)
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     nothing = (ctypes.c_uint32 * 6)()
-    checked(_LIBC.capset(header, nothing))
+    check_result(_LIBC.capset(header, nothing))
 
 
 def filter_calls(program: bytes) -> None:
@@ -71,14 +71,14 @@ def filter_calls(program: bytes) -> None:
     """
     instructions = ctypes.create_string_buffer(program, len(program))
     head = _Program(len(program) // _INSTRUCTION_BYTES, ctypes.addressof(instructions))
-    checked(_prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(head)))
+    check_result(_prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(head)))
 
 
 class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
-def syscall(number: int, *args: object) -> int:
+def call_kernel(number: int, *args: object) -> int:
     """Call the kernel; negative: it failed, and `checked` says why.
 
     Args:
@@ -89,7 +89,7 @@ def syscall(number: int, *args: object) -> int:
     return int(_LIBC.syscall(ctypes.c_long(number), *wide))
 
 
-def checked(result: int) -> int:
+def check_result(result: int) -> int:
     """What a call gave.
 
     Raises:
@@ -119,13 +119,13 @@ REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 
 
-def abi() -> int:
+def find_landlock_abi() -> int:
     """The version of Landlock that this kernel has; 0 where there is none, or it is switched off."""
-    found = syscall(_CREATE_RULESET, None, 0, _ASK_FOR_VERSION)
+    found = call_kernel(_CREATE_RULESET, None, 0, _ASK_FOR_VERSION)
     return max(found, 0)
 
 
-def restrict(orders: LandlockOrders) -> None:
+def restrict_access(orders: LandlockOrders) -> None:
     """Give up all access but what is granted. It needs `no_new_privs`.
 
     Raises:
@@ -133,10 +133,10 @@ def restrict(orders: LandlockOrders) -> None:
     """
     attributes = (ctypes.c_uint64 * 3)(orders["files"], orders["network"], orders["scopes"])
     size = ctypes.sizeof(attributes)  # older kernels take more than they know where that is zero
-    ruleset = checked(syscall(_CREATE_RULESET, attributes, size, 0))
+    ruleset = check_result(call_kernel(_CREATE_RULESET, attributes, size, 0))
     for path, rights in orders["grants"]:
         _grant(ruleset, path, rights & orders["files"])
-    checked(syscall(_RESTRICT_SELF, ruleset, 0))
+    check_result(call_kernel(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 
 
@@ -155,7 +155,7 @@ def _grant(ruleset: int, path: str, rights: int) -> None:
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= _OF_FILES
         rule = _PathBeneath(rights, descriptor)
-        checked(syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0))
+        check_result(call_kernel(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0))
     finally:
         os.close(descriptor)
 

@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from .orders import Orders
+    from .orders import LaunchOrders
 
 
 # As shells have them: the program can't be run; there is none. And as env(1): who starts it failed.
@@ -36,7 +36,7 @@ _MOST_DESCRIPTORS = 1 << 20
 _DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-def execute(orders: Orders, keeper: int) -> NoReturn:
+def exec_command(orders: LaunchOrders, keeper: int) -> NoReturn:
     """Become the command. Failures are printed, as a shell prints them.
 
     Args:
@@ -62,7 +62,7 @@ def forbid_core_files() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _prepare(orders: Orders, keeper: int) -> None:
+def _prepare(orders: LaunchOrders, keeper: int) -> None:
     kernel.die_with_parent(signal.SIGKILL)
     if os.getppid() != keeper:
         os._exit(_NOT_STARTED)
@@ -77,7 +77,7 @@ def _prepare(orders: Orders, keeper: int) -> None:
     if "landlock" in orders:
         kernel.forbid_new_privileges()
         kernel.drop_capabilities()
-        kernel.restrict(orders["landlock"])
+        kernel.restrict_access(orders["landlock"])
     _close_all_but(orders.get("pass_fds", []))
     if "seccomp" in orders:
         kernel.filter_calls(orders["seccomp"])
@@ -114,7 +114,7 @@ _WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGQUIT)
 _PATIENCE_S = 10.0
 
 
-def keep(orders: Orders, front: int) -> int:
+def supervise_command(orders: LaunchOrders, front: int) -> int:
     """Start the command, wait for its end, and end all that it started.
 
     Args:
@@ -134,15 +134,15 @@ def keep(orders: Orders, front: int) -> int:
     pid = os.fork()
     if pid == 0:
         _let_signals_be()
-        execute(orders, keeper)
-    family = Family(pid)
+        exec_command(orders, keeper)
+    family = ProcessTree(pid)
     _wait(family, woken, orders["lifeline"], orders["grace_s"])
     _end(family, woken)
     _say_why(orders.get("cgroups", []))
     return signal.SIGKILL if family.status is None else family.status
 
 
-class Family:
+class ProcessTree:
     """A command with all that descends from it. All are descendants of this process.
 
     Args:
@@ -169,7 +169,7 @@ class Family:
 
     def send(self, number: int) -> None:
         """Send a signal to all."""
-        found = descendants(os.getpid())
+        found = find_descendants(os.getpid())
         if not found and self.status is None:  # a system without /proc: the command's own group
             found = {-self._first}
         for pid in found:
@@ -177,7 +177,7 @@ class Family:
 
     def kill(self) -> None:
         """Kill all that are there now; first they are stopped, so that none of them starts another."""
-        while fresh := descendants(os.getpid()) - self._stopped:
+        while fresh := find_descendants(os.getpid()) - self._stopped:
             for pid in fresh:
                 _send(pid, signal.SIGSTOP)
             self._stopped |= fresh
@@ -187,7 +187,7 @@ class Family:
         self.send(signal.SIGKILL)
 
 
-def descendants(root: int) -> set[int]:
+def find_descendants(root: int) -> set[int]:
     """The living descendants of a process; none on a system without /proc."""
     children: dict[int, list[int]] = {}
     for pid, parent in _living():
@@ -230,7 +230,7 @@ def _parent(pid: str) -> int | None:
     return None if state in (b"Z", b"X") else int(parent)
 
 
-def _wait(family: Family, woken: int, lifeline: int, grace_s: float) -> None:
+def _wait(family: ProcessTree, woken: int, lifeline: int, grace_s: float) -> None:
     """Wait until the command ends, or until it is to be killed."""
     deadline: float | None = None
     while family.reap() and family.status is None:
@@ -246,7 +246,7 @@ def _wait(family: Family, woken: int, lifeline: int, grace_s: float) -> None:
             family.send(signal.SIGTERM)
 
 
-def _end(family: Family, woken: int) -> None:
+def _end(family: ProcessTree, woken: int) -> None:
     """Kill all that is left of a command."""
     until = time.monotonic() + _PATIENCE_S
     while family.reap() and time.monotonic() < until:
@@ -319,13 +319,13 @@ def main(descriptor: int) -> None:
         descriptor: A file whose content is the orders, as `marshal` writes them.
     """
     with open(descriptor, "rb") as file:
-        orders: Orders = marshal.load(file)
+        orders: LaunchOrders = marshal.load(file)
     kernel.die_with_parent(signal.SIGQUIT)
     signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # until there is who can be told
     front = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _end_as(keep(orders, front))
+        _end_as(supervise_command(orders, front))
     for each in _FORWARDED:
         signal.signal(each, lambda number, _: os.kill(pid, number))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)

@@ -21,7 +21,7 @@ class LandlockOrders(TypedDict):
     grants: list[tuple[str, int]]
 
 
-class Orders(TypedDict):
+class LaunchOrders(TypedDict):
     """How one command is started, as `marshal` carries it.
 
     Args:

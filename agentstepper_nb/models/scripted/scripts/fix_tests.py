@@ -9,14 +9,14 @@ cents in the prompt. One who asks it to "only list the files" gets a list.
 import json
 from collections.abc import Callable
 
-from agentstepper_nb.llm_wire.chat import Request
+from agentstepper_nb.llm_wire.chat_completions import ChatCompletionRequest
 from agentstepper_nb.models.scripted import (
-    Call,
-    Condition,
-    Reply,
-    Rule,
+    RequestCondition,
     Script,
-    last_tool_result,
+    ScriptedCall,
+    ScriptedReply,
+    ScriptRule,
+    find_last_tool_result,
     say,
     says,
     tool_says,
@@ -32,7 +32,7 @@ GUESS = "    return round(sum(price * quantity for price, quantity in items))"
 RIGHT = "    return round(sum(price * quantity for price, quantity in items), 2)"
 
 
-def has_tool(name: str) -> Condition:
+def has_tool(name: str) -> RequestCondition:
     """The model is offered a tool of this name."""
     return where(
         f"has {name}",
@@ -43,33 +43,35 @@ def has_tool(name: str) -> Condition:
 coding = has_tool("edit_file")
 
 
-def run_tests(text: str) -> Callable[[Request], Reply]:
+def run_tests(text: str) -> Callable[[ChatCompletionRequest], ScriptedReply]:
     """Say something and run the tests, by the tool that there is."""
-    command = Call("run_command", {"command": "python -m pytest -q"})
-    return lambda request: say(text, command if coding(request) else Call("run_tests"))
+    command = ScriptedCall("run_command", {"command": "python -m pytest -q"})
+    return lambda request: say(text, command if coding(request) else ScriptedCall("run_tests"))
 
 
-def guess(request: Request) -> Reply:
+def write_wrong_fix(request: ChatCompletionRequest) -> ScriptedReply:
     """Write a fix that rounds to whole numbers."""
-    return say("The sum of floats isn't rounded. I round it.", rewrite(request, GUESS))
+    return say("The sum of floats isn't rounded. I round it.", rewrite_line(request, GUESS))
 
 
-def fix(request: Request) -> Reply:
+def write_right_fix(request: ChatCompletionRequest) -> ScriptedReply:
     """Write the right fix."""
-    return say("The sum of floats isn't rounded. I round it to cents.", rewrite(request, RIGHT))
+    return say(
+        "The sum of floats isn't rounded. I round it to cents.", rewrite_line(request, RIGHT)
+    )
 
 
-def rewrite(request: Request, line: str) -> Call:
+def rewrite_line(request: ChatCompletionRequest, line: str) -> ScriptedCall:
     """Change the one line: in the file, or in what was read of it, which is written anew."""
     if coding(request):
-        return Call("edit_file", {"path": FILE, "old": WRONG, "new": line})
-    code = last_tool_result(request, "read_file") or ""
-    return Call("write_file", {"path": FILE, "content": code.replace(WRONG, line)})
+        return ScriptedCall("edit_file", {"path": FILE, "old": WRONG, "new": line})
+    code = find_last_tool_result(request, "read_file") or ""
+    return ScriptedCall("write_file", {"path": FILE, "content": code.replace(WRONG, line)})
 
 
-def name_files(request: Request) -> Reply:
+def name_files(request: ChatCompletionRequest) -> ScriptedReply:
     """Say which files there are."""
-    listed = last_tool_result(request, "list_files") or ""
+    listed = find_last_tool_result(request, "list_files") or ""
     files = json.loads(listed)["entries"] if coding(request) else listed.split()
     return say(f"There are {len(files)} files: {', '.join(files)}.")
 
@@ -82,15 +84,18 @@ green = tool_says("run_tests", r"^exit code 0\b") | tool_says("run_command", r'"
 script = Script(
     "fix_tests",
     [
-        Rule(only_list & listed, name_files),
-        Rule(only_list, say("I only look.", Call("list_files"))),
-        Rule(turn(0), run_tests("I run the tests, to see what fails.")),
-        Rule(green, say("All tests pass.")),
-        Rule(turn(1), say("A total is off. I read the code.", Call("read_file", {"path": FILE}))),
-        Rule(turn(2) & told, fix),
-        Rule(turn(2), guess),
-        Rule(turn(3), run_tests("Let me see whether that was it.")),
-        Rule(turn(4), say("The tests still fail. My fix was wrong, and I stop here.")),
+        ScriptRule(only_list & listed, name_files),
+        ScriptRule(only_list, say("I only look.", ScriptedCall("list_files"))),
+        ScriptRule(turn(0), run_tests("I run the tests, to see what fails.")),
+        ScriptRule(green, say("All tests pass.")),
+        ScriptRule(
+            turn(1),
+            say("A total is off. I read the code.", ScriptedCall("read_file", {"path": FILE})),
+        ),
+        ScriptRule(turn(2) & told, write_right_fix),
+        ScriptRule(turn(2), write_wrong_fix),
+        ScriptRule(turn(3), run_tests("Let me see whether that was it.")),
+        ScriptRule(turn(4), say("The tests still fail. My fix was wrong, and I stop here.")),
     ],
     about="A coding agent on a small project with a failing test.",
 )

@@ -5,8 +5,8 @@ It is asked for “joke number 3 about cats”, and tells the third that it know
 
 import re
 
-from agentstepper_nb.llm_wire.chat import Request
-from agentstepper_nb.models.scripted import Reply, Rule, Script, always, say, says
+from agentstepper_nb.llm_wire.chat_completions import ChatCompletionRequest
+from agentstepper_nb.models.scripted import Script, ScriptedReply, ScriptRule, always, say, says
 
 JOKES = (
     "I asked a book about {0} how it ends. It said: read me first.",
@@ -22,7 +22,7 @@ JOKES = (
 _ASKED = re.compile(r"joke number (\d+) about (.+?)\.?\s*$", re.IGNORECASE | re.DOTALL)
 
 
-def tell(request: Request) -> Reply:
+def tell_joke(request: ChatCompletionRequest) -> ScriptedReply:
     """Tell the joke that is asked for."""
     asked = [message.text for message in request.messages if message.role == "user"]
     found = _ASKED.search(asked[-1])
@@ -33,6 +33,9 @@ def tell(request: Request) -> Reply:
 
 script = Script(
     "jokes",
-    [Rule(says("user", r"(?i)\bjoke\b"), tell), Rule(always, say("I only know jokes."))],
+    [
+        ScriptRule(says("user", r"(?i)\bjoke\b"), tell_joke),
+        ScriptRule(always, say("I only know jokes.")),
+    ],
     about="jokes on any subject, for background agents",
 )

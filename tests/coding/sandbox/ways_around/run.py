@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from agentstepper_nb.coding.sandbox import ResourceLimits
-from agentstepper_nb.coding.sandbox.choice import choose
+from agentstepper_nb.coding.sandbox.choice import choose_sandbox
 from agentstepper_nb.coding.sandbox.launch import Sandbox
 from agentstepper_nb.coding.snapshots import Snapshots
 from tests.coding.sandbox.ways_around.stage import ALL_RAN, Stage
@@ -36,7 +36,7 @@ def main() -> None:
     mine = [row for number, row in enumerate(rows_of_all) if number % int(parts) == int(part)]
     with Stage(Path(folder)) as stage:
         _set_environment(stage)
-        sandbox = choose(choice, LIMITS).sandbox  # type: ignore[arg-type]
+        sandbox = choose_sandbox(choice, LIMITS).sandbox  # type: ignore[arg-type]
         rows: dict[str, Any] = {}
         for some in _batches(mine, int(batch)):
             rows |= _ran(stage, sandbox, some)

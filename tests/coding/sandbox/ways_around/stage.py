@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
-from agentstepper_nb.coding.sandbox import Access
+from agentstepper_nb.coding.sandbox import SandboxAccess
 from agentstepper_nb.coding.sandbox.launch import Sandbox
 from tests.coding.sandbox.ways_around.servers import Servers
 
@@ -119,7 +119,7 @@ class Stage:
             **self.servers.values,
         }
 
-    def access(self, **changes: object) -> Access:
+    def access(self, **changes: object) -> SandboxAccess:
         """What a command may reach, as a session gives it."""
         home, temporary = self._private / "home", self._private / "tmp"
         for each in (home, temporary):
@@ -130,7 +130,7 @@ class Stage:
             "temporary": temporary,
             "hidden": (self.data, self.runtime),
         }
-        return Access(**{**known, **changes})  # type: ignore[arg-type]
+        return SandboxAccess(**{**known, **changes})  # type: ignore[arg-type]
 
     def renew(self) -> None:
         """Make the workspace, and the private folders, as they were."""

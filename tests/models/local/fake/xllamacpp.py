@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from agentstepper_nb.models.scripted import ScriptedServer, load
+from agentstepper_nb.models.scripted import ScriptedServer, load_script
 
 
 class CommonParams(SimpleNamespace):
@@ -25,7 +25,7 @@ class Server:
             Path(noted).write_text(json.dumps(plain(params)))
         if not Path(params.model.path).read_text():
             raise RuntimeError("no GGUF in it")
-        self._server = ScriptedServer(load(params.model.path)).start()
+        self._server = ScriptedServer(load_script(params.model.path)).start()
 
     @property
     def listening_address(self) -> str:

@@ -1,0 +1,117 @@
+"""One adapter for whatever answers: functions and generators, sync or async, and what they give."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any, Final
+
+from ..sdk.pumps import in_thread
+from .item_sources import ENDED, OVER, AsyncSource, ThreadPuller, contain_error
+
+#: What is iterable, and yet one item.
+_ITEMS: Final = (str, bytes, Mapping)
+
+
+def start_function(function: Callable[..., Any], call: Callable[[], Any]) -> Any:
+    """Start a function of any form: sync or async, plain or a generator.
+
+    Args:
+        function: The function.
+        call: Calls it.
+
+    Returns:
+        What the call gave, which may be awaitable. The body of a plain sync function runs on a thread.
+    """
+    plain = unwrap_callable(function)
+    if (
+        inspect.iscoroutinefunction(plain)
+        or inspect.isgeneratorfunction(plain)
+        or inspect.isasyncgenfunction(plain)
+    ):
+        return call()  # its body runs later, where it is awaited or pulled
+    return in_thread(partial(_guarded, call))
+
+
+def unwrap_callable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that a call runs: that within a partial one, or of an object that is called like one.
+
+    Args:
+        function: What is called.
+    """
+    while isinstance(function, partial):
+        function = function.func
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return function
+    return type(function).__call__
+
+
+async def iterate_answer(begin: Callable[[], object]) -> AsyncGenerator[Any, object]:
+    """The items of an answer, whoever gives it; what this is sent, the answer is sent where it stands.
+
+    It begins when the first item is asked for. An async answer runs within the task that reads, a sync
+    one on a thread, to which cancelling doesn't reach: it is closed where it yields next, and nobody
+    hears it.
+
+    Args:
+        begin: Gives the answer: sync or async, a single item, or a coroutine that gives any of these.
+
+    Raises:
+        RuntimeError: What gives it wants to end the process.
+    """
+    sent: object = None
+    try:
+        answer = begin()
+        while inspect.isawaitable(answer):
+            answer = await answer
+        if isinstance(answer, AsyncIterable):
+            given = _within(answer)
+        elif isinstance(answer, Iterable) and not isinstance(answer, _ITEMS):
+            given = _beside(answer)
+        else:
+            if answer is not None:
+                yield answer
+            return
+        async with aclosing(given):
+            with suppress(StopAsyncIteration):
+                while True:
+                    sent = yield await given.asend(sent)
+    except SystemExit as error:  # which would end the loop
+        raise RuntimeError(ENDED.format(error=error)) from None
+
+
+async def _within(answer: AsyncIterable[Any]) -> AsyncGenerator[Any, object]:
+    source, sent = AsyncSource(answer), None
+    try:
+        with suppress(StopAsyncIteration):
+            while True:
+                sent = yield await source.next(sent)
+    finally:
+        await source.close()
+
+
+async def _beside(answer: Iterable[Any]) -> AsyncGenerator[Any, object]:
+    puller, sent = ThreadPuller(answer), None
+    try:
+        while (item := await asyncio.wrap_future(puller.pull(sent))) is not OVER:
+            sent = yield item
+    except asyncio.CancelledError:
+        puller.stop()
+        raise
+    except GeneratorExit:
+        await asyncio.wrap_future(puller.stop())
+        raise
+    await asyncio.wrap_future(puller.stop())
+
+
+def _guarded(call: Callable[[], Any]) -> Any:
+    """Call it on a thread: what would end the loop, or an iteration, is an error like others."""
+    try:
+        return call()
+    except (StopIteration, StopAsyncIteration) as error:
+        raise RuntimeError(f"The function raised {error!r}.") from error
+    except BaseException as error:
+        raise contain_error(error) from error.__cause__

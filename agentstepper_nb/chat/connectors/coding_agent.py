@@ -1,0 +1,219 @@
+"""The coding agent as an agent of a chat.
+
+It lives in another package, which doesn't know the chat: it is found by an entry point, and
+what is needed of it is said here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Unpack
+
+import msgspec
+
+from ...errors import CommandError, SessionError
+from ...installed import Installed
+from ...protocol.chat import AgentName, Message, Piece
+from ...protocol.coding_settings import CodingSettings, SettingsDict
+from .. import message_types
+from ..connector import Turn
+from ..streams import AnswerChannel, StreamingAgent
+from .model_prompts import shorten_text
+
+if TYPE_CHECKING:
+    from ...models.provider import ModelProvider
+    from ...sdk.aclient import AsyncAgentStepper
+
+#: The entry points of what keeps conversations of its own: each makes a `AgentConversations`.
+GROUP: Final = "agentstepper_nb.conversations"
+_CODING: Final = "coding"
+
+
+class AnswerReceiver(Protocol):
+    """Who is told an answer, and asked within it."""
+
+    def say(self, piece: Piece) -> None:
+        """There is more of it."""
+
+    def say_instead(self, text: str) -> None:
+        """The text that was said last is this one, in truth."""
+
+    async def ask(self, text: str, choices: Sequence[str], details: Any) -> str:
+        """Ask, once all that was said is told; gives the choice. Cancelling it takes that back."""
+
+
+class AgentConversation(Protocol):
+    """One conversation with the agent, which remembers what was said in it."""
+
+    @property
+    def notice(self) -> str:
+        """What a person must know where nothing holds its commands; "" is nothing."""
+
+    async def answer(
+        self, prompt: str, person: AnswerReceiver, dbg: AsyncAgentStepper | None
+    ) -> None:
+        """Answer a prompt. Cancelling it ends the answer, and what it runs; it raises what ends it."""
+
+    async def close(self) -> None:
+        """End it; it may be opened again."""
+
+
+class AgentConversations(Protocol):
+    """Opens conversations."""
+
+    async def open(
+        self, name: str, *, workspace: Path, data_dir: Path, root: str
+    ) -> AgentConversation:
+        """Open the one of a name; `root` comes before paths of the workspace in what it says."""
+
+    async def close(self) -> None:
+        """Let go of what the conversations share, once they are closed."""
+
+
+class CodingAgent(StreamingAgent):
+    """The coding agent: it reads, changes and runs what is in a folder, and asks before it does harm.
+
+    ::
+
+        chat = Chat(CodingAgent(provider="openai", model="gpt-5-mini"), workspace="repo")
+        chat.send("Fix the failing test.")
+
+    A session of the chat is a session of the agent, with a log of its own that `agentstepper code` can
+    resume; opened again, the chat goes on with it. What others said meanwhile is told to the agent.
+
+    Its questions to the model and its tools' calls stand inside the turn in the debugger, with what it
+    asks for: whoever answers first, there or in the chat, decides. What a person edits in these is what
+    it knows from then on; of what they make of the turn's end only the chat does.
+
+    Args:
+        workspace: The folder it works in, and may not leave; None: the chat's.
+        provider: Who serves the model: a name, as `--provider` has it, or a provider, which is then
+            closed with this.
+        model: The model's name there.
+        name: What it is called in the chat.
+        role: A word of `chat.roles`.
+        description: A line for people, and for agents that hand on.
+        policy: In place of the default policy: one, what makes one, or the name of an installed one.
+        settings: The settings of a coding session; see `CodingSettings`.
+
+    Raises:
+        msgspec.ValidationError: There is no such setting, or it is out of its bounds.
+    """
+
+    continuation_prompt: str | None = "Go on."
+    summary: ClassVar[str] = "the coding agent, on a folder"
+    settings: ClassVar[type[CodingSettings]] = CodingSettings
+
+    def __init__(
+        self,
+        workspace: str | os.PathLike[str] | None = None,
+        *,
+        provider: str | ModelProvider,
+        model: str,
+        name: str = "coder",
+        role: str = AgentName.AGENT_EXECUTOR.value,
+        description: str = "",
+        policy: Any = None,
+        **settings: Unpack[SettingsDict],
+    ) -> None:
+        msgspec.convert(settings, CodingSettings)
+        self.name = name
+        self.role = role
+        self.description = description or "reads, changes and runs what is in a folder"
+        self._workspace = None if workspace is None else Path(workspace).expanduser()
+        self._options = {
+            "provider": provider,
+            "model": model,
+            "policy": policy,
+            **settings,
+        }
+        self._kept: AgentConversations | None = None
+        self._open: dict[str, AgentConversation] = {}  # by the chat's sessions
+
+    async def answer(self, message: Message, turn: Turn, saying: AnswerChannel) -> None:
+        """Answer a message; see `StreamingAgent.answer`."""
+        prompt = _prompt(message, turn.window, self.name)
+        conversation = await self._conversation(turn)
+        await conversation.answer(prompt, saying, turn.dbg)
+
+    def notice(self, session_id: str) -> str:
+        """That nothing holds its commands, once its conversation was begun; see `InterpreterABC`."""
+        conversation = self._open.get(session_id)
+        return "" if conversation is None else conversation.notice
+
+    async def ended(self, session_id: str) -> None:
+        """Close the conversation; its log stays."""
+        conversation = self._open.pop(session_id, None)
+        if conversation is not None:
+            await conversation.close()
+
+    async def close(self) -> None:
+        """Close all of them."""
+        for session_id in list(self._open):
+            await self.ended(session_id)
+        if self._kept is not None:
+            await self._kept.close()
+
+    async def _conversation(self, turn: Turn) -> AgentConversation:
+        found = self._open.get(turn.session_id)
+        if found is None:
+            workspace = self._workspace or turn.workspace
+            if workspace is None:
+                raise SessionError(
+                    f"The agent {self.name} has no folder to work in: name one by `workspace=`."
+                )
+            if self._kept is None:
+                self._kept = await asyncio.to_thread(_conversations, self._options)
+            found = await self._kept.open(
+                f"{turn.session_id}/{self.name}",
+                workspace=workspace,
+                data_dir=turn.data_dir,
+                root=_root(workspace, turn.workspace),
+            )
+            self._open[turn.session_id] = found
+        return found
+
+
+def _conversations(options: dict[str, Any]) -> AgentConversations:
+    """What keeps the coding agent's conversations. It is imported for that: not on an event loop."""
+    try:
+        make = Installed[Callable[..., AgentConversations]](GROUP, "kind of conversation").find(
+            _CODING
+        )
+    except CommandError as error:
+        text = f"The coding agent isn't installed: install agentstepper_nb again. {error}"
+        raise SessionError(text) from error
+    return make(**options)
+
+
+def _root(workspace: Path, shown: Path | None) -> str:
+    """What comes before the paths of a folder, so that the chat finds what they name."""
+    same = shown is not None and shown.resolve() == workspace.resolve()
+    return "" if same else f"{workspace.resolve()}/"
+
+
+def _prompt(message: Message, window: Sequence[Message], name: str) -> str:
+    """What the agent is told: a message, after what others said since it last heard of them."""
+    unheard = list(window)
+    for number, each in enumerate(window):
+        if each.agent_name == name and each.role != "user":
+            unheard = list(window[number + 1 :])
+    unheard = [each for each in unheard if each.agent_name != name]
+    if not any(each.role in ("assistant", "computer") for each in unheard):
+        return message_types.format_message_text(message)  # it is the only one who answers
+    said = "\n\n".join(
+        f"{_who(each)}: {shorten_text(message_types.format_message_text(each))}" for each in unheard
+    )
+    return (
+        f"Meanwhile this was said in the conversation that you take part in:\n\n{said}\n\n"
+        f"Now you are told:\n\n{message_types.format_message_text(message)}"
+    )
+
+
+def _who(message: Message) -> str:
+    if message.role != "user":
+        return message.agent_name or message.role
+    return f"The person, to {message.agent_name}" if message.agent_name else "The person"

@@ -1,0 +1,368 @@
+"""A model behind an endpoint as an agent, with functions as its tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+import msgspec
+
+from ...errors import ModelError
+from ...llm_wire.conversation import (
+    AssistantMessage,
+    ChatMessage,
+    ModelRequest,
+    ToolCall,
+    ToolResultMessage,
+    ToolSpec,
+    UserMessage,
+)
+from ...llm_wire.events import AgentEvent, ResponseCompleted, TextDelta
+from ...models import registry
+from ...protocol.chat import AgentName, AgentType, Message
+from ...runtime.monikers.asking import SILENCE_S, ask
+from ...sdk.pumps import in_thread
+from .. import pieces
+from ..connector import Turn
+from ..streams import AnswerChannel, StreamingAgent
+from .function_tools import CallOutcome, FunctionCaller, FunctionTool
+from .handoff_tool import HAND_ON, HandoffTool
+from .model_prompts import (
+    FINAL,
+    ActionError,
+    format_answer,
+    format_complaint,
+    format_observation,
+    make_conversation,
+    make_instructions,
+    make_system_prompt,
+    parse_action,
+)
+
+if TYPE_CHECKING:
+    from ...models.provider import ModelProvider
+
+_EMPTY: Final = "The model said nothing. Try again, or ask it something else."
+_LENGTH: Final = (
+    "The answer was cut at the model's limit of tokens. Say “go on”, or ask for less at once."
+)
+_ROUNDS: Final = (
+    "The model was asked {rounds} times and hasn't come to an end. "
+    "Say “go on”, or raise max_rounds."
+)
+#: Providers whose endpoint can be any that speaks the same API, and that API.
+_ADDRESSED: Final[dict[str, Literal["chat", "responses"]]] = {
+    "openai": "chat",
+    "openai-responses": "responses",
+}
+
+
+class EndpointAgent(StreamingAgent):
+    """Answers by a model, of OpenAI, of a server that speaks its API, or of another provider.
+
+    ::
+
+        def weather(city: str) -> str:
+            \"\"\"Say what the weather is like in a city.\"\"\"
+            ...
+
+        Endpoint("gpt-5-mini", tools=[weather])
+        Endpoint("qwen3", base_url="http://127.0.0.1:8080/v1", agent_type="STRUCTURED_CHAT")
+
+    The model's text is told as it comes. Each question to it and each call of a tool is an event in the
+    debugger; an answer that is edited there takes the place of what was told. A SUPERVISOR or CREW has a
+    tool by which it hands on to another agent of the session.
+
+    Args:
+        model: The model's name there.
+        name: What it is called in its sessions.
+        provider: Who serves the model: a name, as `--provider` has it, or a provider, which is then
+            closed with this.
+        base_url: The endpoint, of an OpenAI provider: with its `/v1`. None: the environment's.
+        api_key: Its key; None: the environment's, unless `base_url` is given.
+        system: What the model is told first; None: its name, and its role's instructions.
+        role: A word of `chat.roles`.
+        agent_type: TOOL_CALLING: by the API's own means. STRUCTURED_CHAT: by JSON in its text, for
+            models that know no tools; what it says is then told whole.
+        tools: Functions that it may call; see `FunctionTool`.
+        confirm_tools: The names of those that the person is asked about, each time; True: of all.
+        max_rounds: Questions to the model that one message may take.
+        max_tokens: The longest answer.
+        temperature: As the model's API has it.
+        description: A line for people, and for agents that hand on.
+        continuation_prompt: What AutoChat says to it; None: there is nothing to continue.
+        silence_s: Seconds that the model may say nothing.
+
+    Raises:
+        ValueError: There is no such provider, a tool can't be described, or something doesn't fit.
+    """
+
+    summary: ClassVar[str] = "a model behind an endpoint, with functions as its tools"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        name: str = "assistant",
+        provider: str | ModelProvider = "openai",
+        base_url: str | None = None,
+        api_key: str | None = None,
+        system: str | None = None,
+        role: str = AgentName.AGENT_EXECUTOR.value,
+        agent_type: str | AgentType = AgentType.TOOL_CALLING,
+        tools: Iterable[Callable[..., Any]] = (),
+        confirm_tools: Collection[str] | bool = (),
+        max_rounds: int = 10,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        description: str = "",
+        continuation_prompt: str | None = "Continue.",
+        silence_s: float = SILENCE_S,
+    ) -> None:
+        self.name = name
+        self.role = role
+        self.agent_type = AgentType(agent_type)
+        self.description = description or f"the model {model}"
+        self.continuation_prompt = continuation_prompt
+        self.model = model
+        self.structured = self.agent_type is AgentType.STRUCTURED_CHAT
+        self.system = system
+        self.tools = _by_name(tools)
+        self.confirm_tools = _confirmed(confirm_tools, self.tools)
+        self.max_rounds = max_rounds
+        self.max_tokens = max_tokens
+        self.temperature = temperature
+        self.silence_s = silence_s
+        self._open = _opener(provider, model, base_url, api_key)
+        self._opening = asyncio.Lock()
+        self._provider: ModelProvider | None = None
+
+    async def close(self) -> None:
+        """Close the model's connections."""
+        provider, self._provider = self._provider, None
+        if provider is not None:
+            await provider.close()
+
+    async def answer(self, message: Message, turn: Turn, saying: AnswerChannel) -> None:
+        """See `StreamingAgent.answer`."""
+        async with self._opening:  # sessions may begin at once
+            if self._provider is None:
+                self._provider = await in_thread(self._open)  # it imports its client
+        await _Rounds(self, self._provider, turn, saying).run(message)
+
+
+def _opener(
+    provider: str | ModelProvider, model: str, base_url: str | None, api_key: str | None
+) -> Callable[[], ModelProvider]:
+    """What gives the provider, once it is needed: until then no key has to be there."""
+    addressed = base_url is not None or api_key is not None
+    if not isinstance(provider, str):
+        if addressed:
+            raise ValueError("A provider that is made already has its own base_url and api_key.")
+        return lambda: provider
+    if provider not in registry.list_provider_names():
+        known = ", ".join(registry.list_provider_names())
+        raise ValueError(f"There is no provider {provider!r}; there are {known}.")
+    if not addressed:
+        return partial(registry.create_provider, provider, model)
+    if provider not in _ADDRESSED:
+        known = " and ".join(_ADDRESSED)
+        raise ValueError(f"base_url and api_key are for the providers {known}, not {provider!r}.")
+
+    def open() -> ModelProvider:
+        from ...models.openai import OpenAIProvider
+
+        return OpenAIProvider(_ADDRESSED[provider], base_url, api_key)
+
+    return open
+
+
+def _by_name(functions: Iterable[Callable[..., Any]]) -> dict[str, FunctionTool]:
+    tools: dict[str, FunctionTool] = {}
+    for function in functions:
+        tool = FunctionTool(function)
+        if tool.spec.name in tools or tool.spec.name == HAND_ON:
+            raise ValueError(f"There is more than one tool {tool.spec.name!r}: rename yours.")
+        tools[tool.spec.name] = tool
+    return tools
+
+
+def _confirmed(names: Collection[str] | bool, tools: dict[str, FunctionTool]) -> frozenset[str]:
+    if isinstance(names, bool):
+        return frozenset(tools) if names else frozenset()
+    unknown = sorted(set(names) - set(tools))
+    if unknown:
+        raise ValueError(f"confirm_tools names tools that there aren't: {', '.join(unknown)}.")
+    return frozenset(names)
+
+
+class _Rounds:
+    """Answers one message.
+
+    Args:
+        agent: The agent, which says how the model is asked.
+        provider: Who is asked.
+        turn: What there is beside the message.
+        saying: Whom to tell.
+    """
+
+    def __init__(
+        self, agent: EndpointAgent, provider: ModelProvider, turn: Turn, saying: AnswerChannel
+    ) -> None:
+        self._agent = agent
+        self._provider = provider
+        self._turn = turn
+        self._saying = saying
+        self._calling = FunctionCaller(
+            agent.tools, agent.confirm_tools, turn.dbg, saying, agent.name
+        )
+        self._hand_on = HandoffTool(agent, turn.agents)
+        self._messages: list[ChatMessage] = []
+        self._repaired = False
+
+    async def run(self, message: Message) -> None:
+        """Answer it.
+
+        Raises:
+            ModelError: The model gave no answer, or no end of it.
+            ToolDeniedError: A person denied a question to it.
+            InjectedError: A person let one fail.
+            AgentStopped: A person pressed Stop.
+        """
+        self._messages = list(make_conversation(self._turn.window, message, self._agent.name))
+        for _ in range(self._agent.max_rounds):
+            goes_on = await (self._structured() if self._agent.structured else self._calls())
+            if not goes_on:
+                return
+        raise ModelError("cut", _ROUNDS.format(rounds=self._agent.max_rounds))
+
+    # ---- by the API's own means ---------------------------------------------------------------------
+
+    async def _calls(self) -> bool:
+        """Ask once, and carry out what is called; whether the model is to be asked again."""
+        heard = _Heard(self._saying)
+        answer = await self._ask(heard)
+        if answer.content != heard.text:
+            self._saying.say_instead(answer.content)
+        if not answer.tool_calls:
+            heard.complain(answer)
+            return False
+        self._messages.append(answer)
+        for call in answer.tool_calls:
+            if (outcome := await self._carried_out(call)) is None:
+                return False
+            self._messages.append(
+                ToolResultMessage(call_id=call.call_id, content=outcome.text, ok=outcome.ok)
+            )
+        return True
+
+    # ---- by JSON in its text ------------------------------------------------------------------------
+
+    async def _structured(self) -> bool:
+        """As `_calls`, for a model that says what it wants in text."""
+        heard = _Heard(None)
+        answer = await self._ask(heard)
+        self._messages.append(AssistantMessage(content=answer.content))
+        try:
+            action = parse_action(answer.content)
+        except ActionError as error:
+            heard.complain(answer)
+            if self._repaired:
+                text = f"The model's answer names no action, nor did its first: {error}"
+                raise ModelError("invalid", text) from None
+            self._repaired = True
+            self._messages.append(UserMessage(content=format_complaint(error)))
+            return True
+        self._repaired = False
+        if action.action == FINAL:
+            self._saying.say(format_answer(action))
+            return False
+        arguments = {} if action.action_input is None else action.action_input
+        args_json = msgspec.json.encode(arguments).decode()
+        call = ToolCall(call_id="", name=action.action, args_json=args_json)
+        if (outcome := await self._carried_out(call)) is None:
+            return False
+        told = format_observation(call.name, outcome.ok, outcome.text)
+        self._messages.append(UserMessage(content=told))
+        return True
+
+    # ---- parts --------------------------------------------------------------------------------------
+
+    async def _ask(self, heard: _Heard) -> AssistantMessage:
+        agent = self._agent
+        specs = self._specs()
+        system = agent.system or make_system_prompt(agent.name, agent.role)
+        if agent.structured:
+            system = f"{system}\n\n{make_instructions(specs)}"
+        request = ModelRequest(
+            model=agent.model,
+            messages=tuple(self._messages),
+            tools=() if agent.structured else specs,
+            system=system,
+            max_tokens=agent.max_tokens,
+            temperature=agent.temperature,
+        )
+        return await ask(
+            self._provider,
+            request,
+            self._turn.dbg,
+            silence_s=agent.silence_s,
+            tell=heard.take,
+        )
+
+    def _specs(self) -> tuple[ToolSpec, ...]:
+        own = tuple(tool.spec for tool in self._agent.tools.values())
+        return (*own, *self._hand_on.specs())
+
+    async def _carried_out(self, call: ToolCall) -> CallOutcome | None:
+        """What came of a call; None where another agent goes on."""
+        hand_on = self._hand_on.wanted(call)
+        if hand_on is None:
+            return await self._calling.carry_out(call)
+        if isinstance(hand_on, str):
+            return self._calling.refuse(call, hand_on)
+        told = {"agent_name": hand_on.agent_name, "text": hand_on.text}
+        self._saying.say(pieces.call(HAND_ON, told, call_id=call.call_id or None))
+        self._saying.say(pieces.result(call.call_id or None, "handed on"))
+        self._saying.say(hand_on)
+        return None
+
+
+class _Heard:
+    """What a model says, as it says it.
+
+    Args:
+        saying: Whom to tell its text; None: nobody yet.
+    """
+
+    def __init__(self, saying: AnswerChannel | None) -> None:
+        self._saying = saying
+        self._parts: list[str] = []
+        self._reason = ""
+
+    @property
+    def text(self) -> str:
+        """Its text so far."""
+        return "".join(self._parts)
+
+    def take(self, event: AgentEvent) -> None:
+        """Take an event of its answer in."""
+        if isinstance(event, TextDelta):
+            self._parts.append(event.text)
+            if self._saying is not None:
+                self._saying.say(event.text)
+        elif isinstance(event, ResponseCompleted):
+            self._reason = event.reason
+
+    def complain(self, answer: AssistantMessage) -> None:
+        """Raise what is wrong with an answer that calls nothing, if something is.
+
+        Raises:
+            ModelError: It is empty, or was cut.
+        """
+        if not answer.content.strip() and not self.text.strip():
+            raise ModelError("empty", _EMPTY)
+        if self._reason == "length" and answer.content == self.text:
+            raise ModelError("cut", _LENGTH)

@@ -1,0 +1,72 @@
+"""The tool by which a model hands on to another agent of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from ...llm_wire.conversation import ToolCall, ToolSpec
+from ...protocol.chat import AgentInfo
+from ..connector import Handoff, InterpreterABC
+from ..roles import find_role
+
+#: The tool's name.
+HAND_ON: Final = "hand_on"
+
+
+class _Arguments(msgspec.Struct):
+    agent_name: str
+    text: str | None = None
+
+
+class HandoffTool:
+    """Whom an agent may hand on to: nobody, unless its role lets it.
+
+    Args:
+        agent: The agent.
+        agents: Those of its session.
+    """
+
+    def __init__(self, agent: InterpreterABC, agents: Iterable[AgentInfo]) -> None:
+        may = find_role(agent.role).may_hand_on
+        self._others = {each.name: each for each in agents if may and each.name != agent.name}
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tool, as the model is told of it; nothing where it hands on to nobody."""
+        if not self._others:
+            return ()
+        others = self._others.values()
+        listed = "".join(f"\n- {each.name} ({each.role}): {each.description}" for each in others)
+        text = {
+            "type": "string",
+            "description": "What the agent is told: all that it needs to know.",
+        }
+        spec = ToolSpec(
+            name=HAND_ON,
+            description=f"Let another agent go on in your place. Your own answer ends here.{listed}",
+            input_schema={
+                "type": "object",
+                "properties": {"agent_name": {"enum": list(self._others)}, "text": text},
+                "required": ["agent_name", "text"],
+                "additionalProperties": False,
+            },
+        )
+        return (spec,)
+
+    def wanted(self, call: ToolCall) -> Handoff | str | None:
+        """The hand-on that a call asks for, or why it is none; None where it is about something else.
+
+        Args:
+            call: As the model wrote it.
+        """
+        if call.name != HAND_ON or not self._others:
+            return None
+        try:
+            wanted = msgspec.json.decode(call.args_json, type=_Arguments)
+        except (ValueError, RecursionError) as error:
+            return f"The arguments can't be used: {error}."
+        if wanted.agent_name not in self._others:
+            return f"There is no such agent; there are: {', '.join(self._others)}."
+        return Handoff(wanted.agent_name, wanted.text)

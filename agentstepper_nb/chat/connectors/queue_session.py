@@ -1,0 +1,342 @@
+"""A session of the queue as an agent of a chat."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from ...errors import CommandError
+from ...protocol.chat import AgentName, Message, MessageType, Piece
+from ...protocol.runtime import LIVE, Action, ActionStatus, AgentState, AgentStep, SessionStatus
+from ...protocol.runtime_wire import Notice
+from ...runtime.client import AsyncAgents
+from ...runtime.keeping import Context
+from .. import message_types
+from ..connector import InterpreterABC, Item, Turn
+
+#: Makes a session's id of a chat session's: the same whenever that is opened again.
+_IDS: Final = uuid.UUID("0b4c1a5e-6f55-4c0e-9a0c-7d1f3f2c8a10")
+#: What AutoChat is shown to say where nothing is said, and the next step is waited for.
+_NEXT: Final = "The next step."
+_PAUSED: Final = (
+    "The session is paused: it answers once it is resumed, in the view of the sessions or by "
+    "`agents.resume(session_id={id!r})`. Stop ends the wait; it keeps what it was told."
+)
+_ANEW: Final = "The session had ended: this is another one, which begins anew."
+
+
+class QueueSession(InterpreterABC):
+    """A session of an agent that runs on its own, in a worker of the Core.
+
+    ::
+
+        chat = Chat(QueueSession(create={"agent_id": "joker", "moniker": "joke"}))
+        chat.send("Cats.")
+
+    A message is its input, and the answer is what the step says that is given it: its text, else its
+    data as JSON. The session goes on meanwhile and after; Stop in the chat ends the wait, and nothing
+    else. Its steps stand in a run of their own in the debugger.
+
+    Args:
+        session_id: The session; or
+        create: What one is created with at the first message, for each session of the chat: the
+            arguments of `AsyncAgents.create_agent` by their names, or `(agent_id, moniker, config)`.
+            Where it has ended, the next message creates another one.
+        url: Where the Core is; None: the one that is running.
+        token: Its control token; None: it is looked for.
+        name: What it is called in the chat; None: the agent's name, or `session`.
+        role: A word of `chat.roles`.
+        description: A line for people, and for agents that hand on.
+        continuation_prompt: What AutoChat tells it; None: nothing, it gives the steps since the last one
+            that was told, or waits for the next.
+
+    Raises:
+        ValueError: Neither a session nor what to create is named, or both are.
+    """
+
+    summary: ClassVar[str] = "a session of an agent that runs on its own"
+
+    def __init__(
+        self,
+        session_id: str | None = None,
+        *,
+        create: Mapping[str, Any] | tuple[Any, ...] | None = None,
+        url: str | None = None,
+        token: str | None = None,
+        name: str | None = None,
+        role: str = AgentName.AGENT_EXECUTOR.value,
+        description: str = "",
+        continuation_prompt: str | None = None,
+    ) -> None:
+        self._create = _arguments(create)
+        if (session_id is None) == (not self._create):
+            raise ValueError("Name the session, or by create= what to create; one of the two.")
+        self.name = name or self._create.get("agent_id") or "session"
+        self.role = role
+        self.description = description or "runs on its own, a step after the other"
+        self.continuation_prompt = continuation_prompt or _NEXT
+        self._is_told_to_continue = continuation_prompt is not None
+        self._session_id = session_id
+        self._where = (url, token)
+        self._agents: AsyncAgents | None = None
+        self._connecting = asyncio.Lock()
+        self._states: dict[str, AgentState] = {}  # by the chat's sessions
+        self._heard: dict[str, int] = {}  # by sessions of the queue: steps that were told
+
+    def run_id(self, session_id: str) -> str | None:
+        """The session's run in the debugger, once it was talked with."""
+        state = self._states.get(session_id)
+        return None if state is None else state.run_id
+
+    async def chat(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+        """Answer a message; see `InterpreterABC.chat`."""
+        agents, chat = await self._connected(), turn.session_id
+        silent = turn.continues and not self._is_told_to_continue
+        before = self._states.get(chat)
+        state = await self._standing(agents, chat, again=not silent)
+        if before is not None and before.session_id != state.session_id:
+            yield _note(_ANEW)
+        heard = self._heard.get(state.session_id)
+        waiting = StepWaiter(
+            agents, state, None if silent else message_types.format_message_text(message), heard
+        )
+        try:
+            async with aclosing(waiting.steps()) as steps:
+                async for step in steps:
+                    if step is None:
+                        yield _note(_PAUSED.format(id=state.session_id))
+                        continue
+                    for piece in describe_step(step):
+                        yield piece
+        finally:
+            self._states[chat] = waiting.state
+            self._heard[state.session_id] = waiting.heard
+
+    async def ended(self, session_id: str) -> None:
+        """Forget the chat's session; the queue's lives on."""
+        state = self._states.pop(session_id, None)
+        if state is not None and self._create:
+            self._heard.pop(state.session_id, None)
+
+    async def close(self) -> None:
+        """Close the connection to the Core."""
+        agents, self._agents = self._agents, None
+        if agents is not None:
+            await agents.close()
+
+    async def _connected(self) -> AsyncAgents:
+        async with self._connecting:  # sessions may be answered at once
+            if self._agents is None:
+                self._agents = await AsyncAgents.connect(*self._where)
+            return self._agents
+
+    async def _standing(self, agents: AsyncAgents, chat: str, *, again: bool) -> AgentState:
+        """The session that answers, as it stands.
+
+        Args:
+            agents: The Core's agents.
+            chat: The session of the chat.
+            again: Whether another one is created where ours has ended.
+
+        Raises:
+            CommandError: `unknown_session`; what else the Core says.
+        """
+        known = self._states.get(chat)
+        if self._session_id is not None:
+            state = await agents.state(self._session_id)
+        elif known is not None and not again:
+            state = await agents.state(known.session_id)
+        else:
+            state = await self._created(agents, chat)
+        self._states[chat] = state
+        return state
+
+    async def _created(self, agents: AsyncAgents, chat: str) -> AgentState:
+        """The session that was created for a chat's, or a new one where that has ended."""
+        for life in itertools.count():
+            id = str(uuid.uuid5(_IDS, f"{chat}/{self.name}/{life}"))
+            # Creating is idempotent: where there is one, nothing is.
+            await agents.create_agent(**{**self._create, "session_id": id})
+            state = await agents.state(id)
+            if state.status in LIVE:
+                break
+        return state
+
+
+def _arguments(create: Mapping[str, Any] | tuple[Any, ...] | None) -> dict[str, Any]:
+    """What a session is created with, by name; nothing where none is."""
+    if isinstance(create, tuple):
+        return dict(zip(("agent_id", "moniker", "config"), create, strict=False))
+    return {} if create is None else dict(create)
+
+
+#: Steps that one answer has at most, where it has all since the last one.
+MOST_STEPS: Final = 20
+#: Characters of a step's data that are shown.
+MOST_DATA: Final = 200_000
+
+
+class StepWaiter:
+    """Waits for the step that is given a message, or for the next ones of all.
+
+    Args:
+        agents: The Core's agents.
+        state: The session, as it stands.
+        text: What the session is told; None: nothing, and its next steps are waited for.
+        heard: Steps that were heard already, by their number: those from this on are waited for.
+
+    Attributes:
+        state: The session, as it stands by what was told last.
+        heard: As the argument, once there was an answer.
+    """
+
+    def __init__(
+        self, agents: AsyncAgents, state: AgentState, text: str | None, heard: int | None
+    ) -> None:
+        self.state = state
+        self.heard = state.iteration if heard is None else heard
+        self._agents = agents
+        self._text = text
+        self._from = state.iteration if text is not None else self.heard
+        self._action: Action | None = None
+        self._told: AgentState | None = None  # the session as it was told
+        self._steps: list[AgentStep] = []
+
+    async def steps(self) -> AsyncGenerator[AgentStep | None, None]:
+        """The steps that answer. None is given once, where it pauses before that.
+
+        Raises:
+            CommandError: `session_over`: it has ended before it answered; what else the Core says.
+        """
+        paused = False
+        async with aclosing(self._agents.watch(f"session:{self.state.session_id}")) as notices:
+            async for notice in notices:
+                await self._hear(notice)
+                found = self._answer()
+                for step in found:
+                    self.heard = step.iteration + 1
+                    yield step
+                if found:
+                    return
+                self._check()
+                if self.state.status is SessionStatus.PAUSED and not paused:
+                    paused = True
+                    yield None
+
+    async def _hear(self, notice: Notice) -> None:
+        if notice.event == "begin":
+            await self._begin(notice)
+            return
+        for state in notice.states:
+            self.state = state
+        for action in notice.actions:
+            self._about(action)
+        self._steps += [step for step in notice.steps if step.iteration >= self._from]
+
+    async def _begin(self, notice: Notice) -> None:
+        """From here on nothing is missed; before it, something may have been."""
+        for state in notice.states:
+            self.state = state
+        if self._text is not None and self._action is None:
+            self._check()
+            self._from, session = self.state.iteration, self.state.session_id
+            self._action = await self._agents.send_input(self._text, session_id=session)
+            return
+        self._steps = await self._agents.list_agent_steps(
+            self.state.session_id, min_iteration=self._from, limit=MOST_STEPS
+        )
+        if self._action is not None:
+            for action in await self._agents.actions(id=self._action.id):
+                self._about(action)
+
+    def _about(self, action: Action) -> None:
+        if self._action is None or action.id != self._action.id:
+            return
+        self._action = action
+        if action.status is ActionStatus.DONE and self._told is None:
+            self._told = self.state
+
+    def _answer(self) -> list[AgentStep]:
+        if self._text is None:
+            return self._steps
+        return next(([step] for step in self._steps if self._is_given(step)), [])
+
+    def _is_given(self, step: AgentStep) -> bool:
+        """Whether a step was given the text. In the debugger a person may have edited what it was given:
+        then it is the first one whose frame was made after the session was told.
+        """
+        text, told = self._text, self._told
+        if text is not None and isinstance(step.guidance, str) and text in step.guidance:
+            return True
+        if told is None or step.iteration < told.iteration:
+            return False
+        under_way = Context.of(told).given is not None
+        return step.iteration > told.iteration or (step.guidance is not None and not under_way)
+
+    def _check(self) -> None:
+        action, state = self._action, self.state
+        if action is not None and action.status is ActionStatus.FAILED:
+            raise CommandError(
+                "session_over", f"The session wasn't told: {action.error or 'nothing says why'}"
+            )
+        if state.status not in LIVE:
+            raise describe_end(state)
+
+
+def describe_end(state: AgentState) -> CommandError:
+    """What is said of a session that has ended, and doesn't answer any more."""
+    note = state.last_error or Context.of(state).note
+    why = f": {note}" if note else "."
+    return CommandError(
+        "session_over",
+        f"The session {state.session_id} of {state.agent_id} has ended ({state.status}) after "
+        f"{state.iteration} steps{why} Create another one, and talk with that.",
+    )
+
+
+def describe_step(step: AgentStep) -> list[Piece]:
+    """What a step says: its text, else its data.
+
+    Args:
+        step: The step.
+
+    Raises:
+        CommandError: `session_over`: it failed.
+    """
+    if step.error is not None:
+        raise CommandError(
+            "session_over",
+            f"The step {step.iteration} failed, and the session has ended with it: {step.error}",
+        )
+    said = [_said(step)]
+    if step.status not in LIVE:
+        note = f" {step.notes}" if step.notes else ""
+        said.append(_note(f"With this the session has ended ({step.status}).{note}"))
+    return said
+
+
+def _said(step: AgentStep) -> Piece:
+    if step.text:
+        return Piece(content=step.text)
+    if step.data is not None:
+        return Piece(
+            type=MessageType.CODE.value, content=_json(step.data), language="json", format="result"
+        )
+    return _note(f"The step {step.iteration} said nothing. {step.notes or ''}".rstrip())
+
+
+def _note(text: str) -> Piece:
+    return Piece(role="system", content=text)
+
+
+def _json(value: Any) -> str:
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    if len(text) <= MOST_DATA:
+        return text
+    return f"{text[:MOST_DATA]}\n[… {len(text):,} characters in all]"

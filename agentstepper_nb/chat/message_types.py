@@ -1,0 +1,399 @@
+"""The types of messages: which fields each needs, what it is shown as where it isn't known, its text.
+
+A type is an entry of a registry, so that an extension adds one. A word that isn't there is refused, in
+what agents say as in what comes from outside; no type stands in for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from ..errors import ProtocolError
+from ..protocol.chat import Message, MessageType
+from ..protocol.forms import wrong_form
+from ..protocol.pictures import MEDIA_TYPES, PICTURE_LIMIT, sniff
+from .word_registry import WordRegistry
+
+#: The fields that messages of every type may have.
+COMMON: Final = frozenset(
+    ["id", "session_id", "role", "type", "content", "agent_name", "created_at", "final", "details"]
+)
+_BLANK: Final = Message(id="-", session_id="-", role="user", created_at=0)
+
+#: The choices that a CONFIRMATION may have, and the characters of each.
+CHOICES_LIMIT: Final = 20
+CHOICE_LENGTH: Final = 1000
+
+_CODE_FORMATS: Final = ("source", "result")
+_TICKS: Final = re.compile(r"`{3,}")
+#: Characters of a message's content.
+CONTENT_LIMIT: Final = 1_000_000
+#: Bytes of a call's arguments or result, and of details, as JSON.
+VALUE_LIMIT: Final = 1_000_000
+#: How deep these are nested at most.
+DEPTH_LIMIT: Final = 64
+
+#: The longest that the other texts may be.
+_LENGTHS: Final = {
+    "content": CONTENT_LIMIT,
+    "data": PICTURE_LIMIT,
+    "path": 4096,
+    "language": 100,
+    "format": 100,
+    "media_type": 100,
+    "call_id": 200,
+    "name": 1000,
+    "chosen": 1000,
+}
+_VALUES: Final = ("arguments", "result", "details")
+# Python itself writes no longer numbers.
+_BITS: Final = 10_000
+_TOO_DEEP: Final = f"It is nested deeper than {DEPTH_LIMIT} levels"
+
+
+@dataclass(frozen=True)
+class MessageTypeSpec:
+    """A type of messages.
+
+    Args:
+        name: Its word.
+        check: Given a message of the type whose fields are well-formed: what is wrong with it, beginning
+            with the field and a colon, as “choices: there are none”; None: nothing.
+        shown: Makes a message of a built-in type of one of this, for backends that don't know this one.
+            Those of built-in types are shown as they are.
+        as_text: A message as text, for terminals and for models that are given the conversation.
+        fields: Which fields it may have beside the common ones; no message has any others.
+    """
+
+    name: str
+    check: Callable[[Message], str | None]
+    shown: Callable[[Message], Message]
+    as_text: Callable[[Message], str]
+    fields: frozenset[str] = frozenset()
+
+
+def add_message_type(kind: MessageTypeSpec) -> None:
+    """Add a type to those that messages may have.
+
+    Args:
+        kind: The type. One of this name that was added before is replaced.
+
+    Raises:
+        ValueError: Its name is no word of capitals, digits and underscores, or is a built-in type's; or
+            it names a field that messages don't have.
+    """
+    unknown = kind.fields - set(Message.__struct_fields__)
+    if unknown:
+        raise ValueError(
+            f"Messages have no {', '.join(sorted(unknown))}: put what else {kind.name} needs in "
+            "`details`."
+        )
+    kinds.add(kind)
+
+
+def find_message_type(word: str) -> MessageTypeSpec:
+    """The type of a word.
+
+    Args:
+        word: As a message has it.
+
+    Raises:
+        ProtocolError: `invalid_message`: there is none, which says those that there are.
+    """
+    return kinds.get(word)
+
+
+def check_message(message: Message) -> Message:
+    """Refuse a message that isn't one: its fields, their sizes, and what its type asks for.
+
+    Args:
+        message: As it is so far; nothing of it is relied on.
+
+    Returns:
+        The same, with values as JSON has them, and of an IMAGE the media type that its bytes have.
+
+    Raises:
+        ProtocolError: `invalid_message`, with the field.
+    """
+    checked = _checked(message)
+    if checked.data is not None:
+        checked = replace(checked, media_type=sniff(checked.data))
+    if checked.type not in kinds.built_in:
+        # Else a backend that doesn't know the type would have nothing to show, nor a model to read.
+        _checked(_built_in(checked))
+        format_message_text(checked)
+    return checked
+
+
+def to_displayed_message(message: Message) -> Message:
+    """A message as a backend shows it that knows the built-in types alone.
+
+    Args:
+        message: One that was checked.
+
+    Raises:
+        ProtocolError: `invalid_message`: its type isn't there, or its extension fails.
+    """
+    return message if message.type in kinds.built_in else _built_in(message)
+
+
+def format_message_text(message: Message) -> str:
+    """A message as text: for terminals, which show it inert, and for models.
+
+    Args:
+        message: One that was checked.
+
+    Raises:
+        ProtocolError: `invalid_message`: its type isn't there, or its extension fails.
+    """
+    own = kinds.get(message.type)
+    text = _asked(own, own.as_text, message)
+    if not isinstance(text, str):
+        raise _refused(own.name, f"as_text gave {type(text).__name__}, not a text")
+    return text
+
+
+def _checked(message: Message) -> Message:
+    checked = check_message_fields(message)
+    own = kinds.get(checked.type)
+    for field in Message.__struct_fields__:
+        if field not in COMMON | own.fields and getattr(checked, field) != getattr(_BLANK, field):
+            raise _refused(own.name, f"{field}: no message of this type has one")
+    wrong = _asked(own, own.check, checked)
+    if wrong is not None:
+        raise _refused(own.name, str(wrong))
+    return checked
+
+
+def _built_in(message: Message) -> Message:
+    own = kinds.get(message.type)
+    made = _asked(own, own.shown, message)
+    if not isinstance(made, Message) or made.type not in kinds.built_in or made.id != message.id:
+        raise _refused(own.name, "type: it isn't shown as a built-in one, or not under its id")
+    return made
+
+
+def _asked(own: MessageTypeSpec, ask: Callable[[Message], object], message: Message) -> object:
+    """What an extension says, which needn't be what it should."""
+    try:
+        return ask(message)
+    except ProtocolError:
+        raise
+    except Exception as error:  # whatever an extension does with what an agent said
+        text = f"its extension failed: {type(error).__name__}: {error!s:.200}"
+        raise _refused(own.name, text) from error
+
+
+def _refused(word: str, text: str) -> ProtocolError:
+    field = text.partition(":")[0]
+    named = field if field in Message.__struct_fields__ else None
+    return ProtocolError("invalid_message", f"{word}, {text}.", field=named)
+
+
+# ---- the types that come with the package -------------------------------------------------------------
+
+
+def _check_message(message: Message) -> str | None:
+    if message.format not in (None, "error"):
+        return "format: it is `error`, or there is none"
+    return None
+
+
+def _check_code(message: Message) -> str | None:
+    if not (message.language or "").strip():
+        return "language: say which one it is, `text` where it is none"
+    if message.format not in _CODE_FORMATS:
+        return "format: say whether it is `source` or `result`"
+    if message.path is not None and message.content:
+        return "path: it has a file or a content, not both"
+    return None
+
+
+def _check_image(message: Message) -> str | None:
+    if (message.data is None) == (not message.path):
+        return "data: give the bytes of the picture, or the path of one"
+    if message.media_type is not None and message.media_type not in MEDIA_TYPES:
+        return f"media_type: it is one of {', '.join(sorted(MEDIA_TYPES))}"
+    if message.data is not None:
+        media_type = sniff(message.data)
+        if media_type is None:
+            return "data: by its first bytes it is no PNG, JPEG, GIF or WebP"
+        if message.media_type not in (None, media_type):
+            return f"media_type: by its first bytes the picture is {media_type}"
+    return None
+
+
+def _check_confirmation(message: Message) -> str | None:
+    choices = message.choices
+    if not message.content.strip():
+        return "content: say what is asked"
+    if not 1 <= len(choices) <= CHOICES_LIMIT:
+        return f"choices: give 1 to {CHOICES_LIMIT}"
+    if len(set(choices)) < len(choices):
+        return "choices: each has to be another"
+    if not all(each.strip() and len(each) <= CHOICE_LENGTH for each in choices):
+        return f"choices: each has 1 to {CHOICE_LENGTH} characters"
+    if message.chosen is not None and message.chosen not in choices:
+        return "chosen: it is one of the choices"
+    if message.chosen is not None and not message.final:
+        return "chosen: what was chosen is final"
+    return None
+
+
+def _check_function(message: Message) -> str | None:
+    if not (message.name or "").strip():
+        return "name: say what is called"
+    if message.arguments is None and message.ok is None:
+        return "arguments: give them, `{}` where there are none, or a result"
+    if message.result is not None and message.ok is None:
+        return "ok: say whether the call went well"
+    return None
+
+
+def _content(message: Message) -> str:
+    return message.content
+
+
+def _code_text(message: Message) -> str:
+    if message.path is not None:
+        return f"[{message.language} code in {message.path}]"
+    longest = max((len(found[0]) for found in _TICKS.finditer(message.content)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{message.language}\n{message.content.rstrip()}\n{fence}"
+
+
+def _image_text(message: Message) -> str:
+    where = message.path or f"{message.media_type}, {len(message.data or b'')} bytes"
+    return f"[image: {message.content or 'without a description'} ({where})]"
+
+
+def _confirmation_text(message: Message) -> str:
+    asked = f"{message.content}\n[{' / '.join(message.choices)}]"
+    if not message.final:
+        return asked
+    return f"{asked}\n→ {'withdrawn' if message.chosen is None else message.chosen}"
+
+
+def _function_text(message: Message) -> str:
+    called = f"{message.name}({'' if message.arguments is None else _json(message.arguments)})"
+    if message.ok is None:
+        return called
+    return f"{called}\n→ {'' if message.ok else 'failed: '}{_json(message.result)}"
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _built(
+    name: MessageType,
+    check: Callable[[Message], str | None],
+    as_text: Callable[[Message], str],
+    *fields: str,
+) -> MessageTypeSpec:
+    """A type that comes with the package: it is shown as it is."""
+    return MessageTypeSpec(name.value, check, lambda message: message, as_text, frozenset(fields))
+
+
+kinds: Final = WordRegistry(
+    "message type",
+    "type",
+    (
+        _built(MessageType.MESSAGE, _check_message, _content, "format"),
+        _built(MessageType.CODE, _check_code, _code_text, "format", "language", "path"),
+        _built(
+            MessageType.CONFIRMATION, _check_confirmation, _confirmation_text, "choices", "chosen"
+        ),
+        _built(MessageType.CONSOLE, lambda message: None, _content),
+        _built(MessageType.IMAGE, _check_image, _image_text, "media_type", "data", "path"),
+        _built(
+            MessageType.FUNCTION,
+            _check_function,
+            _function_text,
+            *("call_id", "name", "arguments", "result", "ok"),
+        ),
+    ),
+)
+
+
+# ---- the form of any message --------------------------------------------------------------------------
+
+
+def check_message_fields(message: Message) -> Message:
+    """Check the fields of a message, each by itself.
+
+    Args:
+        message: Made here or elsewhere; nothing of it is relied on.
+
+    Returns:
+        The same, its values as JSON has them: a set is a list, no number is infinite, and what is no
+        Unicode is replaced.
+
+    Raises:
+        ProtocolError: `invalid_message`, with the field.
+    """
+    try:
+        given = msgspec.to_builtins(message, builtin_types=(bytes,), str_keys=True)
+    except RecursionError:
+        raise _malformed(None, _TOO_DEEP) from None
+    except (TypeError, ValueError) as error:
+        raise _malformed(None, f"A message holds what JSON can carry: {error}") from None
+    fields = {name: _mended(name, value) for name, value in given.items()}
+    try:
+        made = msgspec.convert(fields, Message)
+    except msgspec.ValidationError as error:
+        raise wrong_form(error) from None
+    _check_sizes(made)
+    return made
+
+
+def _mended(field: str, value: Any, depth: int = 0) -> Any:
+    """A value of built-in types as JSON has it."""
+    if depth > DEPTH_LIMIT:
+        raise _malformed(field, _TOO_DEEP)
+    match value:
+        case str():
+            return _text(value)
+        case dict():
+            return {_text(key): _mended(field, of, depth + 1) for key, of in value.items()}
+        case list() | tuple():
+            return [_mended(field, each, depth + 1) for each in value]
+        case float() if not math.isfinite(value):
+            return None
+        case int() if value.bit_length() > _BITS:
+            raise _malformed(field, f"It holds a number of more than {_BITS} bits")
+        case bytes() if depth or field != "data":
+            raise _malformed(field, "It holds bytes, which JSON can't carry")
+    return value
+
+
+def _text(text: str) -> str:
+    """The text; halves of characters, which no UTF-8 has, are question marks."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
+
+
+def _check_sizes(message: Message) -> None:
+    for field, limit in _LENGTHS.items():
+        value = getattr(message, field)
+        if value is not None and len(value) > limit:
+            raise _malformed(field, f"It is larger than {limit}")
+    for field in _VALUES:
+        value = getattr(message, field)
+        if value is not None and len(msgspec.json.encode(value)) > VALUE_LIMIT:
+            raise _malformed(field, f"As JSON it is larger than {VALUE_LIMIT} bytes")
+
+
+def _malformed(field: str | None, what: str) -> ProtocolError:
+    return ProtocolError("invalid_message", f"{field}: {what}." if field else f"{what}.", field)

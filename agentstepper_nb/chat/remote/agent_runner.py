@@ -1,0 +1,132 @@
+"""An agent that answers in a chat from outside: its own end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Final
+
+from ... import discover
+from ...errors import AgentStepperError, CommandError
+from ...protocol.chat import Asked, Attend, Chosen, Done, Give, MessageType, Piece
+from .. import pieces
+from ..answer_adapter import iterate_answer
+from ..connector import Handoff, InterpreterABC, Turn
+from ..message_builder import to_piece
+from ..session_agents import explain_error
+from .session_connection import ChatConnection
+
+_log: Final = logging.getLogger("agentstepper_nb.chat.remote.client")
+_log.addHandler(logging.NullHandler())
+
+
+class RemoteAgentRunner:
+    """Answers what a session asks its agent, one message at a time.
+
+    Args:
+        line: The session.
+        agent: What answers.
+    """
+
+    def __init__(self, line: ChatConnection, agent: InterpreterABC) -> None:
+        self._line = line
+        self._agent = agent
+        self._answering: tuple[str, asyncio.Task[None]] | None = None
+
+    async def run(self) -> None:
+        """Answer until this is cancelled.
+
+        Raises:
+            CommandError: The token counts no longer, or somebody else attends with it.
+            ConnectionLostError: The chat is away.
+        """
+        attend = Attend(
+            session=self._line.admitted.session,
+            role=self._agent.role,
+            type=self._agent.agent_type,
+            description=self._agent.description,
+        )
+        try:
+            async with aclosing(self._line.stream("attend", attend, Asked)) as asked:
+                async for each in asked:
+                    await self._take(each)
+        finally:
+            await self._cease()
+            await self._agent.ended(attend.session)
+            await self._agent.close()
+
+    async def _take(self, asked: Asked) -> None:
+        if not asked.cancelled:
+            await (
+                self._cease()
+            )  # an answer of before the connection broke: nobody wants it any more
+            self._answering = asked.turn, asyncio.create_task(self._answer(asked))
+        elif self._answering is not None and self._answering[0] == asked.turn:
+            await self._cease()
+
+    async def _cease(self) -> None:
+        """End the answer that is under way."""
+        answering, self._answering = self._answering, None
+        if answering is not None:
+            answering[1].cancel()
+            await asyncio.wait((answering[1],))
+
+    async def _answer(self, asked: Asked) -> None:
+        try:
+            done = await self._say(asked)
+        except CommandError as error:
+            if error.code == "unknown_turn":
+                return
+            done = Done(turn=asked.turn, error=explain_error(error))
+        except Exception as error:
+            _log.warning("the agent %s failed", self._agent.name, exc_info=error)
+            done = Done(turn=asked.turn, error=explain_error(error))
+        try:
+            await self._line.act("done", done, type(None))
+        except AgentStepperError as error:
+            _log.info("the end of an answer wasn't taken: %s", error)
+
+    async def _say(self, asked: Asked) -> Done:
+        """Give the answer, piece by piece; how it ends."""
+        turn = Turn(
+            session_id=asked.message.session_id,
+            window=asked.window,
+            confirm=partial(self._confirm, asked.turn),
+            dbg=None,
+            workspace=None,
+            data_dir=discover.data_dir(),
+            log=_log,
+        )
+        async with aclosing(
+            iterate_answer(partial(self._agent.chat, asked.message, turn))
+        ) as answer:
+            choice: str | None = None
+            with suppress(StopAsyncIteration):
+                while True:
+                    item = await answer.asend(choice)
+                    if isinstance(item, Handoff):
+                        return Done(turn=asked.turn, hand_on=item.agent_name, text=item.text)
+                    choice = await self._give(asked.turn, to_piece(item))
+        return Done(turn=asked.turn)
+
+    async def _give(self, turn: str, piece: Piece) -> str | None:
+        give = Give(turn=turn, piece=piece)
+        if piece.type == MessageType.CONFIRMATION:
+            return (await self._line.act("give", give, Chosen)).choice
+        await self._line.act("give", give, type(None))
+        return None
+
+    async def _confirm(
+        self,
+        turn: str,
+        text: str,
+        choices: Sequence[str] = ("Yes", "No"),
+        *,
+        details: object = None,
+    ) -> str:
+        choice = await self._give(turn, pieces.confirmation(text, choices, details=details))
+        assert choice is not None  # else it was refused
+        return choice

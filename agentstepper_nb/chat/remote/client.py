@@ -1,0 +1,345 @@
+"""A chat session from outside, for programs on an event loop: talk in it, watch it, answer in it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing
+from functools import partial
+from typing import Any, Final, Self
+from uuid import uuid4
+
+from ...errors import CommandError
+from ...protocol.chat import (
+    Admitted,
+    Begin,
+    ChatEvent,
+    Choose,
+    Earlier,
+    InSession,
+    Message,
+    Messages,
+    OneMessage,
+    Picture,
+    Said,
+    Send,
+    SessionChanged,
+    SessionInfo,
+    SessionRemoved,
+    State,
+    Told,
+)
+from ...rpc.loop_thread import Waiter, blocking
+from ..connector import InterpreterABC
+from .agent_runner import RemoteAgentRunner
+from .session_connection import ChatConnection
+
+#: Seconds that is waited for a chat that is away.
+PATIENCE: Final = 30.0
+
+
+class _Bearer(ABC):
+    """Who has a token: what it is for."""
+
+    @property
+    @abstractmethod
+    def _admitted(self) -> Admitted:
+        """What the token lets its bearer do."""
+
+    @property
+    def session_id(self) -> str:
+        """The session that the token is for."""
+        return self._admitted.session
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """What the token is for: some of `watch`, `talk` and `answer`."""
+        return self._admitted.scope
+
+    @property
+    def agent_name(self) -> str | None:
+        """The agent that this program may be, where the scope has `answer`."""
+        return self._admitted.agent_name
+
+    @property
+    def expires_at(self) -> float:
+        """When the token ends, POSIX seconds."""
+        return self._admitted.expires_at
+
+
+class AsyncChatClient(_Bearer):
+    """One session of a chat, by its token. Made by `connect`; `ChatClient` is the same without a loop.
+
+    ::
+
+        async with await AsyncChatClient.connect(address, token) as chat:
+            for message in await chat.send("How far are you?"):
+                print(message.agent_name, message.content)
+
+    The connection comes back by itself where it broke. What the chat refuses raises `CommandError`.
+    """
+
+    def __init__(self, line: ChatConnection) -> None:
+        self._line = line
+
+    @classmethod
+    async def connect(cls, address: str, token: str, *, patience: float = PATIENCE) -> Self:
+        """Connect to a session.
+
+        Args:
+            address: The chat's, as `chat.address` tells it.
+            token: The session's, as `chat.token()` makes it.
+            patience: Seconds that a call waits for a chat that is away.
+
+        Raises:
+            ConnectionLostError: The Core can't be reached; or the chat isn't there, or doesn't take the
+                token: the text says which.
+        """
+        return cls(await ChatConnection.enter(address, token, patience))
+
+    @property
+    def _admitted(self) -> Admitted:
+        return self._line.admitted
+
+    # ---- talking ------------------------------------------------------------------------------------
+
+    async def send(self, content: str, *, agent: str | None = None) -> list[Message]:
+        """Say something as the person, and wait until the turn ends or a CONFIRMATION waits.
+
+        AutoChat may go on after that: `watch` tells.
+
+        Args:
+            content: What.
+            agent: Whom it is for; None: the session's default agent.
+
+        Returns:
+            What was said in answer, oldest first. If a CONFIRMATION waits, it is the last.
+
+        Raises:
+            CommandError: `session_busy`; `unknown_agent`; `out_of_scope`.
+            ConnectionLostError: The chat is away.
+        """
+        key = str(uuid4())  # so that it may be sent again where the connection broke
+        said = Send(session=self.session_id, content=content, agent_name=agent, key=key)
+        return await self._begin(lambda: self._line.act("send", said, Message, again=True))
+
+    async def choose(self, choice: str, message: str | None = None) -> list[Message]:
+        """Answer the CONFIRMATION that waits, and wait on as `send` does.
+
+        Args:
+            choice: One of its choices.
+            message: Its id; None: that of the one that waits.
+
+        Raises:
+            CommandError: `not_waiting`.
+            ConnectionLostError: The chat is away.
+        """
+        id = message or (await self.info()).waiting
+        if id is None:
+            raise CommandError("not_waiting", "No confirmation waits for a choice.")
+        chosen = Choose(session=self.session_id, message=id, choice=choice)
+        return await self._begin(lambda: self._line.act("choose", chosen, Message))
+
+    async def stop(self) -> None:
+        """End the turn that is under way: what was said stays. Nothing where there is none."""
+        await self._line.act("stop", self._session, type(None))
+
+    # ---- reading ------------------------------------------------------------------------------------
+
+    async def info(self) -> SessionInfo:
+        """How the session is."""
+        return (await self._now()).session
+
+    async def messages(self) -> tuple[Message, ...]:
+        """The newest messages, oldest first. Pictures come without their bytes: `picture`."""
+        return (await self._now()).messages
+
+    async def earlier(self, before: str, limit: int = 50) -> Messages:
+        """Messages before one, and whether there are older ones.
+
+        Args:
+            before: The id of the message.
+            limit: How many at most, up to 200.
+        """
+        asked = Earlier(session=self.session_id, before=before, limit=limit)
+        return await self._line.ask("earlier", asked, Messages)
+
+    async def picture(self, message: str) -> Picture:
+        """The bytes of an IMAGE.
+
+        Args:
+            message: Its id.
+        """
+        asked = OneMessage(session=self.session_id, message=message)
+        return await self._line.ask("picture", asked, Picture)
+
+    async def watch(self) -> AsyncGenerator[ChatEvent, None]:
+        """What happens, as it happens: a `Begin` first, and again where something was missed. It ends
+        with the session.
+
+        Raises:
+            CommandError: The token counts no longer, by its time or because it was revoked.
+            ConnectionLostError: The chat is away.
+        """
+        async with aclosing(self._line.stream("watch", self._session, Told)) as told:
+            async for each in told:
+                yield each.event
+
+    # ---- answering ----------------------------------------------------------------------------------
+
+    async def attend(
+        self, agent: InterpreterABC | Callable[..., Any] | str, **options: Any
+    ) -> None:
+        """Be an agent of the session, by the name that the token says, until this is cancelled.
+
+        Args:
+            agent: What answers: a function, a connector, or the name of an installed one.
+            options: What the connector is made with, as `role=` of a function.
+
+        Raises:
+            CommandError: `out_of_scope`; the token counts no longer; somebody else attends with it, or
+                the session has an agent of this name.
+            ConnectionLostError: The chat is away.
+        """
+        from ..connectors.registry import make_connector
+
+        await RemoteAgentRunner(self._line, make_connector(agent, **options)).run()
+
+    async def close(self) -> None:
+        """Close the connection. Idempotent."""
+        await self._line.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # ---- inside -------------------------------------------------------------------------------------
+
+    @property
+    def _session(self) -> InSession:
+        return InSession(session=self.session_id)
+
+    async def _now(self) -> Begin:
+        async with aclosing(self.watch()) as events:
+            async for event in events:
+                if isinstance(event, Begin):
+                    return event
+        raise CommandError("unknown_session", "The session is gone.")
+
+    async def _begin(self, act: Callable[[], Awaitable[Message]]) -> list[Message]:
+        """Do what begins or continues a turn, and collect what follows."""
+        async with aclosing(self.watch()) as events:
+            await anext(events)  # it is watched from here on
+            replies = ReplyCollector(await act())
+            async for event in events:
+                if replies.take(event):
+                    break
+        return replies.messages
+
+
+class ChatClient(_Bearer, Waiter[AsyncChatClient]):
+    """One session of a chat, by its token, from anywhere. Made by `connect`; see `AsyncChatClient`.
+
+    ::
+
+        with ChatClient.connect(address, token) as chat:
+            for message in chat.send("How far are you?"):
+                print(message.agent_name, message.content)
+
+    It has a thread of its own, which ends with `close`, with the last reference to it, or with the
+    process. It may be used from any thread; an interrupt ends what is waited for.
+    """
+
+    @classmethod
+    def connect(cls, address: str, token: str, *, patience: float = PATIENCE) -> Self:
+        """Connect to a session; see `AsyncChatClient.connect`."""
+        how = partial(AsyncChatClient.connect, address, token, patience=patience)
+        return cls._connected("agentstepper-chat-client", how)
+
+    @property
+    def _admitted(self) -> Admitted:
+        return self._client._admitted
+
+    send = blocking(AsyncChatClient.send)
+    choose = blocking(AsyncChatClient.choose)
+    stop = blocking(AsyncChatClient.stop)
+    info = blocking(AsyncChatClient.info)
+    messages = blocking(AsyncChatClient.messages)
+    earlier = blocking(AsyncChatClient.earlier)
+    picture = blocking(AsyncChatClient.picture)
+
+    def attend(self, agent: InterpreterABC | Callable[..., Any] | str, **options: Any) -> None:
+        """Be an agent of the session until an interrupt; see `AsyncChatClient.attend`."""
+        self._thread.run(partial(self._client.attend, agent, **options))
+
+    def watch(self) -> Iterator[ChatEvent]:
+        """What happens, as it happens; see `AsyncChatClient.watch`. Closing the iterator ends it."""
+        return self._items(self._client.watch())
+
+
+_USER: Final = "user"
+
+
+class ReplyCollector:
+    """Collects what follows a message, until it is a person's turn again.
+
+    Args:
+        message: The message, as it was answered to who sent it; or a CONFIRMATION with its choice.
+    """
+
+    def __init__(self, message: Message) -> None:
+        self._message = message
+        self._seen = False
+        self._said: dict[str, Message] = {}
+
+    @property
+    def messages(self) -> list[Message]:
+        """What was said so far, without what people said."""
+        return [each for each in self._said.values() if each.role != _USER]
+
+    def take(self, event: ChatEvent) -> bool:
+        """Take in what the session tells.
+
+        Args:
+            event: What.
+
+        Returns:
+            Whether this was all: nobody answers any more, or another CONFIRMATION waits.
+        """
+        match event:
+            case Begin(session=session, messages=messages):
+                self._begin(messages)
+                return self._rests(session)
+            case Said(message=message):
+                self._put(message)
+            case SessionChanged(session=session):
+                return self._rests(session)
+            case SessionRemoved():
+                return True
+        return False
+
+    def _begin(self, messages: tuple[Message, ...]) -> None:
+        """How it is now: what isn't there any more was removed, or is older than what is told."""
+        oldest = min((each.created_at for each in messages), default=0.0)
+        self._said = {id: each for id, each in self._said.items() if each.created_at < oldest}
+        if oldest > self._message.created_at:
+            self._seen = True  # so much has followed it that it isn't among the newest any more
+        for message in messages:
+            if message.created_at >= self._message.created_at:
+                self._put(message)
+
+    def _put(self, message: Message) -> None:
+        if message.id == self._message.id:
+            # A confirmation is the same message before its choice was made.
+            self._seen = self._seen or message.final
+        elif self._seen:
+            self._said[message.id] = message
+
+    def _rests(self, session: SessionInfo) -> bool:
+        if not self._seen:
+            return False
+        if session.waiting is not None:
+            return session.waiting in self._said
+        return session.state is not State.STATE_RUNNING

@@ -1,0 +1,306 @@
+"""The way into a chat from outside: its process dials the Core, and clients come to the Core's port.
+
+Each request brings its token, which is checked here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Raw, Struct
+
+from ... import discover
+from ...errors import AgentStepperError, CommandError, ProtocolError
+from ...protocol.chat import Admitted, Asked, Attend, Chosen, Done, Forwarded, Give, outside_service
+from ...rpc.dialing import open_line
+from ...rpc.reconnecting import KeptConnection
+from .. import message_types, roles
+from ..service import ChatRight, ChatService, SentMessages, decode_params
+from .agent_connector import RemoteAgent, wait_or_raise
+from .tokens import ANSWER, TALK, WATCH, ChatTokens, TokenGrant
+
+if TYPE_CHECKING:
+    from ..interpreter import Interpreter
+
+#: Bytes of what an address can't be guessed by.
+_ID_BYTES: Final = 16
+#: Tokens for workers that were found in the environment: they are taken out of there, once.
+_inherited: Final[dict[str, str]] = {}
+
+#: Its own, so that what it notes goes to who set up logging, and not below some cell.
+_log: Final = logging.getLogger("agentstepper_nb.chat.remote.service")
+_log.addHandler(logging.NullHandler())
+#: Who may speak through an agent: itself, and what it has a computer do.
+_SPEAKERS = ("assistant", "computer")
+
+
+class RemoteChatService:
+    """Serves clients by their tokens, on the interpreter's loop; see `rpc.line.Service`.
+
+    A token of scope `watch` or `talk` may what `ChatService` lets it in its session; one of scope
+    `answer` may `attend` as its agent, `give` pieces of answers, and say that one is `done`.
+
+    Args:
+        interpreter: The interpreter.
+        tokens: Checks the tokens.
+        clock: The system's, by which tokens end.
+    """
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        tokens: ChatTokens,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._interpreter = interpreter
+        self._tokens = tokens
+        self._clock = clock
+        self._sent = SentMessages()
+        self._attending: dict[tuple[str, str], RemoteAgent] = {}
+
+    async def call(self, method: str, params: Raw) -> Struct | None:
+        """Answer once; see `Service.call`.
+
+        Raises:
+            CommandError: `invalid_token`; `out_of_scope`; what was asked can't be done now.
+            ProtocolError: What was asked hasn't the form it should have.
+        """
+        asked = decode_params(params, Forwarded)
+        grant = self._tokens.check(asked.token)
+        match method:
+            case "admit":
+                return Admitted(
+                    session=grant.session_id,
+                    scope=tuple(sorted(grant.scope)),
+                    expires_at=grant.expires_at,
+                    agent_name=grant.agent_name,
+                )
+            case "give":
+                return await self._give(grant, decode_params(asked.params, Give))
+            case "done":
+                await self._done(grant, decode_params(asked.params, Done))
+                return None
+        return await self._chat(grant).call(method, asked.params)
+
+    async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
+        """Answer with items for as long as the token counts; see `Service.stream`. Errors as `call`."""
+        asked = decode_params(params, Forwarded)
+        grant = self._tokens.check(asked.token)
+        items: AsyncGenerator[Struct, None]
+        if method == "attend":
+            items = self._attend(grant, decode_params(asked.params, Attend))
+        else:
+            items = self._chat(grant).stream(method, asked.params)
+        async with aclosing(self._while_good(asked.token, items)) as good:
+            async for item in good:
+                yield item
+
+    async def close(self) -> None:
+        """The interpreter ends, and its agents with it."""
+
+    def _chat(self, grant: TokenGrant) -> ChatService:
+        if TALK in grant.scope:
+            return ChatService(self._interpreter, ChatRight.TALK, grant.session_id, self._sent)
+        if WATCH in grant.scope:
+            return ChatService(self._interpreter, ChatRight.WATCH, grant.session_id)
+        raise _out_of_scope(WATCH)
+
+    # ---- agents -------------------------------------------------------------------------------------
+
+    async def _attend(self, grant: TokenGrant, attend: Attend) -> AsyncGenerator[Asked, None]:
+        name, session = _agent_of(grant), grant.session_id
+        if attend.session != session:
+            raise CommandError("out_of_scope", "The chat token is for another session.")
+        roles.find_role(attend.role)
+        agent = RemoteAgent(name, attend)
+        self._withdraw(session, name, _taken_over(name))
+        self._interpreter.add_agent(session, agent)
+        self._attending[session, name] = agent
+        try:
+            async with aclosing(agent.asked()) as asked:
+                async for each in asked:
+                    yield each
+        finally:
+            if self._attending.get((session, name)) is agent:
+                self._withdraw(session, name, _gone(name))
+
+    def _withdraw(self, session: str, name: str, why: AgentStepperError) -> None:
+        """An agent that attended doesn't any more; nothing where none does."""
+        agent = self._attending.pop((session, name), None)
+        if agent is not None:
+            agent.leave(why)
+            with suppress(CommandError):  # its session may be gone
+                self._interpreter.remove_agent(session, name)
+
+    async def _give(self, grant: TokenGrant, give: Give) -> Chosen | None:
+        piece = give.piece
+        if piece.role not in _SPEAKERS:
+            text = f"An agent speaks as {' or '.join(_SPEAKERS)}, not as {piece.role}."
+            raise ProtocolError("invalid_message", text, "piece.role")
+        if piece.path is not None:
+            text = "An agent from outside names no files here: send what is in it."
+            raise ProtocolError("invalid_message", text, "piece.path")
+        message_types.find_message_type(piece.type)
+        choice = await self._agent(grant).give(give.turn, piece)
+        return None if choice is None else Chosen(choice=choice)
+
+    async def _done(self, grant: TokenGrant, done: Done) -> None:
+        if done.hand_on is not None and TALK not in grant.scope:
+            raise _out_of_scope(TALK)  # what it hands on is said to another agent
+        await self._agent(grant).end(done)
+
+    def _agent(self, grant: TokenGrant) -> RemoteAgent:
+        agent = self._attending.get((grant.session_id, _agent_of(grant)))
+        if agent is None:
+            raise CommandError("unknown_turn", "Nobody attends as this agent: attend first.")
+        return agent
+
+    # ---- tokens -------------------------------------------------------------------------------------
+
+    async def _while_good(
+        self, token: str, items: AsyncGenerator[Struct, None]
+    ) -> AsyncGenerator[Struct, None]:
+        """A stream, until its token counts no more: by its time, or because it was revoked."""
+        loop = asyncio.get_running_loop()
+        bad: asyncio.Future[AgentStepperError] = loop.create_future()
+        end = loop.call_soon(lambda: None)
+        over = False
+
+        def check() -> None:
+            nonlocal end
+            end.cancel()
+            if over:  # it was asked for before the stream ended
+                return
+            try:
+                left = self._tokens.check(token).expires_at - self._clock()
+            except AgentStepperError as error:
+                if not bad.done():
+                    bad.set_result(error)
+            else:
+                end = loop.call_later(max(left, 0.01), check)
+
+        def changed() -> None:
+            with suppress(RuntimeError):  # the loop is over, and all its streams
+                loop.call_soon_threadsafe(check)
+
+        check()
+        stop = self._tokens.listen(changed)
+        try:
+            async with aclosing(items):
+                while (item := await wait_or_raise(anext(items, None), bad)) is not None:
+                    self._tokens.check(token)  # another process may have revoked it
+                    yield item
+        finally:
+            over = True
+            stop()
+            end.cancel()
+
+
+def _agent_of(grant: TokenGrant) -> str:
+    if ANSWER not in grant.scope or grant.agent_name is None:
+        raise _out_of_scope(ANSWER)
+    return grant.agent_name
+
+
+def _out_of_scope(word: str) -> CommandError:
+    return CommandError(
+        "out_of_scope",
+        f"The chat token doesn't let you do this: it takes the scope {word}. Ask for one where the "
+        "chat runs: chat.token(scope=…).",
+    )
+
+
+def _taken_over(name: str) -> CommandError:
+    return CommandError("stream_taken", f"Somebody else attends as {name} now, with its token.")
+
+
+def _gone(name: str) -> AgentStepperError:
+    return CommandError("unknown_agent", f"The agent {name} is gone: it answered from outside.")
+
+
+class RemoteChatAccess:
+    """Lets clients into an interpreter's sessions by tokens, once it is opened. Used on its event loop.
+
+    No port is opened. The Core is dialled as workers do, and again where the connection breaks; it hands
+    on what clients ask, and every request's token is checked here.
+
+    Args:
+        interpreter: The interpreter.
+        tokens: Issues and checks the tokens.
+        log: Gets a line for each connection.
+
+    Attributes:
+        tokens: Issues and checks the tokens.
+    """
+
+    def __init__(
+        self, interpreter: Interpreter, tokens: ChatTokens, log: logging.Logger = _log
+    ) -> None:
+        self.tokens = tokens
+        self._log = log
+        self._id = secrets.token_urlsafe(_ID_BYTES)
+        self._services = {outside_service(self._id): RemoteChatService(interpreter, tokens)}
+        self._address: str | None = None
+        self._connection: KeptConnection | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def address(self) -> str | None:
+        """Where clients come to; None where it wasn't opened."""
+        return self._address
+
+    async def open(self) -> str:
+        """Be reachable from now on. Nothing where it is already, or comes back by itself.
+
+        Returns:
+            Where clients come to.
+
+        Raises:
+            DiscoveryError: There is no Core, or there are several.
+            ConnectionLostError: It can't be reached now, or doesn't take this connection.
+        """
+        async with self._opening:
+            if self._connection is None or self._connection.life.done():
+                await self._dial()
+            assert self._address is not None
+            return self._address
+
+    async def close(self) -> None:
+        """Let nobody in any more, and end what clients have under way. Idempotent."""
+        async with self._opening:
+            connection, self._connection = self._connection, None
+            self._address = None
+            if connection is not None:
+                await connection.close()
+
+    async def _dial(self) -> None:
+        first = _endpoint(discover.worker_endpoint())
+        opened = await open_line(first, self._services, self._log)
+
+        def find() -> discover.Endpoint:
+            """Where it is, by the token of today: it may have been started again."""
+            return _endpoint(discover.worker_endpoint(first.url))
+
+        self._connection = KeptConnection(opened, find, self._services, self._log)
+        self._connection.life.add_done_callback(self._ended)
+        self._address = discover.chat_url(first.url, self._id)
+
+    def _ended(self, life: asyncio.Task[None]) -> None:
+        if not life.cancelled() and (error := life.exception()) is not None:
+            self._log.warning("nobody gets into this chat from outside any more: %s", error)
+
+
+def _endpoint(found: discover.Endpoint) -> discover.Endpoint:
+    """The same, with the token that the environment had for it before."""
+    if found.token is None:
+        return discover.Endpoint(found.url, _inherited.get(found.url))
+    if os.environ.get(discover.WORKER_URL_VARIABLE):
+        _inherited[found.url] = found.token
+    return found

@@ -1,0 +1,96 @@
+"""How a client from outside asks one chat session, by its token."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Final, Self, TypeVar
+
+from msgspec import Struct
+
+from ...discover import Endpoint, websocket_url
+from ...errors import CommandError, ConnectionLostError
+from ...protocol.chat import SERVICE, Admitted
+from ...rpc.backoff import Backoff
+from ...rpc.client import ClientLine
+
+Value = TypeVar("Value")
+
+#: How a request ends where the chat's process is away from its Core, or the client from it.
+_AWAY: Final = frozenset({"worker_lost", "unknown_service"})
+#: Seconds until a chat that is away is asked again: at first, and at most.
+_FIRST_WAIT: Final = 0.1
+_LONGEST_WAIT: Final = 2.0
+
+
+class ChatConnection(ClientLine):
+    """One session, wherever the connections stand. Made by `enter`.
+
+    Attributes:
+        admitted: What the token lets its bearer do.
+    """
+
+    admitted: Admitted
+
+    @classmethod
+    async def enter(cls, address: str, token: str, patience: float) -> Self:
+        """Connect; see `AsyncChatClient.connect`."""
+        line = await cls.dial(Endpoint(websocket_url(address), token), SERVICE, patience)
+        try:
+            line.admitted = await line.ask("admit", None, Admitted)
+        except BaseException:
+            await line.close()
+            raise
+        return line
+
+    async def act(
+        self, method: str, params: Struct, kind: type[Value], *, again: bool = False
+    ) -> Value:
+        """Ask for what changes something; once.
+
+        Args:
+            method: What.
+            params: With what.
+            kind: The answer's class.
+            again: Whether it is known there, where it comes twice.
+
+        Raises:
+            CommandError: It was refused.
+            ConnectionLostError: The Core is away; or it broke off, and nobody knows whether it was done.
+        """
+        try:
+            return await self.ask(method, params, kind, again=again)
+        except CommandError as error:
+            if error.code != "worker_lost":
+                raise
+            raise ConnectionLostError(
+                f"Whether {method!r} was done isn't known: {error.message} Look at the conversation "
+                "before you ask again."
+            ) from None
+
+    async def stream(
+        self, method: str, params: Struct, kind: type[Value]
+    ) -> AsyncGenerator[Value, None]:
+        """Ask for a stream. Where it breaks off, it is asked for again, and so begins again. Arguments
+        as `ask`.
+
+        Raises:
+            CommandError: It was refused, or the token counts no longer.
+            ConnectionLostError: The chat is away.
+        """
+        clock = asyncio.get_running_loop().time
+        away, backoff = clock(), Backoff(_FIRST_WAIT, _LONGEST_WAIT)
+        while True:
+            try:
+                async with aclosing(super().stream(method, params, kind)) as items:
+                    async for item in items:
+                        yield item
+                        away = clock()
+                        backoff.reset()
+            except CommandError as error:
+                if error.code not in _AWAY:
+                    raise
+                if clock() - away > self._patience:
+                    raise ConnectionLostError(error.message) from None
+            await asyncio.sleep(backoff.wait())

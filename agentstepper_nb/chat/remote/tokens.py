@@ -1,0 +1,315 @@
+"""Session tokens: what lets agents and scripts into one session from outside.
+
+They are JSON Web Tokens, signed with HS256 by keys of the data folder. Each is for one session, says
+what may be done by it, ends, and can be revoked before.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+import jwt
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...errors import CommandError, ProtocolError
+from ...protocol.chat import Word
+from ...protocol.forms import wrong_form
+from ...protocol.values import Id, Time
+from .key_file import KeyFile, TokenKey, TokenKeys, make_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: What a token may be for: to read a session, to speak in it as a person would (and read it), to answer
+#: in it as one of its agents.
+WATCH: Final = "watch"
+TALK: Final = "talk"
+ANSWER: Final = "answer"
+SCOPES: Final = (WATCH, TALK, ANSWER)
+#: For whom tokens are: the service that `chat.remote.service` gives.
+AUDIENCE: Final = "agentstepper_nb.chat"
+#: Seconds that a token is good for: unless told otherwise, and at most.
+EXPIRES_IN: Final = 3600.0
+LONGEST: Final = 30 * 24 * 3600.0
+#: Seconds by which the clocks of who issues and who checks may differ: they share a data folder.
+LEEWAY: Final = 2.0
+
+#: The one way of signing; what a token says of itself is compared with it, and chooses nothing.
+_ALGORITHM: Final = "HS256"
+_REQUIRED: Final = ["exp", "iat", "nbf", "iss", "aud", "sub", "jti", "scope"]
+#: Characters of a token: ours have about 500.
+_LARGEST: Final = 4096
+_ASK_ANEW: Final = "Ask for a new one where the chat runs: chat.token()."
+
+
+class _Claims(Struct, frozen=True):
+    """What a token says beside what the library checks."""
+
+    jti: Id
+    sub: Id
+    exp: Time
+    iat: Time
+    scope: str
+    agent: Word | None = None
+
+
+class _Given(Struct, frozen=True):
+    """The forms of what goes into a token, or into the file."""
+
+    session: Id | None = None
+    token: Id | None = None
+    agent_name: Word | None = None
+
+
+@dataclass(frozen=True)
+class TokenGrant:
+    """What a token allows.
+
+    Args:
+        session_id: The one session.
+        scope: Words of `SCOPES`.
+        agent_name: Which agent its bearer may be, where the scope has `answer`.
+        expires_at: Until when it is taken, POSIX seconds.
+        id: The token's.
+    """
+
+    session_id: str
+    scope: frozenset[str]
+    agent_name: str | None
+    expires_at: float
+    id: str
+
+
+class ChatTokens:
+    """Issues, checks and revokes tokens. Used from any thread.
+
+    Args:
+        folder: The data folder. Processes that share it take each other's tokens, as far as they have
+            the session.
+        clock: Says when tokens are issued; what is checked is checked by the system's.
+        new_id: Makes their ids.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = lambda: str(uuid4()),
+    ) -> None:
+        self._file = KeyFile(folder)
+        self._clock = clock
+        self._new_id = new_id
+        self._listeners: list[Callable[[], None]] = []
+
+    def issue(
+        self,
+        session_id: str,
+        scope: str | Iterable[str] = (TALK,),
+        expires_in: float = EXPIRES_IN,
+        agent_name: str | None = None,
+    ) -> str:
+        """Make a token.
+
+        Args:
+            session_id: The session that it is for.
+            scope: What it is for, of `SCOPES`.
+            expires_in: Seconds until its end, 30 days at most.
+            agent_name: Who its bearer answers as; needed for the scope `answer`, and for it only.
+
+        Raises:
+            ProtocolError: An argument isn't right.
+            StoreError: The keys can't be used.
+        """
+        _check(session=session_id, agent_name=agent_name)
+        words = _checked_scope(scope, agent_name)
+        if not 1 <= expires_in <= LONGEST:
+            raise ProtocolError(
+                "invalid_message",
+                f"A chat token ends after 1 to {LONGEST:.0f} seconds, not after {expires_in}.",
+                "expires_in",
+            )
+        now = self._clock()
+        expires_at = math.ceil(now + expires_in)
+
+        def sign(keys: TokenKeys) -> TokenKeys:
+            kept = keys.without_what_is_over(now - LEEWAY)
+            until = max(kept.signing.until, expires_at)
+            return replace(kept, keys=(*kept.keys[:-1], replace(kept.signing, until=until)))
+
+        keys = self._file.change(sign)
+        ended, _ = keys.sessions.get(session_id, (0.0, 0.0))
+        claims = {
+            "iss": keys.issuer,
+            "aud": AUDIENCE,
+            "sub": session_id,
+            "jti": self._new_id(),
+            "nbf": int(now),
+            # Later than any revocation of the session's tokens before, also within one tick.
+            "iat": max(now, math.nextafter(ended, math.inf)),
+            "exp": expires_at,
+            "scope": " ".join(words),
+            **({} if agent_name is None else {"agent": agent_name}),
+        }
+        key = keys.signing
+        return jwt.encode(claims, key.secret, _ALGORITHM, headers={"kid": key.id})
+
+    def check(self, token: object) -> TokenGrant:
+        """What a token allows now.
+
+        Args:
+            token: As it was sent.
+
+        Raises:
+            CommandError: `invalid_token`: it is none, not one of ours, over, not yet good, or revoked.
+            StoreError: The keys can't be used.
+        """
+        keys = self._file.read()
+        if not isinstance(token, str) or len(token) > _LARGEST or keys is None:
+            raise _refused()
+        claims = _read(token, keys)
+        ended, _ = keys.sessions.get(claims.sub, (-1.0, 0.0))
+        if claims.jti in keys.revoked or claims.iat <= ended:
+            raise _refused("was revoked")
+        words = frozenset(claims.scope.split())
+        return TokenGrant(claims.sub, words, claims.agent, claims.exp + LEEWAY, claims.jti)
+
+    def revoke(self, token: str) -> None:
+        """Let a token count no more, from now on.
+
+        Args:
+            token: The token, or its id.
+
+        Raises:
+            CommandError: `invalid_token`: it is a token, but none that counts.
+            ProtocolError: It is neither a token nor an id.
+            StoreError: The keys can't be used.
+        """
+        now = self._clock()
+        id, until = token, now + LONGEST + LEEWAY
+        if token.count(".") == 2:
+            grant = self.check(token)
+            id, until = grant.id, grant.expires_at
+        _check(token=id)
+        self._change(now, lambda keys: replace(keys, revoked={**keys.revoked, id: until}))
+
+    def revoke_session(self, session_id: str) -> None:
+        """Let no token count any more that was issued for a session so far.
+
+        Args:
+            session_id: The session.
+
+        Raises:
+            ProtocolError: That is no session's id.
+            StoreError: The keys can't be used.
+        """
+        _check(session=session_id)
+        now = self._clock()
+
+        def end(keys: TokenKeys) -> TokenKeys:
+            before, _ = keys.sessions.get(session_id, (0.0, 0.0))
+            # Later than what was issued in this tick, after an earlier revocation.
+            ended = max(now, math.nextafter(before, math.inf))
+            span = (ended, now + LONGEST + LEEWAY)
+            return replace(keys, sessions={**keys.sessions, session_id: span})
+
+        self._change(now, end)
+
+    def rotate(self, *, drop_old: bool = False) -> None:
+        """Sign with a new key from now on.
+
+        Args:
+            drop_old: Refuse at once what older keys signed. Else it counts until it ends.
+
+        Raises:
+            StoreError: The keys can't be used.
+        """
+
+        def add(keys: TokenKeys) -> TokenKeys:
+            return replace(keys, keys=(make_key(),) if drop_old else (*keys.keys, make_key()))
+
+        self._change(self._clock(), add)
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Be told where tokens may have lost their force here, on the thread that took it from them.
+
+        Args:
+            listener: Called without arguments.
+
+        Returns:
+            Ends it. Idempotent.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    def _change(self, now: float, change: Callable[[TokenKeys], TokenKeys]) -> None:
+        self._file.change(lambda keys: change(keys).without_what_is_over(now - LEEWAY))
+        for listener in list(self._listeners):
+            listener()
+
+
+def _checked_scope(scope: str | Iterable[str], agent_name: str | None) -> tuple[str, ...]:
+    words = tuple(dict.fromkeys((scope,) if isinstance(scope, str) else scope))
+    if not words or not set(words) <= set(SCOPES):
+        raise ProtocolError(
+            "invalid_message",
+            f"A chat token's scope is one or more of {', '.join(SCOPES)}; not {words!r}.",
+            "scope",
+        )
+    if (ANSWER in words) != (agent_name is not None):
+        raise ProtocolError(
+            "invalid_message",
+            "A chat token says who its bearer answers as, by agent_name=, where its scope has "
+            "answer, and only there.",
+            "agent_name",
+        )
+    return words
+
+
+def _check(**given: object) -> None:
+    """Let nothing into the file, or a token, that can't be read there again."""
+    try:
+        msgspec.json.decode(msgspec.json.encode(given), type=_Given)
+    except msgspec.ValidationError as error:
+        raise wrong_form(error) from None
+    except UnicodeError as error:
+        raise ProtocolError("invalid_message", f"This is no text: {error}.") from None
+
+
+def _read(token: str, keys: TokenKeys) -> _Claims:
+    """What a token says, once it is known to be ours and good now."""
+    try:
+        payload = jwt.decode(
+            token,
+            _key_of(token, keys).secret,
+            algorithms=[_ALGORITHM],
+            audience=AUDIENCE,
+            issuer=keys.issuer,
+            leeway=LEEWAY,
+            options={"require": _REQUIRED, "strict_aud": True},
+        )
+        return msgspec.convert(payload, _Claims)
+    except jwt.ExpiredSignatureError:
+        raise _refused("has expired") from None
+    except (jwt.ImmatureSignatureError, jwt.InvalidIssuedAtError):
+        raise _refused("isn't good yet") from None
+    except (jwt.PyJWTError, msgspec.ValidationError, ValueError, RecursionError):
+        raise _refused() from None
+
+
+def _key_of(token: str, keys: TokenKeys) -> TokenKey:
+    key = keys.find(jwt.get_unverified_header(token).get("kid"))
+    if key is None:
+        raise _refused()
+    return key
+
+
+def _refused(why: str = "is none of this chat's") -> CommandError:
+    return CommandError("invalid_token", f"The chat token {why}. {_ASK_ANEW}")

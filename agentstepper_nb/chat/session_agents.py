@@ -1,0 +1,296 @@
+"""The agents of a session: who answers, who may hand on, how they fail and are let go."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from ..errors import AgentStepperError, AgentStopped, CommandError, ProtocolError
+from ..llm_wire.answer_builder import clean_text
+from ..protocol.chat import AgentInfo, AgentName, AgentType, Phase
+from .connector import Handoff, InterpreterABC
+from .item_sources import contain_error
+from .roles import find_role
+
+T = TypeVar("T")
+
+#: Hand-ons within a turn.
+MOST_HAND_ONS: Final = 8
+_LONGEST_NAME: Final = 100
+_LONGEST_LINE: Final = 1000
+
+log = logging.getLogger("agentstepper_nb.chat")
+
+
+class SessionAgents:
+    """The agents of one session, in the order they came.
+
+    Args:
+        session_id: The session.
+        agents: Those it begins with.
+        default: Whom a message is for that names nobody; None, or somebody unknown: the first.
+    """
+
+    def __init__(
+        self, session_id: str, agents: Iterable[InterpreterABC], default: str | None = None
+    ) -> None:
+        self._session_id = session_id
+        self._agents: dict[str, InterpreterABC] = {}
+        self._infos: dict[str, AgentInfo] = {}  # what they said of themselves as they came
+        self._default: str | None = None
+        for agent in agents:
+            self.add(agent)
+        if default in self._agents:
+            self._default = default
+
+    @property
+    def default(self) -> str | None:
+        """Whom a message is for that names nobody."""
+        return self._default
+
+    @default.setter
+    def default(self, name: str | None) -> None:
+        self._default = self.named(name).name
+
+    def __contains__(self, agent: object) -> bool:
+        return agent in self._agents.values()
+
+    def __iter__(self) -> Iterator[InterpreterABC]:
+        return iter(tuple(self._agents.values()))
+
+    def add(self, agent: InterpreterABC) -> AgentInfo:
+        """One more.
+
+        Raises:
+            ProtocolError: `invalid_message`: it has no name, a name that is taken, or an unknown role.
+        """
+        check_agent(agent)
+        if agent.name in self._agents:
+            raise ProtocolError(
+                "invalid_message",
+                f"This chat has an agent called {agent.name!r} already: give one another name.",
+                field="name",
+            )
+        info = AgentInfo(
+            name=agent.name,
+            role=agent.role,
+            type=agent.agent_type,
+            description=clean_text(str(agent.description))[:_LONGEST_LINE],
+        )
+        self._agents[agent.name], self._infos[agent.name] = agent, info
+        self._default = self._default or agent.name
+        return self.info(agent.name)
+
+    def remove(self, name: str) -> AgentInfo:
+        """One less.
+
+        Returns:
+            It, as ended.
+
+        Raises:
+            CommandError: `unknown_agent`.
+        """
+        self.named(name)
+        ended = self.phase(name, Phase.ENDED)
+        del self._agents[name], self._infos[name]
+        if self._default == name:
+            self._default = next(iter(self._agents), None)
+        return ended
+
+    def named(self, name: str | None) -> InterpreterABC:
+        """The agent that a message is for.
+
+        Args:
+            name: As the message names it; None: the default.
+
+        Raises:
+            CommandError: `unknown_agent`: there is none, which says who there is.
+        """
+        found = self._agents.get(name or self._default or "")
+        if found is None:
+            raise CommandError("unknown_agent", self._nobody(name))
+        return found
+
+    def phase(self, name: str, phase: Phase) -> AgentInfo:
+        """It is elsewhere in its session now."""
+        self._infos[name] = replace(self._infos[name], phase=phase)
+        return self.info(name)
+
+    def info(self, name: str) -> AgentInfo:
+        """An agent, as it is told of."""
+        agent = self._agents[name]
+        notice = clean_text(str(self._asked(agent, agent.notice, "")))[:_LONGEST_LINE]
+        return replace(
+            self._infos[name], run_id=self._asked(agent, agent.run_id, None), notice=notice
+        )
+
+    def _asked(self, agent: InterpreterABC, ask: Callable[[str], T], otherwise: T) -> T:
+        """What an agent says of itself in this session; whoever looks is told without what fails."""
+        try:
+            return ask(self._session_id)
+        except Exception:
+            log.exception("%s can't say its run or its notice.", agent.name)
+            return otherwise
+
+    def infos(self) -> tuple[AgentInfo, ...]:
+        """All of them."""
+        return tuple(self.info(name) for name in self._agents)
+
+    def _nobody(self, name: str | None) -> str:
+        if not self._agents:
+            return "This chat has no agent: give it one."
+        there = ", ".join(self._agents)
+        return f"This chat has no agent called {str(name)[:_LONGEST_NAME]!r}: there is {there}."
+
+
+class HandoffChain:
+    """Those of one turn.
+
+    Args:
+        agents: The session's.
+        first: Who began the turn.
+    """
+
+    def __init__(self, agents: SessionAgents, first: InterpreterABC) -> None:
+        self._agents = agents
+        self._had = {first.name}
+        self._left = MOST_HAND_ONS
+
+    def follow(self, giver: InterpreterABC, hand_on: Handoff) -> InterpreterABC:
+        """Who goes on.
+
+        A turn comes back to an agent that had its part only where that one is a SUPERVISOR: so no two
+        others pass it to and fro.
+
+        Args:
+            giver: Who hands on.
+            hand_on: To whom.
+
+        Raises:
+            CommandError: `may_not_hand_on`: the giver's role doesn't let it, there is no such agent, it
+                had its part, or there were too many.
+        """
+        if not find_role(giver.role).may_hand_on:
+            raise _refused(f"{giver.name} is {giver.role}, a role that doesn't hand on")
+        try:
+            taker = self._agents.named(hand_on.agent_name)
+        except CommandError as error:
+            raise _refused(f"{giver.name} handed on to nobody. {error.message}") from None
+        if taker is giver or (taker.name in self._had and taker.role != AgentName.SUPERVISOR):
+            raise _refused(
+                f"{giver.name} handed on to {taker.name}, which had its part of this turn"
+            )
+        if not self._left:
+            raise _refused(f"the turn was handed on {MOST_HAND_ONS} times")
+        self._left -= 1
+        self._had.add(taker.name)
+        return taker
+
+
+def check_agent(agent: InterpreterABC) -> InterpreterABC:
+    """Refuse what is no agent.
+
+    Raises:
+        ProtocolError: `invalid_message`: it has no name, or an unknown role or type.
+    """
+    name = getattr(agent, "name", None)
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or clean_text(name) != name:
+        raise ProtocolError(
+            "invalid_message", "An agent needs a name of 1 to 100 characters.", field="name"
+        )
+    find_role(agent.role)
+    if agent.agent_type not in tuple(AgentType):
+        known = ", ".join(AgentType)
+        raise ProtocolError(
+            "invalid_message",
+            f"An agent's type is one of {known}, not {str(agent.agent_type)[:100]!r}.",
+            field="type",
+        )
+    return agent
+
+
+def check_agents(agents: Iterable[InterpreterABC], default: str | None) -> None:
+    """Refuse agents that can't be in one session.
+
+    Raises:
+        ProtocolError: As of `SessionAgents.add`.
+        CommandError: `unknown_agent`: the default is none of them.
+    """
+    together = SessionAgents("", agents)
+    if default is not None:
+        together.named(default)
+
+
+def _refused(why: str) -> CommandError:
+    return CommandError("may_not_hand_on", f"The message can't be handed on: {why}.")
+
+
+#: Characters of an error that are told.
+_LONGEST_ERROR: Final = 2000
+
+
+def explain_error(error: BaseException) -> str:
+    """An error in a conversation: an `AgentStepperError` as it is, others by type and text."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    if isinstance(error, asyncio.CancelledError):
+        return "What the agent waited for was cancelled, by something of its own."
+    if isinstance(error, SystemExit):
+        return f"The agent wanted to end its process: SystemExit({error.code!r})."
+    name = type(error).__name__
+    try:
+        text = clean_text(str(error))
+    except Exception:  # an agent's own class may fail at that, too
+        return f"{name}, which can't say what it is about."
+    if not isinstance(error, AgentStepperError):
+        text = f"{name}: {text}" if text else f"{name}."
+    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"
+
+
+def is_stop(error: BaseException) -> bool:
+    """Whether a person pressed Stop in the debugger."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(AgentStopped) is not None
+    return isinstance(error, AgentStopped)
+
+
+#: Seconds that a connector has to let go.
+PATIENCE_S: Final = 1.0
+#: Seconds that it has to end, once it was cancelled.
+LAST_S: Final = 0.2
+
+
+async def release_connector(
+    leave: Callable[[], Awaitable[None]], what: str, log: logging.Logger
+) -> None:
+    """Let a connector go; one that doesn't end is left alone. What it does wrong is logged.
+
+    Args:
+        leave: Its part of it.
+        what: Said in the log: what it didn't do.
+        log: The interpreter's.
+    """
+    leaving = asyncio.create_task(_guarded(leave))
+    for patience in (PATIENCE_S, LAST_S):
+        if (await asyncio.wait({leaving}, timeout=patience))[0]:
+            break
+        leaving.cancel()
+    else:
+        log.error("%s It doesn't end, though it was cancelled; it is left alone.", what)
+        return
+    if leaving.cancelled():
+        log.error("%s It was cancelled.", what)
+    elif (error := leaving.exception()) is not None:
+        log.error("%s", what, exc_info=error)
+
+
+async def _guarded(leave: Callable[[], Awaitable[None]]) -> None:
+    """Do it; what would end the loop is an error like others."""
+    try:
+        await leave()
+    except BaseException as error:
+        raise contain_error(error) from None

@@ -1,0 +1,273 @@
+"""The coding agent in a chat: each conversation there has a session of its own here.
+
+The chat doesn't know this package, nor this one the chat: it finds `CodingChats` by an entry point, and
+says itself what it needs of it.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol, Unpack, cast
+
+import msgspec
+
+from ..llm_wire.conversation import ModelRequest
+from ..llm_wire.events import AgentEvent, TraceEvent
+from ..protocol.chat import Piece
+from ..protocol.coding_settings import SettingsDict
+from .approvals import ApprovalDecision, ApprovalRequest
+from .chat_pieces import ChatPieceWriter, PieceReceiver, limit_value
+from .options import CodingOptions
+from .orchestrator import RunResult
+from .policy import PolicyEngine
+from .policy.engine import Factory
+from .session import CodingSession
+from .tool import Risk
+from .tools import default_tools
+
+if TYPE_CHECKING:
+    from ..models.provider import ModelProvider
+    from ..sdk.aclient import AsyncAgentStepper
+
+
+#: Makes a session's id of a conversation's name: the same whenever it is opened again.
+_IDS: Final = uuid.UUID("f4f1a3c8-2b0e-4f43-8a55-0d5f2f4f3b6e")
+_TICKS: Final = re.compile("`+")
+
+
+class _Answer(Enum):
+    """What a person may answer; the value is the button's text."""
+
+    ALLOW = "Allow"
+    ALWAYS = "Always allow here"
+    DENY = "Deny"
+    CONFIRM = "Yes, call it"
+
+
+class ChatParticipant(PieceReceiver, Protocol):
+    """Who is told an answer, and asked within it."""
+
+    async def ask(self, text: str, choices: Sequence[str], details: Any) -> str:
+        """Ask, once all that was said is told; gives the choice. Cancelling it takes that back."""
+
+
+class ChatOptions(SettingsDict, total=False):
+    """What sessions in a chat take beside who answers: the settings, as `session.Options`."""
+
+    policy: PolicyEngine | Factory | str | None
+
+
+class CodingChats:
+    """Opens conversations with the coding agent.
+
+    Args:
+        provider: Who serves the model: a name, as `--provider` has it, or a provider, which is then
+            closed with this.
+        model: The model's name there.
+        options: See `ChatOptions`.
+    """
+
+    def __init__(
+        self, *, provider: str | ModelProvider, model: str, **options: Unpack[ChatOptions]
+    ) -> None:
+        self._provider = provider
+        self._model = model
+        self._options = options
+
+    async def open(
+        self, name: str, *, workspace: Path, data_dir: Path, root: str = ""
+    ) -> CodingChat:
+        """Open a conversation, where there was one of this name with all that was said in it.
+
+        Args:
+            name: What it is called, as no other is in this data folder.
+            workspace: The folder that the agent works in, and may not leave.
+            data_dir: The folder that keeps logs and rules.
+            root: What comes before a path of the workspace in the chat; see `ChatPieceWriter`.
+
+        Raises:
+            SessionError: The workspace is no folder, or the session's log can't be used.
+            ModelError: There is no such provider, or it can't be used here.
+        """
+        chat = CodingChat(root)
+        own: CodingOptions = {
+            "tools": default_tools(shell=self._options.get("shell"), images=True),
+            "began": chat.began,
+            "approver": chat,
+            "listener": chat.hear,
+            "debugger": False,  # until an answer brings one
+        }
+        chat.session = await CodingSession.open(
+            str(uuid.uuid5(_IDS, name)),
+            workspace=workspace,
+            provider=self._lent(),
+            model=self._model,
+            data_dir=data_dir,
+            mode="chat",
+            **cast(CodingOptions, {**self._options, **own}),
+        )
+        return chat
+
+    async def close(self) -> None:
+        """Close the provider, once the conversations are closed."""
+        if not isinstance(self._provider, str):
+            await self._provider.close()
+
+    def _lent(self) -> str | ModelProvider:
+        """What serves the next session."""
+        return self._provider if isinstance(self._provider, str) else _Lent(self._provider)
+
+
+class CodingChat:
+    """One conversation, whose session's approver this is.
+
+    Args:
+        root: See `CodingChats.open`.
+
+    Attributes:
+        session: The session.
+    """
+
+    session: CodingSession
+    name: Final = "chat"
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._dbg: AsyncAgentStepper | None = None  # whose run the session is in
+        self._person: ChatParticipant | None = None
+        self._pieces: ChatPieceWriter | None = None
+        self._unheard: list[AgentEvent] = []  # as the session was opened, with nobody there yet
+
+    async def answer(
+        self, prompt: str, person: ChatParticipant, dbg: AsyncAgentStepper | None
+    ) -> None:
+        """Answer a prompt. Cancelling it ends the answer, and what it runs.
+
+        A chat leaves an answer alone that doesn't end soon after it was cancelled, as one whose command
+        is being killed: so the next answer waits for that end.
+
+        Args:
+            prompt: What a person asks for.
+            person: Is told the answer, and asked for approvals.
+            dbg: The debugger's run in which it is to be seen; None for none.
+
+        Raises:
+            AgentStopped: Stop was pressed in the debugger.
+            ToolDeniedError: A person denied a question to the model there.
+            SessionError: There is no answer; says why.
+        """
+        await self.session.cancel()
+        self._person, self._pieces = person, ChatPieceWriter(person, self._root)
+        for event in self._unheard:
+            self._pieces.hear(event)
+        self._unheard = []
+        try:
+            await self._go_to(dbg)
+            result = await self.session.run(prompt)
+        finally:
+            self._person = self._pieces = None
+        result.check()
+        if result.reason == "max_iterations":
+            person.say(Piece(role="system", content=_cut(result)))
+
+    @property
+    def notice(self) -> str:
+        """What a person must know where nothing holds its commands; "" is nothing."""
+        return self.session.sandbox.warning
+
+    async def close(self) -> None:
+        """Close the session; its log stays."""
+        await self.session.close()
+
+    def hear(self, event: AgentEvent) -> None:
+        """The session's listener."""
+        if self._pieces is not None:
+            self._pieces.hear(event)
+        elif isinstance(event, TraceEvent) and event.kind in ("warning", "sandbox"):
+            self._unheard.append(event)
+
+    def began(self, tool: str, args: Any) -> None:
+        """A tool begins to carry out a call."""
+        if self._pieces is not None:
+            self._pieces.began(tool, args)
+
+    async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Ask for an approval; see `Approver`."""
+        always = (_Answer.ALWAYS,) if request.rule else ()
+        details = msgspec.to_builtins(request) | {"args": limit_value(request.args)}
+        answers = (_Answer.ALLOW, *always, _Answer.DENY)
+        answer = await self._choice(_question(request), answers, details)
+        approved = answer is not _Answer.DENY
+        if approved and request.risk is Risk.HIGH:
+            # Other words at other places: pressed twice, the same button or number denies.
+            answers = (_Answer.DENY, _Answer.CONFIRM)
+            confirmed = await self._choice(_confirmation(request), answers, details)
+            approved = confirmed is _Answer.CONFIRM
+        return ApprovalDecision(approved=approved, always=approved and answer is _Answer.ALWAYS)
+
+    async def _choice(self, text: str, answers: Sequence[_Answer], details: Any) -> _Answer:
+        """Ask the person, whose choice is a button's text."""
+        assert self._person is not None
+        return _Answer(await self._person.ask(text, tuple(each.value for each in answers), details))
+
+    async def _go_to(self, dbg: AsyncAgentStepper | None) -> None:
+        """Be in a run: after a Stop, or where the debugger came or went, it is another one."""
+        if dbg is self._dbg:
+            return
+        await self.session.take_part(dbg)
+        self._dbg = dbg if self.session.run_id is not None else None
+
+
+class _Lent:
+    """Somebody's provider, which a session doesn't close."""
+
+    def __init__(self, provider: ModelProvider) -> None:
+        self._provider = provider
+        self.name = provider.name
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[AgentEvent]:
+        return self._provider.stream(request)
+
+    async def close(self) -> None:
+        pass
+
+
+def _cut(result: RunResult) -> str:
+    questions = "1 question" if result.iterations == 1 else f"{result.iterations} questions"
+    return (
+        f"It stopped after {questions} to the model, the limit for one message. Say “Go on.”, and it "
+        "does."
+    )
+
+
+def _confirmation(request: ApprovalRequest) -> str:
+    """What a person is asked once more, of high risk."""
+    return f"The risk is high: shall it really call `{request.tool}`?\n\n{_call(request)}"
+
+
+def _question(request: ApprovalRequest) -> str:
+    """What a person is asked, in words."""
+    why = f"{request.why} The risk is {request.risk}."
+    asked = f"May it call `{request.tool}`? {why}\n\n{_call(request)}"
+    return f"{asked}\n\n“{_Answer.ALWAYS.value}”: {request.rule}." if request.rule else asked
+
+
+def _call(request: ApprovalRequest) -> str:
+    """The command as it is, or the arguments as JSON."""
+    match request.args:
+        case {"command": str(command)} if len(request.args) == 1:
+            return _fenced(command, "bash")
+        case args:
+            json = msgspec.json.encode(limit_value(args))
+            return _fenced(msgspec.json.format(json, indent=2).decode(), "json")
+
+
+def _fenced(text: str, language: str) -> str:
+    """Text that a model wrote, parted from what we say: no line of it ends the fence."""
+    longest = max(map(len, _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

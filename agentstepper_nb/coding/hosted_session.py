@@ -1,0 +1,182 @@
+"""One coding session behind HTTP: it answers a message at a time, and what happens goes to its feed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from ..errors import AgentStopped, CommandError
+from ..llm_wire.conversation import UserMessage
+from ..llm_wire.events import AgentEvent, TextDelta, ToolCallReady, ToolResultEvent, TraceEvent
+from ..protocol import coding as wire
+from .approvals import Approver, HttpApprover
+from .event_feed import SessionEventFeed
+from .tool_results import normalize_result, parse_arguments
+
+if TYPE_CHECKING:
+    from .session import CodingSession
+
+
+class SessionOpening(Struct, frozen=True, kw_only=True):
+    """What a session is opened with.
+
+    Args:
+        how: What was asked for.
+        approver: Whom to ask, beside the debugger's view.
+        listener: Hears what happens.
+    """
+
+    how: wire.CreateSession
+    approver: Approver
+    listener: Callable[[AgentEvent], None]
+
+
+#: Opens a session: a new one, or the one of an id that was kept.
+Opener = Callable[[SessionOpening, str | None], Awaitable["CodingSession"]]
+
+
+class HostedSession:
+    """One session that is open.
+
+    Args:
+        how: What it was opened with.
+        log: Gets what fails.
+    """
+
+    def __init__(self, how: wire.CreateSession, log: logging.Logger) -> None:
+        self.feed = SessionEventFeed()
+        self.approver = HttpApprover(self.feed.add)
+        self._how = how
+        self._log = log
+        self._started_at = time.time()
+        self._conversation: CodingSession | None = None
+        self._answering: asyncio.Task[None] | None = None
+
+    async def open(self, opener: Opener, kept: str | None) -> str:
+        """Open it.
+
+        Args:
+            opener: Opens it.
+            kept: The id of the session to resume; None opens a new one.
+
+        Returns:
+            Its id.
+        """
+        opening = SessionOpening(how=self._how, approver=self.approver, listener=self._hear)
+        self._conversation = await opener(opening, kept)
+        return self._conversation.id
+
+    @property
+    def conversation(self) -> CodingSession:
+        """What is hosted, once open."""
+        assert self._conversation is not None
+        return self._conversation
+
+    @property
+    def running(self) -> bool:
+        """Whether it answers a message."""
+        return self._answering is not None and not self._answering.done()
+
+    def info(self) -> wire.SessionInfo:
+        """What `GET sessions` says of it."""
+        return wire.SessionInfo(
+            id=self.conversation.id,
+            workspace_path=self._how.workspace_path,
+            provider=self._how.provider,
+            model=self._how.model,
+            started_at=self._started_at,
+            running=self.running,
+            waiting=self.approver.waiting,
+            run=self.conversation.run_id,
+            messages=len(self.conversation.messages),
+            sandbox=self.conversation.sandbox,
+            prompt=self._prompt(),
+        )
+
+    def _prompt(self) -> str:
+        """The beginning of the first prompt."""
+        said = (each for each in self.conversation.messages if isinstance(each, UserMessage))
+        first = next(said, None)
+        return "" if first is None else first.content[: wire.LONGEST_PROMPT]
+
+    def chat(self, message: str) -> None:
+        """Begin to answer a message.
+
+        Raises:
+            CommandError: `session_busy`.
+        """
+        if self.running:
+            raise CommandError(
+                "session_busy",
+                "The session is answering a message: wait for `completed`, or cancel it.",
+            )
+        self._answering = asyncio.create_task(self._answer(message))
+
+    async def cancel(self) -> None:
+        """Break the answer off, where there is one."""
+        if self.running:
+            await self.conversation.cancel()
+
+    async def close(self) -> None:
+        """End it."""
+        try:
+            await self.conversation.close()
+        finally:
+            if self._answering is not None:
+                self._answering.cancel()
+                await asyncio.wait((self._answering,))
+            self.feed.close()
+
+    async def _answer(self, message: str) -> None:
+        usage = None
+        try:
+            outcome = await self.conversation.run(message)
+            reason, usage = outcome.reason, outcome.usage
+        except (AgentStopped, asyncio.CancelledError):
+            reason = "cancelled"
+        except Exception as error:
+            self._log.exception("session %s failed", self.conversation.id)
+            self.feed.add(wire.Failed(code="internal", message=f"The session failed: {error}"))
+            reason = "error"
+        self.feed.add(wire.Completed(reason=reason, usage=usage))
+
+    def _hear(self, event: AgentEvent) -> None:
+        told = make_server_event(event)
+        if told is not None:
+            self.feed.add(told)
+
+
+def make_server_event(event: AgentEvent) -> wire.ServerEvent | None:
+    """What a client is told of an event; None of those that another one says whole."""
+    match event:
+        case TextDelta(text=text):
+            return wire.TextDelta(text=text)
+        case ToolCallReady(call_id=call, name=name, args_json=args):
+            return wire.ToolCalled(call_id=call, name=name, args=parse_arguments(args))
+        case ToolResultEvent(call_id=call, result=result):
+            sure = normalize_result(result)
+            return wire.ToolReturned(call_id=call, ok=sure.ok, data=sure.data, error=sure.error)
+        case TraceEvent(kind="error", data=data):
+            return _failure(data)
+        case TraceEvent(kind=kind, data=data):
+            return wire.Trace(kind=kind, data=_carried(data))
+    return None
+
+
+def _failure(data: Any) -> wire.Failed:
+    told: Mapping[str, Any] = data if isinstance(data, Mapping) else {"message": data}
+    return wire.Failed(code=str(told.get("kind", "error")), message=str(told.get("message", "")))
+
+
+def _carried(data: Any) -> Any:
+    """What a trace holds, as far as JSON carries it."""
+    try:
+        return msgspec.to_builtins(data, str_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return repr(data)[:1000]

@@ -1,0 +1,237 @@
+"""Goes through a command, and through the commands in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import islice
+from typing import Final
+
+from ..tool import Risk
+from .command_parts import (
+    Assignment,
+    CommandFinding,
+    CommandReport,
+    CommandWord,
+    ProgramCall,
+    Redirect,
+    is_device,
+    shorten_part,
+)
+from .shell_parser import (
+    Dialect,
+    ShellText,
+    Tree,
+    UnparsableError,
+    is_same_in_all_dialects,
+    parse_tree,
+    read_tree,
+)
+
+#: Commands in commands, as `sh -c "env sh -c …"`, and how many in all.
+DEPTH_LIMIT: Final = 8
+TEXTS_LIMIT: Final = 16
+#: Findings and mentions that are kept: a person reads the first.
+FINDINGS_LIMIT: Final = 50
+MENTIONS_LIMIT: Final = 500
+#: Words of a mention that are looked at.
+MENTION_WORDS: Final = 24
+
+#: What `sh` is depends on the machine: a command has to be harmless to each.
+DIALECTS: Final[tuple[Dialect, ...]] = ("posix", "bash")
+
+# What other shells don't refuse, but read as something else, and how they read it.
+_BASH: Final = (
+    (re.compile(r"\[\["), "[ "),
+    (re.compile(r"&>"), "& >"),
+    (re.compile(r"(?<!\$)(?<!for )\(\("), "( ("),
+)
+_WRITES = re.compile(r"^(>|&>|<>)")
+# What stands between words in any language.
+_TOKEN = re.compile(r"""[^\s"'`()\[\]{},;|&<>=!$\\]+""")
+#: Where programs of the system lie; a name that begins elsewhere is a program of somebody's own.
+_SYSTEM: Final = re.compile(r"/+((usr|opt)/)?(local/)?s?bin/")
+
+#: Looks at one call of a program, and tells the judge what it finds.
+Look = Callable[[ProgramCall, "CommandJudge"], None]
+
+
+class CommandJudge:
+    """Judges one command, with all that stands in it.
+
+    Args:
+        look: What looks at each call.
+    """
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._tree = cache(parse_tree)
+        self._depth = 0
+        self._texts = 0
+        self._findings: dict[CommandFinding, None] = {}
+        self._calls: dict[ProgramCall, None] = {}
+        self._mentions: dict[ProgramCall, None] = {}
+        self._redirects: dict[Redirect, None] = {}
+        self._assigns: set[str] = set()
+        self._fetches: list[ProgramCall] = []
+        self._runs: list[tuple[ProgramCall, str]] = []
+
+    def report(self) -> CommandReport:
+        """What was found."""
+        self._fetched_and_run()
+        return CommandReport(
+            findings=tuple(self._findings),
+            calls=tuple(self._calls),
+            mentions=tuple(self._mentions),
+            redirects=tuple(self._redirects),
+            assigns=frozenset(self._assigns),
+        )
+
+    # ---- what the looks at programs say ----
+
+    def danger(self, part: ProgramCall | str, why: str, risk: Risk = Risk.HIGH) -> None:
+        """Find something of the dangerous list.
+
+        Args:
+            part: Where.
+            why: What it does, as the end of a sentence that begins with the part.
+            risk: High where it destroys something.
+        """
+        self._find(CommandFinding(risk, _part(part), why))
+
+    def unclear(self, part: ProgramCall | str, why: str) -> None:
+        """Find what may be on the dangerous list, and only running it would show; see `danger`."""
+        self._find(CommandFinding(Risk.MEDIUM, _part(part), why, is_unclear=True))
+
+    def fetches(self, call: ProgramCall) -> None:
+        """Note that a call brings files from elsewhere."""
+        self._fetches.append(call)
+
+    def runs(self, call: ProgramCall, script: str) -> None:
+        """Note that a call runs a file; an empty name is that of its input, or isn't known."""
+        self._runs.append((call, script))
+
+    # ---- what they go on with ----
+
+    def text(self, text: str, dialects: Iterable[Dialect] = DIALECTS) -> None:
+        """Judge what a shell is given.
+
+        Args:
+            text: The command.
+            dialects: Whose grammars it may be read by.
+        """
+        for dialect in islice(dialects, 1 if is_same_in_all_dialects(text) else None):
+            self._texts += 1
+            if self._texts > TEXTS_LIMIT or self._depth >= DEPTH_LIMIT:
+                self.unclear("", "the command has too many others in it")
+                return
+            try:
+                parsed = self._parsed(text, dialect, dialects)
+                reading = None if parsed is None else read_tree(*parsed)
+            except UnparsableError as error:
+                self.unclear("", str(error))
+                continue
+            if reading is not None:
+                self._read(reading)
+
+    def _read(self, reading: ShellText) -> None:
+        """Judge what stands in a text."""
+        self._depth += 1
+        self._assign(reading.assignments)
+        for redirect in reading.redirects:
+            self._redirect(redirect)
+        for call in reading.calls:
+            self.call(call)
+        self._depth -= 1
+
+    def inner(
+        self, outer: ProgramCall, words: tuple[CommandWord, ...], more: Iterable[Assignment] = ()
+    ) -> None:
+        """Judge a program that another one runs.
+
+        Args:
+            outer: The other one.
+            words: The program's name and what it is given.
+            more: Variables that the outer one sets.
+        """
+        more = tuple(more)
+        self._assign(more)
+        if self._depth >= DEPTH_LIMIT:
+            self.unclear(outer, "has too many other commands in it")
+        elif words:
+            self._depth += 1
+            self.call(ProgramCall(words, outer.part, (*outer.assignments, *more), outer.stdin))
+            self._depth -= 1
+
+    def call(self, call: ProgramCall) -> None:
+        """Judge one program that is run."""
+        self._calls[call] = None
+        name = call.words[0]
+        if name.sure:
+            self._look(call, self)
+        elif "/" not in name.text or _SYSTEM.match(name.text):
+            self.unclear(call, "runs a program whose name is only known when it runs")
+
+    def mentions(self, call: ProgramCall) -> Iterator[ProgramCall]:
+        """What would run if a program ran what it is given, from each of its words on.
+
+        Each is given once: a mention may have others in it.
+        """
+        given = [word.text for word in call.args] + ([call.stdin.text] if call.stdin else [])
+        tokens = [CommandWord(token) for text in given for token in _TOKEN.findall(text)]
+        for place in range(len(tokens)):
+            mention = ProgramCall(tuple(tokens[place : place + MENTION_WORDS]), call.part)
+            if mention not in self._mentions and len(self._mentions) < MENTIONS_LIMIT:
+                self._mentions[mention] = None
+                yield mention
+
+    # ---- inside ----
+
+    def _parsed(
+        self, text: str, dialect: Dialect, dialects: Iterable[Dialect]
+    ) -> tuple[Tree, str] | None:
+        """The syntax tree of a text, and the text as shells of the dialect read it.
+
+        None where the text is bash's alone, and the other shells refuse it.
+
+        Raises:
+            UnparsableError: No shell can parse the text.
+        """
+        try:
+            return self._tree(text, dialect), text
+        except UnparsableError:
+            if dialect != "posix" or "bash" not in dialects:
+                raise
+            self._tree(text, "bash")
+        plain = text
+        for sign, instead in _BASH:
+            plain = sign.sub(instead, plain)
+        return None if plain == text else (self._tree(plain, dialect), plain)
+
+    def _find(self, finding: CommandFinding) -> None:
+        if len(self._findings) < FINDINGS_LIMIT:
+            self._findings[finding] = None
+
+    def _assign(self, assignments: Iterable[Assignment]) -> None:
+        self._assigns.update(each.name for each in assignments)
+
+    def _redirect(self, redirect: Redirect) -> None:
+        self._redirects[redirect] = None
+        target = redirect.target
+        if _WRITES.match(redirect.operator) and is_device(target.text):
+            part = f"{redirect.operator} {target.text}{'' if target.sure else '…'}"
+            self.danger(part, "writes to a device")
+
+    def _fetched_and_run(self) -> None:
+        """Find a script that the same command fetches and runs."""
+        texts = [word.text for call in self._fetches for word in call.args]
+        texts += [redirect.target.text for redirect in self._redirects]
+        for call, script in self._runs if self._fetches else ():
+            name = script.rpartition("/")[2]
+            if not name or any(name in text for text in texts):
+                self.danger(call, f"runs what `{self._fetches[0].part}` fetched")
+
+
+def _part(part: ProgramCall | str) -> str:
+    return shorten_part(part.part if isinstance(part, ProgramCall) else part)

@@ -1,0 +1,228 @@
+"""What a command may do where no sandbox holds it: a short list of programs that only read."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from ..workspace import LocalWorkspace
+from .command_parts import (
+    CommandReport,
+    CommandWord,
+    ProgramCall,
+    Redirect,
+    find_option,
+    is_secret,
+    parse_names,
+    resolve_links,
+    select_operands,
+)
+from .danger_list import parse_git_command
+from .rules import is_git_path
+from .wrapper_programs import SHELLS, is_plain_wrapper
+
+
+class TrustLevel(StrEnum):
+    """What a program needs where no sandbox holds it."""
+
+    READS = "reads"  # nothing: it runs no code of the project, and only reads
+    RUNS_PROJECT = "runs project code"  # a person's yes, once a session
+    OTHER = "other"  # a person's yes, each time
+
+
+#: Programs that only read, each with the options by which it does more.
+_READERS: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        parse_names(
+            """
+            ls cat head tail wc cut tr nl tac rev paste comm cmp stat du df pwd echo true false test [ :
+            basename dirname realpath readlink which type uname id seq sleep expr cksum md5sum sha1sum
+            sha256sum od strings fold exit
+            """
+        ),
+        "",
+    ),
+    "printf": r"-v",
+    "grep": r"-\w*R|--dereference-recursive",
+    "egrep": r"-\w*R|--dereference-recursive",
+    "fgrep": r"-\w*R|--dereference-recursive",
+    "rg": r"--pre|--hostname-bin|--follow|-\w*L|--search-zip|-\w*z",
+    "find": r"-(delete|exec|execdir|ok|okdir|fprint|fprint0|fprintf|fls|files0-from)\b",
+    "sort": r"-\w*[oT]|--o|--t|--comp|--files0",
+    "uniq": r"",
+    "diff": r"--to-file|--from-file",
+    "file": r"-\w*[Cmf]|--compile|--magic|--files-from",
+    "tree": r"-\w*o|--fromfile",
+    "date": r"-\w*[sf]|--set|--file",
+}
+_GIT_READS: Final = parse_names("status log diff show blame")
+#: All options of those that are let pass.
+_GIT_OPTIONS: Final = re.compile(
+    r"--|-\d+|-[npsbULwS]\w*|--(oneline|stat|shortstat|numstat|name-only|name-status|short|branch"
+    r"|porcelain|graph|decorate|all|cached|staged|patch|no-patch|no-color|no-pager|word-diff"
+    r"|pretty=[^!]*|format=[^!]*|max-count=\d+|since=.*|until=.*|author=.*|grep=.*|follow|reverse)"
+)
+_TAME_VARIABLES: Final = re.compile(
+    r"[a-z_][a-z0-9_]*|LC_\w+|LANG|TZ|NO_COLOR|COLUMNS|TERM|FORCE_COLOR|CI"
+)
+
+#: Builds and tests, and what else runs the project's own code or settings.
+_BUILDERS: Final = parse_names(
+    """
+    pytest py.test tox nox coverage ruff mypy pyright black isort flake8 pylint make gmake ninja just
+    rake ctest cmake meson gradle gradlew mvn ant sbt bazel jest vitest mocha tsc eslint prettier rspec
+    phpunit gcc g++ cc c++ clang clang++ javac java rustc
+    """
+)
+#: Programs whose first word says whether they build or test.
+_BUILDS: Final[dict[str, frozenset[str]]] = {
+    **dict.fromkeys(("npm", "yarn", "pnpm", "bun"), parse_names("test t run start build lint")),
+    "cargo": parse_names("test build check run bench clippy fmt doc"),
+    "go": parse_names("test build vet run fmt"),
+    "dotnet": parse_names("test build run"),
+    "swift": parse_names("test build run"),
+    "deno": parse_names("test run check lint fmt"),
+    "mix": parse_names("test compile format"),
+    "stack": parse_names("test build"),
+    **dict.fromkeys(("uv", "poetry", "pdm", "pipenv", "hatch"), parse_names("run")),
+}
+_INTERPRETERS: Final = parse_names(
+    "python pypy node nodejs ruby perl php lua julia rscript ts-node tsx"
+)
+
+
+def find_required_trust(
+    report: CommandReport, folder: Path, workspace: LocalWorkspace
+) -> tuple[TrustLevel, str | None]:
+    """How much a person has to trust a command, by the part that needs it most.
+
+    Args:
+        report: What the command would run.
+        folder: Where it runs, absolute.
+        workspace: The workspace.
+
+    Returns:
+        The trust, and the part of the command that needs it; None for the command as a whole.
+    """
+    command = _Command(folder, workspace)
+    if any(not command.only_reads(redirect) for redirect in report.redirects):
+        return TrustLevel.OTHER, None
+    trusts = [(command.trust(call), call.part) for call in report.calls]
+    for wanted in (TrustLevel.OTHER, TrustLevel.RUNS_PROJECT):
+        for trust, part in trusts:
+            if trust is wanted:
+                return trust, part
+    if any(not _TAME_VARIABLES.fullmatch(name) for name in report.assigns):
+        return TrustLevel.OTHER, None
+    return TrustLevel.READS, None
+
+
+class _Command:
+    """Tells what the parts of one command need; see `find_required_trust`."""
+
+    def __init__(self, folder: Path, workspace: LocalWorkspace) -> None:
+        self._folder = folder
+        self._workspace = workspace
+
+    def only_reads(self, redirect: Redirect) -> bool:
+        """Whether a redirection writes no file, and reads none from outside."""
+        target = redirect.target
+        if redirect.operator == ">&" and target.sure and target.text.isdigit():
+            return True
+        if target.sure and target.text == "/dev/null":
+            return True
+        return redirect.operator == "<" and self._is_inside(target)
+
+    def trust(self, call: ProgramCall) -> TrustLevel:
+        """What one call needs."""
+        if not call.words[0].sure:
+            return TrustLevel.OTHER
+        if call.name in ("timeout", "time", "nice", "command") and is_plain_wrapper(call):
+            return TrustLevel.READS  # what it runs is a call of its own
+        if call.name in SHELLS and [word.text for word in call.args[:1]] == ["-c"]:
+            return TrustLevel.READS
+        if self._runs_project(call):
+            return TrustLevel.RUNS_PROJECT
+        return TrustLevel.READS if self._reads(call) else TrustLevel.OTHER
+
+    def _runs_project(self, call: ProgramCall) -> bool:
+        name = call.name
+        if name in _BUILDERS:
+            return self._starts_inside(call) or "/" not in call.words[0].text
+        if name in _BUILDS:
+            first = select_operands(call.args)[:1]
+            return bool(first) and first[0].text in _BUILDS[name]
+        if name in SHELLS or call.plain_name in _INTERPRETERS:
+            return self._runs_file(call)
+        return self._starts_inside(call)
+
+    def _starts_inside(self, call: ProgramCall) -> bool:
+        """Whether the program is a file of the workspace."""
+        return "/" in call.words[0].text and self._is_inside(call.words[0])
+
+    def _runs_file(self, call: ProgramCall) -> bool:
+        """Whether an interpreter runs a module, or a file of the workspace."""
+        for word in call.args:
+            if call.plain_name in ("python", "pypy") and word.text == "-m":
+                return True
+            if not word.sure or re.match(r"-\w*[ceEpr]", word.text) or word.text == "-":
+                return False
+            if not word.text.startswith("-"):
+                return self._is_inside(word)
+        return False
+
+    def _reads(self, call: ProgramCall) -> bool:
+        if "/" in call.words[0].text and not call.words[0].text.startswith(("/bin/", "/usr/bin/")):
+            return False
+        if any(not (word.sure or word.glob) for word in call.args):
+            return False
+        if call.name == "cd":
+            plain = len(call.args) == 1 and not call.args[0].text.startswith("-")
+            return plain and self._is_inside(call.args[0])
+        if call.name == "git":
+            return self._git_reads(call)
+        if call.name not in _READERS or (
+            call.name == "uniq" and len(select_operands(call.args)) > 1
+        ):
+            return False
+        more = _READERS[call.name]
+        if more and any(re.match(more, word.text) for word in call.args):
+            return False
+        return call.name in ("echo", "printf") or all(map(self._is_inside, call.args))
+
+    def _git_reads(self, call: ProgramCall) -> bool:
+        command = parse_git_command(call.args)
+        own = call.args[: len(call.args) - len(command)]
+        if not command or command[0].text not in _GIT_READS:
+            return False
+        words = (*own, *command[1:])
+        known = (_GIT_OPTIONS.fullmatch(word.text) for word in words if word.text.startswith("-"))
+        return all(known) and not find_option(own, shorts="cC") and all(map(self._is_inside, words))
+
+    def _is_inside(self, word: CommandWord) -> bool:
+        """Whether each path that a word may be lies in the workspace, and is no place of secrets."""
+        return all(map(self._is_path_inside, self._paths(word)))
+
+    def _paths(self, word: CommandWord) -> Iterator[str]:
+        if word.glob:
+            yield word.pattern
+            # Path.glob takes no pattern that begins with a slash.
+            yield from glob.iglob(word.pattern, root_dir=self._folder)  # noqa: PTH207
+        elif word.sure and word.text.startswith("-"):
+            _, equals, value = word.text.partition("=")
+            yield value if equals else word.text[2:]
+        else:
+            yield word.text if word.sure else "~"
+
+    def _is_path_inside(self, path: str) -> bool:
+        if path.startswith("~") or is_secret(path):
+            return False
+        full = resolve_links(self._folder / path)
+        return self._workspace.is_path_safe(str(full)) and not is_git_path(
+            Path(os.path.relpath(full, self._workspace.root))
+        )

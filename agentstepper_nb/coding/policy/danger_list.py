@@ -1,0 +1,361 @@
+"""The dangerous list: what asks in every mode, wherever it stands in a command.
+
+The list guards against accidents. What a command can reach is held by the sandbox, not by this.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Final
+
+from ..tool import Risk
+from .command_judge import CommandJudge, Look
+from .command_parts import (
+    CommandReport,
+    CommandWord,
+    ProgramCall,
+    find_option,
+    is_device,
+    make_call,
+    parse_names,
+    select_operands,
+    select_options,
+)
+from .shell_parser import TEXT_LIMIT
+from .wrapper_programs import (
+    SHELLS,
+    WRAPPERS,
+    judge_eval,
+    judge_shell,
+    judge_trap,
+    make_wrapper_judge,
+    note_run_file,
+)
+
+_RECURSION = re.compile(r"\b(rmtree|rmSync|rm_rf?|remove_tree|removedirs|remove_dir_all|deltree)\b")
+# A device, also right behind an option's letter.
+_DEVICE = re.compile(r"(?:(?<![\w.])|(?<=^-\w))/+dev/[\w/.-]*")
+_PID = re.compile(r"[1-9]\d*|%[\w%+-]*")
+_SIGNAL = re.compile(r"-(s|n|l|L|\d+|[A-Z][A-Z0-9+]*)")
+
+# ---- what asks whatever it is given ----------------------------------------------------------------
+
+_ALWAYS: Final = {
+    "acts with another account's rights": parse_names("sudo sudoedit su doas pkexec runuser"),
+    "overwrites or formats disks": parse_names("dd mkfs mke2fs mkswap mkdosfs newfs"),
+    "stops or restarts the machine": parse_names("shutdown reboot halt poweroff telinit"),
+}
+
+
+def _always(why: str) -> Look:
+    def look_at(call: ProgramCall, judge: CommandJudge) -> None:
+        informs = [word.text for word in call.args] in (["--version"], ["--help"])
+        if not informs:
+            judge.danger(call, why)
+
+    return look_at
+
+
+# ---- files and processes ---------------------------------------------------------------------------
+
+
+def _rm(call: ProgramCall, judge: CommandJudge) -> None:
+    if find_option(call.args, "--recursive", shorts="rR"):
+        judge.danger(call, "deletes folders and all that is in them")
+    elif find_option(call.args, "--force", shorts="f"):
+        judge.danger(call, "deletes files without asking back")
+    elif any(not word.sure for word in select_options(call.args)):
+        judge.unclear(call, "may delete folders: its options are only known when it runs")
+
+
+def _find(call: ProgramCall, judge: CommandJudge) -> None:
+    for word in call.args:
+        if word.sure and word.text == "-delete":
+            judge.danger(call, "deletes files")
+        elif word.sure and word.text in ("-exec", "-execdir", "-ok", "-okdir"):
+            judge.danger(call, "runs a program for each file")
+    if any(word.many and not word.glob for word in call.args[1:]):
+        judge.unclear(call, "may delete files: its options are only known when it runs")
+
+
+def _change_mode(call: ProgramCall, judge: CommandJudge) -> None:
+    if find_option(call.args, "--recursive", shorts="R"):
+        judge.danger(call, "changes the rights of whole folders")
+    elif any(word.many and word.may_be_option for word in call.args[:1]):
+        judge.unclear(call, "has options that are only known when it runs")
+
+
+def _kill(call: ProgramCall, judge: CommandJudge) -> None:
+    words = [word for word in call.args if not (word.sure and word.text == "--")]
+    if words and words[0].sure and (signal := _SIGNAL.fullmatch(words[0].text)):
+        if signal[1] in ("l", "L"):
+            return
+        skipped = 2 if signal[1] in ("s", "n") else 1
+        # `kill -1` alone is a signal without anybody to send it to.
+        words = words[skipped:] if len(words) > skipped else words
+    for word in words:
+        if not word.sure:
+            judge.unclear(call, "ends a process that is only known when it runs")
+        elif not _PID.fullmatch(word.text) or word.text == "1":
+            judge.danger(call, "ends all processes, or a group of them")
+
+
+# ---- git -------------------------------------------------------------------------------------------
+
+_GIT: Final[dict[str, tuple[tuple[str, ...], str, str]]] = {
+    "push": (
+        ("--force", "--force-with-lease", "--force-if-includes", "--delete", "--mirror", "--prune"),
+        "fd",
+        "rewrites or deletes what others may have",
+    ),
+    "reset": (("--hard",), "", "throws away changes that are in no commit"),
+    "clean": (("--force",), "f", "deletes files that git doesn't know"),
+}
+GIT_VALUED: Final = parse_names(
+    "-c -C --git-dir --work-tree --namespace --config-env --attr-source"
+)
+#: Subcommands that run none of their arguments.
+_GIT_TEXTS: Final = parse_names(
+    "commit tag log grep show blame notes stash branch merge add rm mv describe"
+)
+
+
+def parse_git_command(args: tuple[CommandWord, ...]) -> tuple[CommandWord, ...]:
+    """The subcommand of git and what that is given, behind git's own options.
+
+    Args:
+        args: What git is given.
+    """
+    index = 0
+    while index < len(args) and args[index].sure and args[index].text.startswith("-"):
+        index += 2 if args[index].text in GIT_VALUED else 1
+    return args[index:]
+
+
+def _git(call: ProgramCall, judge: CommandJudge) -> None:
+    command = parse_git_command(call.args)
+    if command and not command[0].sure:
+        judge.unclear(call, "does something that is only known when it runs")
+    elif command and command[0].text in _GIT:
+        longs, shorts, why = _GIT[command[0].text]
+        rewrites = command[0].text == "push" and any(
+            word.text.startswith(("+", ":")) for word in select_operands(command[1:])
+        )
+        if rewrites or find_option(command[1:], *longs, shorts=shorts):
+            judge.danger(call, why)
+        elif any(not word.sure for word in select_options(command[1:])):
+            judge.unclear(call, "has options that are only known when it runs")
+    if [word.text for word in command[:2]] in (["stash", "drop"], ["stash", "clear"]):
+        judge.danger(call, "throws away stashed changes")
+    texts = bool(command) and command[0].text in _GIT_TEXTS
+    own = call.args[: len(call.args) - len(command)]
+    _mentioned(ProgramCall((call.words[0], *own), call.part) if texts else call, judge)
+
+
+# ---- packages --------------------------------------------------------------------------------------
+
+_INSTALLS: Final = "installs, removes or publishes packages"
+_MANAGERS: Final = parse_names(
+    """
+    apt apt-get aptitude dpkg rpm yum dnf microdnf zypper pacman apk brew port snap flatpak emerge
+    nix-env pip uv poetry pdm pipenv hatch pixi conda mamba micromamba easy_install npm yarn pnpm bun
+    jlpm gem bundle cargo go composer dotnet cpan cpanm luarocks nuget opam stack cabal mix rustup nvm
+    """
+)
+_FETCHERS: Final = parse_names("npx bunx uvx pipx pip-sync ensurepip")
+#: Those that install where they are told nothing.
+_ALONE: Final = parse_names("yarn jlpm bundle")
+_VERBS: Final = parse_names(
+    """
+    install i in ci add get uninstall remove rm erase purge download wheel sync update upgrade
+    dist-upgrade publish upload dlx exec x create require link deps.get
+    """
+)
+_OPERATIONS: Final = re.compile(r"-[a-zA-Z]*[SUi]\w*|-R\w*|--install|--upgrade|--sync|--remove")
+_BY_OPTION: Final = parse_names("dpkg rpm pacman nix-env")
+_RUNS: Final = {"run": parse_names("uv poetry pdm pipenv hatch conda mamba micromamba pixi")}
+
+
+def _manager(call: ProgramCall, judge: CommandJudge) -> None:
+    name = call.name if call.name in _MANAGERS else call.plain_name
+    by_option = any(_OPERATIONS.fullmatch(word.text) for word in call.args)
+    alone = name == "cpan" or (name in _ALONE and not call.args)
+    if alone or (by_option and name in _BY_OPTION):
+        judge.danger(call, _INSTALLS, Risk.MEDIUM)
+    behind_option = False
+    for index, word in enumerate(call.args):
+        if not word.sure:
+            judge.unclear(call, "does something that is only known when it runs")
+        elif word.text in _VERBS:
+            judge.danger(call, _INSTALLS, Risk.MEDIUM)
+        elif name in _RUNS.get(word.text, ()):
+            _behind(call, call.args[index + 1 :], judge)
+        elif word.text.startswith(("-", "+")):
+            behind_option = word.text.startswith("-") and "=" not in word.text
+            continue
+        elif word.text in _MANAGERS or behind_option:
+            behind_option = False  # `uv pip`; the value of an option
+            continue
+        break
+    _mentioned(call, judge)
+
+
+def _behind(call: ProgramCall, words: tuple[CommandWord, ...], judge: CommandJudge) -> None:
+    """Judge what a manager runs, from each word on that may be the program."""
+    for index, word in enumerate(words):
+        behind_option = index > 0 and words[index - 1].text.startswith("-")
+        if not (word.sure and word.text.startswith("-")):
+            judge.inner(call, words[index:])
+            if not behind_option:
+                return
+
+
+def _fetcher(call: ProgramCall, judge: CommandJudge) -> None:
+    judge.unclear(call, "fetches packages, and runs them")
+    _mentioned(call, judge)
+
+
+# ---- programs that run programs --------------------------------------------------------------------
+
+
+def _interpreter(call: ProgramCall, judge: CommandJudge) -> None:
+    """`python`, `perl` and the like: their module, their file, or what they are given as text."""
+    words = [word.text for word in call.args]
+    if "-m" in words[:-1] and words[words.index("-m") + 1] in (*_MANAGERS, "ensurepip", "coverage"):
+        judge.inner(call, call.args[words.index("-m") + 1 :])
+    elif words[:1] and words[0].startswith("-m") and words[0][2:] in (*_MANAGERS, "ensurepip"):
+        judge.inner(call, (CommandWord(words[0][2:]), *call.args[1:]))
+    if any(word.endswith("setup.py") for word in words) and {"install", "develop"} & set(words):
+        judge.danger(call, _INSTALLS, Risk.MEDIUM)
+    if not (call.stdin and call.stdin.sure):
+        note_run_file(call, select_operands(call.args), judge)
+    _mentioned(call, judge)
+
+
+def _fetch(call: ProgramCall, judge: CommandJudge) -> None:
+    judge.fetches(call)
+    _device(call, judge)
+
+
+def _mentioned(call: ProgramCall, judge: CommandJudge) -> None:
+    """Look for the list in what a program is given: the program may run it."""
+    texts = [word.text for word in call.args] + ([call.stdin.text] if call.stdin else [])
+    if any(_RECURSION.search(text) for text in texts):
+        judge.danger(call, "deletes folders and all that is in them")
+    if any(is_device(path) for text in texts for path in _DEVICE.findall(text)):
+        judge.danger(call, "reaches a device")
+    for mention in judge.mentions(call):
+        if mention.name in _LISTED or mention.plain_name in _LISTED:
+            _LISTED.get(mention.name, _LISTED.get(mention.plain_name, _mentioned))(mention, judge)
+
+
+def _device(call: ProgramCall, judge: CommandJudge) -> None:
+    found = (path for word in call.args for path in _DEVICE.findall(word.text))
+    if any(is_device(path) for path in found):
+        judge.danger(call, "reaches a device")
+
+
+def _small_language(runs: re.Pattern[str]) -> Look:
+    """What judges `sed` and `awk`, whose scripts run programs only by a few signs."""
+
+    def look_at(call: ProgramCall, judge: CommandJudge) -> None:
+        if any(not word.sure or runs.search(word.text) for word in call.args):
+            _mentioned(call, judge)
+        else:
+            _device(call, judge)
+
+    return look_at
+
+
+def judge_call(call: ProgramCall, judge: CommandJudge) -> None:
+    """Look at a call whose program's name is known.
+
+    Args:
+        call: The call.
+        judge: What it is told.
+    """
+    name = call.name
+    if name.startswith("git-"):
+        judge.inner(call, (CommandWord("git"), CommandWord(name.removeprefix("git-")), *call.args))
+        return
+    known = _LOOKS.get(name) or _LOOKS.get(call.plain_name)
+    if not known and name[:1] == "g":  # `grm`, where the system's own isn't GNU's
+        known = _LOOKS.get(name[1:])
+    if known:
+        known(call, judge)
+        for _ in judge.mentions(call) if name in _LISTED and name != "git" else ():
+            continue  # they are noted
+    elif name not in _TEXTS:
+        if "/" in call.words[0].text:
+            judge.runs(call, name)
+        _mentioned(call, judge)
+
+
+#: Programs that run nothing that they are given, and open no device.
+_TEXTS: Final = parse_names(
+    """
+    [ [[ basename cat cd command df diff dirname echo file grep egrep fgrep head less ls lsblk man more
+    mkdir printf pwd readlink realpath rg ag ack stat tail test touch type wc whereis which : true false
+    """
+)
+_LISTED: Final[dict[str, Look]] = {
+    **{name: _always(why) for why, listed in _ALWAYS.items() for name in listed},
+    **dict.fromkeys(_MANAGERS, _manager),
+    **dict.fromkeys(("chmod", "chown", "chgrp"), _change_mode),
+    "rm": _rm,
+    "find": _find,
+    "kill": _kill,
+    "git": _git,
+}
+_INTERPRETERS: Final = parse_names(
+    """
+    python pypy ipython perl ruby node nodejs deno bun php lua luajit julia rscript groovy ts-node tsx
+    """
+)
+_LOOKS: Final[dict[str, Look]] = {
+    **dict.fromkeys(_INTERPRETERS, _interpreter),
+    **_LISTED,
+    **dict.fromkeys(_FETCHERS, _fetcher),
+    **dict.fromkeys(WRAPPERS, make_wrapper_judge(_mentioned)),
+    **dict.fromkeys(SHELLS, judge_shell),
+    **dict.fromkeys(("source", "."), lambda call, judge: note_run_file(call, call.args, judge)),
+    **dict.fromkeys(("curl", "wget", "curlie", "http", "https", "xh", "wget2", "aria2c"), _fetch),
+    **dict.fromkeys(
+        ("sed", "gsed"), _small_language(re.compile(r"(?<![a-z])[gpiImM\d]*e(?![a-z])"))
+    ),
+    **dict.fromkeys(
+        ("awk", "gawk", "mawk", "nawk"), _small_language(re.compile(r"system|\||get|@"))
+    ),
+    "eval": judge_eval,
+    "trap": judge_trap,
+}
+
+
+def judge_command(command: str | Sequence[str], *, shell: bool = False) -> CommandReport:
+    """Report what a command would run. Nothing is run, and nothing is raised.
+
+    Args:
+        command: Its text, or its words.
+        shell: Whether a shell reads it. Else `;`, `$(…)` and the like are words as any other.
+    """
+    judge = CommandJudge(judge_call)
+    text = command if isinstance(command, str) else shlex.join(command)
+    if len(text) > TEXT_LIMIT:
+        judge.unclear("", f"the command is longer than {TEXT_LIMIT} characters")
+    elif shell:
+        judge.text(text)
+    else:
+        _judge_argv(command, judge)
+    return judge.report()
+
+
+def _judge_argv(command: str | Sequence[str], judge: CommandJudge) -> None:
+    try:
+        argv = shlex.split(command) if isinstance(command, str) else list(command)
+    except ValueError as error:
+        judge.unclear("", f"the command can't be parsed: {error}")
+        return
+    if argv:
+        judge.call(make_call(argv))

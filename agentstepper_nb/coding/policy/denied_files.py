@@ -1,0 +1,335 @@
+"""The files of a workspace that deny rules name, whatever name leads to them.
+
+A rule with a path denies what is done to a file, not the tool that does it: a rule on `read_file`
+holds for each tool that reads and for commands, a rule on `write_file` for each that writes. A file is
+what a path leads to: links are resolved, and a file's other hard links are the same file.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ...errors import RulesError
+from .rule_book import RuleBook
+from .rules import RUN_COMMAND, PolicyRule, find_paths, is_for_workspace
+
+#: Tools that show what a file holds, and those that change a file and show the change.
+READING: Final = ("read_file", "search", "git_diff", "show_image")
+WRITING: Final = ("edit_file", "write_file", "apply_patch")
+#: Files and folders of a workspace that are looked at for a rule.
+ENTRY_LIMIT: Final = 300_000
+#: Files that a sandbox is told to hide or hold.
+FILE_LIMIT: Final = 2_000
+#: Seconds that an index of files stands: a search opens thousands of files.
+_FRESH_S: Final = 1.0
+
+Names = tuple[str, ...]  # of a path, from the workspace's root, without links and `..`
+_Id = tuple[int, int]  # device and inode
+
+
+class DeniedFiles(NamedTuple):
+    """The files of a workspace that deny rules keep from commands; see `Access`.
+
+    Args:
+        unreadable: Those that may not be read.
+        read_only: Those that may be read, and not be changed.
+    """
+
+    unreadable: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
+
+
+def find_denied_files(rules: RuleBook, root: Path) -> DeniedFiles:
+    """Find the files that deny rules keep from commands. The workspace is looked through once.
+
+    Args:
+        rules: The book of rules.
+        root: The workspace's folder, without links.
+
+    Raises:
+        RulesError: The book can't be read, or the workspace has too many files to be looked at.
+    """
+    denials = FileDenials(rules, root)
+    hidden, kept = denials.files(reading=True), denials.files(reading=False)
+    return DeniedFiles(hidden, tuple(path for path in kept if path not in set(hidden)))
+
+
+class FileDenials:
+    """Tells which deny rule is about a file of a workspace. Safe from any thread.
+
+    Args:
+        rules: The book of rules; changes in it hold at once.
+        root: The workspace's folder, without links.
+    """
+
+    def __init__(self, rules: RuleBook, root: Path) -> None:
+        self._rules = rules
+        self._root = root
+        self._folds = is_case_insensitive(root)
+        self._lock = threading.Lock()
+        self._book: tuple[object, tuple[PolicyRule, ...]] = (None, ())
+        self._index: tuple[object, float, _Index] | None = None
+
+    def any(self) -> bool:
+        """Whether there is a rule about files here.
+
+        Raises:
+            RulesError: The book can't be read.
+        """
+        return bool(self._with_paths())
+
+    def of_call(self, tool: str, args: Any, resolved: Iterable[Path]) -> PolicyRule | None:
+        """The rule that denies a call because of a path in its arguments; None where none does.
+
+        Args:
+            tool: The tool's name.
+            args: The call's arguments, parsed.
+            resolved: Where those paths lead.
+
+        Raises:
+            RulesError: The book can't be read, or the workspace has too many files.
+        """
+        rules = [rule for rule in self._with_paths() if _is_about(rule, tool)]
+        if not rules:
+            return None
+        named = [_split(path) for path in find_paths(args)]
+        real = [path.relative_to(self._root).parts for path in resolved]
+        for names in (*named, *real):
+            for rule in rules:
+                if self._matches(rule, names):
+                    return rule
+        wanted = {rule.id for rule in rules}
+        ids = [found for names in real if (found := _id(self._root.joinpath(*names)))]
+        hits = (self._indexed().of(found) for found in ids)
+        return next((rule for hit in hits for rule in hit if rule.id in wanted), None)
+
+    def of_file(self, names: Names, found: os.stat_result | None, tool: str) -> PolicyRule | None:
+        """The rule that keeps a tool from a file; None where none does.
+
+        Args:
+            names: Where the file is.
+            found: The file's status; None where there is none yet.
+            tool: One of `READING` or `WRITING`.
+
+        Raises:
+            RulesError: As for `of_call`.
+        """
+        rules = [rule for rule in self._with_paths() if _is_about(rule, tool)]
+        for rule in rules:
+            if self._matches(rule, names):
+                return rule
+        if not rules or found is None:
+            return None
+        wanted = {rule.id for rule in rules}
+        hits = self._indexed().of((found.st_dev, found.st_ino))
+        return next((rule for rule in hits if rule.id in wanted), None)
+
+    def files(self, *, reading: bool) -> tuple[Path, ...]:
+        """The files that rules keep from being read, or from being changed, with all their names.
+
+        Raises:
+            RulesError: As for `of_call`, or rules name more than `FILE_LIMIT` files.
+        """
+        applies = _denies_reading if reading else _denies_writing
+        rules = {rule.id for rule in self._with_paths() if applies(rule)}
+        found = self._indexed().paths(rules) if rules else []
+        if len(found) > FILE_LIMIT:
+            raise RulesError(
+                f"Deny rules name {len(found):,} files in {self._root}; {FILE_LIMIT:,} can be kept from "
+                "commands. Write rules that name fewer files: `agentstepper policy list` shows them."
+            )
+        return tuple(self._root / path for path in found)
+
+    def _with_paths(self) -> tuple[PolicyRule, ...]:
+        """The rules about files that hold here, read again where the book has changed."""
+        with self._lock:
+            signature = _signature(self._rules.path)
+            if signature is None or self._book[0] != signature:
+                rules = (each for each in self._rules.rules() if is_for_workspace(each, self._root))
+                kept = tuple(each for each in rules if _names_files(each))
+                self._book, self._index = (signature, kept), None
+            return self._book[1]
+
+    def _indexed(self) -> _Index:
+        rules = self._with_paths()
+        with self._lock:
+            signature, now = self._book[0], time.monotonic()
+            if self._index is not None:
+                of, made, index = self._index
+                if of == signature and now - made < _FRESH_S:
+                    return index
+            index = _Index(self._root, rules, self._folds)
+            self._index = (signature, time.monotonic(), index)
+            return index
+
+    def _matches(self, rule: PolicyRule, names: Names) -> bool:
+        return matches_pattern(rule.path or "", names, self._root, self._folds)
+
+
+def matches_pattern(pattern: str, names: Sequence[str], root: Path, folds: bool) -> bool:
+    """Whether a rule's pattern names a file, or a folder that it lies in.
+
+    Args:
+        pattern: The rule's path, relative to the workspace or absolute; `*` is anything, also `/`.
+        names: Where the file is, from the workspace's root.
+        root: The workspace's folder.
+        folds: Whether `A` and `a` are one name on this disk.
+    """
+    pattern = posixpath.normpath(pattern)
+    path = "/".join(names)
+    if pattern.startswith("/"):
+        path = f"{root}/{path}"
+    if folds:
+        pattern, path = pattern.casefold(), path.casefold()
+    patterns = {pattern, pattern.removeprefix("**/")}
+    return any(fnmatchcase(path, each) or fnmatchcase(path, f"{each}/*") for each in patterns)
+
+
+def is_case_insensitive(root: Path) -> bool:
+    """Whether the disk that a folder lies on takes `A` and `a` for one name."""
+    swapped = root.with_name(root.name.swapcase())
+    try:
+        return swapped != root and root.samefile(swapped)
+    except OSError:
+        return False
+
+
+class _Entry(NamedTuple):
+    names: Names
+    status: os.stat_result
+
+
+class _Index:
+    """Which files rules name, by device and inode."""
+
+    def __init__(self, root: Path, rules: Sequence[PolicyRule], folds: bool) -> None:
+        self._root = root
+        self._rules = rules
+        self._folds = folds
+        self._named: dict[_Id, dict[str, PolicyRule]] = {}
+        self._names: dict[_Id, list[str]] = {}
+        self._look()
+
+    def of(self, id: _Id) -> Iterable[PolicyRule]:
+        """The rules that name a file."""
+        return self._named.get(id, {}).values()
+
+    def paths(self, rules: set[str]) -> list[str]:
+        """All names of the files that some of these rules name, from the root."""
+        found = (
+            self._names.get(id, []) for id, named in self._named.items() if rules & named.keys()
+        )
+        return sorted(path for some in found for path in some)
+
+    def _look(self) -> None:
+        entries = list(_entries(self._root))
+        behind: list[tuple[PolicyRule, Names]] = []  # what links lead to that rules name
+        for entry in entries:
+            for rule in self._rules:
+                if matches_pattern(rule.path or "", entry.names, self._root, self._folds):
+                    behind += [(rule, target) for target in self._name(entry, rule)]
+        for entry in entries:
+            for rule, target in behind:
+                if entry.names[: len(target)] == target:
+                    self._name(entry, rule)
+        self._note_names(entries)
+
+    def _note_names(self, entries: Iterable[_Entry]) -> None:
+        """Note all names of the files that rules name."""
+        for entry in entries:
+            id = (entry.status.st_dev, entry.status.st_ino)
+            if id in self._named and not stat.S_ISLNK(entry.status.st_mode):
+                self._names.setdefault(id, []).append("/".join(entry.names))
+
+    def _name(self, entry: _Entry, rule: PolicyRule) -> tuple[Names, ...]:
+        """Note that a rule names an entry; gives where it leads, if it is a link to inside."""
+        if not stat.S_ISLNK(entry.status.st_mode):
+            id = (entry.status.st_dev, entry.status.st_ino)
+            self._named.setdefault(id, {})[rule.id] = rule
+            return ()
+        real = os.path.realpath(self._root.joinpath(*entry.names))
+        inside = real.startswith(f"{self._root}/")
+        return (Path(real).relative_to(self._root).parts,) if inside else ()
+
+
+def _entries(root: Path) -> Iterator[_Entry]:
+    """The files and links of a workspace. Folders that can't be read have none.
+
+    Raises:
+        RulesError: There are more than `ENTRY_LIMIT`.
+    """
+    todo: list[Names] = [()]
+    seen = 0
+    while todo:
+        folder = todo.pop()
+        try:
+            with os.scandir(root.joinpath(*folder)) as entries:
+                listed = list(entries)
+        except OSError:
+            continue
+        seen += len(listed)
+        if seen > ENTRY_LIMIT:
+            raise RulesError(
+                f"{root} has more than {ENTRY_LIMIT:,} files and folders, too many to find those that "
+                "deny rules name. Work in a folder below, or remove the rules with a path: "
+                "`agentstepper policy list`."
+            )
+        for each in listed:
+            names = (*folder, each.name)
+            if each.is_dir(follow_symlinks=False):
+                todo.append(names)
+            else:
+                try:
+                    yield _Entry(names, each.stat(follow_symlinks=False))
+                except OSError:  # gone since
+                    continue
+
+
+def _is_about(rule: PolicyRule, tool: str) -> bool:
+    """Whether a rule about files holds for a tool: by its name, or by what it does to a file."""
+    if fnmatchcase(tool, rule.tool):
+        return True
+    if tool in WRITING:  # their diffs show what a file held
+        return _denies_writing(rule) or _denies_reading(rule)
+    return tool in READING and _denies_reading(rule)
+
+
+def _names_files(rule: PolicyRule) -> bool:
+    return rule.effect == "deny" and rule.path is not None and rule.command is None
+
+
+def _denies_reading(rule: PolicyRule) -> bool:
+    return any(fnmatchcase(tool, rule.tool) for tool in (*READING, RUN_COMMAND))
+
+
+def _denies_writing(rule: PolicyRule) -> bool:
+    return any(fnmatchcase(tool, rule.tool) for tool in WRITING)
+
+
+def _split(path: str) -> Names:
+    return tuple(name for name in posixpath.normpath(path).split("/") if name)
+
+
+def _id(path: Path) -> _Id | None:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino)
+
+
+def _signature(path: Path) -> object:
+    """What changes with a file; None where that can't be told, and then the file is read again."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)

@@ -1,0 +1,384 @@
+"""What a shell would run, read from the syntax tree that shfmt makes of a command."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from .command_parts import (
+    Assignment,
+    CommandWord,
+    ProgramCall,
+    Redirect,
+    is_short_option,
+    shorten_part,
+)
+
+Dialect = Literal["posix", "bash"]
+Tree = dict[str, Any]
+
+#: Longer commands are asked about: their tree would take megabytes, and nobody would read them.
+TEXT_LIMIT: Final = 8 * 1024
+#: Seconds; it takes milliseconds.
+PATIENCE: Final = 10.0
+
+# Letters and signs of which every shell makes the same; and what is bash's alone among them, or is read
+# in another way by it: its own keywords and declarations, `&>`, `|&`, `<<<`, `a+=b`, `;&`.
+_COMMON: Final = re.compile(r"""[\w\s./:,@%+=~^#!*?"'|;&<>-]|\$(?=\w)""", re.ASCII)
+_BASH_ALONE: Final = re.compile(
+    r"""&>|>&(?!\d)|\|&|<<|<>|>\||\+=|;\s*;|;\s*&|[*?+@!]\s*\("""
+    r"""|\b(?:coproc|declare|export|function|let|local|nameref|readonly|select|time|typeset)\b"""
+)
+
+# Bytes that shells and the parser may understand differently. A tab and a newline are white space.
+_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+class UnparsableError(Exception):
+    """The text is no command that could be judged; the message says why."""
+
+
+def is_same_in_all_dialects(text: str) -> bool:
+    """Whether all dialects make the same tree of a text, as of most commands.
+
+    Only plain words, quotes, `$name` and the usual operators are looked through; of all else the
+    parser is asked by each grammar.
+
+    Args:
+        text: The command.
+    """
+    return not _COMMON.sub("", text) and not _BASH_ALONE.search(text)
+
+
+def parse_tree(text: str, dialect: Dialect) -> Tree:
+    """The syntax tree of a command. It takes a process.
+
+    Args:
+        text: The command.
+        dialect: Whose grammar.
+
+    Raises:
+        UnparsableError: It has none, or it can't be told.
+    """
+    if len(text) > TEXT_LIMIT:
+        raise UnparsableError(f"the command is longer than {TEXT_LIMIT} characters")
+    if _ODD.search(text):
+        raise UnparsableError("the command has control characters")
+    try:
+        done = subprocess.run(
+            [_program(), "--to-json", f"--language-dialect={dialect}"],
+            input=text.encode(),
+            capture_output=True,
+            timeout=PATIENCE,
+            # It looks for settings where it is, and in the environment: there are none.
+            cwd="/",
+            env={},
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise UnparsableError(f"commands can't be parsed here ({error})") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().removeprefix("<standard input>:")
+        raise UnparsableError(f"the command can't be parsed: {said[:200]}")
+    try:
+        parsed: Tree = msgspec.json.decode(done.stdout)
+    except (msgspec.DecodeError, RecursionError):
+        raise UnparsableError("the command is nested too deeply") from None
+    return parsed
+
+
+@cache
+def _program() -> str:
+    """Where shfmt is: that of the package, since one on the PATH may be anybody's.
+
+    Raises:
+        FileNotFoundError: The package is not installed, or without its program.
+    """
+    try:
+        listed = files("shfmt-py") or []
+    except PackageNotFoundError:
+        listed = []
+    for path in listed:
+        if path.name in ("shfmt", "shfmt.exe"):
+            return str(Path(str(path.locate())).resolve())
+    raise FileNotFoundError("shfmt is missing; install shfmt-py")
+
+
+_PATTERN = re.compile(r"[*?\[]")
+# What stands in double quotes with a backslash, and loses it.
+_ESCAPED = re.compile(r"\\([$`\"\\])")
+# Expansions that the parser left in plain text: it took them for something else than the shell will.
+_LEFT = re.compile(r"(?:^|[^\\])(?:\\\\)*(?:`|\$[({])")
+# Stands for `$!`, the number of the last process in the background, whichever that is.
+_PROCESS: Final = "4194303"
+_CODE = re.compile(r"\$\(|`")
+_CALCULATES: Final = {"ArithmExp", "ArithmCmd", "LetClause", "CStyleLoop"}
+_COMPARES: Final = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"}
+# Builtins that take the name of a variable, which bash computes: `unset 'a[$(…)]'`. Some do so with
+# these options alone.
+_TAKE_NAMES: Final = {
+    **dict.fromkeys(("unset", "read", "wait", "getopts", "mapfile", "readarray"), ""),
+    **dict.fromkeys(("printf", "test", "["), "v"),
+    **dict.fromkeys(("declare", "typeset", "local", "readonly", "export"), "aAin"),
+}
+# Their patterns are left unparsed.
+_OPAQUE: Final = {"ExtGlob", "TestDecl"}
+
+
+class ShellText(Struct):
+    """What stands in a command.
+
+    Args:
+        calls: The programs that it may run, wherever they stand.
+        redirects: Files that are read and written.
+        assignments: Variables that are set, in whatever way.
+    """
+
+    calls: list[ProgramCall]
+    redirects: list[Redirect]
+    assignments: list[Assignment]
+
+
+def read_tree(tree: Tree, source: str) -> ShellText:
+    """Read a syntax tree.
+
+    Args:
+        tree: As `shfmt.tree` gives it.
+        source: What it is of.
+
+    Raises:
+        UnparsableError: Something in it can't be told from the text.
+    """
+    text = source.encode()
+    reading = ShellText([], [], [])
+    calculates = holds_code = False
+    for node in _nodes(tree):
+        kind = node.get("Type")
+        if kind in _OPAQUE:
+            raise UnparsableError("the command has patterns that only bash knows")
+        calculates = calculates or _calculates(node)
+        value = node.get("Value")
+        holds_code = holds_code or (isinstance(value, str) and bool(_CODE.search(value)))
+        if variable := _variable(node):
+            reading.assignments.append(variable)
+        if "Redirs" in node or "Cmd" in node:
+            _read_statement(node, text, reading)
+    calculates = calculates or any(map(_takes_names, reading.calls))
+    if calculates and holds_code:
+        # bash computes a[$(…)] where a variable holds that text.
+        raise UnparsableError(
+            "the command computes, and has text that bash could run as part of that"
+        )
+    return reading
+
+
+def _nodes(tree: Tree) -> Iterator[Tree]:
+    """Every object of the tree, in the order of the text."""
+    rest: list[Any] = [tree]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, dict):
+            yield node
+            rest.extend(reversed(node.values()))
+        elif isinstance(node, list):
+            rest.extend(reversed(node))
+
+
+def _calculates(node: Tree) -> bool:
+    return (
+        node.get("Type") in _CALCULATES
+        or node.get("Op") in _COMPARES
+        or "Index" in node
+        or "Excl" in node  # ${!x}
+        or node.get("Exp", {}).get("Op") == "@"  # ${x@P}
+        or "Slice" in node
+    )
+
+
+def _takes_names(call: ProgramCall) -> bool:
+    letters = _TAKE_NAMES.get(call.name)
+    if letters is None:
+        return False
+    named = any(not word.sure or _CODE.search(word.text) for word in call.args)
+    return any(is_short_option(word.text, letters) for word in call.args) if letters else named
+
+
+def _variable(node: Tree) -> Assignment | None:
+    """The variable that a loop sets, or an expansion as `${x:=y}`."""
+    if node.get("Type") == "WordIter":
+        return Assignment(node["Name"]["Value"], CommandWord("", sure=False))
+    if node.get("Exp", {}).get("Op") in ("=", ":=") and "Param" in node:
+        return Assignment(node["Param"]["Value"], CommandWord("", sure=False))
+    return None
+
+
+def _read_statement(node: Tree, text: bytes, reading: ShellText) -> None:
+    redirects = node.get("Redirs", [])
+    for each in redirects:
+        if not each["Op"].startswith("<<"):
+            reading.redirects.append(Redirect(each["Op"], read_word(each["Word"])))
+    command = node.get("Cmd")
+    if not command or command["Type"] not in ("CallExpr", "DeclClause"):
+        return
+    if command["Type"] == "CallExpr":
+        words = [read_word(each) for each in command.get("Args", [])]
+        assignments = [_assignment(each) for each in command.get("Assigns", [])]
+    else:
+        # export, declare and the like: what isn't an assignment is a word of the call.
+        args = command.get("Args", [])
+        words = [CommandWord(command["Variant"]["Value"])]
+        words += [
+            read_word(each["Value"]) for each in args if each.get("Naked") and "Value" in each
+        ]
+        assignments = [_assignment(each) for each in args if "Name" in each]
+    reading.assignments.extend(assignments)
+    if words:
+        part = text[command["Pos"]["Offset"] : command["End"]["Offset"]].decode(errors="replace")
+        call = ProgramCall(tuple(words), shorten_part(part), tuple(assignments), _stdin(redirects))
+        reading.calls.append(call)
+
+
+def _assignment(node: Tree) -> Assignment:
+    value = (
+        read_word(node["Value"]) if "Value" in node else CommandWord("", sure="Array" not in node)
+    )
+    return Assignment(node["Name"]["Value"], value)
+
+
+def _stdin(redirects: list[Tree]) -> CommandWord | None:
+    """What a call reads, where it stands in the command; of several the last."""
+    found = None
+    for each in redirects:
+        if each["Op"] in ("<<", "<<-"):
+            found = _here_document(each)
+        elif each["Op"] in ("<<<", "<"):
+            found = read_word(each["Word"]) if each["Op"] == "<<<" else None
+    return found
+
+
+def _here_document(redirect: Tree) -> CommandWord:
+    body = redirect.get("Hdoc", {}).get("Parts", [])
+    if any(part["Type"] != "Lit" for part in body):
+        return CommandWord("", sure=False)
+    quoted = _quoted(redirect["Word"])
+    lines = "".join(part["Value"] for part in body)
+    if redirect["Op"] == "<<-":
+        lines = re.sub(r"(?m)^\t+", "", lines)
+    return CommandWord(lines if quoted else _ESCAPED.sub(r"\1", lines))
+
+
+def _quoted(delimiter: Tree) -> bool:
+    parts = delimiter.get("Parts", [])
+    return any(part["Type"] != "Lit" or "\\" in part["Value"] for part in parts)
+
+
+# ---- words -----------------------------------------------------------------------------------------
+
+
+def read_word(node: Tree) -> CommandWord:
+    """A word of the tree, as far as its text says what it will be.
+
+    Args:
+        node: The node of a word.
+
+    Raises:
+        UnparsableError: The parser left something in it unparsed.
+    """
+    builder = _Builder()
+    for part in node.get("Parts", []):
+        builder.add(part)
+    return builder.word()
+
+
+def _is_list(part: Tree) -> bool:
+    """Whether it may be several words even in double quotes, as `"$@"`."""
+    return part.get("Param", {}).get("Value") == "@" or "Index" in part or "Excl" in part
+
+
+def _has_braces(bare: str) -> bool:
+    """Whether bash may make several words of it, as of `{a,b}` and `{1..3}`."""
+    inside = bare.partition("{")[2].rpartition("}")[0]
+    return "," in inside or ".." in inside
+
+
+class _Builder:
+    """Puts a word together from its parts."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._all = ""  # with what patterns stand for
+        self._bare = ""  # without what is quoted: braces count there only
+        self._sure = True
+        self._many = False
+        self._glob = False
+
+    def add(self, part: Tree, quoted: bool = False) -> None:
+        kind = part["Type"]
+        if kind == "Lit":
+            self._add_literal(part["Value"], quoted)
+        elif kind == "SglQuoted" and not part.get("Dollar"):
+            self._add_text(part.get("Value", ""))
+        elif kind == "DblQuoted":
+            for inner in part.get("Parts", []):
+                self.add(inner, quoted=True)
+            self._bare += "q"
+        elif kind == "SglQuoted":
+            self._end()  # $'…': shells differ in whether they know it
+        elif kind == "ParamExp" and part.get("Short") and part["Param"]["Value"] == "!":
+            self._add_text(_PROCESS)
+        else:
+            self._end(many=not quoted or _is_list(part))
+
+    def word(self) -> CommandWord:
+        if self._bare in ("[", "[["):
+            return CommandWord(self._bare)  # the command: no pattern without its end
+        if _has_braces(self._bare):
+            return CommandWord(self._text.partition("{")[0], sure=False, many=True)
+        if self._glob and not self._many and not self._may_climb():
+            return CommandWord(self._text, sure=False, glob=True, pattern=self._all)
+        return CommandWord(self._text, self._sure, self._many)
+
+    def _may_climb(self) -> bool:
+        """Whether a pattern may stand for `..` or `.git`, or one of them follows it."""
+        names = self._all.split("/")
+        first = next(place for place, name in enumerate(names) if _PATTERN.search(name))
+        return any(name.startswith(".") for name in names[first:])
+
+    def _add_literal(self, value: str, quoted: bool) -> None:
+        if _LEFT.search(value):
+            raise UnparsableError("the command has an expansion that can't be parsed")
+        if quoted:
+            self._add_text(_ESCAPED.sub(r"\1", value))
+            return
+        characters = iter(value)
+        for character in characters:
+            if character == "\\":
+                self._add_text(next(characters, ""))
+            elif character in "*?[":
+                self._bare += character
+                self._all += character
+                self._glob = self._glob or self._sure
+                self._sure = False
+            else:
+                self._bare += character
+                self._all += character
+                self._text += character if self._sure else ""
+
+    def _add_text(self, text: str) -> None:
+        self._all += text
+        self._bare += "q"
+        if self._sure:
+            self._text += text
+
+    def _end(self, many: bool = False) -> None:
+        """Nothing is known of the word from here on."""
+        self._sure = self._glob = False
+        self._many = self._many or many

@@ -1,0 +1,282 @@
+"""Which files of the workspace a call would change or delete that nobody could bring back."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Final, Protocol
+
+from ...errors import WorkspaceError
+from ...sdk.workspace.command import Git, GitError
+from ...sdk.workspace.owner import Owner
+from ...sdk.workspace.special_files import SpecialFileError
+from .command_parts import (
+    CommandReport,
+    CommandWord,
+    ProgramCall,
+    Redirect,
+    find_option,
+    pair_words,
+    resolve_links,
+    select_operands,
+)
+from .danger_list import parse_git_command
+
+#: Files of one call that are looked at, and folders that a command may be in.
+FILES_LIMIT: Final = 500
+FOLDERS_LIMIT: Final = 16
+
+_OVERWRITES = frozenset({">", ">|", "&>", ">&"})
+_IN_PLACE = re.compile(r"-[0acnpsSwlrEzuTtUWX]*i|-I$|--in-p")
+_DESCRIPTOR = re.compile(r"\d+-?|-")
+
+
+class SavedFiles(Protocol):
+    """Tells whether a file could be brought back as it is."""
+
+    def is_saved(self, path: Path) -> bool:
+        """Whether a commit or a snapshot holds the file as it is now. May block.
+
+        Args:
+            path: The file, absolute and without links, but a link itself where that is deleted.
+        """
+
+
+class CommittedFiles:
+    """Holds what git has committed, and nothing else.
+
+    Args:
+        root: The workspace's folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def is_saved(self, path: Path) -> bool:
+        """Whether the file is as last committed; see `SavedFiles`."""
+        options = ("--porcelain", "-z", "--untracked-files=all", "--ignored=matching")
+        try:
+            git = _git(self._root)
+            relative = os.path.relpath(path, self._root)
+            return git is not None and not git.run("status", *options, "--", relative)
+        except (GitError, SpecialFileError, WorkspaceError):
+            return False
+
+
+def find_unsaved(files: Iterable[Path], saved: SavedFiles) -> Path | None:
+    """The first file that nobody could bring back; None where all could be.
+
+    Args:
+        files: Files that a call changes or deletes; what isn't there is passed over. Of more than
+            `FILES_LIMIT` the first beyond counts as one that nobody could bring back.
+        saved: Which files are held.
+    """
+    present = (path for path in dict.fromkeys(files) if _is_there(path))
+    for number, path in enumerate(present):
+        if number >= FILES_LIMIT or not saved.is_saved(path):
+            return path
+    return None
+
+
+def find_touched(report: CommandReport, folder: Path, root: Path) -> Iterator[Path]:
+    """The files of the workspace that a command would change or delete, as far as its words tell.
+
+    Args:
+        report: What the command would run.
+        folder: Where it runs.
+        root: The workspace's folder.
+    """
+    command = _Command(report, folder, root)
+    yield from (path for path in command.files() if _is_inside(path, root))
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    return path.is_relative_to(root) and ".git" not in path.relative_to(root).parts
+
+
+def _git(root: Path) -> Git | None:
+    owner = Owner.find(root)
+    return owner.git() if owner else None
+
+
+class _Command:
+    """Finds the files of one command; see `touched`."""
+
+    def __init__(self, report: CommandReport, folder: Path, root: Path) -> None:
+        self._report = report
+        self._root = root
+        self._folders = [folder]
+        for call in report.calls:
+            if call.name in ("cd", "pushd") and call.args and call.args[0].sure:
+                more = [each / call.args[0].text for each in self._folders]
+                self._folders = list(dict.fromkeys(self._folders + more))[:FOLDERS_LIMIT]
+
+    def files(self) -> Iterator[Path]:
+        for redirect in self._report.redirects:
+            if redirect.operator in _OVERWRITES and not _is_descriptor(redirect):
+                yield from map(resolve_links, self._paths((redirect.target,)))
+        for call in self._report.calls:
+            change = _CHANGES.get(call.name)
+            if change:
+                yield from change(self, call)
+
+    # ---- by program ----
+
+    def removed(self, call: ProgramCall) -> Iterator[Path]:
+        """`rm`, `unlink`, `shred`: the names themselves, and what lies below folders."""
+        for path in self._paths(select_operands(call.args)):
+            # The name goes, and not what a link leads to.
+            yield from _below(resolve_links(path.parent) / path.name)
+
+    def written(self, call: ProgramCall) -> Iterator[Path]:
+        """`tee`, `truncate`: all operands."""
+        if not (call.name == "tee" and find_option(call.args, "--append", shorts="a")):
+            yield from map(resolve_links, self._paths(select_operands(call.args)))
+
+    def edited(self, call: ProgramCall) -> Iterator[Path]:
+        """`sed -i`, `perl -i`: the operands that are files; a script is none."""
+        if any(_IN_PLACE.match(word.text) for word in call.args):
+            yield from map(resolve_links, self._paths(select_operands(call.args)))
+
+    def placed(self, call: ProgramCall) -> Iterator[Path]:
+        """`cp`, `mv`, `ln -f`, `install`: what stands where something goes."""
+        if call.name == "ln" and not find_option(call.args, "--force", shorts="f"):
+            return
+        sources, target = _parted(call)
+        if target is None:
+            return
+        sources_there = list(self._paths(sources))
+        for place in map(resolve_links, self._paths((target,))):
+            if call.name == "mv" and not _is_inside(place, self._root):
+                for source in sources_there:
+                    yield from _below(resolve_links(source))
+            for source in sources_there:
+                yield from _overwritten(source, place)
+
+    def git(self, call: ProgramCall) -> Iterator[Path]:
+        """`git checkout`, `restore`, `switch -f`, `rm`, `apply`: files with changes."""
+        command = parse_git_command(call.args)
+        if not command or not command[0].sure:
+            return
+        name, args = command[0].text, command[1:]
+        if name not in _GIT_CHANGES or _keeps_files(name, args):
+            return
+        forced = name != "rm" and find_option(args, "--force", shorts="f")
+        everything = forced or name in ("apply", "reset", "switch")
+        if everything or any(map(_is_pattern, select_operands(args))):
+            yield from self._changed()
+            return
+        paths = [resolve_links(path) for path in self._paths(select_operands(args))]
+        for file in self._changed():
+            if any(file.is_relative_to(path) for path in paths):
+                yield file
+
+    # ---- parts ----
+
+    def _changed(self) -> list[Path]:
+        """The tracked files that aren't as last committed."""
+        with suppress(GitError, SpecialFileError, WorkspaceError):
+            git = _git(self._root)
+            if git is not None:
+                found = git.run("diff", "--name-only", "-z", "--relative", "HEAD", "--", ".")
+                return [self._root / os.fsdecode(name) for name in found.split(b"\0") if name]
+        return []
+
+    def _paths(self, words: Iterable[CommandWord]) -> Iterator[Path]:
+        """The paths that words may stand for, in each folder that the command may be in."""
+        for word in words:
+            for folder in self._folders:
+                if word.sure:
+                    yield folder / word.text
+                elif word.glob:
+                    # Path.glob takes no pattern that begins with a slash.
+                    found = glob.iglob(word.pattern, root_dir=folder)  # noqa: PTH207
+                    yield from (folder / name for name in islice(found, FILES_LIMIT))
+
+
+def _is_descriptor(redirect: Redirect) -> bool:
+    """Whether the redirection joins two outputs, as `2>&1`."""
+    target = redirect.target
+    return redirect.operator == ">&" and target.sure and bool(_DESCRIPTOR.fullmatch(target.text))
+
+
+# Path's own methods raise for paths that are too long, or may not be looked at.
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.islink(path) or os.path.isfile(path)  # noqa: PTH113, PTH114
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def _below(path: Path) -> Iterator[Path]:
+    """A file, or the files below a folder."""
+    if os.path.islink(path) or not _is_folder(path):  # noqa: PTH114
+        yield path
+        return
+    for folder, _, names in islice(os.walk(path), FILES_LIMIT):
+        yield from (Path(folder, name) for name in names)
+
+
+def _parted(call: ProgramCall) -> tuple[tuple[CommandWord, ...], CommandWord | None]:
+    """The sources and the target of `cp` and the like."""
+    words = select_operands(call.args)
+    for word, following in pair_words(call.args):
+        if word.text in ("-t", "--target-directory"):
+            return tuple(each for each in words if each is not following), following
+        if word.text.startswith("--target-directory="):
+            return words, CommandWord(word.text.partition("=")[2], word.sure)
+    return (words[:-1], words[-1]) if len(words) > 1 else (words, None)
+
+
+def _overwritten(source: Path, place: Path) -> Iterator[Path]:
+    """What stands where a file, or all of a folder, goes."""
+    if not _is_folder(place):
+        yield place
+        return
+    inside = place / source.name
+    if not _is_folder(source):
+        yield resolve_links(inside)
+    for file in _below(source) if _is_folder(source) else ():
+        yield resolve_links(inside / file.relative_to(source))
+
+
+_GIT_CHANGES: Final = frozenset({"checkout", "restore", "switch", "rm", "apply", "reset"})
+
+
+def _is_pattern(word: CommandWord) -> bool:
+    """Whether git may take a word for a pattern, or only running the command would show which."""
+    return not word.sure or word.text.startswith(":") or any(each in word.text for each in "*?[")
+
+
+def _keeps_files(name: str, args: tuple[CommandWord, ...]) -> bool:
+    """Whether a subcommand leaves changed files alone, or refuses to lose them."""
+    match name:
+        case "switch":
+            return not find_option(args, "--force", "--discard-changes", shorts="f")
+        case "rm":
+            return not find_option(args, "--force", shorts="f")
+        case "restore":
+            staged = find_option(args, "--staged", shorts="S") is not None
+            return staged and not find_option(args, "--worktree", shorts="W")
+        case "reset":
+            return not find_option(args, "--merge", "--hard")
+        case "apply":
+            return find_option(args, "--check", "--stat", "--cached") is not None
+    return False
+
+
+_CHANGES: Final[dict[str, Callable[[_Command, ProgramCall], Iterator[Path]]]] = {
+    **dict.fromkeys(("rm", "unlink", "shred"), _Command.removed),
+    **dict.fromkeys(("tee", "truncate"), _Command.written),
+    **dict.fromkeys(("sed", "gsed", "perl", "ruby"), _Command.edited),
+    **dict.fromkeys(("cp", "mv", "ln", "install"), _Command.placed),
+    "git": _Command.git,
+}

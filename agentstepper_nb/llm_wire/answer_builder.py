@@ -1,0 +1,167 @@
+"""A model's answer, put together from its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from ..errors import ModelError
+from ..protocol.values import Usage
+from .conversation import AssistantMessage, ChatMessage, ToolCall
+from .events import (
+    AgentEvent,
+    ResponseCompleted,
+    TextDelta,
+    ToolCallArgsDelta,
+    ToolCallReady,
+    ToolCallStarted,
+    TraceEvent,
+)
+
+_UNKNOWN = "The model's answer failed, and nothing says why. Try again."
+_CUT = "The model's answer ended before it was complete. Try again."
+
+
+class ModelAnswer(Struct, frozen=True, kw_only=True):
+    """What a model answered."""
+
+    message: AssistantMessage
+    reason: str
+    usage: Usage | None = None
+
+
+class _Slot:
+    """A call's place in the answer, from its first event on."""
+
+    def __init__(self, said: str, call_id: str) -> None:
+        self.said = said  # its id, as the model has it
+        self.call_id = call_id
+        self.call: ToolCall | None = None  # once it is whole
+
+
+class AnswerBuilder:
+    """Gathers one answer; `answer` gives it once its events are over.
+
+    Args:
+        messages: The conversation, whose calls' ids are taken.
+    """
+
+    def __init__(self, messages: Iterable[ChatMessage] = ()) -> None:
+        self._text: list[str] = []
+        self._ids = CallIds(messages)
+        self._slots: list[_Slot] = []
+        self._completed: ResponseCompleted | None = None
+        self._error: Any = None
+
+    @property
+    def explained(self) -> bool:
+        """Whether the model's service said what went wrong."""
+        return self._error is not None
+
+    def take(self, event: AgentEvent) -> AgentEvent:
+        """Take an event in.
+
+        Returns:
+            The event, as it is to be told: a call whose id was used before has one of its own, and
+            half characters are question marks.
+        """
+        match event:
+            case TextDelta(text):
+                event = TextDelta(clean_text(text))
+                self._text.append(event.text)
+            case ToolCallStarted(call_id, name):
+                event = ToolCallStarted(self._begun(call_id).call_id, clean_text(name))
+            case ToolCallArgsDelta(call_id, fragment):
+                event = ToolCallArgsDelta(
+                    self._open(call_id, last=True).call_id, clean_text(fragment)
+                )
+            case ToolCallReady(call_id, name, args_json):
+                slot = self._open(call_id)
+                event = ToolCallReady(slot.call_id, clean_text(name), clean_text(args_json))
+                slot.call = ToolCall(
+                    call_id=slot.call_id, name=event.name, args_json=event.args_json
+                )
+            case TraceEvent(kind="error", data=data):
+                self._error = data
+            case ResponseCompleted():
+                self._completed = event
+        return event
+
+    def answer(self) -> ModelAnswer:
+        """The answer, with its calls in the order in which the model began them.
+
+        Raises:
+            ModelError: There is none, or only the beginning of one.
+        """
+        if self._completed is None or self._completed.reason == "error":
+            raise self._failure()
+        calls = tuple(slot.call for slot in self._slots if slot.call is not None)
+        message = AssistantMessage(content=clean_text("".join(self._text)), tool_calls=calls)
+        return ModelAnswer(
+            message=message, reason=self._completed.reason, usage=self._completed.usage
+        )
+
+    def _failure(self) -> ModelError:
+        if isinstance(self._error, dict):
+            kind, text = self._error.get("kind"), self._error.get("message")
+            return ModelError(str(kind or "invalid"), str(text or _UNKNOWN))
+        if self._error is not None:
+            return ModelError("invalid", str(self._error))
+        return ModelError("invalid", _CUT if self._completed is None else _UNKNOWN)
+
+    def _begun(self, said: str) -> _Slot:
+        slot = _Slot(said, self._ids.free(clean_text(said)))
+        self._slots.append(slot)
+        return slot
+
+    def _open(self, said: str, *, last: bool = False) -> _Slot:
+        """The call that an event is about, of several with one id the first that isn't whole."""
+        found = [slot for slot in self._slots if slot.said == said and slot.call is None]
+        return (found[-1] if last else found[0]) if found else self._begun(said)
+
+
+class CallIds:
+    """Ids of calls. Small models repeat theirs, or give none; APIs refuse a conversation for that.
+
+    Args:
+        messages: The conversation, whose ids are taken.
+    """
+
+    def __init__(self, messages: Iterable[ChatMessage]) -> None:
+        self._taken = {
+            call.call_id
+            for message in messages
+            if isinstance(message, AssistantMessage)
+            for call in message.tool_calls
+        }
+
+    def free(self, call_id: str) -> str:
+        """An id that no other call has: this one, if it can be."""
+        free, number = call_id or "call", 2
+        while free in self._taken:
+            free, number = f"{call_id or 'call'}_{number}", number + 1
+        self._taken.add(free)
+        return free
+
+
+def clean_text(text: str) -> str:
+    """A text that can be written as UTF-8: half characters become question marks."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def add_usages(one: Usage | None, other: Usage | None) -> Usage | None:
+    """What two answers cost together, as far as it is known."""
+    if one is None or other is None:
+        return one or other
+    return Usage(
+        input_tokens=_sum(one.input_tokens, other.input_tokens),
+        output_tokens=_sum(one.output_tokens, other.output_tokens),
+        cost=_sum(one.cost, other.cost),
+        estimated=one.estimated or other.estimated,
+    )
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return one if other is None else other if one is None else one + other

@@ -1,0 +1,185 @@
+"""Reading an answer as it comes: what the streams of all APIs have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ..protocol.values import Usage
+from . import sse
+from .events import (
+    AgentEvent,
+    ResponseCompleted,
+    TextDelta,
+    ToolCallArgsDelta,
+    ToolCallReady,
+    ToolCallStarted,
+    TraceEvent,
+)
+
+#: What an answer is cut by that ends without saying so.
+CUT: Final = {
+    "kind": "cut",
+    "message": "The answer broke off: the connection ended before the model had said that it is done.",
+}
+#: An answer in one piece that is none.
+UNREADABLE: Final = {"kind": "invalid", "message": "The answer can't be read: it isn't the API's."}
+
+#: In an error's code, the words of what passes by itself.
+_PASSING: Final = (
+    "overloaded",
+    "rate_limit",
+    "server_error",
+    "api_error",
+    "timeout",
+    "unavailable",
+)
+
+
+class AnswerStream(ABC):
+    """An answer: bytes in, cut anywhere, events out as soon as they are known.
+
+    Nothing is kept but an event that isn't complete and the arguments of open calls. What can't be
+    read is a `TraceEvent`, and reading goes on. The last event is `ResponseCompleted`; what comes
+    after it is dropped.
+    """
+
+    def __init__(self) -> None:
+        self.over = False
+        """Whether the answer is complete: nothing more will be given."""
+        self._decoder = sse.SseDecoder()
+
+    def feed(self, data: bytes) -> list[AgentEvent]:
+        """Take the next bytes of a stream of server-sent events."""
+        return [told for event in self._decoder.feed(data) for told in self.take(event.data)]
+
+    def close(self, problem: dict[str, Any] | None = None) -> list[AgentEvent]:
+        """Nothing follows.
+
+        Args:
+            problem: Why, where the connection failed; data of a `TraceEvent("error", …)`.
+
+        Returns:
+            The events that end an answer which hasn't said that it is over.
+        """
+        told = [told for event in self._decoder.close() for told in self.take(event.data)]
+        return told if self.over else [*told, *self._ended(dict(problem or CUT))]
+
+    def take(self, data: str) -> Iterator[AgentEvent]:
+        """Read the data of one event, or an answer that came in one piece."""
+        if self.over:
+            return
+        try:
+            yield from self._read(data)
+        except (ValueError, RecursionError):
+            yield TraceEvent("parse_error", data)
+
+    @abstractmethod
+    def _read(self, data: str) -> Iterator[AgentEvent]:
+        """Events of one event's data.
+
+        Raises:
+            ValueError: It isn't of the API's shape; before the first event is given.
+        """
+
+    def _ended(self, problem: dict[str, Any]) -> Iterator[AgentEvent]:
+        """How an answer ends whose end didn't come; overridden where it may be whole all the same."""
+        return self._failed(problem)
+
+    def _completed(self, reason: str, usage: Usage | None) -> ResponseCompleted:
+        self.over = True
+        return ResponseCompleted(reason, usage)
+
+    def _failed(self, problem: dict[str, Any]) -> Iterator[AgentEvent]:
+        self.over = True
+        yield TraceEvent("error", problem)
+        yield ResponseCompleted("error")
+
+
+class UnstreamedAnswer:
+    """An answer in one piece, where a stream was asked for: some endpoints know no other.
+
+    Args:
+        stream: Reads it, and hasn't read anything yet.
+    """
+
+    def __init__(self, stream: AnswerStream) -> None:
+        self._stream = stream
+        self._body = bytearray()
+
+    @property
+    def over(self) -> bool:
+        """Whether it was read."""
+        return self._stream.over
+
+    def feed(self, data: bytes) -> list[AgentEvent]:
+        """Take the next bytes; nothing is known before all are there."""
+        self._body += data
+        return []
+
+    def close(self, problem: dict[str, Any] | None = None) -> list[AgentEvent]:
+        """Read it; see `AnswerStream.close`."""
+        told = [] if problem else [*self._stream.take(self._body.decode(errors="replace"))]
+        return [*told, *self._stream.close(problem or UNREADABLE)]
+
+
+class PartialToolCall:
+    """A call whose arguments are still being written."""
+
+    def __init__(self, call_id: str, name: str) -> None:
+        self.call_id = call_id
+        self.name = name
+        self._fragments: list[str] = []
+
+    @property
+    def written(self) -> str:
+        """The arguments so far; none at all are an empty object."""
+        return "".join(self._fragments) or "{}"
+
+    def started(self) -> ToolCallStarted:
+        """What tells of it."""
+        return ToolCallStarted(self.call_id, self.name)
+
+    def more(self, fragment: str) -> Iterator[ToolCallArgsDelta]:
+        """Some more was written; tells so unless it is nothing."""
+        if fragment:
+            self._fragments.append(fragment)
+            yield ToolCallArgsDelta(self.call_id, fragment)
+
+    def all(self, arguments: str) -> Iterator[ToolCallArgsDelta]:
+        """Take the arguments that the service says are all; tells of what had not come yet."""
+        before = "".join(self._fragments)
+        if arguments.startswith(before):
+            yield from self.more(arguments.removeprefix(before))
+        else:
+            self._fragments = [arguments]
+
+    def ready(self) -> ToolCallReady:
+        """What tells that it is whole."""
+        return ToolCallReady(self.call_id, self.name, self.written)
+
+
+def make_text_events(text: str | None) -> Iterator[TextDelta]:
+    """What tells of some more text; nothing does of none."""
+    if text:
+        yield TextDelta(text)
+
+
+def make_reasoning_events(text: object) -> Iterator[TraceEvent]:
+    """What tells of some more that a model thinks, where it is text."""
+    if text and isinstance(text, str):
+        yield TraceEvent("reasoning", text)
+
+
+def make_error_data(message: str, code: object = None) -> dict[str, Any]:
+    """The data of an error that a service tells of within its answer.
+
+    Args:
+        message: What it says.
+        code: Its word for that, if any.
+    """
+    word = code if isinstance(code, str) else ""
+    kind = "overloaded" if any(part in word for part in _PASSING) else "refused"
+    said = message or word or "no reason was given"
+    return {"kind": kind, "message": f"The model's service failed while it answered: {said}"}

@@ -1,0 +1,247 @@
+"""What all providers that ask over HTTP have in common, and what they tell where no answer came.
+
+The vendors' own clients carry the bytes: connections, retries where the service asks for them, proxies.
+The codecs of `llm_wire` read them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from ..llm_wire.answer_stream import AnswerStream, UnstreamedAnswer
+from ..llm_wire.conversation import ModelRequest
+from ..llm_wire.events import AgentEvent
+
+#: Characters of what a service says that are told.
+SHOWN: Final = 1000
+
+_OVERLOADED: Final = {408, 409, 429}
+_TOO_LONG: Final = (
+    "The conversation is longer than this model takes: begin a new one, or choose another."
+)
+#: How services say that a conversation is too long: they all do so by a bad request.
+_TOO_LONG_SIGNS: Final = (
+    "context length",
+    "context_length",
+    "context window",
+    "context size",  # llama.cpp
+    "prompt is too long",
+)
+
+
+@dataclass(frozen=True)
+class ProviderErrorMessages:
+    """Puts failures into words; each is the data of a `TraceEvent("error", …)`.
+
+    Args:
+        where: The model and its address, to begin a sentence with.
+        key: The variable that has the key.
+        url: The variable that has the address.
+    """
+
+    where: str
+    key: str
+    url: str
+
+    def timed_out(self) -> dict[str, Any]:
+        """Nothing came for too long."""
+        text = f"{self.where} said nothing for too long. Try again, or look whether it still runs."
+        return {"kind": "timeout", "message": text}
+
+    def unreachable(self, why: object) -> dict[str, Any]:
+        """There is no connection."""
+        text = f"{self.where} can't be reached: {why}. Look at {self.url} and the network."
+        return {"kind": "unreachable", "message": text}
+
+    def broken(self, why: object) -> dict[str, Any]:
+        """The connection was lost in the midst of an answer."""
+        text = f"{self.where} broke off in the midst of its answer: {why}. Try again."
+        return {"kind": "cut", "message": text}
+
+    def failed(self, why: object) -> dict[str, Any]:
+        """The request couldn't even be made."""
+        return {"kind": "invalid", "message": f"{self.where} can't be asked: {why}"}
+
+    def no_model(self, content_type: str) -> dict[str, Any]:
+        """What stands at that address is no model."""
+        text = (
+            f"{self.where} answered with {content_type}, as no model does. Look at {self.url}: most "
+            "addresses of this kind end in /v1."
+        )
+        return {"kind": "invalid", "message": text}
+
+    def refused(self, status: int, body: object) -> dict[str, Any]:
+        """It answered with an error."""
+        busy = status in _OVERLOADED or status >= 500
+        said = _said(body)
+        answered = f"{self.where} answered {status}{f': {said}' if said else ''}"
+        text = f"{answered.rstrip('.')}. {self._advice(status, said)}".rstrip()
+        return {"kind": "overloaded" if busy else "refused", "message": text, "status": status}
+
+    def _advice(self, status: int, said: str) -> str:
+        if status == 413 or any(sign in said.lower() for sign in _TOO_LONG_SIGNS):
+            return _TOO_LONG
+        match status:
+            case 401:
+                return f"Set {self.key} to a key that is valid there."
+            case 403:
+                return f"The key in {self.key} may not do this: use another, or another model."
+            case 404:
+                return f"Choose a model that is served there, or correct {self.url}."
+            case 429:
+                return "Too many requests, or no credit is left: wait, or look at the account."
+            case _ if status >= 500:
+                return "It is overloaded or out of order: try again later."
+        return ""
+
+
+def _said(body: object) -> str:
+    """The words of an error's body, whose form differs from service to service."""
+    while isinstance(body, Mapping):
+        body = next((body[key] for key in ("error", "message", "detail") if body.get(key)), None)
+    said = str(body or "").strip()
+    return said if len(said) <= SHOWN else f"{said[:SHOWN]}…"
+
+
+#: Sent as the key where there is none: servers on this machine ask for nothing, the clients insist.
+NO_KEY: Final = "none"
+
+#: Seconds for what follows a whole answer: mostly nothing, and then the connection can be used again.
+_REST: Final = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeoutPolicy:
+    """How long a service is waited for, and how often it is asked again."""
+
+    connecting: float = 10.0
+    """Seconds until there is a connection."""
+    silence: float = 300.0
+    """Seconds without a byte, before an answer and in the midst of one: some models think for long."""
+    retries: int = 3
+    """Attempts after the first, where the service is busy or the connection breaks before an answer."""
+
+
+class HttpResponse(Protocol):
+    """What of an HTTP client's response is used."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers, found by lower case names."""
+
+    def aiter_bytes(self) -> AsyncIterator[bytes]:
+        """The body as it comes, decompressed."""
+
+    async def aclose(self) -> None:
+        """Break the connection, unless all was read."""
+
+
+class VendorErrors(Protocol):
+    """The errors of a vendor's client; the vendors' clients name them alike."""
+
+    APITimeoutError: type[Exception]
+    APIConnectionError: type[Exception]
+    APIStatusError: type[Exception]
+
+
+class HTTPProvider(ABC):
+    """A provider whose model is asked over HTTP; see `ModelProvider`."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Its name, as `--provider` takes it."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
+        """Ask once; see `ModelProvider.stream`."""
+        answer: AnswerStream | UnstreamedAnswer = self._reader()
+        problems = self._problems(request.model)
+        try:
+            response = await self._post(request)
+        except Exception as error:
+            for event in answer.close(self._unasked(error, problems)):
+                yield event
+            return
+        problem: dict[str, Any] | None = None
+        try:
+            answer = self._reader_of(response)
+            chunks = response.aiter_bytes()
+            async for data in chunks:
+                for event in answer.feed(data):
+                    yield event
+                if answer.over:
+                    await _read_rest(chunks)
+                    return
+        except Exception as error:
+            problem = _interrupted(error, problems)
+        finally:
+            await response.aclose()
+        for event in answer.close(problem):
+            yield event
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close its connections."""
+
+    @property
+    @abstractmethod
+    def _failures(self) -> VendorErrors:
+        """The client's errors."""
+
+    @abstractmethod
+    async def _post(self, request: ModelRequest) -> HttpResponse:
+        """Send a request; gives the response as soon as its headers are there."""
+
+    @abstractmethod
+    def _reader(self) -> AnswerStream:
+        """A codec of one answer."""
+
+    @abstractmethod
+    def _problems(self, model: str) -> ProviderErrorMessages:
+        """Words for what may go wrong."""
+
+    def _reader_of(self, response: HttpResponse) -> AnswerStream | UnstreamedAnswer:
+        content_type = response.headers.get("content-type", "")
+        if "html" in content_type:
+            raise _NoModelError(content_type)
+        reader = self._reader()
+        return UnstreamedAnswer(reader) if "json" in content_type else reader
+
+    def _unasked(self, error: Exception, problems: ProviderErrorMessages) -> dict[str, Any]:
+        failures = self._failures
+        if isinstance(error, failures.APITimeoutError):
+            return problems.timed_out()
+        if isinstance(error, failures.APIStatusError):
+            return problems.refused(error.status_code, error.body)  # type: ignore[attr-defined]
+        if isinstance(error, failures.APIConnectionError):
+            return problems.unreachable(_why(error.__cause__ or error))
+        return problems.failed(_why(error))
+
+
+class _NoModelError(Exception):
+    """What stands at the address is something else; says of which type."""
+
+
+def _interrupted(error: Exception, problems: ProviderErrorMessages) -> dict[str, Any]:
+    if isinstance(error, _NoModelError):
+        return problems.no_model(str(error))
+    # The HTTP client's own errors aren't ours to import: vendors change the client.
+    if isinstance(error, TimeoutError) or type(error).__name__.endswith("Timeout"):
+        return problems.timed_out()
+    return problems.broken(_why(error))
+
+
+async def _read_rest(chunks: AsyncIterator[bytes]) -> None:
+    with suppress(Exception):  # the answer is whole, whatever happens now
+        async with asyncio.timeout(_REST):
+            async for _ in chunks:
+                pass
+
+
+def _why(error: BaseException) -> str:
+    return str(error).rstrip(".") or type(error).__name__

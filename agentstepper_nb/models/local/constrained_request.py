@@ -1,0 +1,244 @@
+"""A question with tools, for a model that knows none: tools in words, and a schema for the answer.
+
+The answer is one JSON object, `{"tool": NAME, "arguments": {…}}` or `{"text": "…"}`. What was said
+before is told in that form too, so that a model goes on as it began.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ...llm_wire.conversation import (
+    AssistantMessage,
+    ChatMessage,
+    ModelRequest,
+    ToolCall,
+    ToolResultMessage,
+    ToolSpec,
+    UserMessage,
+)
+
+#: Characters of one text; the grammar that llama.cpp makes of a schema allows no 2,000.
+MAX_TEXT: Final = 1000
+#: Entries of one list.
+MAX_ITEMS: Final = 16
+#: Where a schema has further ones.
+_INSIDE: Final = ("items", "additionalProperties", "contains", "not", "if", "then", "else")
+_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
+_MAPS: Final = ("properties", "patternProperties")
+#: What already says how long a text is.
+_FIXED: Final = ("enum", "const", "format", "pattern")
+
+
+def limit_schema(
+    schema: dict[str, Any], tokens: int, prefix: str = ""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Limit the texts and lists of a schema.
+
+    Args:
+        schema: A tool's; what it refers to is in its own `$defs`.
+        tokens: The longest answer: no text is longer, even of one character a token.
+        prefix: What its definitions are called by in a schema that holds several tools.
+
+    Returns:
+        The schema without its definitions, and these by their new names.
+    """
+    bounds = _Bounds(max(1, min(MAX_TEXT, tokens)), prefix)
+    own = {name: bounds.of(inside) for name, inside in schema.get("$defs", {}).items()}
+    inside = {key: value for key, value in schema.items() if key != "$defs"}
+    result: dict[str, Any] = bounds.of(inside)
+    return result, {f"{prefix}{name}": value for name, value in own.items()}
+
+
+class _Bounds:
+    def __init__(self, text: int, prefix: str) -> None:
+        self._text = text
+        self._prefix = prefix
+
+    def of(self, schema: Any) -> Any:
+        if not isinstance(schema, dict):  # true and false are schemas as well
+            return schema
+        new = {key: self._inside(key, value) for key, value in schema.items()}
+        kinds = new.get("type")
+        kinds = kinds if isinstance(kinds, list) else [kinds]
+        self._anchor(new)
+        if "string" in kinds and not any(key in new for key in _FIXED):
+            new["maxLength"] = min(new.get("maxLength", self._text), self._text)
+        if "array" in kinds:
+            new["maxItems"] = min(new.get("maxItems", MAX_ITEMS), MAX_ITEMS)
+        if "properties" in new:
+            new.setdefault("additionalProperties", False)
+        return new
+
+    def _inside(self, key: str, value: Any) -> Any:
+        if key == "$ref" and isinstance(value, str):
+            return value.replace("#/$defs/", f"#/$defs/{self._prefix}", 1)
+        if key in _INSIDE:
+            return self.of(value)
+        if key in _LISTS and isinstance(value, list):
+            return [self.of(inside) for inside in value]
+        if key in _MAPS and isinstance(value, dict):
+            return {name: self.of(inside) for name, inside in value.items()}
+        return value
+
+    def _anchor(self, schema: dict[str, Any]) -> None:
+        """Leave out a pattern that says nothing of the whole text: llama.cpp refuses it."""
+        pattern = schema.get("pattern")
+        if isinstance(pattern, str) and not (pattern.startswith("^") and pattern.endswith("$")):
+            del schema["pattern"]
+
+
+#: The longest answer where the request names none.
+MAX_TOKENS: Final = 1024
+#: Words of `tool_choice` that are no tool's name.
+_CHOICES: Final = ("auto", "none", "required")
+
+
+@dataclass(frozen=True)
+class ConstrainedRequest:
+    """What a model without tools is asked."""
+
+    request: ModelRequest
+    """The same conversation, in texts alone."""
+    schema: dict[str, Any] | None
+    """What the answer is constrained to; None: it is free."""
+
+
+def constrain_request(request: ModelRequest) -> ConstrainedRequest:
+    """Put a request so that any model can answer it.
+
+    Args:
+        request: With tools or without; `tool_choice` is kept to, a tool's name too.
+
+    Raises:
+        ValueError: It chooses a tool that it doesn't have.
+    """
+    limit = MAX_TOKENS if request.max_tokens is None else request.max_tokens
+    tools = _offered(request)
+    may_speak = request.tool_choice in (None, "auto")
+    plain = replace(
+        request,
+        messages=tuple(_joined(_in_words(request.messages, bool(tools) and may_speak))),
+        system=_system(request.system, tools, may_speak),
+        tools=(),
+        tool_choice=None,
+        max_tokens=limit,
+        temperature=request.temperature or 0.0,
+    )
+    return ConstrainedRequest(plain, _schema(tools, may_speak, limit) if tools else None)
+
+
+def _offered(request: ModelRequest) -> tuple[ToolSpec, ...]:
+    """The tools that the answer may call."""
+    choice = request.tool_choice
+    if choice == "none":
+        return ()
+    if choice is None or choice in _CHOICES:
+        return request.tools
+    chosen = tuple(tool for tool in request.tools if tool.name == choice)
+    if not chosen:
+        raise ValueError(f"tool_choice names {choice!r}, which is none of the request's tools")
+    return chosen
+
+
+# ---- the answer's schema ---------------------------------------------------------------------------
+
+
+def _schema(tools: tuple[ToolSpec, ...], may_speak: bool, limit: int) -> dict[str, Any]:
+    definitions: dict[str, Any] = {}
+    answers = []
+    for tool in tools:
+        arguments, own = limit_schema(tool.input_schema, limit, f"{tool.name}.")
+        definitions |= own
+        answers.append(_object(tool={"const": tool.name}, arguments=arguments))
+    if may_speak:
+        text, _ = limit_schema({"type": "string"}, limit)
+        answers.append(_object(text=text))
+    return {"anyOf": answers} | ({"$defs": definitions} if definitions else {})
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+# ---- the conversation in words ---------------------------------------------------------------------
+
+
+def _system(system: str | None, tools: tuple[ToolSpec, ...], may_speak: bool) -> str | None:
+    if not tools:
+        return system
+    listed = "\n".join(f"- {_signature(tool)}: {tool.description}" for tool in tools)
+    answer = 'Answer with one JSON object: {"tool": NAME, "arguments": {…}} calls a tool'
+    speak = ', {"text": "…"} says something.' if may_speak else "."
+    parts = (system, f"Tools:\n{listed}", answer + speak)
+    return "\n\n".join(part for part in parts if part)
+
+
+def _signature(tool: ToolSpec) -> str:
+    """`read_file(path: string, line?: integer)`: a small model reads that better than a schema."""
+    schema = tool.input_schema
+    required = schema.get("required", ())
+    arguments = (
+        f"{name}{'' if name in required else '?'}: {_type(inside)}"
+        for name, inside in schema.get("properties", {}).items()
+    )
+    return f"{tool.name}({', '.join(arguments)})"
+
+
+def _type(schema: Any) -> str:
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    return "|".join(kind) if isinstance(kind, list) else kind or "any"
+
+
+def _in_words(messages: Iterable[ChatMessage], as_json: bool) -> Iterator[ChatMessage]:
+    """Each message as a text of the person or the model."""
+    names: dict[str, str] = {}
+    for message in messages:
+        match message:
+            case UserMessage():
+                yield message
+            case AssistantMessage(content=content, tool_calls=calls):
+                names |= {call.call_id: call.name for call in calls}
+                text = (
+                    [_json(text=content) if as_json and not calls else content] if content else []
+                )
+                yield AssistantMessage(content="\n".join([*text, *map(_call, calls)]))
+            case ToolResultMessage(call_id=call_id, content=content):
+                name = names.get(call_id, "a tool")
+                yield UserMessage(content=f"Result of {name}:\n{content}")
+
+
+def _call(call: ToolCall) -> str:
+    try:
+        arguments = json.loads(call.args_json)
+    except (ValueError, RecursionError):
+        arguments = call.args_json
+    return _json(tool=call.name, arguments=arguments)
+
+
+def _json(**fields: Any) -> str:
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _joined(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
+    """Several of one side as one: templates of many models ask for turns."""
+    last: ChatMessage | None = None
+    for message in messages:
+        if last is not None and type(last) is type(message):
+            last = replace(last, content=f"{last.content}\n\n{message.content}")
+            continue
+        if last is not None:
+            yield last
+        last = message
+    if last is not None:
+        yield last

