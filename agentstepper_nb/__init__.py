@@ -28,14 +28,14 @@ if TYPE_CHECKING:
         ToolDeniedError,
         WorkspaceError,
     )
-    from .history import run, runs
+    from .history import list_runs, load_run
     from .hub import AgentStepperCore
-    from .rules import Stop, add_stop, delete_price, prices, set_price, stops, try_stop
+    from .rules import Stop, add_stop, delete_price, list_prices, set_price, stops, try_stop
     from .runtime.client import Agents, AsyncAgents
     from .sdk import AgentStepper, Approval, AsyncAgentStepper
     from .widgets import DebuggerWidget
-    from .widgets.chat import ChatWidget
-    from .widgets.sessions import SessionsWidget
+    from .widgets.chat_widget import ChatWidget
+    from .widgets.sessions_widget import SessionsWidget
 
 __all__ = [
     "AgentStepper",
@@ -64,9 +64,9 @@ __all__ = [
     "__version__",
     "add_stop",
     "delete_price",
-    "prices",
-    "run",
-    "runs",
+    "list_prices",
+    "list_runs",
+    "load_run",
     "set_price",
     "stops",
     "try_stop",
@@ -81,15 +81,15 @@ _HOMES = {
     "AsyncAgentStepper": ".sdk",
     "AsyncAgents": ".runtime.client",
     "Chat": ".chat.chat",
-    "ChatWidget": ".widgets.chat",
+    "ChatWidget": ".widgets.chat_widget",
     "DebuggerWidget": ".widgets",
-    "SessionsWidget": ".widgets.sessions",
+    "SessionsWidget": ".widgets.sessions_widget",
     "Stop": ".rules",
     "add_stop": ".rules",
     "delete_price": ".rules",
-    "prices": ".rules",
-    "run": ".history",
-    "runs": ".history",
+    "list_prices": ".rules",
+    "load_run": ".history",
+    "list_runs": ".history",
     "set_price": ".rules",
     "stops": ".rules",
     "try_stop": ".rules",

@@ -26,7 +26,7 @@
     BaseException
     └── AgentStopped                    the person pressed Stop; ends the agent
 
-`ProtocolError` and `CommandError` carry a `code` of `agentstepper_nb.protocol.codes`, which says
+`ProtocolError` and `CommandError` carry a `code` of `agentstepper_nb.protocol.error_codes`, which says
 what each means and what to do.
 """
 
@@ -41,7 +41,7 @@ class ProtocolError(AgentStepperError, ValueError):
     """A message that the protocol forbids: the sender's fault.
 
     Args:
-        code: A word of `agentstepper_nb.protocol.codes`.
+        code: A word of `agentstepper_nb.protocol.error_codes`.
         message: What is wrong and what to do, for a person.
         field: What of the message it is about, as `payload.moniker`, where that is known.
     """
@@ -57,7 +57,7 @@ class CommandError(AgentStepperError):
     """A command that can't be carried out now, though its form is right.
 
     Args:
-        code: A word of `agentstepper_nb.protocol.codes`.
+        code: A word of `agentstepper_nb.protocol.error_codes`.
         message: What is wrong and what to do, for a person.
         run: The run it was about, where one was named.
         field: What of the command it is about, as `conversation_id`, where that is known.

@@ -3,15 +3,15 @@
 from .core import Summarizer
 from .hub import Hub
 from .hub.extensions import Extension
-from .protocol.values import Actor, AgentState, Breakpoint, EventKind, Side
+from .protocol.values import Actor, AgentActivity, Breakpoint, EventKind, EventSide
 
 __all__ = [
     "Actor",
-    "AgentState",
+    "AgentActivity",
     "Breakpoint",
     "EventKind",
+    "EventSide",
     "Extension",
     "Hub",
-    "Side",
     "Summarizer",
 ]

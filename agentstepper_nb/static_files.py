@@ -22,7 +22,7 @@ class NotBuiltError(FileNotFoundError):
         super().__init__(f"{NOT_BUILT} Missing: {missing}.")
 
 
-def built(entry: str) -> str:
+def find_built_file(entry: str) -> str:
     """The file, below `STATIC`, that the build made for one entry of its manifest.
 
     Raises:

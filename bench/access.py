@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from agentstepper_nb.discover import Tokens
+from agentstepper_nb.discover import CoreTokens
 
-TOKENS: Final = Tokens(agent="bench-agent", control="bench-control", worker="bench-worker")
+TOKENS: Final = CoreTokens(agent="bench-agent", control="bench-control", worker="bench-worker")
 #: What opens the agents' port and the UIs'.
 CONTROL: Final = {"Authorization": f"Bearer {TOKENS.control}"}

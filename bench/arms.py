@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
 
 from .access import CONTROL
 from .conversation import (
@@ -98,7 +98,7 @@ def _connect(port: int, subprotocol: str | None) -> ClientConnection:
         additional_headers=CONTROL,
         subprotocols=[Subprotocol(subprotocol)] if subprotocol else None,
         compression=None,
-        max_size=MAX_MESSAGE,
+        max_size=MAX_MESSAGE_BYTES,
         proxy=None,
         ping_timeout=None,
     )

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.protocol.runtime import (
     Action,
     ActionKind,
@@ -29,10 +29,16 @@ from agentstepper_nb.protocol.runtime import (
     AgentState,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_asks import Claim, Create, Enqueue, Finish, Write
-from agentstepper_nb.protocol.runtime_wire import SERVICE, Acted, NewAction
-from agentstepper_nb.rpc.dialing import open_line
-from agentstepper_nb.rpc.reconnecting import Door
+from agentstepper_nb.protocol.runtime_store_messages import (
+    ActionCompletion,
+    ClaimAction,
+    CreateAgentSession,
+    EnqueueActions,
+    SessionWrite,
+)
+from agentstepper_nb.protocol.runtime_wire import SERVICE, ActionEnqueued, NewAction
+from agentstepper_nb.rpc.connection import open_connection
+from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller
 from agentstepper_nb.runtime.dispatcher import Dispatcher
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
 from agentstepper_nb.store.lance.store import LanceRuntimeStore
@@ -151,10 +157,10 @@ async def _wake(effort: Effort) -> Waking:
                 await dispatcher.close()
 
 
-async def _ask(client: Door, handlers: _Handlers, number: int) -> Waking:
+async def _ask(client: ReconnectingCaller, handlers: _Handlers, number: int) -> Waking:
     async def act(kind: ActionKind, session: int, payload: object) -> None:
         ask = NewAction(kind=kind, agent_id="a", session_id=f"{session}", payload=payload)
-        await client.call(SERVICE, "act", ask, Acted)
+        await client.call(SERVICE, "act", ask, ActionEnqueued)
 
     for session in range(SESSIONS):
         await act(ActionKind.CREATE, session, {"moniker": "joke"})
@@ -175,11 +181,11 @@ async def _ask(client: Door, handlers: _Handlers, number: int) -> Waking:
 
 
 @asynccontextmanager
-async def _door(url: str, token: str) -> AsyncGenerator[Door, None]:
+async def _door(url: str, token: str) -> AsyncGenerator[ReconnectingCaller, None]:
     """A connection of its own to the Core."""
-    opened = await open_line(Endpoint(url, token), {}, _LOG)
-    door = Door()
-    door.open(opened.line)
+    opened = await open_connection(CoreEndpoint(url, token), {}, _LOG)
+    door = ReconnectingCaller()
+    door.open(opened.rpc_session)
     try:
         yield door
     finally:
@@ -235,13 +241,13 @@ async def _fill(store: RuntimeStore, rows: int) -> None:
             agent_id="a", session_id=session, moniker="joke", created_at=1.0, updated_at=1.0
         )
         creation = _action(f"create {session}", session, ActionKind.CREATE)
-        await store.create(Create(state=state, action=creation))
+        await store.create(CreateAgentSession(state=state, action=creation))
         await _pair(store)
     for first in range(0, rows, _BATCH):
         inputs = [
             _action(f"{n}", f"{n % SESSIONS}") for n in range(first, min(first + _BATCH, rows))
         ]
-        await store.enqueue(Enqueue(actions=tuple(inputs)))
+        await store.enqueue(EnqueueActions(actions=tuple(inputs)))
 
 
 async def _block(store: RuntimeStore, pairs: int) -> float:
@@ -253,7 +259,7 @@ async def _block(store: RuntimeStore, pairs: int) -> float:
 
 
 async def _pair(store: RuntimeStore) -> None:
-    found = await store.claim(Claim(owner=_OWNER, now=1.0, lease_until=_LEASE))
+    found = await store.claim(ClaimAction(owner=_OWNER, now=1.0, lease_until=_LEASE))
     assert found.action is not None and found.state is not None
     await store.write(_done(found.action, found.state, _OWNER))
 
@@ -272,16 +278,18 @@ def _action(id: str, session: str, kind: ActionKind = ActionKind.INPUT) -> Actio
     )
 
 
-def _done(action: Action, state: AgentState, owner: str) -> Write:
+def _done(action: Action, state: AgentState, owner: str) -> SessionWrite:
     """That an action is done; a creation lets its session run."""
     begun = action.kind is ActionKind.CREATE
-    return Write(
+    return SessionWrite(
         session_id=state.session_id,
         epoch=state.epoch,
         owner=owner,
         state=replace(state, status=SessionStatus.RUNNING) if begun else None,
         finished=(
-            Finish(id=action.id, owner=owner, status=ActionStatus.DONE, processed_at=time.time()),
+            ActionCompletion(
+                id=action.id, owner=owner, status=ActionStatus.DONE, processed_at=time.time()
+            ),
         ),
     )
 

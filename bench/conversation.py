@@ -18,7 +18,7 @@ from uuid_utils import uuid7
 
 from agentstepper_nb.protocol import agent as v2
 from agentstepper_nb.protocol.frame import VERSION
-from agentstepper_nb.protocol.values import EventKind, Side
+from agentstepper_nb.protocol.values import EventKind, EventSide
 
 #: Round trips of one turn.
 ROUND_TRIPS = 2
@@ -129,7 +129,7 @@ class ConversationV2:
         started = v2.EventBegun(
             id=event, kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=time.monotonic()
         )
-        point = self._breakpoint(event, Side.BEGIN, Raw(b'"bench"'))
+        point = self._breakpoint(event, EventSide.BEGIN, Raw(b'"bench"'))
         return [self._encode(message) for message in (hello, started, point)]
 
     def turn(self) -> Turn:
@@ -139,11 +139,11 @@ class ConversationV2:
         )
         points = [
             self._breakpoint(event, side, Raw(json.dumps(data).encode()))
-            for side, data in zip((Side.BEGIN, Side.END), self._bodies, strict=False)
+            for side, data in zip((EventSide.BEGIN, EventSide.END), self._bodies, strict=False)
         ]
         return Turn(*(self._encode(message) for message in (begun, *points)))
 
-    def _breakpoint(self, event: str, side: Side, data: Raw) -> v2.BreakpointReached:
+    def _breakpoint(self, event: str, side: EventSide, data: Raw) -> v2.BreakpointReached:
         return v2.BreakpointReached(
             id=str(uuid7()),
             event=event,

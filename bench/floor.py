@@ -13,7 +13,7 @@ import threading
 from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
 
 from agentstepper_nb.hub.sockets import READ
-from agentstepper_nb.protocol.frame import MAX_MESSAGE
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES
 
 from .conversation import EVENT_PREFIX
 
@@ -45,7 +45,7 @@ class Floor:
         self._thread.join()
 
     async def _start(self) -> None:
-        options = {"compression": None, "max_size": MAX_MESSAGE, "ping_timeout": None}
+        options = {"compression": None, "max_size": MAX_MESSAGE_BYTES, "ping_timeout": None}
         agents = await serve(self._on_agent, "127.0.0.1", 0, **options)  # type: ignore[arg-type]
         uis = await serve(self._on_ui, "127.0.0.1", 0, **options)  # type: ignore[arg-type]
         self.client_port, self.ui_port = _port(agents), _port(uis)

@@ -21,7 +21,7 @@ from unittest.mock import patch
 
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
-from agentstepper_nb.sdk import dialing
+from agentstepper_nb.sdk import handshake
 
 from .access import TOKENS
 from .arms import process
@@ -82,7 +82,7 @@ def agent(size: int, version: int) -> Iterator[Agent]:
     with ExitStack() as stack:
         client_port, ui_port = json.loads(stack.enter_context(process("server", STORE)))
         stack.enter_context(process("viewer", str(ui_port), SUBPROTOCOL))
-        with patch.object(dialing, "SUBPROTOCOL", asked):
+        with patch.object(handshake, "SUBPROTOCOL", asked):
             dbg = stack.enter_context(
                 AgentStepper("bench", "127.0.0.1", client_port, token=TOKENS.agent)
             )

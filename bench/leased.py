@@ -14,8 +14,8 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import agent as v2
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
-from agentstepper_nb.protocol.values import Side
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.values import EventSide
 
 from .access import CONTROL
 from .conversation import ConversationV2, Turn, turns
@@ -27,7 +27,7 @@ TURN = 2
 class LeasedConversation(ConversationV2):
     """Version 2, no breakpoint waiting."""
 
-    def _breakpoint(self, event: str, side: Side, data: Raw) -> v2.BreakpointReached:
+    def _breakpoint(self, event: str, side: EventSide, data: Raw) -> v2.BreakpointReached:
         return replace(super()._breakpoint(event, side, data), waits=False, epoch=1)
 
     @property
@@ -108,7 +108,7 @@ def plugged(port: int) -> Iterator[ClientConnection]:
         additional_headers=CONTROL,
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         compression=None,
-        max_size=MAX_MESSAGE,
+        max_size=MAX_MESSAGE_BYTES,
         proxy=None,
         ping_timeout=None,
     ) as socket:

@@ -18,7 +18,7 @@ from websockets.sync.client import ClientConnection
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
 
 from .access import CONTROL
 from .arms import process
@@ -74,7 +74,7 @@ class Halted:
         pending = self._pending()
         self._steps += 1
         begin = time.perf_counter()
-        step = ui.Step(run=self._run, breakpoint=pending, revision=1)
+        step = ui.StepRun(run=self._run, breakpoint=pending, revision=1)
         self._person.say(f"step{self._steps}", step)
         self._hear("answer")
         return time.perf_counter() - begin
@@ -111,7 +111,7 @@ async def _agent(port: int) -> None:
         additional_headers=CONTROL,
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         compression=None,
-        max_size=MAX_MESSAGE,
+        max_size=MAX_MESSAGE_BYTES,
         ping_timeout=None,
     ) as socket:
         conversation = LeasedConversation(SIZE)

@@ -16,10 +16,10 @@ from typing import TypeVar
 
 import msgspec
 
-from agentstepper_nb.protocol.records import Record, RunHistory, RunImported
-from agentstepper_nb.protocol.values import Side
+from agentstepper_nb.protocol.records import ImportedRunSaved, Record, RunHistory
+from agentstepper_nb.protocol.values import EventSide
 from agentstepper_nb.store import SqliteStore, open_store
-from agentstepper_nb.store.soundness import imported
+from agentstepper_nb.store.run_validation import prepare_import
 from tests.helpers.growth import grow, size
 from tests.helpers.histories import kept
 from tests.helpers.stage import Stage
@@ -109,7 +109,7 @@ class _Breakpoints:
     def _next(self) -> list[Record]:
         stage = self._stage
         data = json.dumps(body(SIZE, next(self._numbers)))
-        stage.reach(stage.begin(), Side.BEGIN, data=data)
+        stage.reach(stage.begin(), EventSide.BEGIN, data=data)
         records, stage.records = stage.records, []
         return records
 
@@ -210,7 +210,7 @@ def _opening(effort: Effort) -> Opening:
 async def _fill(folder: Path, runs: int, history: RunHistory) -> None:
     with closing(open_store(folder)) as store:
         for number in range(runs):
-            store.append([RunImported(history=imported(history, f"run{number}"))])
+            store.append([ImportedRunSaved(history=prepare_import(history, f"run{number}"))])
         await store.info()
 
 

@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui as v2
-from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 
 from .access import CONTROL
 
@@ -28,7 +28,7 @@ async def view(port: int, subprotocol: str | None) -> None:
         additional_headers=CONTROL,
         subprotocols=[Subprotocol(subprotocol)] if subprotocol else None,
         compression=None,
-        max_size=MAX_MESSAGE,
+        max_size=MAX_MESSAGE_BYTES,
         ping_timeout=None,
     ) as socket:
         if subprotocol:
@@ -59,7 +59,7 @@ def _continue_v2(message: str) -> list[str]:
     run = changed.run.id
     return [
         v2.from_ui.encode(v2.OpenRun(run=run), 2, "open"),
-        v2.from_ui.encode(v2.Continue(run=run), 3, "continue"),
+        v2.from_ui.encode(v2.ContinueRun(run=run), 3, "continue"),
     ]
 
 

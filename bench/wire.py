@@ -16,10 +16,10 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
-from agentstepper_nb.protocol.joined import joined
-from agentstepper_nb.protocol.pieces import Receiver
-from agentstepper_nb.protocol.values import EventKind, Row, Side
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.joined import decode_contents
+from agentstepper_nb.protocol.pieces import DeltaDecoder
+from agentstepper_nb.protocol.values import EventKind, EventSide, TimelineRow
 
 from .access import CONTROL, TOKENS
 from .arms import process
@@ -81,7 +81,7 @@ class View:
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
-        self._receiver = Receiver()
+        self._receiver = DeltaDecoder()
         self._sent = 0
         self._ask(ui.UiHello(version=VERSION, client="bench"))
 
@@ -90,15 +90,17 @@ class View:
         while True:
             _, message = self._hear()
             if isinstance(message, ui.RunChanged) and message.run.pending:
-                self._ask(ui.Continue(run=message.run.id))
+                self._ask(ui.ContinueRun(run=message.run.id))
                 return message.run.id
 
-    def prompts(self, run: str) -> list[Row]:
+    def prompts(self, run: str) -> list[TimelineRow]:
         """The prompts of a run."""
         rows = self._ask(ui.ReadRun(run=run)).rows
-        return [row for row in rows if (row.kind, row.side) == (EventKind.LLM_QUERY, Side.BEGIN)]
+        return [
+            row for row in rows if (row.kind, row.side) == (EventKind.LLM_QUERY, EventSide.BEGIN)
+        ]
 
-    def text(self, run: str, row: Row) -> str:
+    def text(self, run: str, row: TimelineRow) -> str:
         """Look at a message."""
         body: ui.MessageBody = self._ask(ui.GetMessage(run=run, message=row.id))
         return body.data
@@ -114,7 +116,7 @@ class View:
 
     def _hear(self) -> tuple[object, Struct]:
         envelope, message = ui.to_ui.decode(self._socket.recv())
-        return envelope.id, joined(message, self._receiver)
+        return envelope.id, decode_contents(message, self._receiver)
 
 
 def measure(turns: int, talks: Talks = TALKS) -> list[Travelled]:
@@ -148,7 +150,7 @@ def _view(port: int) -> Iterator[View]:
         additional_headers=CONTROL,
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         compression=None,
-        max_size=MAX_MESSAGE,
+        max_size=MAX_MESSAGE_BYTES,
         proxy=None,
     ) as socket:
         yield View(socket)

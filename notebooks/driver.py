@@ -12,13 +12,13 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from agentstepper_nb.discover import ui_endpoint
+from agentstepper_nb.discover import find_view_endpoint
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
-from agentstepper_nb.protocol.joined import joined
-from agentstepper_nb.protocol.pieces import Receiver
-from agentstepper_nb.protocol.values import Row, Run
+from agentstepper_nb.protocol.joined import decode_contents
+from agentstepper_nb.protocol.pieces import DeltaDecoder
+from agentstepper_nb.protocol.values import Run, TimelineRow
 
 #: Programs of tutorials whose reader presses Continue, and where a stop halts them what is edited
 #: in the call: where its argument stands, and what it is to be.
@@ -47,13 +47,13 @@ class Driver:
         self._sent = 0
         self._answered: set[str] = set()
         self.steps = 0
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, TimelineRow] = {}
         self._programs: dict[str, str] = {}  # by run
         self._thread = threading.Thread(target=self._drive, name="driver", daemon=True)
 
     def start(self) -> None:
         """Connect and begin; returns once connected."""
-        core = ui_endpoint(self._url)
+        core = find_view_endpoint(self._url)
         headers = {"Authorization": f"Bearer {core.token}"} if core.token else None
         self._socket = self._open.enter_context(
             connect(
@@ -73,11 +73,11 @@ class Driver:
         self._thread.join()
 
     def _drive(self) -> None:
-        receiver = Receiver()
+        receiver = DeltaDecoder()
         try:
             for text in self._socket:
                 _, message = ui.to_ui.decode(text)
-                self._receive(joined(message, receiver))
+                self._receive(decode_contents(message, receiver))
         except ConnectionClosed:
             return
 
@@ -130,11 +130,11 @@ class Driver:
 
     def _approve(self, body: ui.MessageBody, edit: str) -> None:
         meant = {"run": body.run, "breakpoint": body.message, "revision": body.revision}
-        self._send(ui.Approve(**meant, edit=edit, confirmed=True))
+        self._send(ui.ApproveCall(**meant, edit=edit, confirmed=True))
 
     def _go_on(self, run: str, breakpoint: str, revision: int, edit: str | None = None) -> None:
         """Press Continue where the tutorial says so, else Step."""
-        press = ui.Continue if self._programs.get(run) in CONTINUED else ui.Step
+        press = ui.ContinueRun if self._programs.get(run) in CONTINUED else ui.StepRun
         self._send(press(run=run, breakpoint=breakpoint, revision=revision, edit=edit))
 
     def _send(self, message: Struct) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import CommandError, ProtocolError
-from ..protocol.chat import Message, MessageType, Phase, Piece
+from ..protocol.chat import AgentOutput, ChatAgentPhase, Message, MessageType
 from . import pieces
 from .answer_adapter import iterate_answer
 from .connector import Handoff, InterpreterABC, Turn
@@ -28,7 +28,7 @@ from .turn_json import (
 )
 
 if TYPE_CHECKING:
-    from ..sdk.aclient import AsyncAgentStepper
+    from ..sdk.async_stepper import AsyncAgentStepper
 
 #: Messages of a part that are in its result in the debugger: the newest.
 MOST_SHOWN: Final = 200
@@ -78,7 +78,7 @@ class AgentPart:
     async def run(self) -> Handoff | None:
         """Do it; who goes on."""
         error: str | None = None
-        self._session.speaks(self._agent, Phase.RUNNING)
+        self._session.speaks(self._agent, ChatAgentPhase.RUNNING)
         try:
             return await self._recorded()
         except BaseException as failed:
@@ -93,7 +93,7 @@ class AgentPart:
             return
         self._closed = True
         self._end_messages()
-        self._session.speaks(self._agent, Phase.ENDED, error)
+        self._session.speaks(self._agent, ChatAgentPhase.ENDED, error)
 
     def blank(self, content: str = "") -> Message:
         """A message of this agent's, which it hasn't said yet."""
@@ -175,12 +175,12 @@ class AgentPart:
             raise CommandError("unknown_turn", "This turn is over: nothing is said in it any more.")
         if isinstance(item, Mapping):
             item = to_piece(item)
-        if isinstance(item, Piece) and item.role == "user":
+        if isinstance(item, AgentOutput) and item.role == "user":
             raise ProtocolError("invalid_message", _NOT_THE_PERSON, field="role")
         told = self._gathering.take(item)
         for message in told:
             self._say(message)
-        asks = isinstance(item, Piece) and item.type == MessageType.CONFIRMATION
+        asks = isinstance(item, AgentOutput) and item.type == MessageType.CONFIRMATION
         return await self._chosen(told[-1]) if asks else None
 
     async def _confirm(

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ..errors import CommandError
-from ..protocol.chat import Message, MessageType, Picture, Source
-from ..protocol.pictures import PICTURE_LIMIT, sniff
-from ..sdk.pumps import in_thread
+from ..protocol.chat import ChatImage, ChatSourceText, Message, MessageType
+from ..protocol.image_types import PICTURE_LIMIT, detect_image_type
+from ..sdk.drivers import run_in_thread
 
 #: Bytes of a file whose text is shown.
 TEXT_LIMIT: Final = 1_000_000
@@ -47,7 +47,7 @@ class AllowedPaths:
         found = (Path(root).expanduser().resolve() for root in roots)
         self.roots: tuple[Path, ...] = tuple(dict.fromkeys(found))
 
-    def picture(self, path: str | Path) -> Picture:
+    def picture(self, path: str | Path) -> ChatImage:
         """A picture.
 
         Args:
@@ -58,12 +58,12 @@ class AllowedPaths:
                 by its bytes, or is too large.
         """
         data = self._read(path, PICTURE_LIMIT)
-        media_type = sniff(data)
+        media_type = detect_image_type(data)
         if media_type is None:
             raise _refused(path, "is no PNG, JPEG, GIF or WebP picture")
-        return Picture(media_type=media_type, data=data)
+        return ChatImage(media_type=media_type, data=data)
 
-    def text(self, path: str | Path, limit: int = TEXT_LIMIT) -> Source:
+    def text(self, path: str | Path, limit: int = TEXT_LIMIT) -> ChatSourceText:
         """The text of a file.
 
         Args:
@@ -78,7 +78,7 @@ class AllowedPaths:
         if b"\0" in data:
             raise _refused(path, "is no text")
         try:
-            return Source(text=data.decode())
+            return ChatSourceText(text=data.decode())
         except UnicodeDecodeError:
             raise _refused(path, "is no text in UTF-8") from None
 
@@ -148,28 +148,28 @@ def _refused(path: str | Path, why: str) -> CommandError:
     return CommandError("not_allowed", f"{shown} {why}.")
 
 
-async def read_picture(message: Message, allowed: AllowedPaths) -> Picture:
+async def read_picture(message: Message, allowed: AllowedPaths) -> ChatImage:
     """The bytes of an IMAGE.
 
     Raises:
         CommandError: `not_allowed`: it is no picture, or its file may not be shown.
     """
     if message.type == MessageType.IMAGE and message.data is not None:
-        media_type = sniff(message.data)
+        media_type = detect_image_type(message.data)
         if media_type is None:
             raise CommandError("not_allowed", "The picture's bytes are no PNG, JPEG, GIF or WebP.")
-        return Picture(media_type=media_type, data=message.data)
+        return ChatImage(media_type=media_type, data=message.data)
     if message.type == MessageType.IMAGE and message.path is not None:
-        return await in_thread(partial(allowed.picture, message.path))
+        return await run_in_thread(partial(allowed.picture, message.path))
     raise CommandError("not_allowed", "This message has no picture.")
 
 
-async def read_source(message: Message, allowed: AllowedPaths) -> Source:
+async def read_source(message: Message, allowed: AllowedPaths) -> ChatSourceText:
     """The text of the file that a CODE names.
 
     Raises:
         CommandError: `not_allowed`: it names none, or one that may not be shown.
     """
     if message.type == MessageType.CODE and message.path is not None:
-        return await in_thread(partial(allowed.text, message.path))
+        return await run_in_thread(partial(allowed.text, message.path))
     raise CommandError("not_allowed", "This message names no file.")

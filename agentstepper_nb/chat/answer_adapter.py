@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Final
 
-from ..sdk.pumps import in_thread
+from ..sdk.drivers import run_in_thread
 from .item_sources import ENDED, OVER, AsyncSource, ThreadPuller, contain_error
 
 #: What is iterable, and yet one item.
@@ -33,7 +33,7 @@ def start_function(function: Callable[..., Any], call: Callable[[], Any]) -> Any
         or inspect.isasyncgenfunction(plain)
     ):
         return call()  # its body runs later, where it is awaited or pulled
-    return in_thread(partial(_guarded, call))
+    return run_in_thread(partial(_guarded, call))
 
 
 def unwrap_callable(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..discover import data_dir as default_data_dir
 from ..errors import CommandError
-from ..protocol.chat import AUTO_CHAT_MAX, WINDOW, ChatEvent, Message, SessionInfo, State
+from ..protocol.chat import AUTO_CHAT_MAX, WINDOW, ChatEvent, ChatSessionInfo, Message, State
 from .allowed_paths import AllowedPaths
 from .backend import Backend, UserInput
 from .chat_thread import AnswerCollector, ChatThread, SessionMirror, is_awaiting_user
@@ -180,7 +180,7 @@ class Chat:
         return self.info.id
 
     @property
-    def info(self) -> SessionInfo:
+    def info(self) -> ChatSessionInfo:
         """All there is to know of the conversation, but for its messages."""
         return self._mirror.info
 
@@ -235,7 +235,7 @@ class Chat:
         self._turn_to(self._thread.read(lambda: self._begin(title)))
         return self.session_id
 
-    def open(self, session_id: str) -> SessionInfo:
+    def open(self, session_id: str) -> ChatSessionInfo:
         """Go on with a conversation: it is this chat's from now on.
 
         Args:
@@ -251,7 +251,7 @@ class Chat:
         self._turn_to(self._thread.read(open))
         return self.info
 
-    def sessions(self) -> list[SessionInfo]:
+    def sessions(self) -> list[ChatSessionInfo]:
         """All conversations with these agents, those that are kept as well, the newest first."""
         return self._thread.read(self._interpreter.sessions)
 

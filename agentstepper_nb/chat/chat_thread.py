@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ..errors import CommandError
 from ..protocol.chat import (
-    Begin,
     ChatEvent,
-    Delta,
+    ChatMessageChanged,
+    ChatMessageDelta,
+    ChatSessionInfo,
+    ChatSessionRemoved,
+    ChatSessionSnapshot,
     Message,
-    Said,
-    SessionInfo,
-    SessionRemoved,
     State,
 )
 from ..rpc.loop_thread import LoopThread
@@ -176,11 +176,11 @@ class SessionMirror:
     def __init__(self, interpreter: Interpreter, session: str) -> None:
         self._interpreter = interpreter
         self._session = session
-        self.info: SessionInfo = interpreter.info(session)
+        self.info: ChatSessionInfo = interpreter.info(session)
         self.close: Callable[[], None] = interpreter.attach(session, self._receive)
 
     def _receive(self, event: ChatEvent) -> None:
-        if not isinstance(event, Delta | SessionRemoved):
+        if not isinstance(event, ChatMessageDelta | ChatSessionRemoved):
             self.info = self._interpreter.info(self._session)
 
 
@@ -225,11 +225,11 @@ class AnswerCollector:
         return [message for message in self._said.values() if message.role != "user"]
 
     def _receive(self, event: ChatEvent) -> None:
-        if isinstance(event, Said):
+        if isinstance(event, ChatMessageChanged):
             self._said[event.message.id] = event.message
-        elif isinstance(event, Begin):  # a person may have taken some out
+        elif isinstance(event, ChatSessionSnapshot):  # a person may have taken some out
             self._said = {id: said for id, said in self._said.items() if self._is_there(id)}
-        elif isinstance(event, SessionRemoved):
+        elif isinstance(event, ChatSessionRemoved):
             self._removed = True
         self._changed.set()
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
-from ..protocol.chat import AgentInfo, AgentName, AgentType, Message, Piece
+from ..protocol.chat import AgentName, AgentOutput, AgentType, ChatAgentInfo, Message
 
 if TYPE_CHECKING:
-    from ..sdk.aclient import AsyncAgentStepper
+    from ..sdk.async_stepper import AsyncAgentStepper
 
 #: The entry points of installed connectors: subclasses of `InterpreterABC`, or what makes one.
 GROUP: Final = "agentstepper_nb.connectors"
@@ -44,7 +44,7 @@ class TextReplacement:
 
 #: What an answer is made of: text, pieces, mappings that a converter makes pieces of, a replacement of
 #: the text that was being said, or a hand-on.
-Item = str | Piece | Handoff | TextReplacement | dict[str, object]
+Item = str | AgentOutput | Handoff | TextReplacement | dict[str, object]
 #: An answer, as it comes. A generator is sent the person's choice where it yields a CONFIRMATION.
 Answer = AsyncIterable[Item] | Iterable[Item]
 
@@ -88,7 +88,7 @@ class Turn:
     workspace: Path | None
     data_dir: Path
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("agentstepper_nb.chat"))
-    agents: tuple[AgentInfo, ...] = ()
+    agents: tuple[ChatAgentInfo, ...] = ()
     continues: bool = False
 
 

@@ -12,19 +12,19 @@ from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError
 from ..protocol.chat import (
-    Begin,
     ChatEvent,
-    Delta,
+    ChatMessageChanged,
+    ChatMessageDelta,
+    ChatSessionChanged,
+    ChatSessionRemoved,
+    ChatSessionSnapshot,
     Message,
     MessageType,
-    Said,
-    SessionChanged,
-    SessionRemoved,
 )
 from . import message_types
 
 #: Events that may wait for a reader, and how much of text and data in them. Beyond that the reader is
-#: given a new `Begin` in place of what it missed.
+#: given a new `ChatSessionSnapshot` in place of what it missed.
 MOST_EVENTS: Final = 256
 MOST_WEIGHT: Final = 2 * 1024 * 1024
 #: Characters up to which pieces of one message that wait together are one.
@@ -33,7 +33,7 @@ _JOINED: Final = 64 * 1024
 _LEAST: Final = 200
 
 Listener = Callable[[ChatEvent], None]
-#: Begins to tell a listener, with a `Begin` at once; gives what ends it.
+#: Begins to tell a listener, with a `ChatSessionSnapshot` at once; gives what ends it.
 Attach = Callable[[Listener], Callable[[], None]]
 
 
@@ -80,7 +80,7 @@ class EventFeed:
                 event, weight = self._waiting.popleft()
                 self._weight -= weight
                 yield event
-                if isinstance(event, SessionRemoved):
+                if isinstance(event, ChatSessionRemoved):
                     return
         finally:
             self._stop()
@@ -97,24 +97,24 @@ class EventFeed:
     def _listen(self) -> None:
         """Begin, or begin again where something was missed."""
         try:
-            # The `Begin` comes during the call.
+            # The `ChatSessionSnapshot` comes during the call.
             self._detach = self._attach(self._receive)
         except CommandError:
             if not self._begun:
                 raise
-            self._put(SessionRemoved(session_id=self._session))
+            self._put(ChatSessionRemoved(session_id=self._session))
         self._begun = True
 
     def _receive(self, event: ChatEvent) -> None:
         match event:
-            case Begin():
+            case ChatSessionSnapshot():
                 self._forget()  # it says all of what waits
-            case Delta():
+            case ChatMessageDelta():
                 event = self._joined(event)
-            case Said(message=message):
+            case ChatMessageChanged(message=message):
                 self._drop_last(lambda last: _about(last) == message.id)
-            case SessionChanged():
-                self._drop_last(lambda last: isinstance(last, SessionChanged))
+            case ChatSessionChanged():
+                self._drop_last(lambda last: isinstance(last, ChatSessionChanged))
         self._put(event)
         crowded = len(self._waiting) > self._most or self._weight > self._most_weight
         if crowded and len(self._waiting) > 1:
@@ -122,10 +122,10 @@ class EventFeed:
             self._stop()
         self._came.set()
 
-    def _joined(self, delta: Delta) -> Delta:
+    def _joined(self, delta: ChatMessageDelta) -> ChatMessageDelta:
         """A piece, with the one of the same message that it follows, which then waits no longer."""
         last = self._waiting[-1][0] if self._waiting else None
-        if not isinstance(last, Delta) or last.message_id != delta.message_id:
+        if not isinstance(last, ChatMessageDelta) or last.message_id != delta.message_id:
             return delta
         if len(last.text) + len(delta.text) > _JOINED:
             return delta
@@ -159,20 +159,20 @@ class EventFeed:
 def _about(event: ChatEvent) -> str | None:
     """The message that an event is about."""
     match event:
-        case Delta(message_id=id):
+        case ChatMessageDelta(message_id=id):
             return id
-        case Said(message=message):
+        case ChatMessageChanged(message=message):
             return message.id
     return None
 
 
 def _weight(event: ChatEvent) -> int:
     match event:
-        case Delta(text=text):
+        case ChatMessageDelta(text=text):
             return len(text)
-        case Said(message=message):
+        case ChatMessageChanged(message=message):
             return estimate_size(message)
-        case Begin():
+        case ChatSessionSnapshot():
             return 0  # it is told in any case: nothing could stand in its place
     return _LEAST
 
@@ -256,18 +256,18 @@ class EventPreparer:
             event: As the session tells it.
         """
         match event:
-            case Begin(messages=messages):
+            case ChatSessionSnapshot(messages=messages):
                 self._open.clear()
                 for message in messages:
                     self._follow(message)
                 return replace(event, messages=select_newest(messages))
-            case Said(message=message):
+            case ChatMessageChanged(message=message):
                 self._follow(message)
-                return Said(message=prepare_message(message))
-            case Delta(message_id=id, text=text) if id in self._open:
+                return ChatMessageChanged(message=prepare_message(message))
+            case ChatMessageDelta(message_id=id, text=text) if id in self._open:
                 grown = replace(self._open[id], content=self._open[id].content + text)
                 self._open[id] = grown
-                return Said(message=prepare_message(grown))
+                return ChatMessageChanged(message=prepare_message(grown))
         return event
 
     def _follow(self, message: Message) -> None:

@@ -16,11 +16,11 @@ from ..llm_wire.answer_builder import clean_text
 from ..protocol.chat import (
     AUTO_CHAT_MAX,
     WINDOW,
+    ChatImage,
+    ChatMessagePage,
+    ChatSessionInfo,
+    ChatSourceText,
     Message,
-    Messages,
-    Picture,
-    SessionInfo,
-    Source,
 )
 from .allowed_paths import AllowedPaths, read_picture, read_source
 from .backend import Backend, Listener, UserInput
@@ -109,7 +109,7 @@ class Interpreter(ChatSessions):
         auto_chat: bool | None = None,
         auto_chat_max: int | None = None,
         default_agent: str | None = None,
-    ) -> SessionInfo:
+    ) -> ChatSessionInfo:
         """Set what a person may set; None leaves it. Where AutoChat may go on now, it does.
 
         Raises:
@@ -228,7 +228,7 @@ class Interpreter(ChatSessions):
         """
         return self.find(session).conversation.find(message_id)
 
-    def earlier(self, session: SessionId, before: str, limit: int = 50) -> Messages:
+    def earlier(self, session: SessionId, before: str, limit: int = 50) -> ChatMessagePage:
         """Messages of the transcript before one, the newest of them.
 
         Raises:
@@ -236,7 +236,7 @@ class Interpreter(ChatSessions):
         """
         return self.find(session).conversation.transcript.before(before, limit)
 
-    async def picture(self, session: SessionId, message: str) -> Picture:
+    async def picture(self, session: SessionId, message: str) -> ChatImage:
         """The bytes of an IMAGE.
 
         Raises:
@@ -244,7 +244,7 @@ class Interpreter(ChatSessions):
         """
         return await read_picture(self.message(session, message), self._allowed)
 
-    async def source(self, session: SessionId, message: str) -> Source:
+    async def source(self, session: SessionId, message: str) -> ChatSourceText:
         """The text of the file that a CODE names.
 
         Raises:

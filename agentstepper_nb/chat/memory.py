@@ -8,7 +8,15 @@ from typing import Final
 from msgspec.structs import replace
 
 from ..errors import CommandError
-from ..protocol.chat import MAX_MESSAGE_LENGTH, WINDOW, ChatEvent, Delta, Message, MessageType, Said
+from ..protocol.chat import (
+    MAX_MESSAGE_LENGTH,
+    WINDOW,
+    ChatEvent,
+    ChatMessageChanged,
+    ChatMessageDelta,
+    Message,
+    MessageType,
+)
 from .transcripts import ChatTranscript
 
 
@@ -159,7 +167,9 @@ class SessionMessages:
         if not message.final and parts is not None:
             parts.append(message.content)
             self._tell(
-                Delta(session_id=message.session_id, message_id=message.id, text=message.content)
+                ChatMessageDelta(
+                    session_id=message.session_id, message_id=message.id, text=message.content
+                )
             )
             return False
         if message.final:
@@ -172,7 +182,7 @@ class SessionMessages:
         error = None
         if message.final or message.type == MessageType.CONFIRMATION:
             error = _tried(lambda: self.transcript.say(message))
-        self._tell(Said(message=message))
+        self._tell(ChatMessageChanged(message=message))
         self._complain(error)
         return True
 

@@ -11,7 +11,7 @@ from msgspec.structs import asdict, replace
 
 from ..errors import CommandError, ProtocolError
 from ..llm_wire.answer_builder import clean_text
-from ..protocol.chat import MAX_MESSAGE_LENGTH, Message, MessageType, Piece
+from ..protocol.chat import MAX_MESSAGE_LENGTH, AgentOutput, Message, MessageType
 from . import message_types
 from .connector import TextReplacement
 from .request_converter import convert_mapping
@@ -100,7 +100,7 @@ class MessageBuilder:
         self._calls: list[PartialMessage] = []
         self._asking: dict[str, PartialMessage] = {}
 
-    def take(self, item: str | Piece | TextReplacement | Mapping[str, Any]) -> list[Message]:
+    def take(self, item: str | AgentOutput | TextReplacement | Mapping[str, Any]) -> list[Message]:
         """Take some of the answer in.
 
         Args:
@@ -167,7 +167,7 @@ class MessageBuilder:
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    def _opened(self, piece: Piece) -> tuple[PartialMessage, Message]:
+    def _opened(self, piece: AgentOutput) -> tuple[PartialMessage, Message]:
         """A new message, checked; and what is told of it."""
         content = clean_text(piece.content)
         fields = asdict(piece) | {"content": content[:MAX_CONTENT]}
@@ -195,13 +195,13 @@ class MessageBuilder:
         if saying is None:
             if not content:
                 return []
-            opened, _ = self._opened(Piece(content=content))
+            opened, _ = self._opened(AgentOutput(content=content))
             return [opened.whole()]
         told = PartialMessage(saying.message)
         told.grow(content)
         return [told.whole()]
 
-    def _function(self, piece: Piece) -> list[Message]:
+    def _function(self, piece: AgentOutput) -> list[Message]:
         if piece.ok is None and piece.result is None:
             return self._called(piece)
         ok, call = piece.ok is not False, self._call_of(piece.call_id)
@@ -215,7 +215,7 @@ class MessageBuilder:
         opened, _ = self._opened(piece)
         return [*self._said(), opened.whole()]
 
-    def _called(self, piece: Piece) -> list[Message]:
+    def _called(self, piece: AgentOutput) -> list[Message]:
         arguments = {} if piece.arguments is None else piece.arguments
         call_id = piece.call_id or self._new_id()
         opened, told = self._opened(replace(piece, call_id=call_id, arguments=arguments))
@@ -232,7 +232,7 @@ class MessageBuilder:
         return next((each for each in self._calls if each.message.call_id == call_id), None)
 
 
-def to_piece(item: object) -> Piece:
+def to_piece(item: object) -> AgentOutput:
     """What an agent yielded, as a piece.
 
     Args:
@@ -241,10 +241,10 @@ def to_piece(item: object) -> Piece:
     Raises:
         ProtocolError: `invalid_message`: it is none of these.
     """
-    if isinstance(item, Piece):
+    if isinstance(item, AgentOutput):
         return item
     if isinstance(item, str):
-        return Piece(content=item)
+        return AgentOutput(content=item)
     if isinstance(item, Mapping):
         return convert_mapping(item)
     text = f"An answer is made of text, pieces and mappings, not of {type(item).__name__}."
@@ -266,11 +266,11 @@ def is_emptied(message: Message) -> bool:
     )
 
 
-def _has_more(piece: Piece) -> bool:
+def _has_more(piece: AgentOutput) -> bool:
     return any(getattr(piece, name) not in (None, ()) for name in _MORE)
 
 
-def _goes_on(piece: Piece, message: Message) -> bool:
+def _goes_on(piece: AgentOutput, message: Message) -> bool:
     return not _has_more(piece) and all(
         getattr(piece, name) == getattr(message, name) for name in _ALIKE
     )
@@ -304,7 +304,7 @@ class MessageCollector:
         """
         if isinstance(item, Message):
             self._put(item)
-        elif isinstance(item, str | Piece | TextReplacement | Mapping):
+        elif isinstance(item, str | AgentOutput | TextReplacement | Mapping):
             for message in self._pieces.take(item):
                 self._put(message)
 

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from ..errors import ProtocolError
 from ..protocol.chat import Message, MessageType
-from ..protocol.forms import wrong_form
-from ..protocol.pictures import MEDIA_TYPES, PICTURE_LIMIT, sniff
+from ..protocol.field_errors import make_form_error
+from ..protocol.image_types import MEDIA_TYPES, PICTURE_LIMIT, detect_image_type
 from .word_registry import WordRegistry
 
 #: The fields that messages of every type may have.
@@ -125,7 +125,7 @@ def check_message(message: Message) -> Message:
     """
     checked = _checked(message)
     if checked.data is not None:
-        checked = replace(checked, media_type=sniff(checked.data))
+        checked = replace(checked, media_type=detect_image_type(checked.data))
     if checked.type not in kinds.built_in:
         # Else a backend that doesn't know the type would have nothing to show, nor a model to read.
         _checked(_built_in(checked))
@@ -223,7 +223,7 @@ def _check_image(message: Message) -> str | None:
     if message.media_type is not None and message.media_type not in MEDIA_TYPES:
         return f"media_type: it is one of {', '.join(sorted(MEDIA_TYPES))}"
     if message.data is not None:
-        media_type = sniff(message.data)
+        media_type = detect_image_type(message.data)
         if media_type is None:
             return "data: by its first bytes it is no PNG, JPEG, GIF or WebP"
         if message.media_type not in (None, media_type):
@@ -350,7 +350,7 @@ def check_message_fields(message: Message) -> Message:
     try:
         made = msgspec.convert(fields, Message)
     except msgspec.ValidationError as error:
-        raise wrong_form(error) from None
+        raise make_form_error(error) from None
     _check_sizes(made)
     return made
 

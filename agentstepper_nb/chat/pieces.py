@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from ..protocol.chat import MessageType, Piece
+from ..protocol.chat import AgentOutput, MessageType
 
 
-def text(content: str) -> Piece:
+def text(content: str) -> AgentOutput:
     """Some text, as a plain `str` is."""
-    return Piece(content=content)
+    return AgentOutput(content=content)
 
 
 def code(
@@ -20,7 +20,7 @@ def code(
     *,
     format: Literal["source", "result"] = "source",
     anew: bool = False,
-) -> Piece:
+) -> AgentOutput:
     """Some code, or what it gave.
 
     Args:
@@ -29,7 +29,7 @@ def code(
         format: Whether it is code, or a result.
         anew: Whether it is a block of its own, also after a piece of the same kind.
     """
-    return Piece(
+    return AgentOutput(
         type=MessageType.CODE.value,
         content=content,
         language=language,
@@ -38,17 +38,21 @@ def code(
     )
 
 
-def code_file(path: str | Path, language: str) -> Piece:
+def code_file(path: str | Path, language: str) -> AgentOutput:
     """The code in a file below the allowed paths, as it is when somebody looks."""
-    return Piece(type=MessageType.CODE.value, path=str(path), language=language, format="source")
+    return AgentOutput(
+        type=MessageType.CODE.value, path=str(path), language=language, format="source"
+    )
 
 
-def console(content: str) -> Piece:
+def console(content: str) -> AgentOutput:
     """Some output of a program, said by the computer."""
-    return Piece(type=MessageType.CONSOLE.value, content=content, role="computer")
+    return AgentOutput(type=MessageType.CONSOLE.value, content=content, role="computer")
 
 
-def image(source: bytes | str | Path, *, media_type: str | None = None, alt: str = "") -> Piece:
+def image(
+    source: bytes | str | Path, *, media_type: str | None = None, alt: str = ""
+) -> AgentOutput:
     """A picture: its bytes, or a file below the allowed paths. PNG, JPEG, GIF or WebP.
 
     Args:
@@ -57,18 +61,24 @@ def image(source: bytes | str | Path, *, media_type: str | None = None, alt: str
         alt: What it shows, in words.
     """
     if isinstance(source, bytes):
-        return Piece(type=MessageType.IMAGE.value, data=source, media_type=media_type, content=alt)
-    return Piece(type=MessageType.IMAGE.value, path=str(source), media_type=media_type, content=alt)
+        return AgentOutput(
+            type=MessageType.IMAGE.value, data=source, media_type=media_type, content=alt
+        )
+    return AgentOutput(
+        type=MessageType.IMAGE.value, path=str(source), media_type=media_type, content=alt
+    )
 
 
-def call(name: str, arguments: Any, *, call_id: str | None = None) -> Piece:
+def call(name: str, arguments: Any, *, call_id: str | None = None) -> AgentOutput:
     """A function is called; `result` with the same id says what came of it."""
-    return Piece(type=MessageType.FUNCTION.value, name=name, arguments=arguments, call_id=call_id)
+    return AgentOutput(
+        type=MessageType.FUNCTION.value, name=name, arguments=arguments, call_id=call_id
+    )
 
 
-def result(call_id: str | None, value: Any, *, ok: bool = True) -> Piece:
+def result(call_id: str | None, value: Any, *, ok: bool = True) -> AgentOutput:
     """What a call came to; without an id, the newest one's."""
-    return Piece(
+    return AgentOutput(
         type=MessageType.FUNCTION.value,
         role="computer",
         call_id=call_id,
@@ -79,7 +89,7 @@ def result(call_id: str | None, value: Any, *, ok: bool = True) -> Piece:
 
 def confirmation(
     content: str, choices: Sequence[str] = ("Yes", "No"), *, details: object = None
-) -> Piece:
+) -> AgentOutput:
     """A question to the person. A generator that yields it is sent the choice.
 
     Args:
@@ -87,7 +97,7 @@ def confirmation(
         choices: What may be chosen.
         details: JSON values to be shown with it.
     """
-    return Piece(
+    return AgentOutput(
         type=MessageType.CONFIRMATION.value,
         content=content,
         choices=tuple(choices),

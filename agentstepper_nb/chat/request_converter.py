@@ -16,8 +16,8 @@ from typing import Any, Final
 import msgspec
 
 from ..errors import ProtocolError
-from ..protocol.chat import MessageType, Piece
-from ..protocol.forms import wrong_form
+from ..protocol.chat import AgentOutput, MessageType
+from ..protocol.field_errors import make_form_error
 from .message_types import find_message_type
 
 # Paths that an error names.
@@ -31,7 +31,7 @@ class MappingRule:
 
     Args:
         source_path: The path of the value; of what is nested there the whole is taken.
-        target: The field of `Piece`.
+        target: The field of `AgentOutput`.
         transform: Makes the field's value of that one; None: it is taken as it is.
     """
 
@@ -57,14 +57,14 @@ class RequestConverter:
         twice = sorted({target for target in targets if targets.count(target) > 1})
         if twice:
             raise ValueError(f"Two rules make one field: {', '.join(twice)}. Give one rule each.")
-        unknown = sorted(set(targets) - set(Piece.__struct_fields__))
+        unknown = sorted(set(targets) - set(AgentOutput.__struct_fields__))
         if unknown:
             raise ValueError(
                 f"Pieces have no {', '.join(unknown)}; they have: "
-                f"{', '.join(Piece.__struct_fields__)}."
+                f"{', '.join(AgentOutput.__struct_fields__)}."
             )
 
-    def convert(self, mapping: Mapping[str, Any]) -> Piece:
+    def convert(self, mapping: Mapping[str, Any]) -> AgentOutput:
         """Make the piece.
 
         Args:
@@ -82,9 +82,9 @@ class RequestConverter:
         if not fields:
             raise self._no_message(given)
         try:
-            piece = msgspec.convert(fields, Piece)
+            piece = msgspec.convert(fields, AgentOutput)
         except msgspec.ValidationError as error:
-            raise wrong_form(error) from None
+            raise make_form_error(error) from None
         find_message_type(piece.type)
         return piece
 
@@ -139,7 +139,7 @@ DEFAULT_RULES: Final = (
     MappingRule("content", "content", _content),
     *(
         MappingRule(field, field)
-        for field in Piece.__struct_fields__
+        for field in AgentOutput.__struct_fields__
         if field not in ("type", "role", "content")
     ),
 )
@@ -206,7 +206,7 @@ IMAGE_BYTES: Final = RequestConverter((*_IMAGE, MappingRule("content", "data")))
 DEFAULT: Final = RequestConverter(DEFAULT_RULES)
 
 
-def convert_mapping(mapping: Mapping[str, Any]) -> Piece:
+def convert_mapping(mapping: Mapping[str, Any]) -> AgentOutput:
     """Make a piece of a mapping in the words that are known here.
 
     Args:

@@ -19,10 +19,10 @@ from ..errors import (
     ProtocolError,
     WorkspaceError,
 )
-from ..sdk.aclient import AsyncAgentStepper
-from ..sdk.door import ambient
-from ..sdk.link import Link
-from ..sdk.pumps import in_thread
+from ..sdk.async_stepper import AsyncAgentStepper
+from ..sdk.base_stepper import make_ambient
+from ..sdk.drivers import run_in_thread
+from ..sdk.run_link import RunLink
 
 #: Seconds that the goodbye may take: the Core may be away, and whoever ends a session waits.
 GOODBYE_S: Final = 2.0
@@ -105,7 +105,7 @@ class RunRecorder:
         dbg = self._dbg
         if dbg is None or dbg._live().link.away:
             return
-        timeline = await in_thread(partial(dbg._timeline, LATER_S))
+        timeline = await run_in_thread(partial(dbg._timeline, LATER_S))
         if timeline is not None and timeline.run.stopping:
             await self.stopped()
 
@@ -138,7 +138,7 @@ class RunRecorder:
                             "invalid_message",
                             f"A turn of {name} can't be made one of {str(call.name)[:100]!r}.",
                         )
-                    with ambient(dbg):
+                    with make_ambient(dbg):
                         mine = call.result = await act(dbg, call.args)
                     done = True
         except ConnectionLostError as error:
@@ -264,7 +264,7 @@ class HaltWatcher:
     def __init__(self, changed: Callable[[], None]) -> None:
         self.now = False
         self._changed = changed
-        self._link: Link | None = None
+        self._link: RunLink | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def follow(self, dbg: AsyncAgentStepper | None) -> None:

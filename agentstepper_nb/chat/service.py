@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 from ..errors import CommandError, ProtocolError
 from ..protocol import chat as wire
 from ..protocol.chat import Message
-from ..protocol.forms import wrong_form
+from ..protocol.field_errors import make_form_error
 from .backend import UserInput
 from .event_feed import Attach, EventFeed, EventPreparer, Listener, prepare_message, select_newest
 
@@ -52,7 +52,7 @@ class _Method(Generic[Params]):
 
 
 class ChatService:
-    """Serves an interpreter's sessions, on its event loop; see `rpc.line.Service`.
+    """Serves an interpreter's sessions, on its event loop; see `rpc.session.RpcService`.
 
     Pictures' bytes never come with a message: `picture` gives them. A reader that is slow is given a new
     `Begin` in place of what it missed.
@@ -78,24 +78,28 @@ class ChatService:
         watch = ChatRight.WATCH
         here = interpreter
         self._methods: dict[str, _Method[Any]] = {
-            "send": _Method(wire.Send, self._send),
+            "send": _Method(wire.SendChatMessage, self._send),
             "choose": _Method(
-                wire.Choose,
+                wire.ChooseOption,
                 lambda of: prepare_message(here.choose(of.session, of.message, of.choice)),
             ),
-            "stop": _Method(wire.InSession, lambda of: here.stop(of.session)),
-            "set": _Method(wire.SetSession, self._set),
+            "stop": _Method(wire.ChatSessionRequest, lambda of: here.stop(of.session)),
+            "set": _Method(wire.UpdateChatSession, self._set),
             "create": _Method(
-                wire.Create, lambda of: here.info(here.create_session(of.title)), of_all=True
+                wire.CreateChatSession,
+                lambda of: here.info(here.create_session(of.title)),
+                of_all=True,
             ),
-            "open": _Method(wire.InSession, lambda of: here.open(of.session), watch),
-            "remove": _Method(wire.InSession, lambda of: here.remove(of.session), of_all=True),
-            "earlier": _Method(wire.Earlier, self._earlier, watch),
+            "open": _Method(wire.ChatSessionRequest, lambda of: here.open(of.session), watch),
+            "remove": _Method(
+                wire.ChatSessionRequest, lambda of: here.remove(of.session), of_all=True
+            ),
+            "earlier": _Method(wire.GetEarlierMessages, self._earlier, watch),
             "picture": _Method(
-                wire.OneMessage, lambda of: here.picture(of.session, of.message), watch
+                wire.ChatMessageRequest, lambda of: here.picture(of.session, of.message), watch
             ),
             "source": _Method(
-                wire.OneMessage, lambda of: here.source(of.session, of.message), watch
+                wire.ChatMessageRequest, lambda of: here.source(of.session, of.message), watch
             ),
         }
 
@@ -126,7 +130,7 @@ class ChatService:
         """`watch` a session, or `watch_sessions`; see `Service.stream`. Errors as `call`."""
         match method:
             case "watch":
-                items = self._watch(decode_params(params, wire.InSession))
+                items = self._watch(decode_params(params, wire.ChatSessionRequest))
             case "watch_sessions":
                 items = self._watch_sessions()
             case _:
@@ -140,7 +144,7 @@ class ChatService:
 
     # ---- streams ------------------------------------------------------------------------------------
 
-    async def _watch(self, asked: wire.InSession) -> AsyncGenerator[Struct, None]:
+    async def _watch(self, asked: wire.ChatSessionRequest) -> AsyncGenerator[Struct, None]:
         session = asked.session
         self._check_session(session)
         feed = EventFeed(session, self._told(session))
@@ -148,7 +152,7 @@ class ChatService:
             n = 0
             async for event in events:
                 n += 1
-                yield wire.Told(n=n, event=event)
+                yield wire.NumberedChatEvent(n=n, event=event)
 
     def _told(self, session: str) -> Attach:
         """How a reader is told of a session."""
@@ -161,10 +165,10 @@ class ChatService:
 
     async def _watch_sessions(self) -> AsyncGenerator[Struct, None]:
         self._check_all()
-        newest: list[wire.SessionList] = []  # one at most: the last says all
+        newest: list[wire.ChatSessionList] = []  # one at most: the last says all
         changed = asyncio.Event()
 
-        def listen(sessions: wire.SessionList) -> None:
+        def listen(sessions: wire.ChatSessionList) -> None:
             newest[:] = [sessions]
             changed.set()
 
@@ -179,12 +183,12 @@ class ChatService:
 
     # ---- what is asked once -------------------------------------------------------------------------
 
-    def _send(self, asked: wire.Send) -> wire.Message:
+    def _send(self, asked: wire.SendChatMessage) -> wire.Message:
         given = UserInput(content=asked.content, agent_name=asked.agent_name)
         say = partial(self._interpreter.say, asked.session, given)
         return prepare_message(self._sent.once(asked.session, asked.key, say))
 
-    def _set(self, asked: wire.SetSession) -> wire.SessionInfo:
+    def _set(self, asked: wire.UpdateChatSession) -> wire.ChatSessionInfo:
         return self._interpreter.set(
             asked.session,
             title=asked.title,
@@ -193,10 +197,12 @@ class ChatService:
             default_agent=asked.default_agent,
         )
 
-    def _earlier(self, asked: wire.Earlier) -> wire.Messages:
+    def _earlier(self, asked: wire.GetEarlierMessages) -> wire.ChatMessagePage:
         found = self._interpreter.earlier(asked.session, asked.before, asked.limit)
         told = select_newest(found.messages)
-        return wire.Messages(messages=told, more=found.more or len(told) < len(found.messages))
+        return wire.ChatMessagePage(
+            messages=told, more=found.more or len(told) < len(found.messages)
+        )
 
     # ---- who may ------------------------------------------------------------------------------------
 
@@ -225,7 +231,7 @@ def decode_params(params: Raw, kind: type[Params]) -> Params:
     try:
         return msgspec.json.decode(params, type=kind)
     except msgspec.ValidationError as error:
-        raise wrong_form(error) from None
+        raise make_form_error(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise ProtocolError("invalid_message", f"This isn't JSON: {error}.") from None
 

@@ -15,16 +15,16 @@ from msgspec.structs import replace
 
 from ..errors import CommandError
 from ..protocol.chat import (
-    AgentChanged,
-    AgentInfo,
-    Begin,
+    ChatAgentChanged,
+    ChatAgentInfo,
+    ChatAgentPhase,
     ChatEvent,
-    Ending,
+    ChatSessionChanged,
+    ChatSessionInfo,
+    ChatSessionSnapshot,
     Message,
-    Phase,
     Role,
-    SessionChanged,
-    SessionInfo,
+    TurnEnding,
 )
 from .backend import Backend, EventListeners, Listener
 from .connector import InterpreterABC
@@ -136,16 +136,16 @@ class ChatSession:
             memory.put(_closed(message))
         if len(transcript):  # a turn was had: it isn't new
             self.machine.begin()
-            self.machine.end(kept.ending or Ending.STOPPED)
+            self.machine.end(kept.ending or TurnEnding.STOPPED)
         self._told = self.info
 
     # ---- what it is ---------------------------------------------------------------------------------
 
     @property
-    def info(self) -> SessionInfo:
+    def info(self) -> ChatSessionInfo:
         """It, without its messages."""
         memory = self.conversation.memory
-        return SessionInfo(
+        return ChatSessionInfo(
             id=self.id,
             title=self.title,
             state=self.machine.state,
@@ -178,7 +178,7 @@ class ChatSession:
             return
         listed = _as_listed(info) != _as_listed(self._told)
         self._told = info
-        self.listeners.tell(SessionChanged(session=info))
+        self.listeners.tell(ChatSessionChanged(session=info))
         if listed:
             self._listed()
 
@@ -202,16 +202,18 @@ class ChatSession:
         """No message comes. Without a claim it does nothing."""
         if self._claimed:
             self._claimed = False
-            self.end(Ending.STOPPED)
+            self.end(TurnEnding.STOPPED)
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: TurnEnding) -> None:
         """The turn has ended."""
         self.had_turn, self.turn = self.turn, None
         self.machine.end(ending)
         self._moved()
         self.note()
 
-    def speaks(self, agent: InterpreterABC, phase: Phase, error: str | None = None) -> None:
+    def speaks(
+        self, agent: InterpreterABC, phase: ChatAgentPhase, error: str | None = None
+    ) -> None:
         """An agent begins its part of a turn, or has ended it.
 
         Args:
@@ -219,14 +221,14 @@ class ChatSession:
             phase: RUNNING, or ENDED.
             error: What it failed by.
         """
-        self._speaking = agent.name if phase is Phase.RUNNING else None
+        self._speaking = agent.name if phase is ChatAgentPhase.RUNNING else None
         if agent in self.agents:  # it may have been removed
             self.tell_agent(self.agents.phase(agent.name, phase), error)
         self.changed()
 
-    def tell_agent(self, agent: AgentInfo, error: str | None = None) -> None:
+    def tell_agent(self, agent: ChatAgentInfo, error: str | None = None) -> None:
         """An agent is elsewhere in its session."""
-        self.listeners.tell(AgentChanged(session_id=self.id, agent=agent, error=error))
+        self.listeners.tell(ChatAgentChanged(session_id=self.id, agent=agent, error=error))
         self.changed()
 
     # ---- messages -----------------------------------------------------------------------------------
@@ -300,7 +302,7 @@ class ChatSession:
         try:
             self.note()
             for name in [agent.name for agent in self.agents]:
-                self.tell_agent(self.agents.phase(name, Phase.ENDED))
+                self.tell_agent(self.agents.phase(name, ChatAgentPhase.ENDED))
             await asyncio.gather(self.recording.close(), *map(self._leave, self.agents))
         finally:
             self.conversation.transcript.close()
@@ -313,8 +315,8 @@ class ChatSession:
         self._updated_at = self.config.clock()
         self.changed()
 
-    def _begin(self) -> Begin:
-        return Begin(session=self.info, messages=self.conversation.messages)
+    def _begin(self) -> ChatSessionSnapshot:
+        return ChatSessionSnapshot(session=self.info, messages=self.conversation.messages)
 
     def _run_name(self) -> str:
         return f"chat {self.title or self.agents.default or self.id}"
@@ -338,6 +340,6 @@ def _title(content: str) -> str:
     return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
 
 
-def _as_listed(info: SessionInfo) -> SessionInfo:
+def _as_listed(info: ChatSessionInfo) -> ChatSessionInfo:
     """A session as a list shows it: without what changes with each message."""
     return replace(info, messages=0, kept=0, window_from=None, updated_at=0)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ..errors import AgentStepperError, AgentStopped, CommandError, ProtocolError
 from ..llm_wire.answer_builder import clean_text
-from ..protocol.chat import AgentInfo, AgentName, AgentType, Phase
+from ..protocol.chat import AgentName, AgentType, ChatAgentInfo, ChatAgentPhase
 from .connector import Handoff, InterpreterABC
 from .item_sources import contain_error
 from .roles import find_role
@@ -40,7 +40,7 @@ class SessionAgents:
     ) -> None:
         self._session_id = session_id
         self._agents: dict[str, InterpreterABC] = {}
-        self._infos: dict[str, AgentInfo] = {}  # what they said of themselves as they came
+        self._infos: dict[str, ChatAgentInfo] = {}  # what they said of themselves as they came
         self._default: str | None = None
         for agent in agents:
             self.add(agent)
@@ -62,7 +62,7 @@ class SessionAgents:
     def __iter__(self) -> Iterator[InterpreterABC]:
         return iter(tuple(self._agents.values()))
 
-    def add(self, agent: InterpreterABC) -> AgentInfo:
+    def add(self, agent: InterpreterABC) -> ChatAgentInfo:
         """One more.
 
         Raises:
@@ -75,7 +75,7 @@ class SessionAgents:
                 f"This chat has an agent called {agent.name!r} already: give one another name.",
                 field="name",
             )
-        info = AgentInfo(
+        info = ChatAgentInfo(
             name=agent.name,
             role=agent.role,
             type=agent.agent_type,
@@ -85,7 +85,7 @@ class SessionAgents:
         self._default = self._default or agent.name
         return self.info(agent.name)
 
-    def remove(self, name: str) -> AgentInfo:
+    def remove(self, name: str) -> ChatAgentInfo:
         """One less.
 
         Returns:
@@ -95,7 +95,7 @@ class SessionAgents:
             CommandError: `unknown_agent`.
         """
         self.named(name)
-        ended = self.phase(name, Phase.ENDED)
+        ended = self.phase(name, ChatAgentPhase.ENDED)
         del self._agents[name], self._infos[name]
         if self._default == name:
             self._default = next(iter(self._agents), None)
@@ -115,12 +115,12 @@ class SessionAgents:
             raise CommandError("unknown_agent", self._nobody(name))
         return found
 
-    def phase(self, name: str, phase: Phase) -> AgentInfo:
+    def phase(self, name: str, phase: ChatAgentPhase) -> ChatAgentInfo:
         """It is elsewhere in its session now."""
         self._infos[name] = replace(self._infos[name], phase=phase)
         return self.info(name)
 
-    def info(self, name: str) -> AgentInfo:
+    def info(self, name: str) -> ChatAgentInfo:
         """An agent, as it is told of."""
         agent = self._agents[name]
         notice = clean_text(str(self._asked(agent, agent.notice, "")))[:_LONGEST_LINE]
@@ -136,7 +136,7 @@ class SessionAgents:
             log.exception("%s can't say its run or its notice.", agent.name)
             return otherwise
 
-    def infos(self) -> tuple[AgentInfo, ...]:
+    def infos(self) -> tuple[ChatAgentInfo, ...]:
         """All of them."""
         return tuple(self.info(name) for name in self._agents)
 

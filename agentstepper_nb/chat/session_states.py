@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import CommandError, ProtocolError
-from ..protocol.chat import AUTO_CHAT_MAX, MOST_AUTO, Ending, State
+from ..protocol.chat import AUTO_CHAT_MAX, MOST_AUTO, State, TurnEnding
 
 
 class SessionStates:
@@ -18,7 +18,7 @@ class SessionStates:
 
     def __init__(self) -> None:
         self.state = State.STATE_INIT
-        self.ending: Ending | None = None
+        self.ending: TurnEnding | None = None
 
     @property
     def running(self) -> bool:
@@ -38,7 +38,7 @@ class SessionStates:
         self.state = State.STATE_RUNNING
         self.ending = None
 
-    def end(self, ending: Ending) -> None:
+    def end(self, ending: TurnEnding) -> None:
         """The turn ends.
 
         Args:
@@ -91,7 +91,7 @@ class AutoChat:
         self.turns += 1
 
     def may_continue(
-        self, state: State, ending: Ending | None, had_confirmation: bool = False
+        self, state: State, ending: TurnEnding | None, had_confirmation: bool = False
     ) -> str | None:
         """Whether a turn may follow that no user asked for.
 
@@ -107,9 +107,9 @@ class AutoChat:
             return "nothing was said yet: begin the conversation yourself"
         if state is not State.STATE_STOP:
             return "a turn is under way: AutoChat goes on in STATE_STOP only"
-        if ending is Ending.ERROR:
+        if ending is TurnEnding.ERROR:
             return "the last turn ended with an error: say how to go on"
-        if ending is Ending.STOPPED:
+        if ending is TurnEnding.STOPPED:
             return "the last turn was stopped: say how to go on"
         if had_confirmation:
             return "the last turn asked you something: say how to go on"

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from ..errors import CommandError
 from ..llm_wire.answer_builder import clean_text
-from ..protocol.chat import SessionInfo, SessionList, SessionRemoved, State
+from ..protocol.chat import ChatSessionInfo, ChatSessionList, ChatSessionRemoved, State
 from .backend import EventListeners
 from .session import ChatConfig, ChatSession
 from .session_agents import release_connector
@@ -38,8 +38,8 @@ class ChatSessions:
         self._config = config
         self._live: dict[str, ChatSession] = {}
         self._transcripts = ChatTranscripts(folder)
-        self._kept: list[SessionInfo] = []  # as the disk was looked at last
-        self._listeners = EventListeners[SessionList](config.log)
+        self._kept: list[ChatSessionInfo] = []  # as the disk was looked at last
+        self._listeners = EventListeners[ChatSessionList](config.log)
         self._due: asyncio.Handle | None = None  # several changes in a row are told once
         self._removing: set[asyncio.Task[None]] = set()
         self._closing: asyncio.Task[None] | None = None
@@ -54,7 +54,7 @@ class ChatSessions:
             Its id: a random UUID, which nobody guesses.
         """
         session_id, now = uuid4(), self._config.clock()
-        info = SessionInfo(
+        info = ChatSessionInfo(
             id=str(session_id),
             title=clean_text(title)[:MAX_TITLE],
             state=State.STATE_INIT,
@@ -67,7 +67,7 @@ class ChatSessions:
         self._make(self._transcripts.create(info))
         return session_id
 
-    def open(self, session: SessionId) -> SessionInfo:
+    def open(self, session: SessionId) -> ChatSessionInfo:
         """Make a session live again that is kept; nothing where it is live.
 
         Raises:
@@ -93,7 +93,7 @@ class ChatSessions:
             raise make_unknown_session_error(str(session))
         return found
 
-    def info(self, session: SessionId) -> SessionInfo:
+    def info(self, session: SessionId) -> ChatSessionInfo:
         """A session, live or kept."""
         found = self._live.get(str(session))
         if found is not None:
@@ -103,18 +103,18 @@ class ChatSessions:
                 return kept
         raise make_unknown_session_error(str(session))
 
-    def sessions(self) -> list[SessionInfo]:
+    def sessions(self) -> list[ChatSessionInfo]:
         """All sessions, live and kept, the one that changed last first."""
         self._kept = self._transcripts.kept(self._live)
         return self._sorted()
 
-    def attach_sessions(self, listener: Callable[[SessionList], None]) -> Callable[[], None]:
+    def attach_sessions(self, listener: Callable[[ChatSessionList], None]) -> Callable[[], None]:
         """Tell a function of all sessions: at once, and where one is another or elsewhere in its turns.
 
         Returns:
             What ends the telling. Idempotent.
         """
-        return self._listeners.attach(listener, SessionList(sessions=tuple(self.sessions())))
+        return self._listeners.attach(listener, ChatSessionList(sessions=tuple(self.sessions())))
 
     async def remove(self, session: SessionId) -> None:
         """End a session, and delete what is kept of it: to the end, also where who waits is cancelled.
@@ -173,7 +173,7 @@ class ChatSessions:
 
     async def _remove(self, session: ChatSession) -> None:
         await self._retire(session)
-        session.listeners.tell(SessionRemoved(session_id=session.id))
+        session.listeners.tell(ChatSessionRemoved(session_id=session.id))
         session.listeners.close()
         try:
             session.conversation.transcript.remove()
@@ -206,9 +206,9 @@ class ChatSessions:
 
     def _tell(self) -> None:
         self._due = None
-        self._listeners.tell(SessionList(sessions=tuple(self._sorted())))
+        self._listeners.tell(ChatSessionList(sessions=tuple(self._sorted())))
 
-    def _sorted(self) -> list[SessionInfo]:
+    def _sorted(self) -> list[ChatSessionInfo]:
         live = {session.id: session.info for session in self._live.values()}
         known = {each.id: each for each in self._kept} | live
         return sorted(known.values(), key=lambda each: (each.updated_at, each.id), reverse=True)

@@ -21,7 +21,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 from ..protocol.chat import Message
 from ..rpc.loop_thread import LoopThread
-from ..sdk.pumps import in_thread, result
+from ..sdk.drivers import run_in_thread, wait_result
 from .connector import Answer, ConfirmCallback, InterpreterABC, Item, TextReplacement, Turn
 from .item_sources import OVER, InlinePuller, LoopPuller, Puller, ThreadPuller
 from .message_builder import MessageCollector
@@ -86,7 +86,7 @@ class StreamWrapper(Generic[T]):
     def _items(self) -> Generator[T, None, None]:
         puller = self._begin(sync=True)
         try:
-            while (item := result(puller.pull())) is not OVER:
+            while (item := wait_result(puller.pull())) is not OVER:
                 self._gathered.take(item)
                 yield item
         finally:
@@ -120,13 +120,15 @@ class StreamWrapper(Generic[T]):
         puller = self._chosen(sync=True)
         over = puller.stop()
         if not puller.within():
-            result(over)
+            wait_result(over)
         self._end()
 
     async def aclose(self) -> None:
         """As `close`. Cancelling this leaves the source to close by itself."""
         puller = self._chosen(sync=False)
-        over = await in_thread(puller.stop) if isinstance(puller, InlinePuller) else puller.stop()
+        over = (
+            await run_in_thread(puller.stop) if isinstance(puller, InlinePuller) else puller.stop()
+        )
         await asyncio.wrap_future(over)
         self._end()
 

@@ -15,12 +15,17 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ..errors import CommandError
-from ..protocol.chat import AgentInfo, Message, Messages, Phase, SessionInfo, State
+from ..protocol.chat import (
+    ChatAgentPhase,
+    ChatMessagePage,
+    ChatSessionInfo,
+    Message,
+    State,
+)
 from .line_store import FileLineStore, LineStore, MemoryLineStore, ReadOnlyLineStore
 
 log = logging.getLogger("agentstepper_nb.chat")
 
-#: How a transcript's name ends.
 _ENDING: Final = ".jsonl"
 #: Bytes at a file's beginning and end, in which its first and its last line are looked for.
 _ENDS: Final = 64 * 1024
@@ -36,9 +41,9 @@ class ChatTranscripts:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         #: What each file says, by its name, for as long as the file is the same.
-        self._known: dict[str, tuple[tuple[int, int], SessionInfo | None]] = {}
+        self._known: dict[str, tuple[tuple[int, int], ChatSessionInfo | None]] = {}
 
-    def create(self, session: SessionInfo) -> ChatTranscript:
+    def create(self, session: ChatSessionInfo) -> ChatTranscript:
         """That of a new session. A file is made with its first message."""
         lines = MemoryLineStore() if self._folder is None else FileLineStore(self._path(session.id))
         return ChatTranscript(lines, session)
@@ -62,11 +67,10 @@ class ChatTranscripts:
                 lines.close()
             if isinstance(error, FileNotFoundError):
                 raise make_unknown_session_error(session_id) from None
-            raise CommandError(
-                "session_failed", f"The chat session in {path} can't be read: {error}."
-            ) from None
+            text = f"The chat session in {path} can't be read: {error}."
+            raise CommandError("session_failed", text) from None
 
-    def kept(self, beside: Container[str] = ()) -> list[SessionInfo]:
+    def kept(self, beside: Container[str] = ()) -> list[ChatSessionInfo]:
         """The sessions whose transcripts are kept, in no order.
 
         Args:
@@ -85,7 +89,7 @@ class ChatTranscripts:
         self._known = known
         return [info for _, info in known.values() if info is not None]
 
-    def _look(self, entry: os.DirEntry[str]) -> tuple[tuple[int, int], SessionInfo | None]:
+    def _look(self, entry: os.DirEntry[str]) -> tuple[tuple[int, int], ChatSessionInfo | None]:
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError:  # deleted meanwhile
@@ -125,7 +129,7 @@ def _is_transcript(entry: os.DirEntry[str]) -> bool:
     return entry.name.endswith(_ENDING) and is_session_id(entry.name.removesuffix(_ENDING))
 
 
-def _summary(path: Path) -> SessionInfo:
+def _summary(path: Path) -> ChatSessionInfo:
     """What a file says of its session: by its last line, where that is a note, else by all of it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -152,7 +156,7 @@ class _Line(Struct, kw_only=True, omit_defaults=True):
     """A line: what is noted of the session, a message, or the ids of messages that are gone."""
 
     form: int | None = None  # of the first line
-    session: SessionInfo | None = None
+    session: ChatSessionInfo | None = None
     message: Message | None = None
     gone: tuple[str, ...] = ()
 
@@ -175,7 +179,7 @@ class _Indexed(Struct):
 
 _index: Final = msgspec.json.Decoder(_Indexed)
 _line: Final = msgspec.json.Decoder(_Line)
-_info: Final = msgspec.json.Decoder(SessionInfo)
+_info: Final = msgspec.json.Decoder(ChatSessionInfo)
 
 
 class ChatTranscript:
@@ -186,7 +190,7 @@ class ChatTranscript:
         session: What the first line says of the session.
     """
 
-    def __init__(self, lines: LineStore, session: SessionInfo) -> None:
+    def __init__(self, lines: LineStore, session: ChatSessionInfo) -> None:
         self.session = session
         """What was noted of the session last."""
         self._lines = lines
@@ -224,7 +228,7 @@ class ChatTranscript:
         if ids:
             self._append(_Line(gone=ids))
 
-    def note(self, session: SessionInfo) -> None:
+    def note(self, session: ChatSessionInfo) -> None:
         """Keep how the session stands, for lists of what is kept. Before the first message it isn't.
 
         Raises:
@@ -249,7 +253,7 @@ class ChatTranscript:
         """The newest messages, oldest first: so many, or as many as may be read at once."""
         return self._read(self._fitting(list(self._places)[-count:]))
 
-    def before(self, message_id: str, limit: int) -> Messages:
+    def before(self, message_id: str, limit: int) -> ChatMessagePage:
         """The newest messages before one.
 
         Args:
@@ -267,7 +271,7 @@ class ChatTranscript:
                 "unknown_message_id", f"This conversation has no message {message_id[:100]!r}."
             ) from None
         page = self._fitting(ids[max(0, end - limit) : end])
-        return Messages(messages=self._read(page), more=end > len(page))
+        return ChatMessagePage(messages=self._read(page), more=end > len(page))
 
     def close(self) -> None:
         """Let go of it. Idempotent."""
@@ -289,7 +293,7 @@ class ChatTranscript:
         finally:
             self.close()
 
-    def summary(self) -> SessionInfo:
+    def summary(self) -> ChatSessionInfo:
         """The session, as what is kept tells."""
         state = self.session.state
         if self._places and state is State.STATE_INIT:
@@ -341,12 +345,15 @@ class ChatTranscript:
             self._places.pop(each, None)
 
 
-def make_closed_info(session: SessionInfo) -> SessionInfo:
+def make_closed_info(session: ChatSessionInfo) -> ChatSessionInfo:
     """A session, as it is when nobody has it open."""
     return replace(
         session,
         state=State.STATE_INIT if session.state is State.STATE_INIT else State.STATE_STOP,
-        agents=tuple(_ended(agent) for agent in session.agents),
+        agents=tuple(
+            replace(each, phase=ChatAgentPhase.ENDED, description=each.description[:_ABOUT])
+            for each in session.agents
+        ),
         speaking=None,
         waiting=None,
         halted=False,
@@ -357,15 +364,11 @@ def make_closed_info(session: SessionInfo) -> SessionInfo:
     )
 
 
-def _ended(agent: AgentInfo) -> AgentInfo:
-    return replace(agent, phase=Phase.ENDED, description=agent.description[:_ABOUT])
-
-
 def _encoded(line: _Line) -> bytes:
     return msgspec.json.encode(line) + b"\n"
 
 
-def read_first_line(data: bytes, session_id: str) -> SessionInfo:
+def read_first_line(data: bytes, session_id: str) -> ChatSessionInfo:
     """What a file's first line says; its name is what counts."""
     line = _line.decode(data.partition(b"\n")[0])
     if line.form != FORM or line.session is None:
@@ -373,7 +376,7 @@ def read_first_line(data: bytes, session_id: str) -> SessionInfo:
     return replace(line.session, id=session_id)
 
 
-def read_note(line: bytes) -> SessionInfo | None:
+def read_note(line: bytes) -> ChatSessionInfo | None:
     """What a line notes of the session; None where it is another line, or was cut."""
     if not line.startswith(b'{"session":'):
         return None

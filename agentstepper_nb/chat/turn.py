@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..errors import CommandError
 from ..llm_wire.answer_builder import clean_text
-from ..protocol.chat import Ending, Message
+from ..protocol.chat import Message, TurnEnding
 from . import message_types
 from .agent_part import AgentPart
 from .backend import UserInput
@@ -61,7 +61,7 @@ class RunningTurn:
         self._task = asyncio.create_task(
             self._run(), name=name, context=session.config.context.copy()
         )
-        self._task.add_done_callback(lambda _: self._finish(Ending.STOPPED))
+        self._task.add_done_callback(lambda _: self._finish(TurnEnding.STOPPED))
 
     def outlet(self) -> TurnOutput:
         """What is said from now on."""
@@ -101,7 +101,7 @@ class RunningTurn:
                 "chat session %s: its turn doesn't end, though it was cancelled; it is left alone",
                 self.session.id,
             )
-        self._finish(Ending.STOPPED)
+        self._finish(TurnEnding.STOPPED)
 
     async def _run(self) -> None:
         try:
@@ -109,7 +109,7 @@ class RunningTurn:
         except BaseException as error:
             self._finish(await self._failed(error))
         else:  # an agent may go on to its end over being cancelled
-            self._finish(Ending.STOPPED if is_task_cancelled() else Ending.DONE)
+            self._finish(TurnEnding.STOPPED if is_task_cancelled() else TurnEnding.DONE)
 
     async def _answer(self) -> None:
         agent = self.agent
@@ -131,28 +131,28 @@ class RunningTurn:
                 message = message_types.check_message(part.blank(hand_on.text))
                 self.say(message)
 
-    async def _failed(self, error: BaseException) -> Ending:
+    async def _failed(self, error: BaseException) -> TurnEnding:
         if self._over or is_task_cancelled():
             if isinstance(error, Exception):
                 self.session.config.log.warning(
                     "%s failed as it was stopped.", self.agent.name, exc_info=error
                 )
-            return Ending.STOPPED
+            return TurnEnding.STOPPED
         if is_stop(error):
             await self.session.recording.stopped()
-            return Ending.STOPPED
+            return TurnEnding.STOPPED
         # A person reads it in the conversation; where the code failed, who wants to know.
         self.session.config.log.info("A turn of %s failed.", self.agent.name, exc_info=error)
         self.say(self.session.message("system", explain_error(error), format="error"))
-        return Ending.ERROR
+        return TurnEnding.ERROR
 
-    def _finish(self, ending: Ending) -> None:
+    def _finish(self, ending: TurnEnding) -> None:
         if self._over:
             return
         if self._part is not None:
             self._part.close()
         self._over = True
-        if ending is not Ending.DONE:
+        if ending is not TurnEnding.DONE:
             self.session.recording.withdraw()
         self.session.end(ending)
         for outlet in self._outlets:

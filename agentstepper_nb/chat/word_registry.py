@@ -17,8 +17,8 @@ import threading
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
+from ..entry_point_loader import EntryPointLoader
 from ..errors import ProtocolError
-from ..installed import Installed
 
 #: The entry points of packages that bring words.
 GROUP: Final = "agentstepper_nb.chat_words"
@@ -110,7 +110,7 @@ class _Extensions:
             if self._begun:
                 return
             self._begun = True
-            named = Installed[Callable[[], None]](GROUP, "chat extension")
+            named = EntryPointLoader[Callable[[], None]](GROUP, "chat extension")
             named.each(lambda _, add: add(), _log)
 
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import inspect
 
 from ..protocol.coding_settings import DEFAULTS, FIELDS, CodingSettings
-from .arguments import number
+from .arguments import make_integer_type
 
 if TYPE_CHECKING:
     from .arguments import Commands
@@ -95,7 +95,7 @@ def add_chat(commands: Commands) -> None:
     add("--title", default="", help="what the conversation is called")
     add(
         "--auto",
-        type=number(0, 1000),
+        type=make_integer_type(0, 1000),
         metavar="N",
         help="let it go on by itself, N turns at most",
     )
@@ -215,7 +215,7 @@ def add_settings(parser: ArgumentParser) -> None:
         _add(parser, field.name, field.type)
 
 
-def settings_of(given: argparse.Namespace) -> CodingSettings:
+def read_settings(given: argparse.Namespace) -> CodingSettings:
     """The settings that a command line gives.
 
     Args:

@@ -110,8 +110,18 @@ def add_serve(commands: Commands) -> None:
         help="what is kept outlives: a kill, soon (relaxed), a power cut where a person or an agent "
         "relies on it (durable, the default), or always (sync)",
     )
-    add("--keep-days", type=above_zero, metavar="N", help="delete runs N days after they ended")
-    add("--keep-gib", type=above_zero, metavar="N", help="delete the oldest runs above N GiB")
+    add(
+        "--keep-days",
+        type=parse_positive_number,
+        metavar="N",
+        help="delete runs N days after they ended",
+    )
+    add(
+        "--keep-gib",
+        type=parse_positive_number,
+        metavar="N",
+        help="delete the oldest runs above N GiB",
+    )
     add(
         "--model",
         metavar="NAME",
@@ -240,14 +250,14 @@ def add_worker(commands: Commands) -> None:
     add("--data", metavar="DIR", help="where sessions are kept (agentstepper/ in Jupyter's data)")
     add(
         "--lease",
-        type=above_zero,
+        type=parse_positive_number,
         default=10.0,
         metavar="S",
         help="seconds until another worker takes over what this one no longer renews (%(default)g)",
     )
     add(
         "--poll",
-        type=above_zero,
+        type=parse_positive_number,
         default=1.0,
         metavar="S",
         help="seconds after which it looks for work though nobody has woken it (%(default)g)",
@@ -256,7 +266,7 @@ def add_worker(commands: Commands) -> None:
     add("--until-eof", action="store_true", help="end where the standard input does")
 
 
-def number(low: int, high: int) -> Callable[[str], int]:
+def make_integer_type(low: int, high: int) -> Callable[[str], int]:
     """A type of arguments: whole numbers between two."""
 
     def parse(text: str) -> int:
@@ -269,7 +279,7 @@ def number(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-def above_zero(text: str) -> float:
+def parse_positive_number(text: str) -> float:
     """A type of arguments: numbers above 0."""
     given = float(text)
     if not given > 0:
@@ -277,5 +287,5 @@ def above_zero(text: str) -> float:
     return given
 
 
-above_zero.__name__ = "number"
-_port: Any = number(0, 65535)
+parse_positive_number.__name__ = "number"
+_port: Any = make_integer_type(0, 65535)

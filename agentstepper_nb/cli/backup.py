@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import StoreError
 from . import FAILED, OK
-from .text import inert
+from .terminal_text import escape_controls
 
 
 def run(given: Namespace) -> int:
@@ -30,7 +30,7 @@ def run(given: Namespace) -> int:
     try:
         files = back_up(folder, target)
     except StoreError as error:
-        print(f"agentstepper backup: {inert(str(error))}", file=sys.stderr)
+        print(f"agentstepper backup: {escape_controls(str(error))}", file=sys.stderr)
         return FAILED
-    print(inert(f"The files {', '.join(files)} of {folder} are copied to {target}."))
+    print(escape_controls(f"The files {', '.join(files)} of {folder} are copied to {target}."))
     return OK

@@ -35,15 +35,15 @@ from ..errors import AgentStepperError
 from ..protocol.chat import AUTO_CHAT_MAX, ChatEvent
 from . import FAILED, INTERRUPTED, OK, USAGE
 from .inbox import Inbox
-from .line_editor import Prompts
-from .line_input import LineInput, converse
-from .screen import Question, Screen, standard_screen
-from .text import inert
+from .line_editor import PromptOptions
+from .line_input import LineInput, run_dialogue
+from .screen import Screen, ScreenPrompt, make_standard_screen
+from .terminal_text import escape_controls
 
 _ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
-class UsageError(Exception):
+class ChatUsageError(Exception):
     """It was called wrongly, in words for a person."""
 
 
@@ -68,7 +68,7 @@ def run(given: Namespace) -> int:
             return _list(given)
         with _chat(given) as chat:
             return asyncio.run(_converse(given, chat))
-    except UsageError as error:
+    except ChatUsageError as error:
         return _fail(f"{error}", USAGE)
     except (AgentStepperError, ValueError) as error:
         return _fail(f"{error}", FAILED)
@@ -79,7 +79,7 @@ def run(given: Namespace) -> int:
 def _chat(given: Namespace) -> Chat:
     workspace = _workspace(given)
     chat = Chat(
-        *agents_of(given, workspace),
+        *make_agents(given, workspace),
         title=given.title,
         workspace=workspace,
         allowed_paths=given.allow,
@@ -103,25 +103,25 @@ def _session(chat: Chat, begin: str) -> str:
     found = [session.id for session in chat.sessions() if session.id.startswith(begin)]
     if len(found) != 1:
         what = "Several conversations begin" if found else "No conversation begins"
-        raise UsageError(f"{what} with {begin[:80]!r}: agentstepper chat --list names them.")
+        raise ChatUsageError(f"{what} with {begin[:80]!r}: agentstepper chat --list names them.")
     return found[0]
 
 
 def _list(given: Namespace) -> int:
-    for line in connector_lines():
-        print(inert(line))
+    for line in format_connectors():
+        print(escape_controls(line))
     with Chat(debugger=False, data_dir=given.data_dir) as chat:
         kept = [session for session in chat.sessions() if session.id != chat.session_id]
     for session in kept:
-        print(inert(format_session(session, current=False)))
+        print(escape_controls(format_session(session, current=False)))
     return OK
 
 
 async def _converse(given: Namespace, chat: Chat) -> int:
-    screen = standard_screen()
+    screen = make_standard_screen()
     inbox: Inbox[Happening] = Inbox()
     repl = Repl(chat, screen, inbox.put, terminal=screen.terminal)
-    prompts = Prompts(
+    prompts = PromptOptions(
         _data(given) / "chat.history", partial(complete_line, repl), _workspace(given)
     )
     lines = LineInput(screen, sys.stdin.fileno(), prompts)
@@ -129,7 +129,7 @@ async def _converse(given: Namespace, chat: Chat) -> int:
         lines.editor.interrupt = lambda: inbox.put(_Interrupt())
     try:
         with _interrupts(inbox) as unheard:
-            await converse(lines, inbox, _Chatting(screen, repl, unheard))
+            await run_dialogue(lines, inbox, _Chatting(screen, repl, unheard))
     finally:
         repl.close()
         inbox.close()
@@ -152,32 +152,32 @@ class _Chatting:
         self._ended = False  # the input has
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         return self._repl.over or self._ended
 
     @property
-    def question(self) -> Question | None:
+    def question(self) -> ScreenPrompt | None:
         if not self._repl.listens:
             return None
         if self._screen.make_room is None or not self._repl.rests:
-            return Question(is_edited=False)
-        return Question(self._screen.question, is_prompt=not self._repl.choices)
+            return ScreenPrompt(is_edited=False)
+        return ScreenPrompt(self._screen.question, is_prompt=not self._repl.choices)
 
-    def take(self, line: str | None) -> None:
+    def handle_line(self, line: str | None) -> None:
         if line is None:
             self._ended = True
         else:
             self._repl.typed(line)
 
-    def happen(self, happenings: Iterable[Happening]) -> None:
-        for happening in happenings:
-            if isinstance(happening, _Interrupt):
+    def handle(self, events: Iterable[Happening]) -> None:
+        for event in events:
+            if isinstance(event, _Interrupt):
                 self._unheard.clear()
                 self._repl.interrupted()
                 if self._repl.over:
                     raise KeyboardInterrupt
             else:
-                self._repl.show(happening)
+                self._repl.show(event)
         self._repl.settle()
 
 
@@ -211,7 +211,7 @@ def _workspace(given: Namespace) -> Path:
     try:
         return Path(given.workspace or Path.cwd()).expanduser()
     except FileNotFoundError:
-        raise UsageError(
+        raise ChatUsageError(
             "This folder is gone: go to another, or name one by --workspace."
         ) from None
 
@@ -221,18 +221,18 @@ def _data(given: Namespace) -> Path:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"agentstepper chat: {inert(message)}", file=sys.stderr)
+    print(f"agentstepper chat: {escape_controls(message)}", file=sys.stderr)
     return code
 
 
-def connector_lines() -> Iterator[str]:
+def format_connectors() -> Iterator[str]:
     """The installed connectors, a line each."""
     for name, made in sorted(list_connectors().items()):
         summary = getattr(made, "summary", "")
         yield f"{name}  {summary}".rstrip()
 
 
-def agents_of(given: Namespace, workspace: Path) -> list[InterpreterABC]:
+def make_agents(given: Namespace, workspace: Path) -> list[InterpreterABC]:
     """The agents that a command line names.
 
     Args:
@@ -243,7 +243,7 @@ def agents_of(given: Namespace, workspace: Path) -> list[InterpreterABC]:
         UsageError: It names none, or one that can't be had so.
     """
     if not given.agents:
-        raise UsageError(f"Say who answers: agentstepper chat {_names()} or MODULE:ATTRIBUTE.")
+        raise ChatUsageError(f"Say who answers: agentstepper chat {_names()} or MODULE:ATTRIBUTE.")
     said = {name: getattr(given, name) for name in ("provider", "model", "system")}
     options = {name: value for name, value in said.items() if value is not None}
     options.update(_option(option) for option in given.options)
@@ -255,16 +255,20 @@ def _agent(word: str, options: dict[str, Any], workspace: Path) -> InterpreterAB
         return make_connector(_imported(word))
     made = list_connectors().get(word)
     if made is None:
-        raise UsageError(f"There is no connector {word[:80]!r}: {_names()}, or MODULE:ATTRIBUTE.")
+        raise ChatUsageError(
+            f"There is no connector {word[:80]!r}: {_names()}, or MODULE:ATTRIBUTE."
+        )
     known = _taken(made)
     wrong = [name for name in options if name not in known]
     if wrong:
-        raise UsageError(f"The connector {word} takes no {wrong[0]!r}, but: {', '.join(known)}.")
+        raise ChatUsageError(
+            f"The connector {word} takes no {wrong[0]!r}, but: {', '.join(known)}."
+        )
     meant = {**find_default_options(made), **options}
     if "workspace" in known:
         meant.setdefault("workspace", str(workspace))
     for lacks in find_missing_options(made, meant):
-        raise UsageError(f"The connector {word} needs {lacks!r}: say {_said(lacks)}.")
+        raise ChatUsageError(f"The connector {word} needs {lacks!r}: say {_said(lacks)}.")
     return make_connector(word, **meant)
 
 
@@ -293,13 +297,13 @@ def _imported(word: str) -> Any:
         return reduce(getattr, attribute.split("."), import_module(module))
     except Exception as error:  # whatever their code does
         what = f"{type(error).__name__}: {error}"
-        raise UsageError(f"{word[:200]!r} can't be imported from here: {what}.") from None
+        raise ChatUsageError(f"{word[:200]!r} can't be imported from here: {what}.") from None
 
 
 def _option(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise UsageError(f"Write --option NAME=VALUE, not {text[:80]!r}.")
+        raise ChatUsageError(f"Write --option NAME=VALUE, not {text[:80]!r}.")
     try:
         return name, msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError, UnicodeError):

@@ -19,14 +19,14 @@ from ..discover import data_dir
 from ..errors import AgentStepperError
 from ..models.provider import MODEL_VARIABLE
 from . import FAILED, INTERRUPTED, OK, USAGE
-from .agent_arguments import settings_of
-from .code_asking import TerminalApprover
-from .code_talk import Reader, Talk, prompts_of
-from .code_view import CodeView, end_line, past_lines, session_line
-from .editing import edit
+from .agent_arguments import read_settings
+from .code_approvals import TerminalApprover
+from .code_conversation import CodeConversation, EventPrinter, make_prompt_options
+from .code_view import CodeView, format_end, format_past, format_session
+from .json_editor import edit_json
 from .line_input import LineInput
-from .screen import Screen, standard_screen
-from .text import inert
+from .screen import Screen, make_standard_screen
+from .terminal_text import escape_controls
 
 #: The exit code where a prompt was not done within its iterations.
 LIMIT: Final = 3
@@ -35,7 +35,7 @@ _PROVIDER: Final = "openai"
 _CODES: Final = {"done": OK, "max_iterations": LIMIT, "cancelled": INTERRUPTED, "error": FAILED}
 
 
-class UsageError(Exception):
+class CodeUsageError(Exception):
     """It was called wrongly, in words for a person."""
 
 
@@ -51,12 +51,12 @@ def run(given: Namespace) -> int:
     folders = CodingFolders(_data(given))
     if given.list:
         for session in list_stored_sessions(folders):
-            print(inert(session_line(session)))
+            print(escape_controls(format_session(session)))
         return OK
     try:
         prompt = _prompt(given)
         return asyncio.run(_converse(given, folders, prompt))
-    except UsageError as error:
+    except CodeUsageError as error:
         return _fail(f"{error}", USAGE)
     except AgentStepperError as error:
         return _fail(f"{error}", FAILED)
@@ -70,21 +70,21 @@ def _prompt(given: Namespace) -> str | None:
         return None
     prompt = sys.stdin.read() if given.prompt is None else str(given.prompt)
     if not prompt.strip():
-        raise UsageError("Say what it is to do: agentstepper code 'fix the failing test'.")
+        raise CodeUsageError("Say what it is to do: agentstepper code 'fix the failing test'.")
     return prompt.strip()
 
 
 async def _converse(given: Namespace, folders: CodingFolders, prompt: str | None) -> int:
-    screen = standard_screen()
+    screen = make_standard_screen()
     typed = None
     if sys.stdin.isatty():
-        prompts = prompts_of(_data(given), _workspace(given))
+        prompts = make_prompt_options(_data(given), _workspace(given))
         typed = LineInput(screen, sys.stdin.fileno(), prompts)
-    approver = None if typed is None else TerminalApprover(screen, typed, edit)
+    approver = None if typed is None else TerminalApprover(screen, typed, edit_json)
     view = CodeView(screen, asks=approver is not None)
-    reader = Reader(view.hear)
+    reader = EventPrinter(view.hear)
     options = CodingOptions(
-        **make_options(settings_of(given)),
+        **make_options(read_settings(given)),
         approver=approver,
         listener=reader.hear,
         debugger=not given.no_debugger,
@@ -92,7 +92,7 @@ async def _converse(given: Namespace, folders: CodingFolders, prompt: str | None
     )
     async with await _open(given, folders, prompt, options) as session:
         _introduce(screen, session, given)
-        talk = Talk(screen, session, typed)
+        talk = CodeConversation(screen, session, typed)
         with talk.interruptible(), reader.needed():
             if prompt is not None:
                 return _tell(screen, await talk.answer(prompt))
@@ -119,7 +119,7 @@ async def _open(
         )
     model = given.model or os.environ.get(MODEL_VARIABLE)
     if not model:
-        raise UsageError(f"Say which model: --model NAME, or set {MODEL_VARIABLE}.")
+        raise CodeUsageError(f"Say which model: --model NAME, or set {MODEL_VARIABLE}.")
     return await CodingSession.create(
         workspace=workspace,
         provider=given.provider or os.environ.get(_PROVIDER_VARIABLE) or _PROVIDER,
@@ -131,24 +131,24 @@ async def _open(
 
 
 def _introduce(screen: Screen, session: CodingSession, given: Namespace) -> None:
-    for text, style in past_lines(session.messages):
-        screen.say(text, style)
-    screen.say(f"Session {session.id}", "dim")
+    for text, style in format_past(session.messages):
+        screen.write_line(text, style)
+    screen.write_line(f"Session {session.id}", "dim")
     for line in format_report(session.sandbox):
-        screen.say(line, "yellow" if line == session.sandbox.warning else "dim")
-    screen.say(f"Snapshots: git --git-dir={session.snapshots_dir} log --all -- FILE", "dim")
+        screen.write_line(line, "yellow" if line == session.sandbox.warning else "dim")
+    screen.write_line(f"Snapshots: git --git-dir={session.snapshots_dir} log --all -- FILE", "dim")
     if session.run_id is not None:
-        screen.say(f"In the debugger: {session.run_name or session.run_id}", "dim")
+        screen.write_line(f"In the debugger: {session.run_name or session.run_id}", "dim")
     elif session.no_debugger is not None:
-        screen.say(f"No debugger: {session.no_debugger}", "yellow" if given.step else "dim")
+        screen.write_line(f"No debugger: {session.no_debugger}", "yellow" if given.step else "dim")
 
 
 def _tell(screen: Screen, result: RunResult) -> int:
     """Say how a prompt was answered; gives the exit code for that."""
     style = {"done": "dim", "error": "red"}.get(result.reason, "yellow")
-    screen.say(end_line(result), style)
+    screen.write_line(format_end(result), style)
     if result.reason == "cancelled" and result.error:
-        screen.say(result.error, "yellow")
+        screen.write_line(result.error, "yellow")
     return _CODES[result.reason]
 
 
@@ -156,7 +156,7 @@ def _workspace(given: Namespace) -> Path:
     try:
         return Path(given.workspace or Path.cwd()).expanduser()
     except FileNotFoundError:
-        raise UsageError(
+        raise CodeUsageError(
             "This folder is gone: go to another, or name one by --workspace."
         ) from None
 
@@ -166,5 +166,5 @@ def _data(given: Namespace) -> Path:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"agentstepper code: {inert(message)}", file=sys.stderr)
+    print(f"agentstepper code: {escape_controls(message)}", file=sys.stderr)
     return code

@@ -19,9 +19,9 @@ from ..llm_wire.events import (
     ToolResultEvent,
     TraceEvent,
 )
-from .lines import usage_figures
+from .run_lines import format_run_usage
 from .screen import Screen
-from .text import inert
+from .terminal_text import escape_controls
 
 
 class CodeView:
@@ -42,17 +42,17 @@ class CodeView:
             case TextDelta(text):
                 self._screen.flow(text)
             case ToolCallReady(name=name, args_json=args_json):
-                self._screen.say(f"→ {written_call_line(name, args_json)}", "cyan")
+                self._screen.write_line(f"→ {format_written_call(name, args_json)}", "cyan")
             case ToolResultEvent(result=ToolResult() as result):
-                for line, style in result_lines(result):
-                    self._screen.say(line, style)
+                for line, style in format_result(result):
+                    self._screen.write_line(line, style)
             case ResponseCompleted():
                 self._screen.end_flow()
             case TraceEvent(kind=kind, data=dict(data)):
                 self._trace(kind, data)
 
     def _trace(self, kind: str, data: dict[str, Any]) -> None:
-        say = self._screen.say
+        say = self._screen.write_line
         match kind:
             case "error":
                 say(f"Error: {data.get('message')}", "red")
@@ -71,7 +71,7 @@ class CodeView:
 def _edited(data: dict[str, Any]) -> str:
     match data.get("what"):
         case "call":
-            return f"  edited: {call_line(str(data.get('name')), data.get('args'))}"
+            return f"  edited: {format_call(str(data.get('name')), data.get('args'))}"
         case "answer":
             return "  The answer was edited in the debugger."
         case "prompt":
@@ -84,7 +84,7 @@ MESSAGES: Final = 20
 _LINES: Final = 20
 
 
-def past_lines(messages: Sequence[ChatMessage]) -> Iterator[Line]:
+def format_past(messages: Sequence[ChatMessage]) -> Iterator[Line]:
     """The newest messages of a conversation; first how many there are before these.
 
     Args:
@@ -104,15 +104,18 @@ def _lines(message: ChatMessage) -> Iterator[Line]:
         case AssistantMessage(content=content, tool_calls=calls):
             yield from _text(content, "", "")
             for call in calls:
-                yield inert(f"→ {written_call_line(call.name, call.args_json)}"), "cyan"
+                yield escape_controls(f"→ {format_written_call(call.name, call.args_json)}"), "cyan"
         case ToolResultMessage(content=content, ok=ok):
-            yield inert(f"  {'✓' if ok else '✗'} {cut(content)}"), "dim" if ok else "red"
+            yield (
+                escape_controls(f"  {'✓' if ok else '✗'} {to_short_line(content)}"),
+                "dim" if ok else "red",
+            )
 
 
 def _text(text: str, begin: str, style: str) -> Iterator[Line]:
     lines = text.splitlines()
     for line in lines[:_LINES]:
-        yield inert(f"{begin}{line}"), style
+        yield escape_controls(f"{begin}{line}"), style
     if len(lines) > _LINES:
         yield f"… {len(lines) - _LINES} more lines", "dim"
 
@@ -134,29 +137,29 @@ _ENDS: Final = {
 }
 
 
-def call_line(name: str, args: Any) -> str:
+def format_call(name: str, args: Any) -> str:
     """A call as one line: its tool, and its arguments as far as they fit."""
     if isinstance(args, dict):
         shown = ", ".join(f"{key}={_short(value)}" for key, value in args.items())
     else:
         shown = _short(args)
-    return cut(f"{name}({shown})")
+    return to_short_line(f"{name}({shown})")
 
 
-def written_call_line(name: str, args_json: str) -> str:
-    """`call_line` of arguments as a model wrote them."""
+def format_written_call(name: str, args_json: str) -> str:
+    """`format_call` of arguments as a model wrote them."""
     try:
-        return call_line(name, json.loads(args_json or "{}"))
+        return format_call(name, json.loads(args_json or "{}"))
     except (ValueError, RecursionError):
-        return cut(f"{name}({args_json})")
+        return to_short_line(f"{name}({args_json})")
 
 
-def result_lines(result: ToolResult) -> Iterator[Line]:
+def format_result(result: ToolResult) -> Iterator[Line]:
     """What a call came to: whether it did what it should, and its diff or the end of its output."""
     if result.ok:
         yield "  ✓", "green"
     else:
-        yield f"  ✗ {cut(result.error or 'It failed.')}", "red"
+        yield f"  ✗ {to_short_line(result.error or 'It failed.')}", "red"
     if isinstance(result.data, dict):
         diff, output = result.data.get("diff"), result.data.get("output")
         if isinstance(diff, str):
@@ -165,7 +168,7 @@ def result_lines(result: ToolResult) -> Iterator[Line]:
             yield from _output(output)
 
 
-def proposed_lines(name: str, args: Any) -> Iterator[Line]:
+def format_proposal(name: str, args: Any) -> Iterator[Line]:
     """What a call would change, as a diff; nothing for other tools, or where the arguments don't fit."""
     match name, args:
         case "apply_patch", {"patch": str() as patch}:
@@ -179,14 +182,14 @@ def proposed_lines(name: str, args: Any) -> Iterator[Line]:
             yield from _diff(make_unified_diff(path, None, content))
 
 
-def end_line(result: RunResult) -> str:
+def format_end(result: RunResult) -> str:
     """How a prompt was answered, and what that took."""
     queries = "1 query" if result.iterations == 1 else f"{result.iterations} queries"
-    figures = [_ENDS[result.reason], queries, usage_figures(result.usage)]
+    figures = [_ENDS[result.reason], queries, format_run_usage(result.usage)]
     return " · ".join(figure for figure in figures if figure)
 
 
-def session_line(kept: StoredCodingSession) -> str:
+def format_session(kept: StoredCodingSession) -> str:
     """A session as one line: when it was used, its id, whether it is open or can't be resumed, what it
     was asked first, where, and whom.
     """
@@ -200,7 +203,7 @@ def session_line(kept: StoredCodingSession) -> str:
     return f"{when}  {session.id}  {state}  {prompt}  ({session.workspace}, {model}){problem}"
 
 
-def cut(text: str) -> str:
+def to_short_line(text: str) -> str:
     """A text as one line that isn't too long."""
     text = _one_line(text)
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
@@ -212,7 +215,11 @@ def _one_line(text: str) -> str:
 
 def _short(value: Any) -> str:
     if isinstance(value, str):
-        return cut(value) if value == _one_line(value) else json.dumps(value, ensure_ascii=False)
+        return (
+            to_short_line(value)
+            if value == _one_line(value)
+            else json.dumps(value, ensure_ascii=False)
+        )
     return json.dumps(value, ensure_ascii=False)
 
 

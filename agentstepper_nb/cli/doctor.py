@@ -6,8 +6,8 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from ..doctor import examine, examine_store, repair_store
-from ..doctor.findings import Finding, any_wrong, as_json, as_text
+from ..doctor import examine_machine, examine_store, repair_store
+from ..doctor.findings import Finding, encode_findings, format_findings, has_wrong
 from ..errors import StoreError
 from . import FAILED, OK
 
@@ -26,13 +26,13 @@ def run(given: Namespace) -> int:
     except StoreError as error:
         print(f"agentstepper: {error}", file=sys.stderr)
         return FAILED
-    print(as_json(findings) if given.json else as_text(findings))
-    return FAILED if any_wrong(findings) else OK
+    print(encode_findings(findings) if given.json else format_findings(findings))
+    return FAILED if has_wrong(findings) else OK
 
 
 def _findings(given: Namespace) -> list[Finding]:
     if given.data is None and not given.repair:
-        return examine()
+        return examine_machine()
     from .. import discover
 
     folder = discover.data_dir() if given.data is None else Path(given.data)

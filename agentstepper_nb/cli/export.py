@@ -7,11 +7,11 @@ from argparse import Namespace
 from pathlib import Path
 
 from ..errors import AgentStepperError
-from ..history import files
-from ..history import run as run_of
-from ..protocol.visible import on_one_line
+from ..history import load_run as run_of
+from ..history import run_files
+from ..protocol.visible_text import escape_to_one_line
 from . import FAILED, OK, USAGE
-from .text import inert
+from .terminal_text import escape_controls
 
 
 def run(given: Namespace) -> int:
@@ -25,7 +25,7 @@ def run(given: Namespace) -> int:
     """
     path = Path(given.file).expanduser()
     try:
-        format = files.format_of(path, given.format)
+        format = run_files.choose_format(path, given.format)
     except ValueError as error:
         return _fail(f"{error}", USAGE)
     if path.is_dir():
@@ -34,15 +34,15 @@ def run(given: Namespace) -> int:
         return _fail(f"{path} exists: choose another name, or say --force.", FAILED)
     try:
         history = run_of(given.run, given.data).history()
-        files.write(history, path, format, force=given.force)
+        run_files.write_run_file(history, path, format, force=given.force)
     except AgentStepperError as error:
         return _fail(f"{error}", FAILED)
     except OSError as error:
         return _fail(f"{path} can't be written: {error.strerror or error}.", FAILED)
-    print(on_one_line(f"{history.run.name} ({history.run.id}) is in {path}."))
+    print(escape_to_one_line(f"{history.run.name} ({history.run.id}) is in {path}."))
     return OK
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"agentstepper export: {inert(message)}", file=sys.stderr)
+    print(f"agentstepper export: {escape_controls(message)}", file=sys.stderr)
     return code

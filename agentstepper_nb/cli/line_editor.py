@@ -21,8 +21,8 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.shortcuts import CompleteStyle
 
-from .screen import Question
-from .text import inert
+from .screen import ScreenPrompt
+from .terminal_text import escape_controls
 
 #: What looks like a secret: a name of one with a value, or a long word of letters and digits.
 _SECRET: Final = re.compile(
@@ -34,7 +34,7 @@ Words = Callable[[str], Iterable[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
-class Prompts:
+class PromptOptions:
     """How prompts are edited.
 
     Attributes:
@@ -63,7 +63,7 @@ class LineEditor:
         interrupt: Called at Ctrl+C.
     """
 
-    def __init__(self, prompts: Prompts, *, colour: bool = True) -> None:
+    def __init__(self, prompts: PromptOptions, *, colour: bool = True) -> None:
         self.interrupt: Callable[[], None] = lambda: None
         self._style = "ansibrightblack" if colour else ""
         self._prompts: PromptSession[str] = PromptSession(
@@ -78,7 +78,7 @@ class LineEditor:
         )
         self._begun = Document()  # a prompt that was begun when it was withdrawn
 
-    async def ask(self, question: Question) -> str | None:
+    async def ask(self, question: ScreenPrompt) -> str | None:
         """Ask for a line, or several; None where the person closes the terminal's input."""
         session = self._prompts if question.is_prompt else self._answers
         while True:
@@ -139,7 +139,7 @@ class LineEditor:
             session.app.erase_when_done = erases
 
     def _message(self, text: str) -> Callable[[], StyleAndTextTuples]:
-        help, end, line = inert(text).rpartition("\n")
+        help, end, line = escape_controls(text).rpartition("\n")
 
         def message() -> StyleAndTextTuples:
             above: StyleAndTextTuples = [] if get_app().is_done else [(self._style, help + end)]
@@ -196,13 +196,15 @@ class PromptCompleter(Completer):
         end = "" if before else " "  # more may follow a command
         for each, shown in self._words(before):
             if each.startswith(word):
-                yield Completion(f"{each}{end}", start_position=-len(word), display=inert(shown))
+                yield Completion(
+                    f"{each}{end}", start_position=-len(word), display=escape_controls(shown)
+                )
         is_command = text.startswith("/") and not before
         if word and self._paths is not None and not is_command:
             yield from self._paths.get_completions(Document(word), complete_event)
 
 
-def _history(prompts: Prompts) -> History:
+def _history(prompts: PromptOptions) -> History:
     """The history of prompts; one that ends with the process, where none can be kept."""
     try:
         return PrivateHistory(prompts.history, prompts.is_remembered)

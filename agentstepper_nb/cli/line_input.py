@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 from .inbox import Inbox
-from .line_editor import LineEditor, Prompts
-from .screen import Question, Screen
+from .line_editor import LineEditor, PromptOptions
+from .screen import Screen, ScreenPrompt
 
 Item = TypeVar("Item")
 _Happens = TypeVar("_Happens", contravariant=True)
 
 
-class Keyboard:
+class InputLines:
     """The lines of a terminal, a pipe or a file, as they come.
 
     Args:
@@ -66,21 +66,21 @@ class LineInput:
         prompts: How prompts are edited, where the screen is a terminal that can be drawn on.
     """
 
-    def __init__(self, screen: Screen, descriptor: int, prompts: Prompts) -> None:
+    def __init__(self, screen: Screen, descriptor: int, prompts: PromptOptions) -> None:
         self._screen = screen
-        self._keyboard = Keyboard(descriptor)
+        self._keyboard = InputLines(descriptor)
         self.editor: LineEditor | None = None
         if screen.terminal and os.environ.get("TERM", "dumb") not in ("dumb", "unknown"):
             self.editor = LineEditor(prompts, colour=screen.colour)
             screen.make_room = self.editor.make_room
 
-    async def ask(self, question: Question) -> str | None:
+    async def ask(self, question: ScreenPrompt) -> str | None:
         """Ask for a line; None where the person has closed the terminal's input."""
         if self.editor is not None and question.is_edited:
             self._screen.end_flow()
             return await self.editor.ask(question)
         if question.text:
-            self._screen.ask(question.text)
+            self._screen.show_prompt(question.text)
         line = await self._keyboard.line()
         self._screen.answered()
         return line
@@ -113,21 +113,21 @@ class Dialogue(Protocol[_Happens]):
     """What takes turns between a person's lines and what happens."""
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the person has enough."""
 
     @property
-    def question(self) -> Question | None:
+    def question(self) -> ScreenPrompt | None:
         """What the person is asked for now; None: no line is taken."""
 
-    def take(self, line: str | None) -> None:
+    def handle_line(self, line: str | None) -> None:
         """Take a line; None where the input has ended."""
 
-    def happen(self, happenings: Iterable[_Happens]) -> None:
+    def handle(self, events: Iterable[_Happens]) -> None:
         """Show what has happened."""
 
 
-async def converse(lines: LineInput, inbox: Inbox[Item], dialogue: Dialogue[Item]) -> None:
+async def run_dialogue(lines: LineInput, inbox: Inbox[Item], dialogue: Dialogue[Item]) -> None:
     """Take turns between what is typed and what happens, until the person has enough.
 
     What was typed comes first: it is meant for what stands on the screen.
@@ -139,9 +139,9 @@ async def converse(lines: LineInput, inbox: Inbox[Item], dialogue: Dialogue[Item
     """
     typing: asyncio.Task[str | None] | None = None
     coming = asyncio.create_task(_readable(inbox.fileno()))
-    asked: Question | None = None
+    asked: ScreenPrompt | None = None
     try:
-        while not dialogue.over:
+        while not dialogue.is_over:
             question = dialogue.question
             if typing is not None and question != asked:
                 await lines.withdraw(typing)
@@ -152,9 +152,9 @@ async def converse(lines: LineInput, inbox: Inbox[Item], dialogue: Dialogue[Item
             await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             if typing is not None and typing.done():
                 line, typing = typing.result(), None
-                dialogue.take(line)
+                dialogue.handle_line(line)
             else:
-                dialogue.happen(inbox.wait())
+                dialogue.handle(inbox.wait())
                 lines.redraw()
                 coming = asyncio.create_task(_readable(inbox.fileno()))
     finally:

@@ -16,7 +16,7 @@ from ..coding.tools import default_tools
 from ..discover import data_dir
 from ..errors import RulesError
 from . import FAILED, OK, USAGE
-from .text import inert
+from .terminal_text import escape_controls
 
 _NONE: Final = "There are no rules. `agentstepper policy deny --command 'git push'` adds one."
 
@@ -55,7 +55,7 @@ def run(given: Namespace) -> int:
 def _list(book: RuleBook, given: Namespace) -> int:
     rules = book.rules(None if given.workspace is None else _folder(given.workspace))
     for rule in rules:
-        print(inert(_line(rule)))
+        print(escape_controls(_line(rule)))
     if not rules:
         print(_NONE)
     return OK
@@ -90,7 +90,7 @@ def _add(book: RuleBook, given: Namespace) -> int:
             network=given.network,
             writable=[str(_folder(folder)) for folder in given.writable],
         )
-    print(inert(_line(rule)))
+    print(escape_controls(_line(rule)))
     return OK
 
 
@@ -136,7 +136,8 @@ def _check_tool(pattern: str) -> None:
     known = [tool.name for tool in default_tools(images=True)]
     if not any(fnmatchcase(name, pattern) for name in known):
         print(
-            f"No tool that is installed here matches {inert(pattern)}. There are: {', '.join(known)}.",
+            f"No tool that is installed here matches {escape_controls(pattern)}. "
+            f"There are: {', '.join(known)}.",
             file=sys.stderr,
         )
 
@@ -158,5 +159,5 @@ def _folder(name: str) -> Path:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"agentstepper policy: {inert(message)}", file=sys.stderr)
+    print(f"agentstepper policy: {escape_controls(message)}", file=sys.stderr)
     return code

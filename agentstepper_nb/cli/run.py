@@ -10,10 +10,10 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn
 
-from ..discover import Endpoint, discover, running_servers
-from ..sdk.dialing import probe
-from ..sdk.environment import with_core
-from ..sdk.leash import tie_to_parent
+from ..discover import CoreEndpoint, discover, list_running_servers
+from ..sdk.environment import make_environment
+from ..sdk.handshake import probe
+from ..sdk.parent_guard import tie_to_parent
 from . import USAGE
 
 #: Exit codes that aren't the program's own, as `env`, `nohup` and `timeout` have them.
@@ -44,12 +44,12 @@ def run(given: Namespace) -> int:
         return NOT_TRIED  # nobody is left who could be told
     if sys.stderr.isatty():  # between pipes the output is the program's alone
         print(f"agentstepper run: {_where_it_halts(core)}", file=sys.stderr)
-    return _become(given.program, with_core(os.environ, core, given.name))
+    return _become(given.program, make_environment(os.environ, core, given.name))
 
 
-def _where_it_halts(core: Endpoint) -> str:
+def _where_it_halts(core: CoreEndpoint) -> str:
     """Where a person steps the program's agents."""
-    here = next((each for each in running_servers() if each.url == core.url), None)
+    here = next((each for each in list_running_servers() if each.url == core.url), None)
     if here is None or not here.base_url:
         return f"agents halt at {core.url}: `agentstepper step` in another terminal steps them."
     page = core.url.replace("ws", "http", 1).removesuffix("agent") + "app"

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TextIO
 
-from .text import inert
+from .terminal_text import escape_controls
 
 _CODES: Final = {
     "bold": "1",
@@ -20,7 +20,7 @@ _CODES: Final = {
 }
 
 
-class Question(NamedTuple):
+class ScreenPrompt(NamedTuple):
     """What a person is asked for.
 
     Attributes:
@@ -65,7 +65,7 @@ class Screen:
         """Columns of the terminal; None of a pipe, whose lines are as long as they are."""
         return shutil.get_terminal_size().columns if self.terminal else None
 
-    def say(self, text: str = "", style: str = "") -> None:
+    def write_line(self, text: str = "", style: str = "") -> None:
         """Write a text's lines. A text that grows is over.
 
         Args:
@@ -74,7 +74,7 @@ class Screen:
         """
         self.end_flow()
         self._end_prompt()
-        text = inert(text)
+        text = escape_controls(text)
         if style and self.colour:
             text = f"\x1b[{_CODES[style]}m{text}\x1b[0m"
         self._write(text + "\n")
@@ -86,7 +86,7 @@ class Screen:
         if text.endswith("\r"):  # half a line end, perhaps
             text, self._held = text[:-1], "\r"
         if text:
-            self._write(inert(text))
+            self._write(escape_controls(text))
             self._flowing = not text.endswith("\n")
 
     def end_flow(self) -> None:
@@ -95,16 +95,16 @@ class Screen:
             self._write("\n")
         self._flowing, self._held = False, ""
 
-    def ask(self, prompt: str) -> None:
+    def show_prompt(self, prompt: str) -> None:
         """Write a prompt; with a line editor, that shows `question` itself."""
         self.end_flow()
         self.question = prompt
         if self.make_room is not None:
             return
         if not self.terminal:
-            self.say(prompt)
+            self.write_line(prompt)
         elif not self._asking:
-            self._write(inert(prompt))
+            self._write(escape_controls(prompt))
             self._asking = True
 
     def answered(self) -> None:
@@ -123,15 +123,15 @@ class Screen:
         self._out.flush()
 
 
-def standard_screen() -> Screen:
+def make_standard_screen() -> Screen:
     """The screen that stands for this process's output."""
     out = sys.stdout
     if hasattr(out, "reconfigure"):
         out.reconfigure(errors="backslashreplace")  # not every terminal speaks UTF-8
-    return Screen(out, colour=wants_colour(out), terminal=out.isatty() and sys.stdin.isatty())
+    return Screen(out, colour=is_colour_wanted(out), terminal=out.isatty() and sys.stdin.isatty())
 
 
-def wants_colour(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+def is_colour_wanted(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
     """Whether colours are wanted: on a terminal, unless NO_COLOR says otherwise."""
     if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
         return False

@@ -26,17 +26,17 @@ from ..discover import (
     TOKEN_VARIABLE,
     URL_VARIABLE,
     WORKER_TOKEN_VARIABLE,
-    host_url,
-    is_same,
+    is_same_url,
+    make_host_url,
 )
 from ..errors import CommandError, ProtocolError, StoreError
-from ..hub import AgentStepperCore, Keep
+from ..hub import AgentStepperCore, RetentionLimits
 from ..hub.runtime_host import STORE_VARIABLE
 from ..models.provider import MODEL_VARIABLE
 from ..protocol.values import Run
 from ..store import archive
 from . import FAILED, OK, USAGE
-from .text import log_to_stderr
+from .terminal_text import log_to_stderr
 
 _GLANCE: Final = 1.0  # seconds
 
@@ -51,9 +51,9 @@ def run(given: Namespace) -> int:
         The exit code.
     """
     try:
-        options = gather(given)
+        options = collect_options(given)
         core = _core(options)
-    except (OptionError, ValueError) as error:
+    except (ServeOptionError, ValueError) as error:
         return _fail(str(error), USAGE)
     with _told_to_stop() as stop:
         if options.until_eof:
@@ -61,7 +61,7 @@ def run(given: Namespace) -> int:
         return _serve(core, options, stop)
 
 
-def _serve(core: AgentStepperCore, options: Options, stop: threading.Event) -> int:
+def _serve(core: AgentStepperCore, options: ServeOptions, stop: threading.Event) -> int:
     try:
         core.start()
     except StoreError as error:
@@ -89,7 +89,7 @@ def _serve(core: AgentStepperCore, options: Options, stop: threading.Event) -> i
     return OK
 
 
-def _core(options: Options) -> AgentStepperCore:
+def _core(options: ServeOptions) -> AgentStepperCore:
     _log(options.log_level)
     return AgentStepperCore(
         options.host,
@@ -101,7 +101,7 @@ def _core(options: Options) -> AgentStepperCore:
         control_token=options.control_token,
         ui_origins=options.ui_origin,
         durability=options.durability,
-        keep=Keep(options.keep_days, options.keep_gib),
+        keep=RetentionLimits(options.keep_days, options.keep_gib),
         worker=options.worker,
         worker_token=options.worker_token,
         runtime_store=options.runtime_store,
@@ -109,7 +109,7 @@ def _core(options: Options) -> AgentStepperCore:
     )
 
 
-def _folder(options: Options) -> Path:
+def _folder(options: ServeOptions) -> Path:
     return Path(options.data) if options.data else discover.data_dir()
 
 
@@ -133,7 +133,7 @@ def _import(core: AgentStepperCore, path: Path, stop: threading.Event) -> None:
             raise _Stopped
 
     try:
-        history = archive.load_any(archive.read(path), core.hub.new_id(), check=check)
+        history = archive.load_run_file(archive.read_run_file(path), core.hub.new_id(), check=check)
         if _is_listed(history.run, core):
             core.log.info("%s is listed already", path)
         else:
@@ -224,11 +224,11 @@ _VARIABLES: Final = {
 }
 
 
-class OptionError(Exception):
+class ServeOptionError(Exception):
     """An option that can't be, in words for a person."""
 
 
-class Options(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
+class ServeOptions(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
     """The options, under the names that the command line and the file have."""
 
     host: str = "localhost"
@@ -250,7 +250,7 @@ class Options(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
 
-def gather(given: Namespace) -> Options:
+def collect_options(given: Namespace) -> ServeOptions:
     """Put the options together.
 
     Args:
@@ -262,7 +262,7 @@ def gather(given: Namespace) -> Options:
     said: dict[str, Any] = {**vars(given)}
     said.pop("command", None)
     config = said.pop("config", None)
-    options = read(Path(config)) if config else Options()
+    options = read_options_file(Path(config)) if config else ServeOptions()
     for name in ("ui_origin", "runs"):
         if name in said:
             said[name] = tuple(said[name])
@@ -274,15 +274,17 @@ def gather(given: Namespace) -> Options:
     return replace(options, **environment)
 
 
-def _names_another_core(options: Options) -> bool:
+def _names_another_core(options: ServeOptions) -> bool:
     """Whether AGENTSTEPPER_URL, whose tokens the environment has then, is another Core's: in a kernel
     and in what it starts it is the Jupyter server's.
     """
     url = os.environ.get(URL_VARIABLE)
-    return bool(url) and not is_same(url or "", host_url(options.host, options.client_port))
+    return bool(url) and not is_same_url(
+        url or "", make_host_url(options.host, options.client_port)
+    )
 
 
-def read(path: Path) -> Options:
+def read_options_file(path: Path) -> ServeOptions:
     """Read options from a TOML file; its relative paths start at its folder.
 
     Args:
@@ -292,13 +294,13 @@ def read(path: Path) -> Options:
         OptionError: It can't be read or sets something that can't be.
     """
     try:
-        options = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Options)
+        options = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), ServeOptions)
     except OSError as error:
-        raise OptionError(f"{path} can't be read: {error.strerror}.") from None
+        raise ServeOptionError(f"{path} can't be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeError) as error:
-        raise OptionError(f"{path} isn't TOML: {error}.") from None
+        raise ServeOptionError(f"{path} isn't TOML: {error}.") from None
     except msgspec.ValidationError as error:
-        raise OptionError(f"{path}: {error}.") from None
+        raise ServeOptionError(f"{path}: {error}.") from None
     return replace(
         options,
         data=options.data and str(path.parent / options.data),

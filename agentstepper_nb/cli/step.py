@@ -15,17 +15,17 @@ from typing import Final
 
 from jupyter_core.paths import jupyter_runtime_dir
 
-from ..discover import Endpoint, RuntimeFile, data_dir, running_core, ui_endpoint
+from ..discover import CoreEndpoint, RuntimeFile, data_dir, find_running_core, find_view_endpoint
 from ..errors import DiscoveryError
 from . import FAILED, INTERRUPTED, OK
-from .editing import edit
+from .core_connection import ConnectionEvent, CoreConnection
 from .inbox import Inbox
-from .keys import Keys
-from .line_editor import Prompts
-from .line_input import LineInput, converse
-from .link import Happening, Link
-from .screen import Question, standard_screen
-from .session import Session
+from .json_editor import edit_json
+from .line_editor import PromptOptions
+from .line_input import LineInput, run_dialogue
+from .screen import ScreenPrompt, make_standard_screen
+from .step_keys import StepKeys
+from .step_session import StepSession
 
 #: Where `agentstepper serve` takes UIs unless told otherwise.
 DEFAULT_URL: Final = "ws://127.0.0.1:4567"
@@ -46,7 +46,7 @@ def run(given: Namespace) -> int:
         The exit code.
     """
     try:
-        return asyncio.run(_step(core_to_step(given), given.run))
+        return asyncio.run(_step(find_core_to_step(given), given.run))
     except DiscoveryError as error:
         print(f"agentstepper step: {error}", file=sys.stderr)
         return FAILED
@@ -54,13 +54,13 @@ def run(given: Namespace) -> int:
         return INTERRUPTED
 
 
-async def _step(core: Endpoint, wanted: str | None) -> int:
-    inbox: Inbox[Happening] = Inbox()
-    link = Link(core, inbox.put)
-    screen = standard_screen()
-    session = Session(screen, link.send, wanted, lambda: lines.forget())
-    keys = Keys(session, edit if sys.stdin.isatty() else None)
-    prompts = Prompts(
+async def _step(core: CoreEndpoint, wanted: str | None) -> int:
+    inbox: Inbox[ConnectionEvent] = Inbox()
+    link = CoreConnection(core, inbox.put)
+    screen = make_standard_screen()
+    session = StepSession(screen, link.send, wanted, lambda: lines.forget())
+    keys = StepKeys(session, edit_json if sys.stdin.isatty() else None)
+    prompts = PromptOptions(
         data_dir() / "step.history", keys.words, is_remembered=_is_remembered, keys=_KEYS
     )
     lines = LineInput(screen, sys.stdin.fileno(), prompts)
@@ -71,7 +71,7 @@ async def _step(core: Endpoint, wanted: str | None) -> int:
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     link.start()
     try:
-        await converse(lines, inbox, _Stepping(session, keys))
+        await run_dialogue(lines, inbox, _Stepping(session, keys))
     except BrokenPipeError:  # whoever read the output has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     finally:
@@ -98,34 +98,34 @@ class _Stepping:
         keys: Carries lines out.
     """
 
-    def __init__(self, session: Session, keys: Keys) -> None:
+    def __init__(self, session: StepSession, keys: StepKeys) -> None:
         self._session = session
         self._keys = keys
 
     @property
-    def over(self) -> bool:
-        return self._session.over
+    def is_over(self) -> bool:
+        return self._session.is_over
 
     @property
-    def question(self) -> Question | None:
-        if not self._session.met or self._session.waits:
+    def question(self) -> ScreenPrompt | None:
+        if not self._session.has_connected or self._session.is_waiting:
             return None
         if self._session.screen.make_room is None:
-            return Question()  # prompts stand among the lines
+            return ScreenPrompt()  # prompts stand among the lines
         return self._keys.question
 
-    def take(self, line: str | None) -> None:
+    def handle_line(self, line: str | None) -> None:
         if line is None:
-            self._session.over = True
+            self._session.is_over = True
         else:
             self._keys.line(line)
 
-    def happen(self, happenings: Iterable[Happening]) -> None:
-        for happening in happenings:
-            self._session.happen(happening)
+    def handle(self, events: Iterable[ConnectionEvent]) -> None:
+        for event in events:
+            self._session.handle(event)
 
 
-def core_to_step(given: Namespace) -> Endpoint:
+def find_core_to_step(given: Namespace) -> CoreEndpoint:
     """Find the Core: the one that `--url` names, else the one that agents here would find.
 
     Args:
@@ -135,14 +135,14 @@ def core_to_step(given: Namespace) -> Endpoint:
         DiscoveryError: Several run, and nothing says which is meant.
     """
     if given.url:
-        return ui_endpoint(given.url, given.token)
-    core = running_core()
+        return find_view_endpoint(given.url, given.token)
+    core = find_running_core()
     if core is not None and core.ui_url:
-        return ui_endpoint(core.ui_url, given.token)
+        return find_view_endpoint(core.ui_url, given.token)
     if core is not None and core.base_url:
         url = core.url.removesuffix("agent") + "ui"
-        return Endpoint(url, given.token or _login_token(core))
-    return ui_endpoint(DEFAULT_URL, given.token)
+        return CoreEndpoint(url, given.token or _login_token(core))
+    return find_view_endpoint(DEFAULT_URL, given.token)
 
 
 def _login_token(core: RuntimeFile) -> str | None:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from .. import discover
 from ..errors import ConnectionLostError, DiscoveryError
-from ..rpc.reconnecting import Door, Find
-from ..worker.run import work
-from ..worker.service import ServiceContext, load_services
+from ..rpc.persistent_connection import FindEndpoint, ReconnectingCaller
+from ..worker.serve_loop import run_worker
+from ..worker.services import ServiceContext, load_services
 from . import FAILED, INTERRUPTED, OK
-from .text import log_to_stderr
+from .terminal_text import log_to_stderr
 
 
 def run(given: Namespace) -> int:
@@ -42,20 +42,20 @@ def run(given: Namespace) -> int:
     return OK
 
 
-def _finder(given: Namespace) -> Find:
+def _finder(given: Namespace) -> FindEndpoint:
     """What says where the Core is: once found it stays, but may come back with another token."""
     token = given.token or os.environ.get(discover.WORKER_TOKEN_VARIABLE)
-    first = discover.worker_endpoint(given.url, token)
+    first = discover.find_worker_endpoint(given.url, token)
     # What it runs is debugged where it serves, unless a person said otherwise.
-    os.environ.setdefault(discover.URL_VARIABLE, discover.agents_url(first.url))
+    os.environ.setdefault(discover.URL_VARIABLE, discover.to_agents_url(first.url))
     if token is not None:
         return lambda: first
-    return partial(discover.worker_endpoint, first.url)
+    return partial(discover.find_worker_endpoint, first.url)
 
 
-async def _work(find: Find, options: Namespace) -> None:
+async def _work(find: FindEndpoint, options: Namespace) -> None:
     """Serve until the Core's end, or until a signal asks for the end of this process."""
-    door = Door()
+    door = ReconnectingCaller()
     context = ServiceContext(
         data_dir=Path(options.data) if options.data else discover.data_dir(),
         core=door,
@@ -67,6 +67,6 @@ async def _work(find: Find, options: Namespace) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
     try:
         services = load_services(context)
-        await work(find, services, door, context.log, until_eof=options.until_eof)
+        await run_worker(find, services, door, context.log, until_eof=options.until_eof)
     except asyncio.CancelledError:
         context.log.info("ended by a signal")

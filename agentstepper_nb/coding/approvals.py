@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw, Struct
 from msgspec.structs import replace
 
 from ..errors import CommandError, NotJSONError, ProtocolError, StaleError
-from ..protocol.coding import ApprovalRequired, Approve, ServerEvent
+from ..protocol.coding_api import ApprovalRequired, CodingApprovalBody, ServerEvent
 from .session_log import ApprovalEntry as ApprovalEntry
 from .tool import Risk
 
@@ -124,7 +124,7 @@ class HttpApprover:
                 self._high.discard(call)
             self._answered.append(call)
 
-    def answer(self, session: str, call: str, answer: Approve) -> None:
+    def answer(self, session: str, call: str, answer: CodingApprovalBody) -> None:
         """Somebody answered.
 
         Args:
@@ -150,7 +150,7 @@ class HttpApprover:
         decision.set_result(_decision(answer))
 
 
-def _decision(answer: Approve) -> ApprovalDecision:
+def _decision(answer: CodingApprovalBody) -> ApprovalDecision:
     args = _parsed(answer.edited_args)
     edited = answer.approved and args is not None
     return ApprovalDecision(

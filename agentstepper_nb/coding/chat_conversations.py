@@ -17,7 +17,7 @@ import msgspec
 
 from ..llm_wire.conversation import ModelRequest
 from ..llm_wire.events import AgentEvent, TraceEvent
-from ..protocol.chat import Piece
+from ..protocol.chat import AgentOutput
 from ..protocol.coding_settings import SettingsDict
 from .approvals import ApprovalDecision, ApprovalRequest
 from .chat_pieces import ChatPieceWriter, PieceReceiver, limit_value
@@ -31,7 +31,7 @@ from .tools import default_tools
 
 if TYPE_CHECKING:
     from ..models.provider import ModelProvider
-    from ..sdk.aclient import AsyncAgentStepper
+    from ..sdk.async_stepper import AsyncAgentStepper
 
 
 #: Makes a session's id of a conversation's name: the same whenever it is opened again.
@@ -172,7 +172,7 @@ class CodingChat:
             self._person = self._pieces = None
         result.check()
         if result.reason == "max_iterations":
-            person.say(Piece(role="system", content=_cut(result)))
+            person.say(AgentOutput(role="system", content=_cut(result)))
 
     @property
     def notice(self) -> str:

@@ -15,8 +15,8 @@ from ..llm_wire.events import (
     ToolResultEvent,
     TraceEvent,
 )
-from ..protocol.chat import MessageType, Piece
-from ..protocol.pictures import MEDIA_TYPES
+from ..protocol.chat import AgentOutput, MessageType
+from ..protocol.image_types import MEDIA_TYPES
 from .session_log import EDITED
 from .tool_results import ToolResult, encode_result, normalize_result, parse_arguments
 from .tools.read_file import ShowImage
@@ -35,7 +35,7 @@ _NOTHING_SAID: Final = "It ended with exit code 0, and said nothing."
 class PieceReceiver(Protocol):
     """Who is told an answer. None of it waits."""
 
-    def say(self, piece: Piece) -> None:
+    def say(self, piece: AgentOutput) -> None:
         """There is more of it."""
 
     def say_instead(self, text: str) -> None:
@@ -102,7 +102,7 @@ class ChatPieceWriter:
             self._hearer.say(_called(id, call))
         else:
             self._hearer.say(
-                Piece(
+                AgentOutput(
                     type=MessageType.CODE.value, content=command, language="bash", format="source"
                 )
             )
@@ -113,10 +113,10 @@ class ChatPieceWriter:
         if self._answered:
             self._answered, self._text = False, []
         self._text.append(text)
-        self._hearer.say(Piece(content=text))
+        self._hearer.say(AgentOutput(content=text))
 
     def _note(self, text: str) -> None:
-        self._hearer.say(Piece(role="system", content=text))
+        self._hearer.say(AgentOutput(role="system", content=text))
 
     def _edited(self, data: Any) -> None:
         """A person edited something: what is in force is said."""
@@ -137,7 +137,7 @@ class ChatPieceWriter:
         said = "".join(self._text) if self._answered else ""  # none where the model wasn't asked
         self._text, self._answered = [text], True
         if text and not said:
-            self._hearer.say(Piece(content=text))
+            self._hearer.say(AgentOutput(content=text))
         elif said != text:
             self._hearer.say_instead(text)
 
@@ -154,7 +154,9 @@ class ChatPieceWriter:
             self._hearer.say(picture)
         elif begun and _command(call) is not None:
             self._hearer.say(
-                Piece(type=MessageType.CONSOLE.value, role="computer", content=_output(result))
+                AgentOutput(
+                    type=MessageType.CONSOLE.value, role="computer", content=_output(result)
+                )
             )
         else:
             if not begun:
@@ -185,7 +187,7 @@ def _output(result: ToolResult) -> str:
     return "\n".join(lines) or _NOTHING_SAID
 
 
-def _picture(call: _Call, result: ToolResult, root: str) -> Piece | None:
+def _picture(call: _Call, result: ToolResult, root: str) -> AgentOutput | None:
     """The picture that a call shows."""
     match result.data:
         case {"path": str(path)} if call.name == ShowImage.name and result.ok:
@@ -194,7 +196,7 @@ def _picture(call: _Call, result: ToolResult, root: str) -> Piece | None:
             return None
     if not 0 < len(root + path) <= _PATH:
         return None
-    return Piece(
+    return AgentOutput(
         type=MessageType.IMAGE.value,
         path=root + path,
         media_type=kind if kind in MEDIA_TYPES else None,
@@ -202,8 +204,8 @@ def _picture(call: _Call, result: ToolResult, root: str) -> Piece | None:
     )
 
 
-def _called(id: str, call: _Call) -> Piece:
-    return Piece(
+def _called(id: str, call: _Call) -> AgentOutput:
+    return AgentOutput(
         type=MessageType.FUNCTION.value,
         name=call.name.strip()[:_NAME] or "?",
         arguments={} if call.args is None else limit_value(call.args),
@@ -211,8 +213,8 @@ def _called(id: str, call: _Call) -> Piece:
     )
 
 
-def _returned(id: str, result: ToolResult) -> Piece:
-    return Piece(
+def _returned(id: str, result: ToolResult) -> AgentOutput:
+    return AgentOutput(
         type=MessageType.FUNCTION.value,
         role="computer",
         call_id=id[:_NAME],

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from ..discover import private_folders
+from ..discover import list_private_folders
 from ..errors import SandboxError
-from ..protocol.coding import SandboxReport
+from ..protocol.coding_api import SandboxReport
 from .policy.denied_files import DeniedFiles, find_denied_files
 from .policy.rule_book import RuleBook
 from .sandbox import ResourceLimits, SandboxAccess, SandboxChoice, SandboxMode, SessionGrants
@@ -138,7 +138,7 @@ class Confinement:
             if is_full_access
             else choose_sandbox(settings.choice, settings.limits)
         )
-        private = private_folders()
+        private = list_private_folders()
         if chosen.sandbox.name != "none":
             _check_visible(workspace, private)
         hidden = tuple(dict.fromkeys((*private, *_around(workspace, data_dir.resolve()))))

@@ -11,13 +11,13 @@ from typing import Final
 import msgspec
 
 from ..errors import CommandError
-from ..protocol.coding import Numbered, ServerEvent, Trace
+from ..protocol.coding_api import CodingTrace, NumberedCodingEvent, ServerEvent
 
 #: What is kept for a reader that comes, comes back or is slow: so many events, and bytes of them.
 MOST_EVENTS: Final = 10_000
 MOST_BYTES: Final = 16 * 1024 * 1024
 
-#: `Trace.kind`s that tell a reader about its stream.
+#: `CodingTrace.kind`s that tell a reader about its stream.
 LOST: Final = "events_lost"
 TAKEN_OVER: Final = "taken_over"
 
@@ -60,7 +60,7 @@ class SessionEventFeed:
         self._closed = True
         self._wake()
 
-    async def read(self, last: str | None) -> AsyncGenerator[Numbered, None]:
+    async def read(self, last: str | None) -> AsyncGenerator[NumberedCodingEvent, None]:
         """Give the events from one on, and then each as it happens.
 
         The first item has no event: it says where the reader stands.
@@ -90,27 +90,31 @@ class SessionEventFeed:
 
     async def _read_from(
         self, at: int, last: str | None, reader: object
-    ) -> AsyncGenerator[Numbered, None]:
-        yield Numbered(life=self.life, n=at)
+    ) -> AsyncGenerator[NumberedCodingEvent, None]:
+        yield NumberedCodingEvent(life=self.life, n=at)
         if last is not None and self._number_of(last) is None:
             told = "The session was opened again meanwhile: its events begin anew."
-            yield Numbered(life=self.life, n=at, event=Trace(kind=LOST, data=told))
+            yield NumberedCodingEvent(life=self.life, n=at, event=CodingTrace(kind=LOST, data=told))
         while self._reader is reader:
             if at < self._oldest - 1:
                 told = f"{self._oldest - 1 - at} events are not kept any more."
                 at = self._oldest - 1
-                yield Numbered(life=self.life, n=at, event=Trace(kind=LOST, data=told))
+                yield NumberedCodingEvent(
+                    life=self.life, n=at, event=CodingTrace(kind=LOST, data=told)
+                )
             elif at < self._last:
                 at += 1
                 event, _ = self._kept[at - self._oldest]
-                yield Numbered(life=self.life, n=at, event=event)
+                yield NumberedCodingEvent(life=self.life, n=at, event=event)
             elif self._closed:
                 return
             else:
                 self._news.clear()
                 await self._news.wait()
         told = "Another request reads this session's events now."
-        yield Numbered(life=self.life, n=at, event=Trace(kind=TAKEN_OVER, data=told))
+        yield NumberedCodingEvent(
+            life=self.life, n=at, event=CodingTrace(kind=TAKEN_OVER, data=told)
+        )
 
     @property
     def _oldest(self) -> int:

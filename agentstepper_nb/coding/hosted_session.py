@@ -14,7 +14,7 @@ from msgspec import Struct
 from ..errors import AgentStopped, CommandError
 from ..llm_wire.conversation import UserMessage
 from ..llm_wire.events import AgentEvent, TextDelta, ToolCallReady, ToolResultEvent, TraceEvent
-from ..protocol import coding as wire
+from ..protocol import coding_api as wire
 from .approvals import Approver, HttpApprover
 from .event_feed import SessionEventFeed
 from .tool_results import normalize_result, parse_arguments
@@ -32,7 +32,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
         listener: Hears what happens.
     """
 
-    how: wire.CreateSession
+    how: wire.CreateCodingSession
     approver: Approver
     listener: Callable[[AgentEvent], None]
 
@@ -49,7 +49,7 @@ class HostedSession:
         log: Gets what fails.
     """
 
-    def __init__(self, how: wire.CreateSession, log: logging.Logger) -> None:
+    def __init__(self, how: wire.CreateCodingSession, log: logging.Logger) -> None:
         self.feed = SessionEventFeed()
         self.approver = HttpApprover(self.feed.add)
         self._how = how
@@ -83,9 +83,9 @@ class HostedSession:
         """Whether it answers a message."""
         return self._answering is not None and not self._answering.done()
 
-    def info(self) -> wire.SessionInfo:
+    def info(self) -> wire.CodingSessionInfo:
         """What `GET sessions` says of it."""
-        return wire.SessionInfo(
+        return wire.CodingSessionInfo(
             id=self.conversation.id,
             workspace_path=self._how.workspace_path,
             provider=self._how.provider,
@@ -142,9 +142,11 @@ class HostedSession:
             reason = "cancelled"
         except Exception as error:
             self._log.exception("session %s failed", self.conversation.id)
-            self.feed.add(wire.Failed(code="internal", message=f"The session failed: {error}"))
+            self.feed.add(
+                wire.CodingTurnFailed(code="internal", message=f"The session failed: {error}")
+            )
             reason = "error"
-        self.feed.add(wire.Completed(reason=reason, usage=usage))
+        self.feed.add(wire.CodingTurnCompleted(reason=reason, usage=usage))
 
     def _hear(self, event: AgentEvent) -> None:
         told = make_server_event(event)
@@ -156,7 +158,7 @@ def make_server_event(event: AgentEvent) -> wire.ServerEvent | None:
     """What a client is told of an event; None of those that another one says whole."""
     match event:
         case TextDelta(text=text):
-            return wire.TextDelta(text=text)
+            return wire.CodingTextDelta(text=text)
         case ToolCallReady(call_id=call, name=name, args_json=args):
             return wire.ToolCalled(call_id=call, name=name, args=parse_arguments(args))
         case ToolResultEvent(call_id=call, result=result):
@@ -165,13 +167,15 @@ def make_server_event(event: AgentEvent) -> wire.ServerEvent | None:
         case TraceEvent(kind="error", data=data):
             return _failure(data)
         case TraceEvent(kind=kind, data=data):
-            return wire.Trace(kind=kind, data=_carried(data))
+            return wire.CodingTrace(kind=kind, data=_carried(data))
     return None
 
 
-def _failure(data: Any) -> wire.Failed:
+def _failure(data: Any) -> wire.CodingTurnFailed:
     told: Mapping[str, Any] = data if isinstance(data, Mapping) else {"message": data}
-    return wire.Failed(code=str(told.get("kind", "error")), message=str(told.get("message", "")))
+    return wire.CodingTurnFailed(
+        code=str(told.get("kind", "error")), message=str(told.get("message", ""))
+    )
 
 
 def _carried(data: Any) -> Any:

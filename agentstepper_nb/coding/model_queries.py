@@ -13,7 +13,7 @@ from ..llm_wire.conversation import AssistantMessage, ModelRequest
 from ..llm_wire.debugger_json import decode_answer, decode_request, encode_answer, encode_request
 from ..llm_wire.events import ToolCallReady, TraceEvent
 from ..models.provider import stream_events
-from ..protocol.coding import SandboxReport
+from ..protocol.coding_api import SandboxReport
 from .sandbox import SandboxMode
 from .session_log import EDITED
 from .transcript import Transcript, find_conversation_problem
@@ -21,7 +21,7 @@ from .workspace import LocalWorkspace
 
 if TYPE_CHECKING:
     from ..models.provider import ModelProvider
-    from ..sdk.aclient import AsyncAgentStepper
+    from ..sdk.async_stepper import AsyncAgentStepper
 
 
 #: A file of the workspace that tells agents what they should know about it.

@@ -19,9 +19,9 @@ from ..llm_wire.conversation import AssistantMessage
 from ..models import registry
 from ..protocol.coding_settings import CodingSettings
 from ..runtime.frame import FrameIn, FrameOut
-from ..runtime.moniker import Moniker, Task
-from ..runtime.monikers.asking import Said, check_provider, config_of
-from ..sdk.door import ambient
+from ..runtime.moniker import Moniker, MonikerTask
+from ..runtime.monikers.model_moniker import Said, check_provider, decode_config
+from ..sdk.base_stepper import make_ambient
 from .options import CodingOptions, make_options
 from .orchestrator import RunResult
 from .session import CodingSession
@@ -66,9 +66,9 @@ class CodingMoniker(Moniker):
 
     name: ClassVar[str] = "coding"
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: MonikerTask) -> None:
         super().__init__(task)
-        self._config = config_of(task.config, CodingConfig)
+        self._config = decode_config(task.config, CodingConfig)
         self._id = str(uuid.uuid5(_IDS, task.session_id))
         self._session: CodingSession | None = None
         self._idle = False  # it has nothing to do
@@ -76,7 +76,7 @@ class CodingMoniker(Moniker):
     @classmethod
     def check(cls, config: Any) -> None:
         """See `Moniker.check`."""
-        checked = config_of(config, CodingConfig)
+        checked = decode_config(config, CodingConfig)
         check_provider(checked.provider, checked.model)
         folder = Path(checked.workspace)
         if not (folder.is_absolute() and folder.is_dir()):
@@ -143,7 +143,7 @@ class CodingMoniker(Moniker):
         """The coding session: that of an earlier life where there was one."""
         if self._session is None:
             dbg = self.task.dbg
-            with nullcontext() if dbg is None else ambient(dbg):  # its run is the session's
+            with nullcontext() if dbg is None else make_ambient(dbg):  # its run is the session's
                 self._session = await self._open(debugger=dbg is not None)
         return self._session
 

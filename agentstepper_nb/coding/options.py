@@ -8,7 +8,13 @@ from msgspec import Struct, ValidationError
 from msgspec.structs import replace
 
 from ..errors import SessionError
-from ..protocol.coding_settings import DEFAULTS, CodingSettings, SettingsDict, chosen, chosen_of
+from ..protocol.coding_settings import (
+    DEFAULTS,
+    CodingSettings,
+    SettingsDict,
+    read_settings,
+    select_given_settings,
+)
 from .approvals import Approver
 from .policy import PolicyEngine
 from .policy.engine import Factory
@@ -86,7 +92,7 @@ class CodingOptions(SettingsDict, total=False):
 
 def make_options(settings: CodingSettings) -> CodingOptions:
     """The options that settings are, without those that are left out."""
-    return cast(CodingOptions, chosen(settings))
+    return cast(CodingOptions, select_given_settings(settings))
 
 
 def check_options(options: CodingOptions) -> None:
@@ -101,7 +107,7 @@ def check_options(options: CodingOptions) -> None:
         if settings.get(name) is not None:
             settings[name] = [str(path) for path in settings[name]]
     try:
-        chosen_of(settings)
+        read_settings(settings)
     except ValidationError as error:
         raise SessionError(f"A setting of the coding session can't be: {error}.") from None
 

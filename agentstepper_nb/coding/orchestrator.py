@@ -30,7 +30,7 @@ from .workspace import LocalWorkspace
 
 if TYPE_CHECKING:
     from ..models.provider import ModelProvider
-    from ..sdk.aclient import AsyncAgentStepper
+    from ..sdk.async_stepper import AsyncAgentStepper
 
 log = logging.getLogger("agentstepper_nb.coding")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ..errors import UnsafePathError
-from ..protocol.visible import HIDDEN
+from ..protocol.visible_text import HIDDEN
 
 #: Bytes of a path, and of one name in it: what POSIX systems take at least.
 PATH_LIMIT: Final = 4096

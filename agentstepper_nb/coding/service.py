@@ -13,9 +13,9 @@ from msgspec import Raw, Struct
 
 from ..errors import AgentStepperError, CommandError, ProtocolError, SessionError
 from ..models import registry
-from ..protocol import coding as wire
-from ..rpc.line import Service
-from ..worker.service import ServiceContext
+from ..protocol import coding_api as wire
+from ..rpc.session import RpcService
+from ..worker.services import ServiceContext
 from .hosted_session import HostedSession, Opener, SessionOpening
 from .session_list import (
     CodingFolders,
@@ -41,12 +41,12 @@ Params = TypeVar("Params")
 _Answer = Callable[[Any], Awaitable[Struct | None]]
 
 
-def create(context: ServiceContext) -> Service:
+def create(context: ServiceContext) -> RpcService:
     """Make the service; what the entry point names."""
 
     async def opened(opening: SessionOpening, kept: str | None) -> CodingSession:
         # Models, tools and the debugger are imported where somebody needs them.
-        from ..sdk.flow import new_id
+        from ..sdk.halt_flow import make_id
         from .options import CodingOptions, make_options
         from .session import CodingSession
 
@@ -60,7 +60,7 @@ def create(context: ServiceContext) -> Service:
         if kept is not None and not CodingFolders(context.data_dir).log(kept).exists():
             raise _no_session(kept)
         return await CodingSession.open(
-            kept or new_id(),
+            kept or make_id(),
             workspace=Path(how.workspace_path),
             provider=how.provider,
             model=how.model,
@@ -90,20 +90,20 @@ class CodingService:
         self._opening: set[str] = set()  # sessions that are being resumed
         self._coming = 0  # sessions that are being opened, those among them
         self._methods: dict[str, tuple[type[Struct], _Answer]] = {
-            "create": (wire.CreateSession, self._create),
-            "resume": (wire.ResumeSession, self._resume),
-            "list": (wire.ListSessions, self._list),
-            "show": (wire.ShowSession, self._show),
-            "chat": (wire.SendChat, self._chat),
-            "approve": (wire.AnswerCall, self._approve),
-            "cancel": (wire.InSession, self._cancel),
-            "close": (wire.InSession, self._close),
+            "create": (wire.CreateCodingSession, self._create),
+            "resume": (wire.ResumeCodingSession, self._resume),
+            "list": (wire.ListCodingSessions, self._list),
+            "show": (wire.GetCodingSession, self._show),
+            "chat": (wire.SendCodingMessage, self._chat),
+            "approve": (wire.AnswerCodingApproval, self._approve),
+            "cancel": (wire.CodingSessionRequest, self._cancel),
+            "close": (wire.CodingSessionRequest, self._close),
         }
 
     # ---- a worker's service -------------------------------------------------------------------------
 
     async def call(self, method: str, params: Raw) -> Struct | None:
-        """Answer once; see `Service.call`."""
+        """Answer once; see `RpcService.call`."""
         known = self._methods.get(method)
         if known is None:
             raise _unknown(method)
@@ -111,16 +111,16 @@ class CodingService:
         return await answer(_read(params, kind))
 
     async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
-        """Give a session's events; see `Service.stream`."""
+        """Give a session's events; see `RpcService.stream`."""
         if method != "events":
             raise _unknown(method)
-        watch = _read(params, wire.Watch)
+        watch = _read(params, wire.WatchCodingSession)
         async with aclosing(self._session(watch.session).feed.read(watch.last)) as events:
             async for event in events:
                 yield event
 
     async def close(self) -> None:
-        """Close every session; see `Service.close`."""
+        """Close every session; see `RpcService.close`."""
         sessions, self._open = list(self._open.values()), {}
         closed = await asyncio.gather(*(each.close() for each in sessions), return_exceptions=True)
         for failed in closed:
@@ -129,10 +129,10 @@ class CodingService:
 
     # ---- what is asked ------------------------------------------------------------------------------
 
-    async def _create(self, how: wire.CreateSession) -> wire.SessionCreated:
+    async def _create(self, how: wire.CreateCodingSession) -> wire.CodingSessionCreated:
         return await self._host(how, None)
 
-    async def _resume(self, params: wire.ResumeSession) -> wire.SessionCreated:
+    async def _resume(self, params: wire.ResumeCodingSession) -> wire.CodingSessionCreated:
         id = params.session
         if not is_session_id(id):
             raise _no_session(id)
@@ -146,28 +146,28 @@ class CodingService:
         finally:
             self._opening.discard(id)
 
-    async def _list(self, params: wire.ListSessions) -> wire.Sessions:
+    async def _list(self, params: wire.ListCodingSessions) -> wire.CodingSessionList:
         is_open = tuple(each.info() for each in self._open.values())
         if params.state == "open":
-            return wire.Sessions(sessions=is_open)
+            return wire.CodingSessionList(sessions=is_open)
         kept = await asyncio.to_thread(self._kept, params.limit)
-        return wire.Sessions(sessions=kept if params.state == "kept" else is_open + kept)
+        return wire.CodingSessionList(sessions=kept if params.state == "kept" else is_open + kept)
 
-    def _kept(self, limit: int) -> tuple[wire.SessionInfo, ...]:
+    def _kept(self, limit: int) -> tuple[wire.CodingSessionInfo, ...]:
         """The kept sessions that aren't open here; reads their logs."""
         kept = list_stored_sessions(CodingFolders(self._data_dir), limit + len(self._open))
         return tuple(make_stored_info(each) for each in kept if each.summary.id not in self._open)[
             :limit
         ]
 
-    async def _show(self, params: wire.ShowSession) -> wire.SessionShown:
+    async def _show(self, params: wire.GetCodingSession) -> wire.CodingSessionDetail:
         hosted = self._open.get(params.session)
         if hosted is None:
             return await asyncio.to_thread(self._show_kept, params)
         messages, earlier = select_shown_messages(hosted.conversation.messages, params.messages)
-        return wire.SessionShown(session=hosted.info(), messages=messages, earlier=earlier)
+        return wire.CodingSessionDetail(session=hosted.info(), messages=messages, earlier=earlier)
 
-    def _show_kept(self, params: wire.ShowSession) -> wire.SessionShown:
+    def _show_kept(self, params: wire.GetCodingSession) -> wire.CodingSessionDetail:
         folders = CodingFolders(self._data_dir)
         try:
             kept = check_stored_session(folders, folders.summary(params.session))
@@ -175,19 +175,21 @@ class CodingService:
         except (SessionError, OSError):
             raise _no_session(params.session) from None
         messages, earlier = select_shown_messages(conversation, params.messages)
-        return wire.SessionShown(session=make_stored_info(kept), messages=messages, earlier=earlier)
+        return wire.CodingSessionDetail(
+            session=make_stored_info(kept), messages=messages, earlier=earlier
+        )
 
-    async def _chat(self, params: wire.SendChat) -> None:
+    async def _chat(self, params: wire.SendCodingMessage) -> None:
         self._session(params.session).chat(params.message)
 
-    async def _approve(self, params: wire.AnswerCall) -> None:
+    async def _approve(self, params: wire.AnswerCodingApproval) -> None:
         session = self._session(params.session)
         session.approver.answer(params.session, params.call, params.answer)
 
-    async def _cancel(self, params: wire.InSession) -> None:
+    async def _cancel(self, params: wire.CodingSessionRequest) -> None:
         await self._session(params.session).cancel()
 
-    async def _close(self, params: wire.InSession) -> None:
+    async def _close(self, params: wire.CodingSessionRequest) -> None:
         session = self._session(params.session)
         del self._open[params.session]
         await session.close()
@@ -200,7 +202,9 @@ class CodingService:
             raise _no_session(id)
         return session
 
-    async def _host(self, how: wire.CreateSession, kept: str | None) -> wire.SessionCreated:
+    async def _host(
+        self, how: wire.CreateCodingSession, kept: str | None
+    ) -> wire.CodingSessionCreated:
         if len(self._open) + self._coming >= self._most:
             raise CommandError(
                 "too_many", f"{self._most} sessions are open: DELETE those that are done."
@@ -218,7 +222,7 @@ class CodingService:
         finally:
             self._coming -= 1
         self._open[id] = session
-        return wire.SessionCreated(id=id, sandbox=session.conversation.sandbox)
+        return wire.CodingSessionCreated(id=id, sandbox=session.conversation.sandbox)
 
 
 def _read(params: Raw, kind: type[Params]) -> Params:

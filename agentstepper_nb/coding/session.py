@@ -13,8 +13,8 @@ from ..errors import SessionError
 from ..llm_wire.conversation import ChatMessage
 from ..llm_wire.events import TraceEvent
 from ..models import registry
-from ..protocol.coding import SandboxReport
-from ..sdk.flow import new_id
+from ..protocol.coding_api import SandboxReport
+from ..sdk.halt_flow import make_id
 from .confinement import Confinement, format_report, parse_sandbox_settings
 from .options import CodingOptions, check_options, find_unsupported_settings
 from .orchestrator import AgentOrchestrator, RunResult
@@ -37,7 +37,7 @@ from .transcript import Transcript
 
 if TYPE_CHECKING:
     from ..models.provider import ModelProvider
-    from ..sdk.aclient import AsyncAgentStepper
+    from ..sdk.async_stepper import AsyncAgentStepper
 
 __all__ = ["CodingOptions", "CodingSession"]
 
@@ -124,7 +124,7 @@ class CodingSession:
                 a setting is out of its bounds.
             ModelError: There is no such provider, or it can't be used here.
         """
-        id = session_id or new_id()
+        id = session_id or make_id()
         path = CodingFolders(data_dir).log(id)
         if path.exists():
             raise SessionError(f"There is a session {id} already: resume it.")

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ..errors import SessionError
 from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolResultMessage
-from ..protocol import coding as wire
+from ..protocol import coding_api as wire
 from .session_log import is_log_open
 from .tool_results import cut_text, parse_arguments
 from .transcript import CodingSessionSummary, summarize_log
@@ -179,10 +179,10 @@ def check_stored_session(
     return StoredCodingSession(summary=summary, is_open=False, problem=problem)
 
 
-def make_stored_info(kept: StoredCodingSession) -> wire.SessionInfo:
+def make_stored_info(kept: StoredCodingSession) -> wire.CodingSessionInfo:
     """What `GET sessions` says of a session that isn't open here."""
     summary = kept.summary
-    return wire.SessionInfo(
+    return wire.CodingSessionInfo(
         id=summary.id,
         workspace_path=summary.workspace,
         provider=summary.provider,
@@ -200,7 +200,7 @@ def make_stored_info(kept: StoredCodingSession) -> wire.SessionInfo:
 
 def select_shown_messages(
     messages: Sequence[ChatMessage], last: int
-) -> tuple[tuple[wire.ShownMessage, ...], int]:
+) -> tuple[tuple[wire.CodingMessageDetail, ...], int]:
     """The newest messages of a conversation, as they are shown, and how many are before these.
 
     Args:
@@ -211,21 +211,23 @@ def select_shown_messages(
     return tuple(_shown(each) for each in messages[earlier:]), earlier
 
 
-def _shown(message: ChatMessage) -> wire.ShownMessage:
+def _shown(message: ChatMessage) -> wire.CodingMessageDetail:
     match message:
         case AssistantMessage(content=content, tool_calls=calls):
             called = tuple(
-                wire.ShownCall(call_id=each.call_id, name=each.name, args=_args(each.args_json))
+                wire.CodingCallDetail(
+                    call_id=each.call_id, name=each.name, args=_args(each.args_json)
+                )
                 for each in calls
             )
-            return wire.ShownMessage(
+            return wire.CodingMessageDetail(
                 role="assistant", content=cut_text(content, LONGEST), tool_calls=called
             )
         case ToolResultMessage(call_id=call, content=content, ok=ok):
-            return wire.ShownMessage(
+            return wire.CodingMessageDetail(
                 role="tool", content=cut_text(content, LONGEST), call_id=call, ok=ok
             )
-    return wire.ShownMessage(role="user", content=cut_text(message.content, LONGEST))
+    return wire.CodingMessageDetail(role="user", content=cut_text(message.content, LONGEST))
 
 
 def _args(args_json: str) -> object:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import AgentStepperError, AgentStopped, SessionError, WorkspaceError
 from ..llm_wire.conversation import ChatMessage
 from ..llm_wire.events import TraceEvent
-from ..sdk.aclient import AsyncAgentStepper
-from ..sdk.door import ambient
-from ..sdk.pumps import in_thread
+from ..sdk.async_stepper import AsyncAgentStepper
+from ..sdk.base_stepper import make_ambient
+from ..sdk.drivers import run_in_thread
 from .confinement import Confinement
 from .options import CodingLimits, CodingOptions, override_limits, select_tools
 from .orchestrator import AgentOrchestrator
@@ -171,7 +171,7 @@ async def join_run(dbg: AsyncAgentStepper, name: str, workspace: Path) -> AsyncA
         name: What the agent is called there.
         workspace: The folder; where they watch it, its changes are told once.
     """
-    with ambient(dbg):
+    with make_ambient(dbg):
         return await open_run(
             name, workspace if dbg._watched(workspace) is None else None, step=False
         )
@@ -179,7 +179,7 @@ async def join_run(dbg: AsyncAgentStepper, name: str, workspace: Path) -> AsyncA
 
 async def find_run_name(dbg: AsyncAgentStepper) -> str | None:
     """What the debugger calls a run, as `Run #3 of code`; None where it doesn't say."""
-    timeline = await in_thread(dbg._timeline)
+    timeline = await run_in_thread(dbg._timeline)
     return None if timeline is None else timeline.run.name
 
 

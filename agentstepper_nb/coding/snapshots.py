@@ -8,12 +8,12 @@ from typing import Final
 
 from ..errors import WorkspaceError
 from ..sdk.workspace import Workspace
-from ..sdk.workspace.repository import directory
-from ..sdk.workspace.scan import Most
+from ..sdk.workspace.repository import find_directory
+from ..sdk.workspace.scan import ScanLimits
 from .policy.unsaved_files import CommittedFiles
 
 #: The largest workspace that a session takes snapshots of by itself.
-MOST: Final = Most(files=100_000, unread_bytes=2 * 1024**3)
+MOST: Final = ScanLimits(files=100_000, unread_bytes=2 * 1024**3)
 #: What the snapshots' branches are named for.
 _PROGRAM: Final = "code"
 
@@ -30,7 +30,7 @@ class Snapshots:
         most: The largest workspace of which snapshots are taken.
     """
 
-    def __init__(self, folder: Path, data_dir: Path, most: Most = MOST) -> None:
+    def __init__(self, folder: Path, data_dir: Path, most: ScanLimits = MOST) -> None:
         self._folder = folder
         self._data_dir = data_dir
         self._most = most
@@ -43,7 +43,7 @@ class Snapshots:
     @property
     def git_dir(self) -> Path:
         """The private repository that has the session's own snapshots, once there is one."""
-        return directory(self._data_dir.resolve(), self._folder)
+        return find_directory(self._data_dir.resolve(), self._folder)
 
     @property
     def why_not(self) -> str | None:

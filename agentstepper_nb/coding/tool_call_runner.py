@@ -32,9 +32,9 @@ from .tools.run_command import SUFFIX, RunCommand, find_retry
 from .transcript import Transcript
 
 if TYPE_CHECKING:
-    from ..sdk.aclient import AsyncAgentStepper
     from ..sdk.approvals import Approval
-    from ..sdk.blocks import AsyncToolInvocation
+    from ..sdk.async_stepper import AsyncAgentStepper
+    from ..sdk.event_blocks import AsyncToolInvocation
 
 #: Called with a tool's name and arguments where a person allows them from now on.
 Remember = Callable[[str, Any], None]

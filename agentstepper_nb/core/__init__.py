@@ -1,23 +1,30 @@
 """The rules of the debugger, sans I/O: no clock, no socket, no thread."""
 
-from .commands import Commands
+from .commands import DebuggerCommands
 from .debugger import Debugger
-from .rows import EventType, Vocabulary, debug_row, row
 from .summaries import Summarizer
-from .transitions import Leased, Output, Reply, Saved, Verdict, needs_durable
+from .timeline_rows import EventTypeInfo, EventTypeRegistry, make_debug_row, make_row
+from .transitions import (
+    AnswerDecision,
+    AnswerOutput,
+    LeaseGranted,
+    Output,
+    RecordOutput,
+    needs_durability,
+)
 
 __all__ = [
-    "Commands",
+    "AnswerDecision",
+    "AnswerOutput",
     "Debugger",
-    "EventType",
-    "Leased",
+    "DebuggerCommands",
+    "EventTypeInfo",
+    "EventTypeRegistry",
+    "LeaseGranted",
     "Output",
-    "Reply",
-    "Saved",
+    "RecordOutput",
     "Summarizer",
-    "Verdict",
-    "Vocabulary",
-    "debug_row",
-    "needs_durable",
-    "row",
+    "make_debug_row",
+    "make_row",
+    "needs_durability",
 ]

@@ -12,29 +12,29 @@ from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError, StaleError
 from ..protocol.records import (
+    ImportedRunSaved,
     NoteSaved,
     PricesSet,
-    RunChanged,
     RunDeleted,
+    RunHeaderSaved,
     RunHistory,
-    RunImported,
     RunRenamed,
     RunTagged,
-    SentenceMade,
     StopDeleted,
     StopSaved,
+    SummarySaved,
 )
-from ..protocol.stops import MOST_STOPS, Price, Stop
-from ..protocol.values import AgentState, AnswerKind, Breakpoint, Commit, Note, Risk
-from .checks import NOT_ASKED, check_denial, check_edit, check_step
-from .fold import RunStatus
-from .states import HaltPolicy, Rule, Signal, rules
-from .stops import check
-from .summaries import named_call
-from .transitions import STOPPED, Output, Saved, Transitions, Verdict
+from ..protocol.stops import MOST_STOPS, BreakpointRule, Price
+from ..protocol.values import AgentActivity, AnswerKind, Breakpoint, Commit, Risk, RowNote
+from .input_checks import NOT_ASKED, check_denial, check_edit, check_step
+from .run_state import RunStatus
+from .state_table import HaltPolicy, RunSignal, TransitionRule, list_transition_rules
+from .stops import check_rule
+from .summaries import describe_call
+from .transitions import STOPPED, AnswerDecision, Output, RecordOutput, Transitions
 
 
-class Commands:
+class DebuggerCommands:
     """The people's half of the debugger.
 
     Args:
@@ -72,7 +72,7 @@ class Commands:
                 asks for an approval.
             ProtocolError: `invalid_edit`; `invalid_message` for an edit of nothing that is named.
         """
-        status, rule = self._consult(run_id, Signal.STEP)
+        status, rule = self._consult(run_id, RunSignal.STEP)
         named = self._named(status, breakpoint_id, revision, edit)
         check_step(status, named)
         if named is not None and edit is not None:
@@ -92,7 +92,7 @@ class Commands:
 
         What asks for an approval still waits, also where it is named.
         """
-        status, rule = self._consult(run_id, Signal.CONTINUE)
+        status, rule = self._consult(run_id, RunSignal.CONTINUE)
         named = self._named(status, breakpoint_id, revision, edit)
         if named is not None and edit is not None:
             self._moves.edit(status, named, edit)
@@ -126,7 +126,7 @@ class Commands:
                 `needs_confirmation`: it is of high risk, and not confirmed.
             ProtocolError: `invalid_edit`.
         """
-        status, rule = self._consult(run_id, Signal.APPROVE)
+        status, rule = self._consult(run_id, RunSignal.APPROVE)
         current = self._current(status, breakpoint_id, revision)
         if current.approval is None:
             raise CommandError("cannot_approve", NOT_ASKED, run_id)
@@ -134,7 +134,7 @@ class Commands:
             raise CommandError("needs_confirmation", _unconfirmed(current), run_id)
         if edit is not None:
             self._moves.edit(status, current, edit)
-        verdict = Verdict(AnswerKind.RESUME, always=always)
+        verdict = AnswerDecision(AnswerKind.RESUME, always=always)
         self._moves.follow(status, rule, at, breakpoint_id, verdict)
         return self._moves.drain()
 
@@ -154,9 +154,9 @@ class Commands:
             CommandError: `unknown_run`, `run_is_over`, `cannot_deny`: nothing begins there, or its
                 agent speaks version 1; `stale`.
         """
-        status, rule = self._consult(run_id, Signal.DENY)
+        status, rule = self._consult(run_id, RunSignal.DENY)
         check_denial(status, self._current(status, breakpoint_id, revision))
-        self._moves.follow(status, rule, at, breakpoint_id, Verdict(AnswerKind.DENY, reason))
+        self._moves.follow(status, rule, at, breakpoint_id, AnswerDecision(AnswerKind.DENY, reason))
         return self._moves.drain()
 
     def halt(self, run_id: str) -> list[Output]:
@@ -165,9 +165,9 @@ class Commands:
         Raises:
             CommandError: `unknown_run`, `run_is_over`.
         """
-        status, rule = self._consult(run_id, Signal.HALT)
-        waits = status.pending or status.run.agent_state is AgentState.WAITING
-        self._moves.change(status, rule, None if waits else AgentState.HALTING)
+        status, rule = self._consult(run_id, RunSignal.HALT)
+        waits = status.pending or status.run.agent_state is AgentActivity.WAITING
+        self._moves.change(status, rule, None if waits else AgentActivity.HALTING)
         return self._moves.drain()
 
     def stop(self, run_id: str, at: float) -> list[Output]:
@@ -176,14 +176,14 @@ class Commands:
         Raises:
             CommandError: `unknown_run`, `run_is_over`, or `cannot_stop` for agents of version 1.
         """
-        status, rule = self._consult(run_id, Signal.STOP)
+        status, rule = self._consult(run_id, RunSignal.STOP)
         if not status.run.can_stop:
             raise CommandError(
                 "cannot_stop",
                 "This agent speaks version 1 and can't be told to stop: end its process.",
                 run_id,
             )
-        self._moves.emit(RunChanged(run=replace(status.run, stopping=True)))
+        self._moves.emit(RunHeaderSaved(run=replace(status.run, stopping=True)))
         self._moves.follow(status, rule, at, verdict=STOPPED)
         return self._moves.drain()
 
@@ -245,7 +245,7 @@ class Commands:
         self._moves.emit(RunTagged(run=replace(status.run, tags=cleaned)))
         return self._moves.drain()
 
-    def write_note(self, note: Note) -> list[Output]:
+    def write_note(self, note: RowNote) -> list[Output]:
         """Write beside a row, in place of what stands there; without text it is taken away.
 
         Args:
@@ -258,13 +258,13 @@ class Commands:
         self._moves.emit(NoteSaved(note=note if note.text.strip() else replace(note, text="")))
         return self._moves.drain()
 
-    def set_stop(self, stop: Stop) -> list[Output]:
+    def set_stop(self, stop: BreakpointRule) -> list[Output]:
         """Set a stop, in place of the one with its id.
 
         Raises:
             ProtocolError: `invalid_stop`: it can't be understood, or there are too many.
         """
-        check(stop)
+        check_rule(stop)
         if stop.id not in self._runs.stops and len(self._runs.stops) >= MOST_STOPS:
             raise ProtocolError(
                 "invalid_stop", f"There are {MOST_STOPS} stops already: delete one of them first."
@@ -299,7 +299,7 @@ class Commands:
                 self._moves.outputs.append(new)
         return self._moves.drain()
 
-    def put_sentence(self, made: SentenceMade, about: Breakpoint | Commit) -> list[Output]:
+    def record_summary(self, made: SummarySaved, about: Breakpoint | Commit) -> list[Output]:
         """A model put something into one sentence.
 
         Args:
@@ -312,10 +312,12 @@ class Commands:
         self._moves.status(made.run)
         pending = self._runs.apply(made)
         if isinstance(about, Commit):
-            self._moves.outputs.append(Saved(made, commit=replace(about, sentence=made.text)))
+            self._moves.outputs.append(
+                RecordOutput(made, commit=replace(about, sentence=made.text))
+            )
         else:
             told = pending or replace(about, sentence=made.text)
-            self._moves.outputs.append(Saved(made, breakpoint=told))
+            self._moves.outputs.append(RecordOutput(made, breakpoint=told))
         return self._moves.drain()
 
     def delete(self, run_id: str) -> list[Output]:
@@ -335,12 +337,12 @@ class Commands:
 
     def import_run(self, history: RunHistory) -> list[Output]:
         """Take in a run that has ended, whole."""
-        self._moves.emit(RunImported(history=history))
+        self._moves.emit(ImportedRunSaved(history=history))
         return self._moves.drain()
 
-    def _consult(self, run_id: str, signal: Signal) -> tuple[RunStatus, Rule]:
+    def _consult(self, run_id: str, signal: RunSignal) -> tuple[RunStatus, TransitionRule]:
         status = self._moves.status(run_id)
-        rule = rules(status.run).get(signal)
+        rule = list_transition_rules(status.run).get(signal)
         if rule is None:
             raise CommandError(
                 "run_is_over", "This run has ended: start the agent again to step it.", run_id
@@ -374,7 +376,7 @@ class Commands:
 
 def _unconfirmed(current: Breakpoint) -> str:
     return (
-        f"The call {named_call(current)} was not approved: it is of high risk, and the person hasn't "
+        f"The call {describe_call(current)} was not approved: it is of high risk, and the person hasn't "
         "confirmed the approval. Confirm it where you approve, deny the call, or upgrade a view that "
         "can't confirm."
     )

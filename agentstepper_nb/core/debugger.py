@@ -1,12 +1,12 @@
 """The debugger's rules, without I/O: feed inputs in, perform the outputs.
 
-Every input is one method call with the time passed in. It consults `states.RULES`, moves the state and
-returns what to do, in order: `Saved` records, to store and then to tell the UIs, `Leased`, and `Reply`s
-to the agent. `Debugger` has what agents send, its `commands` what people do; both are made of
-`transitions`, which move the state, and of `states.HaltPolicy`.
+Every input is one method call with the time passed in. It consults `state_table`, moves the state and
+returns what to do, in order: a `RecordOutput`, to store and then to tell the views, `LeaseGranted`, and
+an `AnswerOutput` to the agent. `Debugger` has what agents send, its `commands` what people do; both are
+made of `transitions`, which move the state, and of `state_table.HaltPolicy`.
 
-The state itself is `fold.Runs`, which only the records move. An input that is refused raises, and
-nothing happens.
+The state itself is `run_state.RunStates`, which only the records move. An input that is refused raises,
+and nothing happens.
 """
 
 from __future__ import annotations
@@ -16,50 +16,46 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
-from ..protocol.calls import tool_of
 from ..protocol.records import (
-    AgentHeard,
+    AgentProof,
     BreakpointSaved,
     CommitSaved,
     EventSaved,
-    Proof,
+    MessagesReceived,
     Record,
-    RunChanged,
+    RunHeaderSaved,
     RunStarted,
 )
-from ..protocol.stops import Price, Stop
+from ..protocol.stops import BreakpointRule, Price
+from ..protocol.tool_names import find_tool_name
 from ..protocol.values import (
     PAIRED,
-    AgentState,
+    AgentActivity,
     AnswerKind,
     Breakpoint,
     Commit,
-    Ending,
     Event,
     EventKind,
+    EventOutcome,
+    EventSide,
     Failure,
-    Outcome,
     Run,
+    RunEnding,
     RunState,
-    Side,
 )
-from .checks import NOT_ASKED, check_denial, check_event, check_form, duplicate, opened_event
-from .commands import Commands
-from .fold import OpenEvent, RunStatus
-from .rows import PLAIN, Vocabulary, row_in_words
-from .states import (
-    Act,
-    HaltPolicy,
-    Signal,
-    answer_at_once,
-    attached_run,
-    ended_run,
-    joined_failure,
-    last_row,
-    rules,
-    shown_state,
+from . import state_table as states
+from .commands import DebuggerCommands
+from .input_checks import (
+    NOT_ASKED,
+    check_denial,
+    check_event,
+    check_form,
+    find_open_event,
+    make_duplicate_error,
 )
-from .transitions import WITHDRAWN, Leased, Output, Reply, Transitions, Verdict
+from .run_state import EventStatus, RunStatus
+from .timeline_rows import PLAIN, EventTypeRegistry, describe_row
+from .transitions import WITHDRAWN, AnswerDecision, AnswerOutput, LeaseGranted, Output, Transitions
 
 
 class Debugger:
@@ -69,11 +65,11 @@ class Debugger:
         vocabulary: What extensions add to the debugger's words.
     """
 
-    def __init__(self, vocabulary: Vocabulary = PLAIN) -> None:
+    def __init__(self, vocabulary: EventTypeRegistry = PLAIN) -> None:
         self._moves = Transitions(vocabulary)
         self._runs = self._moves.runs
-        self.halts = HaltPolicy(self._runs)
-        self.commands = Commands(self._moves, self.halts)
+        self.halts = states.HaltPolicy(self._runs)
+        self.commands = DebuggerCommands(self._moves, self.halts)
 
     @property
     def runs(self) -> list[Run]:
@@ -87,7 +83,7 @@ class Debugger:
         return None if run_id is None else self._runs.status[run_id].run
 
     @property
-    def stops(self) -> tuple[Stop, ...]:
+    def stops(self) -> tuple[BreakpointRule, ...]:
         """All stops, in the order in which they were made."""
         return tuple(self._runs.stops.values())
 
@@ -108,7 +104,7 @@ class Debugger:
         """A run's pending breakpoints, oldest first."""
         return list(self._moves.status(run_id).pending.values())
 
-    def proof(self, run_id: str) -> Proof | None:
+    def proof(self, run_id: str) -> AgentProof | None:
         """By what a live run's agent is known; None where it can't come back, or the run has ended."""
         return self._moves.status(run_id).proof
 
@@ -116,12 +112,12 @@ class Debugger:
         """The number of the last message that was taken of a live run's agent."""
         return self._moves.status(run_id).heard
 
-    def next_side(self, run_id: str, event_id: str) -> Side:
+    def next_side(self, run_id: str, event_id: str) -> EventSide:
         """The side of an event's next breakpoint, for version 1, which doesn't say it."""
         opened = self._moves.status(run_id).open.get(event_id)
-        return Side.END if opened and opened.begun else Side.BEGIN
+        return EventSide.END if opened and opened.begun else EventSide.BEGIN
 
-    def lease(self, run_id: str) -> Leased:
+    def lease(self, run_id: str) -> LeaseGranted:
         """What a run's agent may decide by itself, as things stand.
 
         Raises:
@@ -133,7 +129,7 @@ class Debugger:
         """Rebuild the state from stored records, in their order."""
         self._runs.replay(records)
 
-    def start_run(self, run: Run, proof: Proof | None = None) -> list[Output]:
+    def start_run(self, run: Run, proof: AgentProof | None = None) -> list[Output]:
         """A program started. Its name is made here: `Run #n of P`.
 
         Args:
@@ -151,7 +147,7 @@ class Debugger:
         named = replace(
             run,
             name=f"Run #{number} of {run.program}",
-            state=shown_state(run.mode, pending=False, ended=False),
+            state=states.compute_shown_state(run.mode, pending=False, ended=False),
             halted_s=0.0,
         )
         self._moves.emit(RunStarted(run=named, proof=proof))
@@ -161,7 +157,7 @@ class Debugger:
     def hear(self, run_id: str, n: int) -> list[Output]:
         """The agent's messages were heard up to this number; nothing of a run that has ended."""
         if self._moves.status(run_id).run.live:
-            self._moves.emit(AgentHeard(run=run_id, n=n))
+            self._moves.emit(MessagesReceived(run=run_id, n=n))
         return self._moves.drain()
 
     def detach(self, run_id: str, at: float) -> list[Output]:
@@ -176,7 +172,9 @@ class Debugger:
         """
         run = self._moves.live(run_id).run
         if run.detached_at is None:
-            self._moves.emit(RunChanged(run=replace(run, state=RunState.DETACHED, detached_at=at)))
+            self._moves.emit(
+                RunHeaderSaved(run=replace(run, state=RunState.DETACHED, detached_at=at))
+            )
         return self._moves.drain()
 
     def attach(self, run_id: str, failure: Failure | None = None) -> list[Output]:
@@ -190,12 +188,12 @@ class Debugger:
             ProtocolError: `run_ended`: it ended before.
         """
         run = self._moves.live(run_id).run
-        here = attached_run(run, failure)
+        here = states.make_attached_run(run, failure)
         if here != run:
-            self._moves.emit(RunChanged(run=here))
+            self._moves.emit(RunHeaderSaved(run=here))
         return self._moves.drain()
 
-    def tell_exit(self, run_id: str, code: int, failure: Failure | None = None) -> list[Output]:
+    def report_exit(self, run_id: str, code: int, failure: Failure | None = None) -> list[Output]:
         """The parent of a run's process told how that ended, after the run did.
 
         Args:
@@ -205,8 +203,8 @@ class Debugger:
         """
         run = replace(self._moves.status(run_id).run, exit_code=code)
         if failure is not None:
-            run = replace(run, ending=Ending.CRASHED, failure=failure)
-        self._moves.emit(RunChanged(run=run))
+            run = replace(run, ending=RunEnding.CRASHED, failure=failure)
+        self._moves.emit(RunHeaderSaved(run=run))
         return self._moves.drain()
 
     def begin_event(self, event: Event) -> list[Output]:
@@ -244,8 +242,8 @@ class Debugger:
                 `run_ended`, or `invalid_message`: no approval can be asked for there.
         """
         status = self._moves.live(breakpoint.run)
-        opened = self._with_tool(status, opened_event(status, breakpoint), breakpoint)
-        resumed = opened.resumed_at if breakpoint.side is Side.END else None
+        opened = self._with_tool(status, find_open_event(status, breakpoint), breakpoint)
+        resumed = opened.resumed_at if breakpoint.side is EventSide.END else None
         breakpoint = replace(
             breakpoint,
             seq=status.run.rows + 1,
@@ -255,18 +253,18 @@ class Debugger:
             duration=None if resumed is None else max(0.0, at - resumed),
         )
         breakpoint = self.halts.judge(status.run, breakpoint, leased=leased)
-        rule = rules(status.run)[self.halts.signal(status.run, breakpoint)]
-        answer = answer_at_once(status.run, rule, breakpoint)
+        rule = states.list_transition_rules(status.run)[self.halts.signal(status.run, breakpoint)]
+        answer = states.make_immediate_answer(status.run, rule, breakpoint)
         breakpoint = replace(breakpoint, answer=answer, answered_at=at if answer else None)
         self._moves.emit(BreakpointSaved(breakpoint=breakpoint))
         if answer and breakpoint.waits:
-            self._moves.outputs.append(Reply(breakpoint, answer))
-        if breakpoint.side is Side.END or breakpoint.kind not in PAIRED:
-            outcome = breakpoint.outcome or Outcome.OK
+            self._moves.outputs.append(AnswerOutput(breakpoint, answer))
+        if breakpoint.side is EventSide.END or breakpoint.kind not in PAIRED:
+            outcome = breakpoint.outcome or EventOutcome.OK
             ended = replace(opened.event, ended_at=breakpoint.at, outcome=outcome)
             self._moves.emit(EventSaved(event=ended))
         size = breakpoint.size_bytes if breakpoint.kind is EventKind.LLM_QUERY else 0
-        has_to_halt = status.run.agent_state is AgentState.HALTING and not breakpoint.waits
+        has_to_halt = status.run.agent_state is AgentActivity.HALTING and not breakpoint.waits
         state = self._moves.state_past(breakpoint, answer) if answer and not has_to_halt else None
         self._moves.change(status, rule, state, at, size)
         return self._moves.drain()
@@ -274,14 +272,19 @@ class Debugger:
     def withdraw(self, run_id: str, breakpoint_id: str, at: float) -> list[Output]:
         """A breakpoint no longer waits. One that was answered meanwhile is no error: messages cross."""
         status = self._moves.live(run_id)
-        rule = rules(status.run)[Signal.WITHDRAWN]
-        if rule.act is Act.WITHDRAW_ONE and breakpoint_id in status.pending:
+        rule = states.list_transition_rules(status.run)[states.RunSignal.WITHDRAWN]
+        if rule.act is states.AnswerAction.WITHDRAW_ONE and breakpoint_id in status.pending:
             self._moves.answer(status, breakpoint_id, WITHDRAWN, at)
-            self._moves.change(status, rule, AgentState.RUNNING, at)
+            self._moves.change(status, rule, AgentActivity.RUNNING, at)
         return self._moves.drain()
 
     def decide(
-        self, run_id: str, at: float, breakpoint_id: str, verdict: Verdict, edit: str | None = None
+        self,
+        run_id: str,
+        at: float,
+        breakpoint_id: str,
+        verdict: AnswerDecision,
+        edit: str | None = None,
     ) -> list[Output]:
         """The agent's own people approved or denied what one of its breakpoints asks.
 
@@ -305,14 +308,14 @@ class Debugger:
         if verdict.answer is AnswerKind.DENY:
             check_denial(status, current)
             verdict = verdict._replace(always=False)  # which is said of approvals
-            rule = rules(status.run)[Signal.DENY]
+            rule = states.list_transition_rules(status.run)[states.RunSignal.DENY]
         else:
             if current.approval is None:
                 raise ProtocolError("cannot_approve", NOT_ASKED)
             seen = None if edit == current.data else edit
             if seen != current.edit:
                 self._moves.edit(status, current, seen, check_form)
-            rule = rules(status.run)[Signal.APPROVE]
+            rule = states.list_transition_rules(status.run)[states.RunSignal.APPROVE]
         self._moves.follow(status, rule, at, breakpoint_id, verdict)
         return self._moves.drain()
 
@@ -324,7 +327,9 @@ class Debugger:
         """
         status = self._moves.live(run_id)
         if not status.pending:
-            self._moves.emit(RunChanged(run=replace(status.run, agent_state=AgentState.WAITING)))
+            self._moves.emit(
+                RunHeaderSaved(run=replace(status.run, agent_state=AgentActivity.WAITING))
+            )
         return self._moves.drain()
 
     def add_commit(self, commit: Commit) -> list[Output]:
@@ -335,7 +340,7 @@ class Debugger:
         """
         status = self._moves.live(commit.run)
         if commit.id in status.commits:
-            raise duplicate("Commit", commit.id)
+            raise make_duplicate_error("Commit", commit.id)
         self._moves.emit(CommitSaved(commit=replace(commit, seq=status.run.rows)))
         self.halts.touch(commit)
         return self._moves.drain()
@@ -343,7 +348,7 @@ class Debugger:
     def finish_run(
         self,
         run_id: str,
-        ending: Ending,
+        ending: RunEnding,
         at: float,
         ids: tuple[str, str],
         failure: Failure | None = None,
@@ -363,26 +368,31 @@ class Debugger:
             ProtocolError: `run_ended`: it ended before.
         """
         status = self._moves.live(run_id)
-        failure = joined_failure(failure, status.run.failure)
-        last = status.last if ending in (Ending.CRASHED, Ending.LOST) else None
-        if rules(status.run)[Signal.END].act is Act.WITHDRAW_ALL:
+        failure = states.join_failures(failure, status.run.failure)
+        last = status.last if ending in (RunEnding.CRASHED, RunEnding.LOST) else None
+        if (
+            states.list_transition_rules(status.run)[states.RunSignal.END].act
+            is states.AnswerAction.WITHDRAW_ALL
+        ):
             for breakpoint_id in list(status.pending):
                 self._moves.answer(status, breakpoint_id, WITHDRAWN, at)
-        event, row = last_row(status.run, ids, ending, at, failure)
+        event, row = states.find_last_row(status.run, ids, ending, at, failure)
         self._moves.emit(EventSaved(event=event))
         self._moves.emit(BreakpointSaved(breakpoint=row))
-        ended = ended_run(status.run, ending, at, failure)
-        did_last = None if last is None else row_in_words(last)
+        ended = states.make_ended_run(status.run, ending, at, failure)
+        did_last = None if last is None else describe_row(last)
         ended = replace(ended, exit_code=exit_code, last_event=did_last)
-        self._moves.emit(RunChanged(run=ended))
+        self._moves.emit(RunHeaderSaved(run=ended))
         self.halts.end(run_id)
         return self._moves.drain()
 
-    def _with_tool(self, status: RunStatus, opened: OpenEvent, breakpoint: Breakpoint) -> OpenEvent:
+    def _with_tool(
+        self, status: RunStatus, opened: EventStatus, breakpoint: Breakpoint
+    ) -> EventStatus:
         """An event that begins, with its tool's name: version 1 says it in the call only."""
         event = opened.event
-        calls = event.kind is EventKind.TOOL_INVOCATION and breakpoint.side is Side.BEGIN
-        name = tool_of(breakpoint.data) if calls and event.name is None else None
+        calls = event.kind is EventKind.TOOL_INVOCATION and breakpoint.side is EventSide.BEGIN
+        name = find_tool_name(breakpoint.data) if calls and event.name is None else None
         if name is None:
             return opened
         self._moves.emit(EventSaved(event=replace(event, name=name)))

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
-from ..protocol.marks import REPR, is_mark
-from ..protocol.text_lines import count_lines
-from ..protocol.values import AnswerKind, Breakpoint, EventKind, Failure, Outcome, Side
-from ..protocol.visible import shown
+from ..protocol.line_count import count_lines
+from ..protocol.opaque_marks import REPR, is_mark
+from ..protocol.values import AnswerKind, Breakpoint, EventKind, EventOutcome, EventSide, Failure
+from ..protocol.visible_text import escape_hidden
 
 #: Gives one line on a breakpoint, or None to leave it to the next. It is called often: each time that a
 #: row is told.
@@ -32,8 +32,8 @@ MAX_READ: Final = 1 << 20
 #: What the last message says of a run that did not finish: its own summary is the same for all, as
 #: version 1 has it.
 _UNFINISHED: Final = {
-    Outcome.STOPPED: "Agent execution was stopped",
-    Outcome.ERROR: "The agent broke off",
+    EventOutcome.STOPPED: "Agent execution was stopped",
+    EventOutcome.ERROR: "The agent broke off",
 }
 #: Exceptions that only say that an event was ended from outside.
 _ORDERS: Final = frozenset({"CancelledError", "KeyboardInterrupt", "GeneratorExit"})
@@ -48,22 +48,22 @@ def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
         breakpoint: The breakpoint; its edit, where it has one, is what counts.
         ask: Extensions' word on it, or None.
     """
-    if breakpoint.answer is AnswerKind.DENY and breakpoint.side is Side.BEGIN:
-        return one_line(f"Denied: {breakpoint.reason or _line(breakpoint, ask)}")
+    if breakpoint.answer is AnswerKind.DENY and breakpoint.side is EventSide.BEGIN:
+        return extract_first_line(f"Denied: {breakpoint.reason or _line(breakpoint, ask)}")
     line = _line(breakpoint, ask)
     asks = breakpoint.approval is not None and breakpoint.answer is None
-    return one_line(f"Asks: {line}") if asks else line
+    return extract_first_line(f"Asks: {line}") if asks else line
 
 
-def named_call(breakpoint: Breakpoint) -> str:
+def describe_call(breakpoint: Breakpoint) -> str:
     """A call that is pending, on one line, as messages about it name it."""
     return _line(breakpoint, None)
 
 
 def _line(breakpoint: Breakpoint, ask: Summarizer | None) -> str:
-    told = told_apart(breakpoint)
+    told = summarize_without_contents(breakpoint)
     if not told and ask and not breakpoint.sentence:
-        told = one_line(ask(breakpoint) or "")
+        told = extract_first_line(ask(breakpoint) or "")
     if told:
         return told
     try:
@@ -72,26 +72,26 @@ def _line(breakpoint: Breakpoint, ask: Summarizer | None) -> str:
         return _unread(breakpoint.current)
 
 
-def told_apart(breakpoint: Breakpoint) -> str:
+def summarize_without_contents(breakpoint: Breakpoint) -> str:
     """The line on a breakpoint that doesn't come from its contents; "" where only they can tell."""
     if breakpoint.failure is not None and not breakpoint.is_replaced:
         return _failed(breakpoint.failure, breakpoint.outcome)
     if breakpoint.kind is EventKind.PROGRAM_FINISHED and breakpoint.outcome in _UNFINISHED:
         return _UNFINISHED[breakpoint.outcome]
-    own = one_line((breakpoint.summary or "").removesuffix("."))
+    own = extract_first_line((breakpoint.summary or "").removesuffix("."))
     if own:
         return own
-    if breakpoint.outcome is Outcome.STOPPED:
+    if breakpoint.outcome is EventOutcome.STOPPED:
         return "Stopped"
-    return one_line(breakpoint.sentence or "")
+    return extract_first_line(breakpoint.sentence or "")
 
 
-def _failed(failure: Failure, outcome: Outcome | None) -> str:
-    if outcome is not Outcome.STOPPED:
-        return one_line(f"Failed: {failure.type}: {failure.message}")
+def _failed(failure: Failure, outcome: EventOutcome | None) -> str:
+    if outcome is not EventOutcome.STOPPED:
+        return extract_first_line(f"Failed: {failure.type}: {failure.message}")
     if failure.type.rpartition(".")[2] in _ORDERS:
         return "Stopped"
-    return one_line(f"Stopped: {failure.type}: {failure.message}")
+    return extract_first_line(f"Stopped: {failure.type}: {failure.message}")
 
 
 def _by_rule(breakpoint: Breakpoint) -> str:
@@ -99,17 +99,19 @@ def _by_rule(breakpoint: Breakpoint) -> str:
         return _unread(breakpoint.current)
     value = _read(breakpoint.current)
     if breakpoint.kind is EventKind.LLM_QUERY:
-        return _prompt(value) if breakpoint.side is Side.BEGIN else _answer(value)
+        return _prompt(value) if breakpoint.side is EventSide.BEGIN else _answer(value)
     if breakpoint.kind is EventKind.TOOL_INVOCATION:
-        return _call(value) if breakpoint.side is Side.BEGIN else _result(value)
+        return _call(value) if breakpoint.side is EventSide.BEGIN else _result(value)
     if breakpoint.kind is EventKind.CUSTOM:
-        begins = breakpoint.side is Side.BEGIN
-        return one_line(_call_in_words(breakpoint.name, value)) if begins else _result(value)
-    return one_line(_text(value))
+        begins = breakpoint.side is EventSide.BEGIN
+        return (
+            extract_first_line(_call_in_words(breakpoint.name, value)) if begins else _result(value)
+        )
+    return extract_first_line(_text(value))
 
 
 def _unread(text: str) -> str:
-    return f"{size_in_words(len(text))} of JSON"
+    return f"{format_size(len(text))} of JSON"
 
 
 def _read(text: str) -> Any:
@@ -120,17 +122,17 @@ def _read(text: str) -> Any:
         return text
 
 
-def plain(data: str) -> str:
+def flatten_json(data: str) -> str:
     """A JSON text's string on one line, or the JSON itself where it is no string."""
     if len(data) > MAX_READ:
-        return one_line(data[:MAX_READ].removeprefix('"'))
+        return extract_first_line(data[:MAX_READ].removeprefix('"'))
     try:
-        return one_line(_text(_read(data)))
+        return extract_first_line(_text(_read(data)))
     except RecursionError:
         return _unread(data)
 
 
-def one_line(text: str) -> str:
+def extract_first_line(text: str) -> str:
     """A text's first line that says something, cut to `LENGTH` characters, without control codes."""
     if not text:
         return ""
@@ -144,7 +146,7 @@ def one_line(text: str) -> str:
 
 def _words(line: str) -> str:
     """What a line says: its words, without characters that nobody sees."""
-    words = shown(" ".join(line.split()), lambda _: "")
+    words = escape_hidden(" ".join(line.split()), lambda _: "")
     return words if words.isprintable() else "".join(filter(_shows, words))
 
 
@@ -153,7 +155,7 @@ def _shows(character: str) -> bool:
     return character.isprintable() or character in "\u200c\u200d"
 
 
-def size_in_words(size: int) -> str:
+def format_size(size: int) -> str:
     """A size in bytes, for people."""
     if size < 1000:
         return f"{size} B"
@@ -166,7 +168,7 @@ def _prompt(value: Any) -> str:
         asked = next((value[key] for key in PROMPTS if key in value), value)
     if isinstance(asked, list) and asked:
         return _last_message(asked[-1])
-    return one_line(_text(asked)) or "Asks with an empty prompt"
+    return extract_first_line(_text(asked)) or "Asks with an empty prompt"
 
 
 #: Where the LLM APIs' requests have what is asked.
@@ -175,12 +177,14 @@ PROMPTS: Final = ("messages", "input", "prompt")
 
 def _last_message(message: Any) -> str:
     if not isinstance(message, Mapping):
-        return one_line(_text(message))
+        return extract_first_line(_text(message))
     result = _returned(message)
     if result is not None:
         # As the row of that result says it.
-        return one_line(f"Returns a tool's result: {one_line(result_line(_text(result)))}")
-    return one_line(_text(message.get("content"))) or "Asks to go on"
+        return extract_first_line(
+            f"Returns a tool's result: {extract_first_line(summarize_result(_text(result)))}"
+        )
+    return extract_first_line(_text(message.get("content"))) or "Asks to go on"
 
 
 def _returned(message: Mapping[str, Any]) -> Any:
@@ -199,10 +203,10 @@ def _answer(value: Any) -> str:
     message = _chosen(value)
     calls = list(_called(message))
     if calls:
-        return one_line("Calls " + ", ".join(calls))
+        return extract_first_line("Calls " + ", ".join(calls))
     if isinstance(message, Mapping):
-        return one_line(_text(message.get("content", message))) or "Answers with nothing"
-    return one_line(_text(message)) or "Answers with nothing"
+        return extract_first_line(_text(message.get("content", message))) or "Answers with nothing"
+    return extract_first_line(_text(message)) or "Answers with nothing"
 
 
 def _chosen(value: Any) -> Any:
@@ -235,8 +239,8 @@ def _list(value: Any) -> list[Any]:
 
 def _call(value: Any) -> str:
     if not isinstance(value, Mapping) or "Tool" not in value:
-        return one_line(_text(value))
-    return one_line(_call_in_words(value.get("Tool"), value.get("Argument")))
+        return extract_first_line(_text(value))
+    return extract_first_line(_call_in_words(value.get("Tool"), value.get("Argument")))
 
 
 def _call_in_words(name: Any, arguments: Any) -> str:
@@ -264,7 +268,7 @@ def _short(value: Any) -> str:
 def _result(value: Any) -> str:
     if value is None:
         return "Returned nothing"
-    return one_line(result_line(_text(value))) or "Returned an empty text"
+    return extract_first_line(summarize_result(_text(value))) or "Returned an empty text"
 
 
 def _text(value: Any) -> str:
@@ -316,7 +320,7 @@ _EXCEPTION: Final = re.compile(
 )
 
 
-def result_line(text: str) -> str:
+def summarize_result(text: str) -> str:
     """A result's text on one line: itself, or how many lines it has and the one that says most.
 
     Args:
@@ -324,10 +328,10 @@ def result_line(text: str) -> str:
     """
     if "\n" not in text.strip():
         return text
-    return f"{count_lines(text)} lines: {telling_line(text)}"
+    return f"{count_lines(text)} lines: {find_telling_line(text)}"
 
 
-def telling_line(text: str) -> str:
+def find_telling_line(text: str) -> str:
     """The line that says what failed, or else the last one that says anything."""
     end = text[-_END:]
     if found := _FAILED_TEST.search(end):

@@ -1,7 +1,7 @@
 """What agents' inputs and people's commands share: the state of all runs, and its transitions.
 
-The outputs of a transition are `Saved` records, `Reply`s to an agent and `Leased`: the hub performs
-them.
+The outputs of a transition are `RecordOutput`, `AnswerOutput` to an agent and `LeaseGranted`: the hub
+performs them.
 """
 
 from __future__ import annotations
@@ -18,26 +18,33 @@ from ..protocol.records import (
     BreakpointEdited,
     BreakpointSaved,
     Record,
-    RunChanged,
+    RunHeaderSaved,
 )
-from ..protocol.stops import Price, Stop
+from ..protocol.stops import BreakpointRule, Price
 from ..protocol.values import (
-    AgentState,
+    AgentActivity,
     AnswerKind,
-    Approval,
+    ApprovalPrompt,
     Breakpoint,
     Commit,
     EventKind,
-    Mode,
     Run,
+    RunMode,
 )
-from .checks import check_edit
-from .fold import Runs, RunStatus
-from .rows import PLAIN, Vocabulary
-from .states import Act, Rule, leased_mode, shown_state, state_after, with_halt_time
+from .input_checks import check_edit
+from .run_state import RunStates, RunStatus
+from .state_table import (
+    AnswerAction,
+    TransitionRule,
+    add_halt_time,
+    compute_leased_mode,
+    compute_shown_state,
+    find_next_activity,
+)
+from .timeline_rows import PLAIN, EventTypeRegistry
 
 
-class Saved(NamedTuple):
+class RecordOutput(NamedTuple):
     """A record to store and to tell the UIs, and what it is about, as it then stands."""
 
     record: Record
@@ -45,14 +52,14 @@ class Saved(NamedTuple):
     commit: Commit | None = None  # of a sentence on one
 
 
-class Reply(NamedTuple):
+class AnswerOutput(NamedTuple):
     """An answer for the agent: the breakpoint, with its edit, and how it is answered."""
 
     breakpoint: Breakpoint
     answer: AnswerKind
 
 
-class Verdict(NamedTuple):
+class AnswerDecision(NamedTuple):
     """How a breakpoint is answered, and what a person said with it."""
 
     answer: AnswerKind
@@ -60,38 +67,44 @@ class Verdict(NamedTuple):
     always: bool = False  # of an approval: also from now on
 
 
-RESUMED: Final = Verdict(AnswerKind.RESUME)
-STOPPED: Final = Verdict(AnswerKind.STOP)
-WITHDRAWN: Final = Verdict(AnswerKind.WITHDRAWN)
+RESUMED: Final = AnswerDecision(AnswerKind.RESUME)
+STOPPED: Final = AnswerDecision(AnswerKind.STOP)
+WITHDRAWN: Final = AnswerDecision(AnswerKind.WITHDRAWN)
 
 
-class Leased(NamedTuple):
+class LeaseGranted(NamedTuple):
     """What a run's agent may decide by itself from now on.
 
     It goes before the replies of the same outputs: who is answered by Continue isn't to wait once more.
     """
 
     run: str
-    mode: Mode
-    stops: tuple[Stop, ...]  # those that are on and are for the run's program
+    mode: RunMode
+    stops: tuple[BreakpointRule, ...]  # those that are on and are for the run's program
     prices: tuple[Price, ...]
 
 
-Output = Saved | Reply | Leased
+Output = RecordOutput | AnswerOutput | LeaseGranted
 
 
-def needs_durable(outputs: Sequence[Output]) -> bool:
+def needs_durability(outputs: Sequence[Output]) -> bool:
     """Whether outputs have to survive a power cut before anybody acts on them.
 
     By such outputs people see a halt, or what a person decided is stored or sent.
     """
     for output in outputs:
         match output:
-            case Saved(record=BreakpointSaved(breakpoint=Breakpoint(answer=None))):
+            case RecordOutput(record=BreakpointSaved(breakpoint=Breakpoint(answer=None))):
                 return True
-            case Saved(record=BreakpointEdited()) | Reply(breakpoint=Breakpoint(edit=str())):
+            case (
+                RecordOutput(record=BreakpointEdited())
+                | AnswerOutput(breakpoint=Breakpoint(edit=str()))
+            ):
                 return True
-            case Reply(breakpoint=Breakpoint(approval=Approval())) | Reply(answer=AnswerKind.DENY):
+            case (
+                AnswerOutput(breakpoint=Breakpoint(approval=ApprovalPrompt()))
+                | AnswerOutput(answer=AnswerKind.DENY)
+            ):
                 return True
     return False
 
@@ -103,8 +116,8 @@ class Transitions:
         vocabulary: What extensions add to the debugger's words.
     """
 
-    def __init__(self, vocabulary: Vocabulary = PLAIN) -> None:
-        self.runs = Runs()
+    def __init__(self, vocabulary: EventTypeRegistry = PLAIN) -> None:
+        self.runs = RunStates()
         self._vocabulary = vocabulary
         self.outputs: list[Output] = []
 
@@ -136,14 +149,14 @@ class Transitions:
 
     def emit(self, record: Record) -> Breakpoint | None:
         """Move the state by a record; returns the breakpoint it is about, as that then stands."""
-        if not isinstance(record, RunChanged):
+        if not isinstance(record, RunHeaderSaved):
             breakpoint = self.runs.apply(record)
-            self.outputs.append(Saved(record, breakpoint))
+            self.outputs.append(RecordOutput(record, breakpoint))
             return breakpoint
         run = record.run
-        before = leased_mode(self.runs.status[run.id].run)
-        self.outputs.append(Saved(record, self.runs.apply(record)))
-        if run.live and leased_mode(run) is not before:
+        before = compute_leased_mode(self.runs.status[run.id].run)
+        self.outputs.append(RecordOutput(record, self.runs.apply(record)))
+        if run.live and compute_leased_mode(run) is not before:
             self.outputs.append(self.lease(run))
         return None
 
@@ -152,22 +165,22 @@ class Transitions:
         outputs, self.outputs = self.outputs, []
         return outputs
 
-    def lease(self, run: Run) -> Leased:
+    def lease(self, run: Run) -> LeaseGranted:
         """What a run's agent may decide by itself, as things stand."""
         stops = tuple(
             stop
             for stop in self.runs.stops.values()
             if stop.enabled and fnmatchcase(run.program, stop.program)
         )
-        return Leased(run.id, leased_mode(run), stops, self.runs.prices)
+        return LeaseGranted(run.id, compute_leased_mode(run), stops, self.runs.prices)
 
     def follow(
         self,
         status: RunStatus,
-        rule: Rule,
+        rule: TransitionRule,
         at: float,
         breakpoint_id: str | None = None,
-        verdict: Verdict = RESUMED,
+        verdict: AnswerDecision = RESUMED,
     ) -> None:
         """Answer the breakpoints that a rule chooses, and change the run.
 
@@ -178,17 +191,17 @@ class Transitions:
             breakpoint_id: The breakpoint that is meant, where one is.
             verdict: The answer.
         """
-        state: AgentState | None = None
+        state: AgentActivity | None = None
         for each in _chosen(status, rule.act, breakpoint_id):
             breakpoint = self.answer(status, each, verdict, at)
-            self.outputs.append(Reply(breakpoint, verdict.answer))
+            self.outputs.append(AnswerOutput(breakpoint, verdict.answer))
             state = self.state_past(breakpoint, verdict.answer)
-        if rule.mode is Mode.CONTINUE and status.run.agent_state is AgentState.HALTING:
-            state = AgentState.RUNNING
+        if rule.mode is RunMode.CONTINUE and status.run.agent_state is AgentActivity.HALTING:
+            state = AgentActivity.RUNNING
         self.change(status, rule, state, at)
 
     def answer(
-        self, status: RunStatus, breakpoint_id: str, verdict: Verdict, at: float
+        self, status: RunStatus, breakpoint_id: str, verdict: AnswerDecision, at: float
     ) -> Breakpoint:
         """Record the answer to a pending breakpoint; nobody is sent it."""
         record = BreakpointAnswered(
@@ -227,18 +240,18 @@ class Transitions:
         )
         self.emit(record)
 
-    def state_past(self, breakpoint: Breakpoint, answer: AnswerKind) -> AgentState:
+    def state_past(self, breakpoint: Breakpoint, answer: AnswerKind) -> AgentActivity:
         """What the agent does once a breakpoint was answered."""
         if breakpoint.kind is not EventKind.CUSTOM:
-            return state_after(breakpoint.kind, breakpoint.side, answer)
+            return find_next_activity(breakpoint.kind, breakpoint.side, answer)
         custom = self._vocabulary.event_type(breakpoint).state
-        return state_after(breakpoint.kind, breakpoint.side, answer, custom)
+        return find_next_activity(breakpoint.kind, breakpoint.side, answer, custom)
 
     def change(
         self,
         status: RunStatus,
-        rule: Rule,
-        state: AgentState | None = None,
+        rule: TransitionRule,
+        state: AgentActivity | None = None,
         at: float | None = None,
         query_bytes: int = 0,
     ) -> None:
@@ -257,28 +270,28 @@ class Transitions:
             status.run,
             mode=mode,
             pending=pending,
-            state=shown_state(
+            state=compute_shown_state(
                 mode,
                 pending=bool(pending),
                 ended=False,
                 away=status.run.detached_at is not None,
             ),
-            agent_state=AgentState.HALTED if pending else state or status.run.agent_state,
+            agent_state=AgentActivity.HALTED if pending else state or status.run.agent_state,
             query_bytes=status.run.query_bytes + query_bytes,
         )
-        self.emit(RunChanged(run=run if at is None else with_halt_time(run, at)))
+        self.emit(RunHeaderSaved(run=run if at is None else add_halt_time(run, at)))
 
 
-def _chosen(status: RunStatus, act: Act, breakpoint_id: str | None) -> list[str]:
+def _chosen(status: RunStatus, act: AnswerAction, breakpoint_id: str | None) -> list[str]:
     """The pending breakpoints that a rule answers, in order."""
     unasked = [id for id, point in status.pending.items() if point.approval is None]
     match act:
-        case Act.ANSWER_ONE:
+        case AnswerAction.ANSWER_ONE:
             return [] if breakpoint_id is None else [breakpoint_id]
-        case Act.STEP_ONE:
+        case AnswerAction.STEP_ONE:
             return [id for id in unasked if breakpoint_id in (None, id)][:1]
-        case Act.ANSWER_UNASKED:
+        case AnswerAction.ANSWER_UNASKED:
             return unasked
-        case Act.ANSWER_ALL:
+        case AnswerAction.ANSWER_ALL:
             return list(status.pending)
     return []

@@ -12,13 +12,13 @@ _PORTS: Final = {"ws": 80, "wss": 443}
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def websocket_url(url: str) -> str:
+def to_websocket_url(url: str) -> str:
     """The WebSocket form of a URL: `http` becomes `ws`, `https` becomes `wss`."""
     scheme, separator, rest = url.partition("://")
     return {"http": "ws", "https": "wss"}.get(scheme, scheme) + separator + rest
 
 
-def host_url(address: str | None, port: int | None) -> str:
+def make_host_url(address: str | None, port: int | None) -> str:
     """The URL of a Core at an address and port, as `agentstepper serve` and the original take agents."""
     host = address or "localhost"
     if ":" in host and not host.startswith("["):
@@ -26,7 +26,7 @@ def host_url(address: str | None, port: int | None) -> str:
     return f"ws://{host}:{DEFAULT_PORT if port is None else port}"
 
 
-def worker_url(agents: str) -> str:
+def to_worker_url(agents: str) -> str:
     """Where a Core takes workers.
 
     Args:
@@ -35,7 +35,7 @@ def worker_url(agents: str) -> str:
     return _beside(agents, "worker")
 
 
-def runtime_url(agents: str) -> str:
+def to_runtime_url(agents: str) -> str:
     """Where a Core takes who controls background agents.
 
     Args:
@@ -44,7 +44,7 @@ def runtime_url(agents: str) -> str:
     return _beside(agents, "runtime")
 
 
-def chat_url(core: str, id: str) -> str:
+def make_chat_url(core: str, id: str) -> str:
     """Where clients come to a chat.
 
     Args:
@@ -54,20 +54,20 @@ def chat_url(core: str, id: str) -> str:
     return _beside(core.removesuffix("/worker"), f"chat/{id}")
 
 
-def agents_url(url: str) -> str:
+def to_agents_url(url: str) -> str:
     """Where a Core takes agents, given where it takes agents, workers or who controls its agents."""
     core = url.removesuffix("/worker").removesuffix("/runtime")
     return f"{core}/agent" if core.endswith("/agentstepper") else core
 
 
-def is_same(one: str, other: str) -> bool:
+def is_same_url(one: str, other: str) -> bool:
     """Whether two URLs name one place: `localhost` is `127.0.0.1` and `::1`, and `http` is `ws`."""
     return one == other or _place(one) == _place(other)
 
 
 def _place(url: str) -> tuple[str, ...]:
     try:
-        parts = urlsplit(websocket_url(url))
+        parts = urlsplit(to_websocket_url(url))
         return parts.scheme, _host(parts), str(_port(parts)), parts.path.rstrip("/"), parts.query
     except ValueError:  # no address at all
         return (url,)

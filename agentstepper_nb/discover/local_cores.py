@@ -7,13 +7,13 @@ import threading
 from typing import Final
 
 from .runtime_files import RuntimeFile
-from .tokens import Tokens
+from .tokens import CoreTokens
 
 _lock = threading.Lock()
 _cores: Final[dict[str, RuntimeFile]] = {}
 
 
-def add_local_core(url: str, tokens: Tokens, ui_url: str = "", data_dir: str = "") -> None:
+def add_local_core(url: str, tokens: CoreTokens, ui_url: str = "", data_dir: str = "") -> None:
     """Let this process find a Core of its own.
 
     Args:
@@ -33,7 +33,7 @@ def remove_local_core(url: str) -> None:
         _cores.pop(url, None)
 
 
-def local_cores() -> list[RuntimeFile]:
+def list_local_cores() -> list[RuntimeFile]:
     """The Cores of this process."""
     with _lock:
         return list(_cores.values())
@@ -44,7 +44,7 @@ def _leave_to_parent() -> None:
     global _lock
     _lock = threading.Lock()
     for url, core in list(_cores.items()):
-        _cores[url] = RuntimeFile(core.pid, url, tokens=Tokens(agent=core.tokens.agent))
+        _cores[url] = RuntimeFile(core.pid, url, tokens=CoreTokens(agent=core.tokens.agent))
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)

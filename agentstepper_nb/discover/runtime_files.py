@@ -16,13 +16,13 @@ from typing import Any, Final
 from jupyter_core.paths import jupyter_runtime_dir
 
 from .._version import __version__
-from .tokens import UNKNOWN, Tokens, kept_tokens, write_private
+from .tokens import UNKNOWN, CoreTokens, read_tokens, write_private_file
 
 _PREFIX: Final = "agentstepper-"
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class CoreEndpoint:
     """Where a Core is reached.
 
     Args:
@@ -60,19 +60,19 @@ class RuntimeFile:
     root_dir: str = ""
     version: str = ""
     started: float = 0.0
-    tokens: Tokens = UNKNOWN
+    tokens: CoreTokens = UNKNOWN
 
     @property
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> CoreEndpoint:
         """Where agents reach it."""
-        return Endpoint(self.url, self.tokens.agent or None)
+        return CoreEndpoint(self.url, self.tokens.agent or None)
 
 
 #: What stands in a file: never a token.
 _KEYS: Final = tuple(each.name for each in fields(RuntimeFile) if each.name != "tokens")
 
 
-def running_servers() -> Iterator[RuntimeFile]:
+def list_running_servers() -> Iterator[RuntimeFile]:
     """Give this user's running Cores. The files of dead ones are removed on the way."""
     for path in sorted(_runtime_dir().glob(f"{_PREFIX}*.json")):
         found = _read(path)
@@ -129,7 +129,7 @@ def write_runtime_file(
     path = folder / f"{_PREFIX}{content.pid}.json"
     # Written aside and moved into place: a reader never meets half a file.
     draft = path.with_suffix(f".{secrets.token_hex(4)}.tmp")
-    write_private(draft, json.dumps(_document(content), indent=2) + "\n")
+    write_private_file(draft, json.dumps(_document(content), indent=2) + "\n")
     draft.replace(path)
     atexit.register(_remove_own, path, os.getpid())
     return path
@@ -157,7 +157,7 @@ def _read(path: Path) -> RuntimeFile | None:
         return None
     if type(found.pid) is not int or not all(type(each) is str for each in _texts(found)):
         return None
-    return replace(found, tokens=kept_tokens(Path(found.data_dir))) if found.data_dir else found
+    return replace(found, tokens=read_tokens(Path(found.data_dir))) if found.data_dir else found
 
 
 def _document(content: RuntimeFile) -> dict[str, Any]:

@@ -19,7 +19,7 @@ _LOCK_FILE: Final = "tokens.lock"
 _SENDABLE: Final = re.compile(r"[!-~]+")
 
 
-class Tokens(NamedTuple):
+class CoreTokens(NamedTuple):
     """The tokens of one Core. Those that are not known are empty.
 
     Args:
@@ -34,7 +34,7 @@ class Tokens(NamedTuple):
 
 
 #: Of a Core whose tokens nobody told.
-UNKNOWN: Final = Tokens()
+UNKNOWN: Final = CoreTokens()
 
 
 def data_dir() -> Path:
@@ -42,7 +42,7 @@ def data_dir() -> Path:
     return Path(jupyter_data_dir()) / "agentstepper"
 
 
-def core_tokens(folder: Path | None, given: Tokens) -> Tokens:
+def load_core_tokens(folder: Path | None, given: CoreTokens) -> CoreTokens:
     """The tokens that a Core asks for. Each outlives restarts, so that everybody finds back.
 
     Args:
@@ -52,7 +52,7 @@ def core_tokens(folder: Path | None, given: Tokens) -> Tokens:
     Raises:
         ValueError: A token can't be sent, or two are the same.
     """
-    kept = Tokens() if folder is None else kept_tokens(folder)
+    kept = CoreTokens() if folder is None else read_tokens(folder)
     _check_given(given)
     chosen = [one or other for one, other in zip(given, kept, strict=True) if one or other]
     if len(set(chosen)) < len(chosen):
@@ -61,28 +61,28 @@ def core_tokens(folder: Path | None, given: Tokens) -> Tokens:
             "token may not control."
         )
     if folder is None:
-        return Tokens(*(each or new_token() for each in given))
-    return Tokens(
+        return CoreTokens(*(each or generate_token() for each in given))
+    return CoreTokens(
         agent=load_or_create_token(folder, TOKEN_FILE, given.agent),
         control=load_or_create_token(folder, CONTROL_FILE, given.control),
         worker=load_or_create_token(folder, WORKER_FILE, given.worker),
     )
 
 
-def _check_given(tokens: Tokens) -> None:
+def _check_given(tokens: CoreTokens) -> None:
     for token in tokens:
         if token and not _SENDABLE.fullmatch(token):
             raise ValueError("A token is made of printable ASCII characters without spaces.")
 
 
-def kept_tokens(folder: Path) -> Tokens:
+def read_tokens(folder: Path) -> CoreTokens:
     """The tokens that a data folder keeps."""
-    return Tokens(
+    return CoreTokens(
         *(read_token(folder, each) or "" for each in (TOKEN_FILE, CONTROL_FILE, WORKER_FILE))
     )
 
 
-def new_token() -> str:
+def generate_token() -> str:
     """A token that can't be guessed, and doesn't begin as a command's option does."""
     return secrets.token_hex(32)
 
@@ -103,10 +103,10 @@ def load_or_create_token(
 
     with FileLock(folder / _LOCK_FILE, mode=0o600):  # of two that start at once, one makes it
         kept = read_token(folder, file)
-        token = given or kept or new_token()
+        token = given or kept or generate_token()
         if token != kept:
             draft = folder / f"{file}.{secrets.token_hex(4)}.tmp"
-            write_private(draft, token + "\n")
+            write_private_file(draft, token + "\n")
             draft.replace(folder / file)
     return token
 
@@ -125,14 +125,14 @@ def read_token(folder: Path | None = None, file: str = TOKEN_FILE) -> str | None
     return token if _SENDABLE.fullmatch(token) else None
 
 
-def write_private(path: Path, text: str) -> None:
+def write_private_file(path: Path, text: str) -> None:
     """Write a new file that only this user can read."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
 
 
-def private_folders() -> tuple[Path, ...]:
+def list_private_folders() -> tuple[Path, ...]:
     """Jupyter's folders that hold tokens and settings, without links; no command may see them."""
     found = (jupyter_runtime_dir(), jupyter_data_dir(), jupyter_config_dir())
     return tuple(Path(each).resolve() for each in found)

@@ -1,30 +1,31 @@
 """What is connected to what, what is wrong, and what to do.
 
-`gather` asks the machine, once, and gives facts; `judge` makes findings of facts, and touches nothing
-else; `findings` writes them. So each finding can be shown by a test that needs no such machine.
+`fact_collection` asks the machine, once, and gives facts; `machine_findings` and its siblings make
+findings of facts, and touch nothing else; `findings` writes them. So each finding can be shown
+by a test that needs no such machine.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from .findings import Finding, Sign, well
+from .findings import Finding, FindingStatus, make_well
 
 
-def examine() -> list[Finding]:
+def examine_machine() -> list[Finding]:
     """Look at this process and this machine. Takes a moment: every Core is asked whether it answers."""
-    from .gather import gather
-    from .judge import judge
+    from .fact_collection import collect_facts
+    from .machine_findings import make_findings
 
-    return judge(gather())
+    return make_findings(collect_facts())
 
 
 def examine_store(folder: Path) -> list[Finding]:
     """Look at a Core's data folder, whether it is in use or not. Takes as long as reading it whole."""
-    from ..store.checkup import examine
-    from .judge_store import judge_store
+    from ..store.checkup import examine_folder
+    from .store_findings import make_store_findings
 
-    return judge_store(examine(folder))
+    return make_store_findings(examine_folder(folder))
 
 
 def repair_store(folder: Path) -> list[Finding]:
@@ -34,16 +35,23 @@ def repair_store(folder: Path) -> list[Finding]:
         StoreTakenError: A Core uses it.
         StoreError: It can't be written, or a newer program wrote it.
     """
-    from ..store.checkup import repair
+    from ..store.checkup import repair_folder
 
-    return [well("repair", text) for text in repair(folder)]
+    return [make_well("repair", text) for text in repair_folder(folder)]
 
 
-def report() -> str:
+def format_report() -> str:
     """What `%agentstepper doctor` and `agentstepper doctor` print: one finding a line."""
-    from .findings import as_text
+    from .findings import format_findings
 
-    return as_text(examine())
+    return format_findings(examine_machine())
 
 
-__all__ = ["Finding", "Sign", "examine", "examine_store", "repair_store", "report"]
+__all__ = [
+    "Finding",
+    "FindingStatus",
+    "examine_machine",
+    "examine_store",
+    "format_report",
+    "repair_store",
+]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Here:
+class PythonFacts:
     """This Python and what is installed in it.
 
     Args:
@@ -25,7 +25,7 @@ class Here:
 
 
 @dataclass(frozen=True)
-class Jupyter:
+class JupyterFacts:
     """Jupyter beside this Python.
 
     Args:
@@ -44,7 +44,7 @@ class Jupyter:
 
 
 @dataclass(frozen=True)
-class Agents:
+class BackgroundAgentFacts:
     """A Core's agents that run on their own.
 
     Args:
@@ -72,7 +72,7 @@ class Agents:
 
 
 @dataclass(frozen=True)
-class Core:
+class CoreFacts:
     """A Core that a runtime file tells of.
 
     Args:
@@ -93,11 +93,11 @@ class Core:
     problem: str = ""
     lost_folder: str = ""
     is_jupyter: bool = False
-    agents: Agents | None = None
+    agents: BackgroundAgentFacts | None = None
 
 
 @dataclass(frozen=True)
-class Choice:
+class DiscoveryFacts:
     """What an AgentStepper without an address would do here.
 
     Args:
@@ -116,7 +116,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Variables:
+class VariableFacts:
     """What the environment says.
 
     Args:
@@ -131,7 +131,7 @@ class Variables:
 
 
 @dataclass(frozen=True)
-class Folder:
+class FolderFacts:
     """A folder that a Core writes to.
 
     Args:
@@ -148,7 +148,7 @@ class Folder:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class KernelFacts:
     """The kernel that this process is.
 
     Args:
@@ -167,7 +167,7 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Sandbox:
+class SandboxFacts:
     """What confines the coding agent's commands on this machine.
 
     Args:
@@ -180,7 +180,7 @@ class Sandbox:
 
 
 @dataclass(frozen=True)
-class Facts:
+class MachineFacts:
     """All of it.
 
     Args:
@@ -198,15 +198,15 @@ class Facts:
         sandbox: What confines the coding agent's commands; None where that can't be told.
     """
 
-    here: Here
-    jupyter: Jupyter = field(default_factory=Jupyter)
-    cores: tuple[Core, ...] = ()
-    choice: Choice = field(default_factory=Choice)
-    variables: Variables = field(default_factory=Variables)
-    data: Folder = field(default_factory=lambda: Folder("data"))
-    runtime: Folder = field(default_factory=lambda: Folder("runtime"))
+    here: PythonFacts
+    jupyter: JupyterFacts = field(default_factory=JupyterFacts)
+    cores: tuple[CoreFacts, ...] = ()
+    choice: DiscoveryFacts = field(default_factory=DiscoveryFacts)
+    variables: VariableFacts = field(default_factory=VariableFacts)
+    data: FolderFacts = field(default_factory=lambda: FolderFacts("data"))
+    runtime: FolderFacts = field(default_factory=lambda: FolderFacts("runtime"))
     token_mode: int | None = None
     control_mode: int | None = None
     worker_mode: int | None = None
-    kernel: Kernel | None = None
-    sandbox: Sandbox | None = None
+    kernel: KernelFacts | None = None
+    sandbox: SandboxFacts | None = None

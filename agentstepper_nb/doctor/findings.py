@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 
-class Sign(StrEnum):
+class FindingStatus(StrEnum):
     """How it stands with something."""
 
     WELL = "well"
@@ -17,7 +17,7 @@ class Sign(StrEnum):
     WRONG = "wrong"
 
 
-_SIGNS: Final = {Sign.WELL: "✓", Sign.NOTE: "!", Sign.WRONG: "✗"}
+_SIGNS: Final = {FindingStatus.WELL: "✓", FindingStatus.NOTE: "!", FindingStatus.WRONG: "✗"}
 
 
 @dataclass(frozen=True)
@@ -26,60 +26,60 @@ class Finding:
 
     Args:
         sign: How it stands.
-        about: What it is about, for programs: a word of `judge`.
+        about: What it is about, for programs: a word of `machine_findings`.
         text: A sentence.
         advice: What to do; empty where nothing is.
     """
 
-    sign: Sign
+    sign: FindingStatus
     about: str
     text: str
     advice: str = ""
 
 
-def well(about: str, text: str) -> Finding:
+def make_well(about: str, text: str) -> Finding:
     """Something is as it should be."""
-    return Finding(Sign.WELL, about, text)
+    return Finding(FindingStatus.WELL, about, text)
 
 
-def note(about: str, text: str, advice: str = "") -> Finding:
+def make_note(about: str, text: str, advice: str = "") -> Finding:
     """Something works, and a person may want to know of it."""
-    return Finding(Sign.NOTE, about, text, advice)
+    return Finding(FindingStatus.NOTE, about, text, advice)
 
 
-def wrong(about: str, text: str, advice: str) -> Finding:
+def make_wrong(about: str, text: str, advice: str) -> Finding:
     """Something is wrong."""
-    return Finding(Sign.WRONG, about, text, advice)
+    return Finding(FindingStatus.WRONG, about, text, advice)
 
 
-def any_wrong(findings: Iterable[Finding]) -> bool:
+def has_wrong(findings: Iterable[Finding]) -> bool:
     """Whether anything is wrong."""
-    return any(finding.sign is Sign.WRONG for finding in findings)
+    return any(finding.sign is FindingStatus.WRONG for finding in findings)
 
 
 # ---- texts ------------------------------------------------------------------------------------------
 
 
-def as_text(findings: Sequence[Finding]) -> str:
+def format_findings(findings: Sequence[Finding]) -> str:
     """One finding a line, and how it stands with all of them in the last."""
     return "\n".join([*map(_line, findings), _verdict(findings)])
 
 
-def as_json(findings: Sequence[Finding]) -> str:
+def encode_findings(findings: Sequence[Finding]) -> str:
     """`{"well": bool, "findings": [{"sign", "about", "text", "advice"}]}`."""
-    document = {"well": not any_wrong(findings), "findings": [asdict(each) for each in findings]}
+    document = {"well": not has_wrong(findings), "findings": [asdict(each) for each in findings]}
     return json.dumps(document, ensure_ascii=False, indent=2)
 
 
 def _line(finding: Finding) -> str:
-    from ..protocol.visible import on_one_line
+    from ..protocol.visible_text import escape_to_one_line
 
     words = " ".join(f"{finding.text} {finding.advice}".split())
-    return on_one_line(f"{_SIGNS[finding.sign]} {words}")  # folders may be called anything
+    return escape_to_one_line(f"{_SIGNS[finding.sign]} {words}")  # folders may be called anything
 
 
 def _verdict(findings: Sequence[Finding]) -> str:
-    wrong = sum(finding.sign is Sign.WRONG for finding in findings)
+    wrong = sum(finding.sign is FindingStatus.WRONG for finding in findings)
     if wrong:
         return f"{wrong} thing{' is' if wrong == 1 else 's are'} wrong."
     return "Nothing is wrong."

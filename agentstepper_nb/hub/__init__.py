@@ -1,8 +1,15 @@
 """The switchboard: connections, rights and the order of effects around the rules and the store."""
 
-from .connection import Connection, Rights, Session
+from .connection import AccessRights, Connection, PeerSession
 from .hub import Hub
-from .retention import Keep
+from .retention import RetentionLimits
 from .standalone import AgentStepperCore
 
-__all__ = ["AgentStepperCore", "Connection", "Hub", "Keep", "Rights", "Session"]
+__all__ = [
+    "AccessRights",
+    "AgentStepperCore",
+    "Connection",
+    "Hub",
+    "PeerSession",
+    "RetentionLimits",
+]

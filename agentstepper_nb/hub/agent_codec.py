@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from msgspec import UNSET, Raw
 
-from ..core import Verdict
+from ..core import AnswerDecision
 from ..protocol import agent as v2
-from ..protocol.header_bounds import TRACEBACK, cut
+from ..protocol.header_bounds import TRACEBACK, cut_text
 from ..protocol.values import AnswerKind, Breakpoint, Commit, Event, EventKind, Run
 
 
-def size(message: object) -> int:
+def count_content_bytes(message: object) -> int:
     """The bytes of a message's contents, however few of them have travelled."""
     if isinstance(message, v2.BreakpointReached) and message.data is not UNSET:
         return memoryview(message.data).nbytes
     return 0
 
 
-def event(message: v2.EventBegun, run: str) -> Event:
+def decode_event(message: v2.EventBegun, run: str) -> Event:
     """An event that begins."""
     return Event(
         id=message.id,
@@ -30,7 +30,7 @@ def event(message: v2.EventBegun, run: str) -> Event:
     )
 
 
-def breakpoint(message: v2.BreakpointReached, run: str) -> Breakpoint:
+def decode_point(message: v2.BreakpointReached, run: str) -> Breakpoint:
     """A breakpoint that was reached; the debugger knows of which kind its event is."""
     return Breakpoint(
         id=message.id,
@@ -45,7 +45,7 @@ def breakpoint(message: v2.BreakpointReached, run: str) -> Breakpoint:
         summary=message.summary,
         outcome=message.outcome,
         failure=message.failure,
-        traceback=cut(message.traceback, TRACEBACK),
+        traceback=cut_text(message.traceback, TRACEBACK),
         usage=message.usage,
         stops=message.stops,
         stop_error=message.stop_error,
@@ -53,27 +53,27 @@ def breakpoint(message: v2.BreakpointReached, run: str) -> Breakpoint:
     )
 
 
-def verdict(message: v2.Decide) -> Verdict:
+def decode_decision(message: v2.DecideApproval) -> AnswerDecision:
     """What the agent's own people said."""
     if message.approved:
-        return Verdict(AnswerKind.RESUME, always=message.always)
-    return Verdict(AnswerKind.DENY, message.reason)
+        return AnswerDecision(AnswerKind.RESUME, always=message.always)
+    return AnswerDecision(AnswerKind.DENY, message.reason)
 
 
-def told(breakpoint: Breakpoint, answer: AnswerKind) -> v2.Answer:
+def encode_answer(breakpoint: Breakpoint, answer: AnswerKind) -> v2.Answer:
     """How a breakpoint was answered, as its agent is told."""
     if answer is AnswerKind.STOP:
-        return v2.Stop()
+        return v2.StopAnswer()
     if answer is AnswerKind.DENY:
-        return v2.Deny(reason=breakpoint.reason or "")
-    return v2.Resume(
+        return v2.DenyAnswer(reason=breakpoint.reason or "")
+    return v2.ResumeAnswer(
         data=UNSET if breakpoint.edit is None else Raw(breakpoint.edit.encode()),
         approved=breakpoint.approval is not None,
         always=breakpoint.always,
     )
 
 
-def commit(message: v2.CommitMade, run: str) -> Commit:
+def decode_commit(message: v2.CommitMade, run: str) -> Commit:
     """A commit of the workspace."""
     return Commit(
         id=message.id,
@@ -88,7 +88,7 @@ def commit(message: v2.CommitMade, run: str) -> Commit:
     )
 
 
-def header(message: v2.Hello, at: float) -> Run:
+def make_run(message: v2.Hello, at: float) -> Run:
     """The run that an agent opens; the debugger names it.
 
     Args:

@@ -8,10 +8,10 @@ from msgspec import UNSET
 
 from ..errors import ProtocolError
 from ..protocol import agent as v2
-from ..protocol.frame import MAX_MESSAGE, Envelope, decode_address, decode_envelope
+from ..protocol.frame import MAX_MESSAGE_BYTES, Envelope, decode_address, decode_envelope
 from .agents_v2 import AgentSessionV2
-from .connection import Connection, Rights
-from .service import RunService
+from .connection import AccessRights, Connection
+from .run_service import RunService
 
 #: The WebSocket code for a message above the limit.
 _TOO_LARGE = 1009
@@ -30,7 +30,7 @@ class AgentConnection:
         rights: What their token lets them do.
     """
 
-    def __init__(self, hub: RunService, connection: Connection, rights: Rights) -> None:
+    def __init__(self, hub: RunService, connection: Connection, rights: AccessRights) -> None:
         self._hub = hub
         self._connection = connection
         self._rights = rights
@@ -100,10 +100,10 @@ class AgentConnection:
         except ProtocolError as error:
             self._session(run, envelope).receive_unreadable(text, error)
             return
-        assert isinstance(part, v2.Part)
+        assert isinstance(part, v2.MessagePart)
         parts = self._parts.setdefault(run, [])
         parts.append(part.text)
-        if sum(map(len, parts)) > MAX_MESSAGE:
+        if sum(map(len, parts)) > MAX_MESSAGE_BYTES:
             reason = "The parts of a message pass the limit of 64 MiB."
             self._session(run, envelope).hang_up(_TOO_LARGE, reason)
         elif part.last:

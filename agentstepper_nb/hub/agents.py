@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from ..core import Leased
-from ..core.summaries import one_line
+from ..core import LeaseGranted
+from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
 from ..protocol.values import AnswerKind, Breakpoint, Commit
 from .connection import Connection
-from .message_sequence import EditChecks
-from .refusals import refusal
-from .service import RunService
+from .error_replies import make_error_reply
+from .message_sequence import PendingEditChecks
+from .run_service import RunService
 
 
 class AgentSession(ABC):
@@ -40,17 +40,19 @@ class AgentSession(ABC):
             error: What it raised.
             text: The message; None where it was no text.
         """
-        refused = refusal(error)
+        refused = make_error_reply(error)
         if refused.ours:
             self.hub.log.error("a message of an agent failed", exc_info=error)
         else:
             self.hub.log.warning(
-                "an agent's message was refused, %s: %s", refused.code, one_line(refused.message)
+                "an agent's message was refused, %s: %s",
+                refused.code,
+                extract_first_line(refused.message),
             )
         self._send_error(refused.code, refused.message, text)
 
     @property
-    def edit_checks(self) -> EditChecks | None:
+    def edit_checks(self) -> PendingEditChecks | None:
         """What asks the agent about edits, where it can say."""
         return None
 
@@ -63,7 +65,7 @@ class AgentSession(ABC):
         """Send a breakpoint's answer."""
 
     @abstractmethod
-    def let(self, lease: Leased) -> None:
+    def send_lease(self, lease: LeaseGranted) -> None:
         """Tell it what it may decide by itself from now on."""
 
     @abstractmethod
@@ -74,7 +76,7 @@ class AgentSession(ABC):
         """The agent hung up, without a word on its run."""
 
 
-def what(commit: Commit) -> str:
+def describe_commit(commit: Commit) -> str:
     """A commit in words, for the log."""
     kind = "snapshot" if commit.snapshot else "commit"
-    return f"{kind} {one_line(commit.id[:12])}: {one_line(commit.title)}"
+    return f"{kind} {extract_first_line(commit.id[:12])}: {extract_first_line(commit.title)}"

@@ -8,16 +8,16 @@ from typing import Final
 from msgspec import Raw
 from msgspec.structs import replace
 
-from ..core import Leased
-from ..core.summaries import one_line
+from ..core import LeaseGranted
+from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import load_commit
-from ..protocol.values import AnswerKind, Breakpoint, Ending, Event, EventKind, Run
-from .agents import AgentSession, what
+from ..protocol.values import AnswerKind, Breakpoint, Event, EventKind, Run, RunEnding
+from .agents import AgentSession, describe_commit
 from .connection import Connection
-from .endings import CORE_WENT, closed_over
-from .service import RunService
+from .end_reasons import CORE_WENT, describe_closed_connection
+from .run_service import RunService
 
 #: Characters of a program's name.
 _NAME: Final = 1000
@@ -52,9 +52,9 @@ class AgentSessionV1(AgentSession):
             modified_data=Raw(breakpoint.edit.encode()),
             summary=breakpoint.summary,
         )
-        self.connection.send(v1.encode(answered))
+        self.connection.send(v1.encode_message(answered))
 
-    def let(self, lease: Leased) -> None:
+    def send_lease(self, lease: LeaseGranted) -> None:
         """This version knows of no lease: each of its breakpoints waits, and the Core decides."""
 
     def receive(self, text: str) -> None:
@@ -71,7 +71,7 @@ class AgentSessionV1(AgentSession):
         super().closed()
 
     def _receive(self, text: str) -> None:
-        message, strict = v1.read(text)
+        message, strict = v1.read_message(text)
         if isinstance(message, v1.V1Event):
             self._event(message)
         elif isinstance(message, v1.V1Breakpoint):
@@ -80,7 +80,7 @@ class AgentSessionV1(AgentSession):
             run = self._started_run()
             commit = replace(load_commit(message), run=run, event=self._last_event)
             self.hub.perform(self.hub.debugger.add_commit(commit))
-            self.hub.log.info("%s", what(commit))
+            self.hub.log.info("%s", describe_commit(commit))
         else:
             raise ProtocolError("unknown_message", "Only the Core sends errors.")
 
@@ -120,7 +120,7 @@ class AgentSessionV1(AgentSession):
     def _start_again(self, message: v1.V1Event) -> None:
         self._end()
         self._waiting.clear()
-        program = v1.text(message.data)[:_NAME] or "agent"
+        program = v1.read_text(message.data)[:_NAME] or "agent"
         run = Run(
             id=self.hub.new_id(), name="", program=program, started_at=message.time, can_stop=False
         )
@@ -128,13 +128,15 @@ class AgentSessionV1(AgentSession):
         self.hub.perform(self.hub.debugger.start_run(run))
         self.run = run.id
         self.hub.bind_agent(run.id, self)
-        self.hub.log.info("run %s of %s started", one_line(run.id), one_line(program))
+        self.hub.log.info(
+            "run %s of %s started", extract_first_line(run.id), extract_first_line(program)
+        )
 
     def _end(self) -> None:
         run, self.run = self.run, None
         if run is not None:
             self.hub.drop_agent(run)
-            self.hub.finish(run, Ending.FINISHED)
+            self.hub.finish(run, RunEnding.FINISHED)
 
     def _breakpoint(self, message: v1.V1Breakpoint, run: str, text: str, strict: bool) -> None:
         data = str(message.original_data, "utf-8")
@@ -164,14 +166,14 @@ class AgentSessionV1(AgentSession):
         if self._waiting or (text is not None and _OF_THE_ORIGINAL.match(text)):
             self._close_over(code, message)
         else:
-            self.connection.send(v1.encode(v1.V1Error(code=code, message=message)))
+            self.connection.send(v1.encode_message(v1.V1Error(code=code, message=message)))
 
     def _close_over(self, code: str, message: str) -> None:
         self._is_over = True
         run, self.run = self.run, None
         if run is not None:
             self.hub.drop_agent(run)
-            self.hub.finish(run, Ending.LOST, closed_over(message), said=False)
+            self.hub.finish(run, RunEnding.LOST, describe_closed_connection(message), said=False)
         self.connection.close(_CLOSED, f"{code}: {message}")
 
     def core_stops(self) -> None:
@@ -179,11 +181,11 @@ class AgentSessionV1(AgentSession):
         run, self.run = self.run, None
         if run is not None:
             self.hub.drop_agent(run)
-            self.hub.finish(run, Ending.LOST, CORE_WENT, said=False)
+            self.hub.finish(run, RunEnding.LOST, CORE_WENT, said=False)
 
     def core_stopped(self) -> None:
         """Close."""
         self.connection.close(_CLOSED, "The Core is stopping.")
 
     def _left(self, run: str) -> None:
-        self.hub.finish(run, Ending.FINISHED)  # to hang up is how this version ends
+        self.hub.finish(run, RunEnding.FINISHED)  # to hang up is how this version ends

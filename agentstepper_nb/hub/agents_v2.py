@@ -12,23 +12,23 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from .._version import __version__
-from ..core import Leased, Output
-from ..core.summaries import one_line
+from ..core import LeaseGranted, Output
+from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
 from ..protocol import agent as v2
-from ..protocol.frame import VERSION, Envelope, addressed, decode_address
-from ..protocol.joined import joined
-from ..protocol.pieces import Receiver
-from ..protocol.records import Proof
+from ..protocol.frame import VERSION, Envelope, add_run, decode_address
+from ..protocol.joined import decode_contents
+from ..protocol.pieces import DeltaDecoder
+from ..protocol.records import AgentProof
 from ..protocol.values import AnswerKind, Breakpoint, EventKind, Run
-from . import agent_codec, endings, questions
-from .agents import AgentSession, what
-from .connection import Connection, Rights
-from .hellos import GREETED, check_version, recognized
-from .message_sequence import Acknowledgements, EditChecks, Intake, Turns
-from .presence import Who
-from .service import RunService
-from .timelines import timeline
+from . import agent_codec, end_reasons, program_requests
+from .agent_timeline import make_timeline
+from .agents import AgentSession, describe_commit
+from .connection import AccessRights, Connection
+from .hello_checks import GREETED, check_version, find_resumed_run
+from .message_sequence import AcknowledgementTimer, MessageSequence, MessageTurns, PendingEditChecks
+from .presence import AgentProcess
+from .run_service import RunService
 
 _SAID_BYE: Final = "This run said bye: open a new connection for a new run."
 _ENDS_WITH_BYE: Final = "A run of version 2 ends with bye: send that instead."
@@ -49,7 +49,7 @@ class AgentSessionV2(AgentSession):
         self,
         hub: RunService,
         connection: Connection,
-        rights: Rights,
+        rights: AccessRights,
         name: str | None,
         close: Callable[[int, str], bool],
     ) -> None:
@@ -62,32 +62,34 @@ class AgentSessionV2(AgentSession):
         self.deaf = False  # what it sends is understood no more, until it says hello again
         self._sent = 0
         self._over = False  # it said bye, or has another connection
-        self._who = Who(0, "", "")
-        self._intake = Intake()
-        self._acknowledgements = Acknowledgements(lambda n: self._send(v2.Acknowledged(received=n)))
+        self._who = AgentProcess(0, "", "")
+        self._intake = MessageSequence()
+        self._acknowledgements = AcknowledgementTimer(
+            lambda n: self._send(v2.MessagesAcknowledged(received=n))
+        )
         self._welcomed = False
-        self._lease: Leased | None = None  # the last that is recorded
+        self._lease: LeaseGranted | None = None  # the last that is recorded
         self._epoch = 0
-        self._turns = Turns(self._refuse)
-        self._receiver = Receiver()
+        self._turns = MessageTurns(self._refuse)
+        self._receiver = DeltaDecoder()
         self._owed: set[str] = set()  # breakpoints whose answers it may have missed
         self._waiting: frozenset[str] = frozenset()  # that it waited for when it came back
         self._caught_up = asyncio.Event()  # what it had sent before has been sent again
         self._sent_before = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._checks = False  # whether it says of edits if it takes them
-        self._edit_checks = EditChecks(hub.new_id, self._send)
+        self._edit_checks = PendingEditChecks(hub.new_id, self._send)
 
     def closed(self) -> None:
         """The connection is gone."""
-        self._let_go()
+        self._release()
         super().closed()
 
     def replaced(self) -> None:
         """The agent has opened another connection for its run: nobody is at this one's other end."""
         self.run = None
         self._over = True
-        self._let_go()
+        self._release()
         self.hang_up(1000, "The agent has connected again.")
 
     def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
@@ -97,28 +99,30 @@ class AgentSessionV2(AgentSession):
             return
         self._owed.discard(breakpoint.id)
         self._send(
-            v2.Answered(breakpoint=breakpoint.id, answer=agent_codec.told(breakpoint, answer))
+            v2.AnswerMessage(
+                breakpoint=breakpoint.id, answer=agent_codec.encode_answer(breakpoint, answer)
+            )
         )
 
-    def let(self, lease: Leased) -> None:
+    def send_lease(self, lease: LeaseGranted) -> None:
         """Send a lease; before the welcome nothing else is heard."""
         self._lease = lease
         if self._welcomed:
             self._epoch += 1
-            leased = v2.Lease(
+            leased = v2.LeaseMessage(
                 epoch=self._epoch, mode=lease.mode, stops=lease.stops, prices=lease.prices
             )
             self._send(leased)
 
     @property
-    def edit_checks(self) -> EditChecks | None:
+    def edit_checks(self) -> PendingEditChecks | None:
         """What asks the agent about edits, where it can say."""
         return self._edit_checks if self._checks and self._welcomed else None
 
     def core_stopped(self) -> None:
         """Acknowledge what is kept."""
         self._acknowledgements.now()
-        self._let_go()
+        self._release()
 
     # ---- messages -----------------------------------------------------------------------------------
 
@@ -129,7 +133,7 @@ class AgentSessionV2(AgentSession):
         try:
             message = v2.from_agent.decode_body(envelope)
             if isinstance(message, v2.BreakpointReached) and message.pieces is not UNSET:
-                message = joined(message, self._receiver)
+                message = decode_contents(message, self._receiver)
         except ProtocolError as error:
             if error.code == "unknown_content":
                 self._begin_anew(error)
@@ -149,7 +153,7 @@ class AgentSessionV2(AgentSession):
 
     def _dispatch(self, envelope: Envelope, message: object, text: str) -> None:
         id = None if envelope.id is UNSET else envelope.id
-        if isinstance(message, questions.Question):
+        if isinstance(message, program_requests.ProgramRequest):
             self._later(partial(self._answer, message, id), text)
         elif self.run is not None:
             if self._must_remember(self.run, message):
@@ -173,49 +177,51 @@ class AgentSessionV2(AgentSession):
         """Carry a message out, and record with it that it was taken: one that is refused is, too."""
         outputs: list[Output] = []
         try:
-            outputs = self._carry_out(run, message, id, text)
+            outputs = self._execute(run, message, id, text)
         finally:
-            self._record(run, outputs, max(len(text), agent_codec.size(message)))
+            self._record(run, outputs, max(len(text), agent_codec.count_content_bytes(message)))
 
     def _record(self, run: str, outputs: list[Output], size: int) -> None:
         n = self._intake.heard
         heard = self.hub.debugger.hear(run, n)
-        kept = partial(self._acknowledgements.kept, n, size)
-        self.hub.perform([*outputs, *heard], synced=kept)
+        acknowledge = partial(self._acknowledgements.acknowledge, n, size)
+        self.hub.perform([*outputs, *heard], synced=acknowledge)
         if n >= self._sent_before:
             self._caught_up.set()
 
-    def _carry_out(self, run: str, message: object, id: str | None, text: str) -> list[Output]:
+    def _execute(self, run: str, message: object, id: str | None, text: str) -> list[Output]:
         debugger, now = self.hub.debugger, self.hub.clock()
         match message:
             case v2.EventBegun(kind=EventKind.PROGRAM_FINISHED):
                 raise ProtocolError("invalid_message", _ENDS_WITH_BYE)
             case v2.EventBegun():
-                return debugger.begin_event(agent_codec.event(message, run))
+                return debugger.begin_event(agent_codec.decode_event(message, run))
             case v2.BreakpointReached():
-                reached = self._as_it_waits(agent_codec.breakpoint(message, run))
+                reached = self._as_it_waits(agent_codec.decode_point(message, run))
                 return debugger.reach_breakpoint(reached, now, leased=message.epoch > 0)
             case v2.Withdraw():
                 return debugger.withdraw(run, message.breakpoint, now)
-            case v2.Decide(breakpoint=decided, data=data):
+            case v2.DecideApproval(breakpoint=decided, data=data):
                 edit = None if data is UNSET else str(data, "utf-8")
-                return debugger.decide(run, now, decided, agent_codec.verdict(message), edit)
+                return debugger.decide(
+                    run, now, decided, agent_codec.decode_decision(message), edit
+                )
             case v2.CommitMade():
-                commit = agent_codec.commit(message, run)
-                self.hub.log.info("%s", what(commit))
+                commit = agent_codec.decode_commit(message, run)
+                self.hub.log.info("%s", describe_commit(commit))
                 return debugger.add_commit(commit)
             case v2.MessageAwaited():
                 return debugger.await_message(run)
-        self._carry_out_beside(run, message, id, text)
+        self._execute_in_background(run, message, id, text)
         return []
 
-    def _carry_out_beside(self, run: str, message: object, id: str | None, text: str) -> None:
+    def _execute_in_background(self, run: str, message: object, id: str | None, text: str) -> None:
         """Carry out a message of which the debugger is told nothing."""
         match message:
             case v2.EditChecked():
                 self._edit_checks.hear(message)
             case v2.GetTimeline():
-                self._later(partial(self._tell_timeline, run, id), text)
+                self._later(partial(self._send_timeline, run, id), text)
             case v2.ProcessEnded():
                 self.hub.presence.process_ended(self._who._replace(pid=message.pid), message.code)
             case v2.Bye():
@@ -246,12 +252,12 @@ class AgentSessionV2(AgentSession):
         secret = sha256(hello.secret.encode()).hexdigest()
         known = self.hub.find(hello.run)
         if known is None and not hello.sent:
-            proof = Proof(secret=secret, boot=hello.boot, returns=hello.returns)
+            proof = AgentProof(secret=secret, boot=hello.boot, returns=hello.returns)
             outputs = self._open(hello, n, proof)
         else:
-            run = recognized(self.hub.debugger, known, hello, n, secret)
+            run = find_resumed_run(self.hub.debugger, known, hello, n, secret)
             outputs = self._go_on(hello, n, run)
-        self._who = Who(hello.pid, hello.host, hello.boot)
+        self._who = AgentProcess(hello.pid, hello.host, hello.boot)
         self._checks = hello.checks
         self.run = self.greeted = hello.run
         self.shares = hello.shares is True
@@ -274,15 +280,17 @@ class AgentSessionV2(AgentSession):
         self._send(welcome)
         self._welcomed = True
         if self._lease is not None:
-            self.let(self._lease)
+            self.send_lease(self._lease)
         if self._owed:
             self._later(self._answer_again)
 
-    def _open(self, hello: v2.Hello, n: int, proof: Proof) -> list[Output]:
+    def _open(self, hello: v2.Hello, n: int, proof: AgentProof) -> list[Output]:
         self.hub.check_store()
-        self._intake = Intake(n)
-        outputs = self.hub.debugger.start_run(agent_codec.header(hello, self.hub.clock()), proof)
-        self.hub.log.info("run %s of %s started", one_line(hello.run), one_line(hello.program))
+        self._intake = MessageSequence(n)
+        outputs = self.hub.debugger.start_run(agent_codec.make_run(hello, self.hub.clock()), proof)
+        self.hub.log.info(
+            "run %s of %s started", extract_first_line(hello.run), extract_first_line(hello.program)
+        )
         return outputs
 
     def _go_on(self, hello: v2.Hello, n: int, run: Run) -> list[Output]:
@@ -290,16 +298,16 @@ class AgentSessionV2(AgentSession):
         heard = self.hub.debugger.heard(run.id)
         failure = None
         if hello.acknowledged > heard:
-            failure = endings.damaged(hello.acknowledged - heard)
-            self.hub.log.error("run %s: %s", one_line(run.id), failure.message)
-        self._intake = Intake(max(heard, hello.acknowledged))
+            failure = end_reasons.describe_damaged_run(hello.acknowledged - heard)
+            self.hub.log.error("run %s: %s", extract_first_line(run.id), failure.message)
+        self._intake = MessageSequence(max(heard, hello.acknowledged))
         self._sent_before = hello.sent
         self._waiting = frozenset(hello.waiting)
         if self._intake.heard >= hello.sent:
             self._caught_up.set()
         self._owed = set(hello.waiting).difference(run.pending)
         self.hub.replace_agent(run.id)
-        self.hub.log.info("run %s: its agent is back", one_line(run.id))
+        self.hub.log.info("run %s: its agent is back", extract_first_line(run.id))
         outputs = self.hub.debugger.attach(run.id, failure)
         for id in run.pending:
             if id not in self._waiting:  # it has its answer, which the store lost, or gave up
@@ -315,7 +323,7 @@ class AgentSessionV2(AgentSession):
             if not await self._answer_from_store(id):
                 # The store has lost this one, and its agent would wait for ever.
                 self._owed.discard(id)
-                self._send(v2.Answered(breakpoint=id, answer=v2.Resume()))
+                self._send(v2.AnswerMessage(breakpoint=id, answer=v2.ResumeAnswer()))
 
     async def _answer_from_store(self, id: str) -> bool:
         """Send the answer that is kept of a breakpoint; False where the run has no such breakpoint."""
@@ -331,13 +339,13 @@ class AgentSessionV2(AgentSession):
 
     # ---- what takes its time ------------------------------------------------------------------------
 
-    async def _tell_timeline(self, run: str, id: str | None) -> None:
+    async def _send_timeline(self, run: str, id: str | None) -> None:
         """Answer with all that the agent sent before it asked."""
         await self.hub.recorded()
-        self._send(await timeline(self.hub, run), id)
+        self._send(await make_timeline(self.hub, run), id)
 
-    async def _answer(self, question: questions.Question, id: str | None) -> None:
-        self._send(await questions.answer(self.hub, question, self._rights), id)
+    async def _answer(self, question: program_requests.ProgramRequest, id: str | None) -> None:
+        self._send(await program_requests.answer_request(self.hub, question, self._rights), id)
 
     def _must_remember(self, run: str, message: object) -> bool:
         """Whether the run's stops are asked here, and what they saw under the Core before is unread."""
@@ -350,7 +358,7 @@ class AgentSessionV2(AgentSession):
         try:
             history = await self.hub.history(run)
         except Exception as error:  # hurt, or deleted meanwhile
-            self.hub.log.warning("run %s: its stops begin anew: %s", one_line(run), error)
+            self.hub.log.warning("run %s: its stops begin anew: %s", extract_first_line(run), error)
         self.hub.debugger.halts.remember(run, history)
         self._turns.go_on()
 
@@ -365,7 +373,7 @@ class AgentSessionV2(AgentSession):
         except Exception as error:  # ended and deleted meanwhile, say
             self._refuse(error, text)
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._acknowledgements.end()
         self._edit_checks.end()
         for task in self._tasks:
@@ -379,12 +387,12 @@ class AgentSessionV2(AgentSession):
     def _send(self, message: v2.CoreToAgent, id: str | None = None) -> None:
         self._sent += 1
         text = v2.to_agent.encode(message, self._sent, id)
-        self.connection.send(addressed(text, self._name))
+        self.connection.send(add_run(text, self._name))
 
     def hang_up(self, code: int, reason: str) -> None:
         """End the connection for this run; the agent may say hello again."""
         if not self._close_connection(code, reason):
-            self._send(v2.Closed(code=code, reason=reason))
+            self._send(v2.RunDisconnected(code=code, reason=reason))
         self.deaf = True
 
     def _send_error(self, code: str, message: str, text: str | None) -> None:

@@ -17,10 +17,10 @@ from ..protocol.coding_settings import (
     NO_SANDBOX,
     WIRE_NAMES,
     CodingSettings,
-    chosen,
-    chosen_of,
+    read_settings,
+    select_given_settings,
 )
-from ..protocol.runtime_wire import CreateAgent
+from ..protocol.runtime_wire import CreateAgentPayload
 
 
 class CodingRoots:
@@ -118,8 +118,8 @@ class CodingBounds:
         self, roots: CodingRoots, defaults: CodingSettings = _NONE, limits: CodingSettings = _NONE
     ) -> None:
         self._roots = roots
-        self._defaults = chosen(defaults)
-        self._limits = chosen(limits)
+        self._defaults = select_given_settings(defaults)
+        self._limits = select_given_settings(limits)
 
     def allow(
         self, asked: CodingSettings, *, has_control: bool = False, path: str = ""
@@ -137,7 +137,7 @@ class CodingBounds:
                 a folder lies in none of the roots; `needs_control_token`.
             ProtocolError: `invalid_message`: a folder is none.
         """
-        wanted = chosen(asked)
+        wanted = select_given_settings(asked)
         if not has_control:
             _refuse_full_access(wanted, path)
         for name, value in wanted.items():
@@ -147,7 +147,7 @@ class CodingBounds:
                 raise _outside(name, value, self._limits[name], path)
         return self._left_out() | self._defaults | wanted
 
-    def check_agent(self, agent: CreateAgent) -> CreateAgent:
+    def check_agent(self, agent: CreateAgentPayload) -> CreateAgentPayload:
         """A background agent to be created, where it is a coding agent with its workspace and settings
         allowed.
 
@@ -161,7 +161,7 @@ class CodingBounds:
         if agent.moniker != _MONIKER or not isinstance(config, dict):
             return agent
         try:
-            asked = chosen_of(config)
+            asked = read_settings(config)
         except msgspec.ValidationError as error:
             text = f"payload.config: {error}."
             raise ProtocolError("invalid_message", text, "payload.config") from None
@@ -178,7 +178,7 @@ class CodingBounds:
 
     def _left_out(self) -> dict[str, Any]:
         """What limits make of the agent's own defaults."""
-        own = chosen(DEFAULTS)
+        own = select_given_settings(DEFAULTS)
         return {
             name: limit
             for name, limit in self._limits.items()

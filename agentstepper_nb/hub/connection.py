@@ -20,13 +20,13 @@ class Connection(Protocol):
 _MAX_REASON: Final = 123
 
 
-def closing_reason(reason: str) -> str:
+def cut_close_reason(reason: str) -> str:
     """As much of a reason as a close frame takes."""
     return reason.encode()[:_MAX_REASON].decode(errors="ignore")
 
 
 @runtime_checkable
-class Measured(Protocol):
+class MeasuredConnection(Protocol):
     """A connection that tells how far behind its peer is."""
 
     @property
@@ -34,13 +34,13 @@ class Measured(Protocol):
         """Bytes that were sent and that its peer hasn't taken."""
 
 
-def waiting(connection: Connection) -> int:
+def count_waiting_bytes(connection: Connection) -> int:
     """Bytes that wait for a connection's peer, where that is known."""
-    return connection.waiting if isinstance(connection, Measured) else 0
+    return connection.waiting if isinstance(connection, MeasuredConnection) else 0
 
 
 @dataclass(frozen=True)
-class Rights:
+class AccessRights:
     """What a peer may do: a UI by its login, a program by its token.
 
     Args:
@@ -54,12 +54,12 @@ class Rights:
 
 
 #: What agents may.
-NO_CONTROL: Final = Rights(control=False)
+NO_CONTROL: Final = AccessRights(control=False)
 #: What a UI of version 1 may that has no token.
-VERSION_1_ALONE: Final = Rights(all_runs=False)
+VERSION_1_ALONE: Final = AccessRights(all_runs=False)
 
 
-class Session(Protocol):
+class PeerSession(Protocol):
     """One peer's side of the hub. Nothing here raises for what the peer sent."""
 
     def receive(self, text: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Raw, Struct
 
 from ..errors import AgentStepperError
-from .runtime import Right, Runtime, RuntimeService
+from .runtime import MethodRight, Runtime, RuntimeService
 from .workers import WorkerSession
 
 #: The stream that dispatchers read.
@@ -35,13 +35,13 @@ class Dispatchers:
         self._of_process: dict[int, set[str]] = {}
         self._telling: set[asyncio.Task[None]] = set()
 
-    def offer(self, session: WorkerSession) -> Offer:
+    def offer(self, session: WorkerSession) -> DispatcherService:
         """What a worker is served of the runtime.
 
         Args:
             session: Its connection.
         """
-        return Offer(self, session)
+        return DispatcherService(self, session)
 
     def reads(self, session: WorkerSession, owners: set[str]) -> None:
         """A worker has these dispatchers."""
@@ -73,7 +73,7 @@ class Dispatchers:
             await asyncio.wait(set(self._telling))
 
 
-class Offer:
+class DispatcherService:
     """The runtime's service for one worker.
 
     Args:
@@ -84,16 +84,16 @@ class Offer:
     def __init__(self, dispatchers: Dispatchers, session: WorkerSession) -> None:
         self._dispatchers = dispatchers
         self._session = session
-        self._service = RuntimeService(dispatchers.runtime, Right.WORK)
+        self._service = RuntimeService(dispatchers.runtime, MethodRight.WORK)
         self._reading = 0
         self._gone = False
 
     async def call(self, method: str, params: Raw) -> Struct | None:
-        """Answer once; see `rpc.line.Service`."""
+        """Answer once; see `rpc.session.RpcService`."""
         return await self._service.call(method, params)
 
     def stream(self, method: str, params: Raw) -> AsyncIterator[Struct]:
-        """Answer with items; see `rpc.line.Service`."""
+        """Answer with items; see `rpc.session.RpcService`."""
         if method != _WAKES:
             return self._service.stream(method, params)
         return self._wakes(params)

@@ -9,15 +9,15 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
-from ..core import EventType, Summarizer, Vocabulary
-from ..installed import Installed
+from ..core import EventTypeInfo, EventTypeRegistry, Summarizer
+from ..entry_point_loader import EntryPointLoader
 from ..protocol import ui
-from ..protocol.frame import Table
+from ..protocol.frame import MessageTable
 from ..protocol.values import (
     EVENT_NAME,
     EVENT_NAME_RULE,
     Actor,
-    AgentState,
+    AgentActivity,
     Breakpoint,
     EventKind,
 )
@@ -25,14 +25,14 @@ from ..protocol.values import (
 #: The entry points of installed extensions; each names an `Extension`.
 GROUP: Final = "agentstepper_nb.extensions"
 
-Body = TypeVar("Body", bound=Struct)
+CommandBody = TypeVar("CommandBody", bound=Struct)
 #: Carries out a command on the Core's loop, which it must not block, and may give an answer. Its first
 #: argument is the `Hub`, which stands above this module and isn't named here.
-Handler = Callable[[Any, Body], Awaitable[Struct | None]]
+CommandHandler = Callable[[Any, CommandBody], Awaitable[Struct | None]]
 
 
 @dataclass(frozen=True)
-class Command:
+class ExtensionCommand:
     """A command that UIs of version 2 may give.
 
     Args:
@@ -42,7 +42,7 @@ class Command:
     """
 
     body: type[Struct]
-    handler: Handler[Any]
+    handler: CommandHandler[Any]
     control: bool
 
 
@@ -63,13 +63,13 @@ class Extension:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.commands: dict[str, Command] = {}
-        self.event_types: dict[str, EventType] = {}
+        self.commands: dict[str, ExtensionCommand] = {}
+        self.event_types: dict[str, EventTypeInfo] = {}
         self.summarizers: list[Summarizer] = []
 
     def command(
-        self, name: str, body: type[Body], *, control: bool = True
-    ) -> Callable[[Handler[Body]], Handler[Body]]:
+        self, name: str, body: type[CommandBody], *, control: bool = True
+    ) -> Callable[[CommandHandler[CommandBody]], CommandHandler[CommandBody]]:
         """Decorate what carries out a command of UIs.
 
         It is called as `await handler(hub, body)`. The Struct that it gives travels as a message named
@@ -84,8 +84,8 @@ class Extension:
             ValueError: The extension has a command of this name.
         """
 
-        def add(handler: Handler[Body]) -> Handler[Body]:
-            _add(self.commands, name, Command(body, handler, control), "command")
+        def add(handler: CommandHandler[CommandBody]) -> CommandHandler[CommandBody]:
+            _add(self.commands, name, ExtensionCommand(body, handler, control), "command")
             return handler
 
         return add
@@ -95,7 +95,7 @@ class Extension:
         name: str,
         *,
         actor: Actor = Actor.TOOLS,
-        state: AgentState = AgentState.TOOL_EXECUTING,
+        state: AgentActivity = AgentActivity.TOOL_EXECUTING,
     ) -> None:
         """Say how the custom events of a type are told. Agents may use types that nobody registered.
 
@@ -109,7 +109,7 @@ class Extension:
         """
         if not EVENT_NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no type of events: {EVENT_NAME_RULE}")
-        _add(self.event_types, name, EventType(actor, state), "event type")
+        _add(self.event_types, name, EventTypeInfo(actor, state), "event type")
 
     def summarizer(
         self, kind: EventKind | None = None, name: str | None = None
@@ -137,10 +137,10 @@ class Extension:
         return add
 
 
-def installed(log: logging.Logger) -> list[Extension]:
+def load_extensions(log: logging.Logger) -> list[Extension]:
     """The extensions that installed packages name. One that can't be loaded is logged and left out."""
     found: list[Extension] = []
-    named = Installed[Extension](GROUP, "extension", _check)
+    named = EntryPointLoader[Extension](GROUP, "extension", _check)
     named.each(lambda _, extension: found.append(extension), log)
     return found
 
@@ -163,8 +163,8 @@ class Extensions:
     """
 
     def __init__(self, extensions: Iterable[Extension] | None, log: logging.Logger) -> None:
-        self.commands: dict[str, Command] = {}
-        self._types: dict[str, EventType] = {}
+        self.commands: dict[str, ExtensionCommand] = {}
+        self._types: dict[str, EventTypeInfo] = {}
         self._summarizers: list[tuple[str, Summarizer]] = []
         self._failed: set[Summarizer] = set()  # and the log was told
         self._log = log
@@ -172,15 +172,15 @@ class Extensions:
             for extension in extensions:
                 self._take(extension)
         else:
-            for extension in installed(log):
+            for extension in load_extensions(log):
                 try:
                     self._take(extension)
                 except ValueError as error:
                     log.error("The extension %s is left out: %s", extension.name, error)
         bodies = {name: command.body for name, command in self.commands.items()}
         #: What UIs of version 2 may send.
-        self.from_ui: Table = ui.from_ui.extended(bodies)
-        self.vocabulary = Vocabulary(self._types, self._summarize)
+        self.from_ui: MessageTable = ui.from_ui.extended(bodies)
+        self.vocabulary = EventTypeRegistry(self._types, self._summarize)
 
     def _take(self, extension: Extension) -> None:
         # A command's answer goes by its name, so that what the Core tells is taken as well.

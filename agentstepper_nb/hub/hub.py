@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from ..protocol.values import Ending
+from ..protocol.values import RunEnding
 from ..store import Store
-from . import endings
+from . import end_reasons
 from .agent_connection import AgentConnection
 from .agents_v1 import AgentSessionV1
-from .connection import NO_CONTROL, Connection, Rights, Session
+from .connection import NO_CONTROL, AccessRights, Connection, PeerSession
 from .extensions import Extension, Extensions
-from .retention import ALL, Keep, Retention
-from .service import RunService
-from .uis import UiSession
-from .uis_v1 import UiSessionV1
-from .uis_v2 import UiSessionV2
+from .retention import ALL, Retention, RetentionLimits
+from .run_service import RunService
+from .views import ViewSession
+from .views_v1 import ViewSessionV1
+from .views_v2 import ViewSessionV2
 
 
 class Hub(RunService):
@@ -44,7 +44,7 @@ class Hub(RunService):
         logger: logging.Logger | None = None,
         clock: Callable[[], float] = time.time,
         extensions: Iterable[Extension] | None = None,
-        keep: Keep = ALL,
+        keep: RetentionLimits = ALL,
     ) -> None:
         log = logger or logging.getLogger("agentstepper_nb")
         self.extensions = Extensions(extensions, log)
@@ -61,7 +61,7 @@ class Hub(RunService):
             if not run.live or run.id in self._agents:
                 continue
             if self.debugger.proof(run.id) is None:
-                self.finish(run.id, Ending.LOST, endings.CORE_WENT, said=False)
+                self.finish(run.id, RunEnding.LOST, end_reasons.CORE_WENT, said=False)
             else:
                 self.leave(run.id)
         self._retention.start()
@@ -91,8 +91,8 @@ class Hub(RunService):
     # ---- connections --------------------------------------------------------------------------------
 
     def connect_agent(
-        self, connection: Connection, version: int, rights: Rights = NO_CONTROL
-    ) -> Session:
+        self, connection: Connection, version: int, rights: AccessRights = NO_CONTROL
+    ) -> PeerSession:
         """An agent connected; its first message says who it is.
 
         Args:
@@ -111,7 +111,7 @@ class Hub(RunService):
             session.core_stopped()
         return session
 
-    def connect_ui(self, connection: Connection, version: int, rights: Rights) -> UiSession:
+    def connect_ui(self, connection: Connection, version: int, rights: AccessRights) -> ViewSession:
         """A UI connected.
 
         Args:
@@ -120,11 +120,11 @@ class Hub(RunService):
             rights: What its login may do.
         """
         self.log.info("UI connected, version %d", version)
-        session: UiSession
+        session: ViewSession
         if version == 1:
-            session = UiSessionV1(self, connection, rights)
+            session = ViewSessionV1(self, connection, rights)
         else:
-            session = UiSessionV2(self, connection, rights, self.extensions)
+            session = ViewSessionV2(self, connection, rights, self.extensions)
         self._uis.append(session)
         session.greet()
         return session

@@ -30,7 +30,7 @@ _LOST: Final = (
 )
 
 
-class Intake:
+class MessageSequence:
     """The numbers of one agent's messages: each is taken once, and none is left out.
 
     Args:
@@ -70,7 +70,7 @@ class Intake:
         return False
 
 
-class Turns:
+class MessageTurns:
     """Does what messages ask for in their order: at once, or after what has to be read first.
 
     Args:
@@ -102,7 +102,7 @@ class Turns:
             self.take(text, work)
 
 
-class Acknowledgements:
+class AcknowledgementTimer:
     """Tells an agent up to where its messages are kept: rarely, and always before the end.
 
     Args:
@@ -119,7 +119,7 @@ class Acknowledgements:
         self._hurries = False
         self._over = False
 
-    def kept(self, n: int, size: int) -> None:
+    def acknowledge(self, n: int, size: int) -> None:
         """A message is kept for good.
 
         Args:
@@ -159,7 +159,7 @@ class Acknowledgements:
             self._timer = None
 
 
-class EditChecks:
+class PendingEditChecks:
     """The questions to one agent that aren't answered yet.
 
     Args:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..core import Leased, Saved
+from ..core import LeaseGranted, RecordOutput
 from ..protocol.values import AnswerKind, Breakpoint, StoreInfo
-from .message_sequence import EditChecks
+from .message_sequence import PendingEditChecks
 
 
-class Agent(Protocol):
+class RunPeer(Protocol):
     """The session of one agent's run."""
 
     @property
-    def edit_checks(self) -> EditChecks | None:
+    def edit_checks(self) -> PendingEditChecks | None:
         """What asks the agent about edits, where it can say."""
 
-    def let(self, lease: Leased) -> None:
+    def send_lease(self, lease: LeaseGranted) -> None:
         """Tell the agent what it may decide by itself from now on."""
 
     def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
@@ -26,7 +26,7 @@ class Agent(Protocol):
         """The agent has opened another connection for its run."""
 
 
-class AgentPeer(Protocol):
+class AgentConnectionPeer(Protocol):
     """A connection of agents: of one, or of the runs of one process."""
 
     def core_stops(self) -> None:
@@ -36,23 +36,23 @@ class AgentPeer(Protocol):
         """All is kept: say the last and close."""
 
 
-class View(Protocol):
+class ViewPeer(Protocol):
     """The session of one UI."""
 
-    def tell(self, saved: Saved, by: View | None) -> None:
+    def notify(self, saved: RecordOutput, by: ViewPeer | None) -> None:
         """Tell what was recorded, and by whose command."""
 
-    def tell_store(self, info: StoreInfo) -> None:
+    def notify_store(self, info: StoreInfo) -> None:
         """Tell how runs are kept, where that has changed."""
 
     def core_stopped(self) -> None:
         """The Core has stopped: close."""
 
 
-class Listener(Protocol):
+class RecordListener(Protocol):
     """Who is told, after the UIs, of all that was recorded."""
 
-    def tell(self, saved: Saved) -> None:
+    def notify(self, saved: RecordOutput) -> None:
         """This was recorded. Mustn't take long, nor raise."""
 
     async def close(self) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from ..core import Debugger
-from ..protocol.values import Ending, Failure, Run
-from . import endings
-from .processes import Process, look, this_machine
+from ..protocol.values import Failure, Run, RunEnding
+from . import end_reasons
+from .process_info import ProcessInfo, find_process, identify_machine
 
 #: Seconds that an agent may be away of whose process nothing is known.
 PATIENCE: Final = 600.0
@@ -21,10 +21,10 @@ _SLACK: Final = 60.0
 #: Seconds in which a parent's word on its child finds the run that it belongs to.
 _RECENT: Final = 60.0
 
-Look = Callable[[int], Process | None]
+FindProcess = Callable[[int], ProcessInfo | None]
 
 
-class Runs(Protocol):
+class AwayRuns(Protocol):
     """The runs that agents may be away of, and how they end."""
 
     log: logging.Logger
@@ -37,7 +37,7 @@ class Runs(Protocol):
     def finish(
         self,
         run_id: str,
-        ending: Ending,
+        ending: RunEnding,
         failure: Failure | None = None,
         *,
         said: bool = True,
@@ -45,18 +45,18 @@ class Runs(Protocol):
     ) -> None:
         """End a run."""
 
-    def tell_exit(self, run_id: str, code: int, failure: Failure | None) -> None:
+    def report_exit(self, run_id: str, code: int, failure: Failure | None) -> None:
         """Record how the process of an ended run ended."""
 
 
-class Verdict(NamedTuple):
+class PresumedEnding(NamedTuple):
     """How a run has ended."""
 
-    ending: Ending
+    ending: RunEnding
     failure: Failure
 
 
-class Who(NamedTuple):
+class AgentProcess(NamedTuple):
     """A process, as agents name theirs."""
 
     pid: int
@@ -65,20 +65,20 @@ class Who(NamedTuple):
 
 
 class _Over(NamedTuple):
-    who: Who
+    agent_process: AgentProcess
     at: float
     said: bool  # its agent said how it ended
 
 
-def judge(
+def presume_ending(
     run: Run,
-    process: Process | None,
+    process: ProcessInfo | None,
     *,
     here: bool,
     returns: bool,
     waited: float,
     patience: float = PATIENCE,
-) -> Verdict | None:
+) -> PresumedEnding | None:
     """Say how a run has ended whose agent is away; None where it may come back.
 
     Args:
@@ -92,16 +92,16 @@ def judge(
     if here:
         other = process and process.started and process.started > run.started_at + _SLACK
         if process is None or other:
-            return Verdict(Ending.CRASHED, endings.GONE)
+            return PresumedEnding(RunEnding.CRASHED, end_reasons.GONE)
     # Not at once: the process may be just about to be gone.
     if not returns and waited >= GLANCE:
-        return Verdict(Ending.LOST, endings.WONT_RETURN)
+        return PresumedEnding(RunEnding.LOST, end_reasons.WONT_RETURN)
     if not here and waited > patience:
-        return Verdict(Ending.LOST, endings.given_up(patience))
+        return PresumedEnding(RunEnding.LOST, end_reasons.describe_silent_agent(patience))
     return None
 
 
-class Presence:
+class AgentPresence:
     """Looks after the agents that are away.
 
     Args:
@@ -113,26 +113,32 @@ class Presence:
 
     def __init__(
         self,
-        hub: Runs,
+        hub: AwayRuns,
         machine: tuple[str, str] | None = None,
-        look: Look = look,
+        look: FindProcess = find_process,
         patience: float = PATIENCE,
     ) -> None:
         self._hub = hub
-        self._machine = machine or this_machine()
+        self._machine = machine or identify_machine()
         self._look = look
         self._patience = patience
         self._away: dict[str, float] = {}  # since when each is waited for
-        self._told: dict[Who, tuple[int, float]] = {}  # exit codes of agents that are connected
+        self._told: dict[
+            AgentProcess, tuple[int, float]
+        ] = {}  # exit codes of agents that are connected
         self._over: dict[str, _Over] = {}  # runs that ended, without an exit code yet
         self._timer: asyncio.TimerHandle | None = None
 
     def left(self, run: Run) -> None:
         """An agent is away; where it was told meanwhile that it has ended, so has its run."""
         self._away[run.id] = self._hub.clock()
-        told = self._told.pop(self._who(run), None)
+        told = self._told.pop(self._find_process(run), None)
         if told is not None:
-            self._end(run, Verdict(Ending.CRASHED, endings.process_ended(told[0])), told[0])
+            self._end(
+                run,
+                PresumedEnding(RunEnding.CRASHED, end_reasons.describe_ended_process(told[0])),
+                told[0],
+            )
         else:
             self._check(run.id)
             self._wait()
@@ -148,33 +154,36 @@ class Presence:
             run: The run, which still lives.
             said: Whether its agent said how.
         """
-        self._forget_the_old()
+        self._forget_expired()
         self._away.pop(run.id, None)
-        who = self._who(run)
-        told = self._told.pop(who, None)
+        agent_process = self._find_process(run)
+        told = self._told.pop(agent_process, None)
         if told is not None:
             return told[0]
-        self._over[run.id] = _Over(who, self._hub.clock(), said)
+        self._over[run.id] = _Over(agent_process, self._hub.clock(), said)
         return None
 
-    def process_ended(self, who: Who, code: int) -> None:
+    def process_ended(self, agent_process: AgentProcess, code: int) -> None:
         """The parent of an agent's process told how that ended.
 
         Args:
-            who: The process.
+            agent_process: The process.
             code: Its exit code; -9: ended by signal 9.
         """
-        self._forget_the_old()
-        failure = endings.process_ended(code)
-        over = [id for id, each in self._over.items() if each.who == who]
+        self._forget_expired()
+        failure = end_reasons.describe_ended_process(code)
+        over = [id for id, each in self._over.items() if each.agent_process == agent_process]
         for id in over:
             said = self._over.pop(id).said
-            self._hub.tell_exit(id, code, None if said else failure)
-        away = [id for id in self._away if self._who(self._hub.run(id)) == who]
+            self._hub.report_exit(id, code, None if said else failure)
+        away = [id for id in self._away if self._find_process(self._hub.run(id)) == agent_process]
         for id in away:
-            self._end(self._hub.run(id), Verdict(Ending.CRASHED, failure), code)
+            self._end(self._hub.run(id), PresumedEnding(RunEnding.CRASHED, failure), code)
         if not over and not away:
-            self._told[who] = code, self._hub.clock()  # what it said last is still to be read
+            self._told[agent_process] = (
+                code,
+                self._hub.clock(),
+            )  # what it said last is still to be read
 
     def deleted(self, run: str) -> None:
         """A run is gone."""
@@ -193,12 +202,12 @@ class Presence:
 
     def _check(self, id: str) -> None:
         run = self._hub.run(id)
-        who = self._who(run)
-        here = (who.host, who.boot) == self._machine and who.pid > 0
-        process = self._look(who.pid) if here else None
+        agent_process = self._find_process(run)
+        here = (agent_process.host, agent_process.boot) == self._machine and agent_process.pid > 0
+        process = self._look(agent_process.pid) if here else None
         waited = self._hub.clock() - self._away[id]
         proof = self._hub.debugger.proof(id)
-        found = judge(
+        found = presume_ending(
             run,
             process,
             here=here,
@@ -209,17 +218,19 @@ class Presence:
         if found:
             self._end(run, found)
 
-    def _end(self, run: Run, verdict: Verdict, code: int | None = None) -> None:
+    def _end(self, run: Run, verdict: PresumedEnding, code: int | None = None) -> None:
         self._hub.finish(run.id, verdict.ending, verdict.failure, said=False, exit_code=code)
 
-    def _who(self, run: Run) -> Who:
+    def _find_process(self, run: Run) -> AgentProcess:
         proof = self._hub.debugger.proof(run.id)
-        return Who(run.pid or 0, run.host or "", proof.boot if proof else "")
+        return AgentProcess(run.pid or 0, run.host or "", proof.boot if proof else "")
 
-    def _forget_the_old(self) -> None:
+    def _forget_expired(self) -> None:
         """The number of a process that ended long ago may be another's by now."""
         old = self._hub.clock() - _RECENT
-        self._told = {who: told for who, told in self._told.items() if told[1] >= old}
+        self._told = {
+            agent_process: told for agent_process, told in self._told.items() if told[1] >= old
+        }
         self._over = {run: over for run, over in self._over.items() if over.at >= old}
 
     def _wait(self) -> None:

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from ..protocol import ui as v2
 from ..protocol.values import Run
-from .windows import PAGE
+from .pagination import PAGE
 
 #: Seconds between two tellings of what came together, and messages that meanwhile go at once.
 SPAN: Final = 0.05
@@ -22,23 +22,23 @@ AT_ONCE: Final = 16
 #: Bytes that wait for a UI that is behind: it is told the rest once it has caught up.
 BEHIND: Final = 1 << 20
 
-Make = Callable[[], v2.CoreToUi]
+MakeMessage = Callable[[], v2.CoreToUi]
 
 
-class Timer(Protocol):
+class TimerHandle(Protocol):
     """What calls back later."""
 
     def cancel(self) -> None:
         """Don't call."""
 
 
-class Time(Protocol):
+class LoopClock(Protocol):
     """An event loop's time."""
 
     def time(self) -> float:
         """Seconds, from any start."""
 
-    def call_later(self, delay: float, callback: Callable[[], object], /) -> Timer:
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> TimerHandle:
         """Call after so many seconds."""
 
 
@@ -47,12 +47,12 @@ class _Opened:
     """A run that a UI has open."""
 
     seen: int  # the number of the last row that it was told, or could have been
-    waiting: dict[object, Make] = field(default_factory=dict)  # in their order; rows by id
+    waiting: dict[object, MakeMessage] = field(default_factory=dict)  # in their order; rows by id
     fresh: deque[str] = field(default_factory=deque)  # new rows that may be left out
     header: Run | None = None
 
 
-class Pushes:
+class ViewUpdates:
     """One UI's.
 
     Args:
@@ -64,14 +64,14 @@ class Pushes:
     def __init__(
         self,
         send: Callable[[v2.CoreToUi], None],
-        clock: Callable[[], Time],
+        clock: Callable[[], LoopClock],
         waiting: Callable[[], int] = lambda: 0,
     ) -> None:
         self._send = send
         self._clock = clock
         self._waiting = waiting
         self._runs: dict[str, _Opened] = {}
-        self._timer: Timer | None = None
+        self._timer: TimerHandle | None = None
         self._began = float("-inf")  # the span
         self._left = 0  # messages that go at once within it
 
@@ -92,7 +92,7 @@ class Pushes:
         """A run is closed, or gone."""
         self._runs.pop(run, None)
 
-    def row(self, run: str, id: str, seq: int, make: Make, *, pending: bool) -> None:
+    def row(self, run: str, id: str, seq: int, make: MakeMessage, *, pending: bool) -> None:
         """A row is new or changed.
 
         Args:
@@ -113,7 +113,7 @@ class Pushes:
             if len(opened.fresh) > PAGE:
                 opened.waiting.pop(opened.fresh.popleft(), None)
 
-    def put(self, run: str, make: Make) -> None:
+    def put(self, run: str, make: MakeMessage) -> None:
         """Something else of an open run is to be told, in its order."""
         if self._goes_at_once():
             self._send(make())

@@ -9,19 +9,19 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ..core import Vocabulary, debug_row, row
+from ..core import EventTypeRegistry, make_debug_row, make_row
 from ..errors import CommandError
 from ..protocol import ui as v2
-from ..protocol.pieces import Sender
+from ..protocol.pages import SearchResults
+from ..protocol.pieces import DeltaEncoder
 from ..protocol.records import RunHistory
-from ..protocol.values import Breakpoint, EventKind, Row
-from ..protocol.windows import Found
-from ..store.base import without_contents
-from . import windows
-from .service import RunService
+from ..protocol.values import Breakpoint, EventKind, TimelineRow
+from ..store.base import strip_contents
+from . import pagination
+from .run_service import RunService
 
 #: The commands that change nothing.
-Read = (
+ViewQuery = (
     v2.ReadRun
     | v2.ListRuns
     | v2.GetRows
@@ -29,12 +29,12 @@ Read = (
     | v2.GetMessage
     | v2.GetChange
     | v2.ExportRun
-    | v2.Search
+    | v2.SearchRuns
     | v2.GetStore
 )
 
 
-async def answer(hub: RunService, command: Read) -> v2.CoreToUi:
+async def answer_query(hub: RunService, command: ViewQuery) -> v2.CoreToUi:
     """Answer a command that reads.
 
     Args:
@@ -52,14 +52,14 @@ async def answer(hub: RunService, command: Read) -> v2.CoreToUi:
 async def _run(hub: RunService, command: v2.ReadRun) -> v2.RunOpened:
     history = await hub.history(command.run)
     # On a thread: to sum up long contents takes a while, in which others would wait.
-    return await asyncio.to_thread(opened, history, hub.vocabulary)
+    return await asyncio.to_thread(make_opened_run, history, hub.vocabulary)
 
 
 async def _runs(hub: RunService, command: v2.ListRuns) -> v2.RunsListed:
-    return windows.runs_before(await hub.listed(), command.before, command.limit)
+    return pagination.list_runs_before(await hub.listed(), command.before, command.limit)
 
 
-async def _search(hub: RunService, command: v2.Search) -> Found:
+async def _search(hub: RunService, command: v2.SearchRuns) -> SearchResults:
     return await hub.search(command.query, command.run, command.limit)
 
 
@@ -116,21 +116,21 @@ async def _export(hub: RunService, command: v2.ExportRun) -> v2.RunExported:
     return v2.RunExported(name=name, data=data.decode("ascii"), format=command.format)
 
 
-#: What answers a command, by its type: each type of `Read` has one.
-ANSWERS: Final[dict[type[Read], Callable[[RunService, Any], Awaitable[v2.CoreToUi]]]] = {
+#: What answers a command, by its type: each type of `ViewQuery` has one.
+ANSWERS: Final[dict[type[ViewQuery], Callable[[RunService, Any], Awaitable[v2.CoreToUi]]]] = {
     v2.ReadRun: _run,
     v2.ListRuns: _runs,
-    v2.GetRows: windows.page,
-    v2.GetCommits: windows.commits,
+    v2.GetRows: pagination.read_page,
+    v2.GetCommits: pagination.read_commits,
     v2.GetMessage: _message,
     v2.GetChange: _change,
     v2.ExportRun: _export,
-    v2.Search: _search,
+    v2.SearchRuns: _search,
     v2.GetStore: _store,
 }
 
 
-def opened(history: RunHistory, vocabulary: Vocabulary) -> v2.RunOpened:
+def make_opened_run(history: RunHistory, vocabulary: EventTypeRegistry) -> v2.RunOpened:
     """A run, whole, as a view shows it, without contents.
 
     Args:
@@ -139,16 +139,18 @@ def opened(history: RunHistory, vocabulary: Vocabulary) -> v2.RunOpened:
     """
     return v2.RunOpened(
         run=history.run,
-        rows=rows(history, vocabulary),
-        commits=tuple(without_contents(commit) for commit in history.commits),
+        rows=make_rows(history, vocabulary),
+        commits=tuple(strip_contents(commit) for commit in history.commits),
         notes=history.notes,
     )
 
 
-def rows(history: RunHistory, vocabulary: Vocabulary) -> tuple[Row, ...]:
+def make_rows(history: RunHistory, vocabulary: EventTypeRegistry) -> tuple[TimelineRow, ...]:
     """A run's rows, in order."""
-    made = [row(breakpoint, vocabulary) for breakpoint in history.breakpoints]
-    made += [debug_row(event) for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
+    made = [make_row(breakpoint, vocabulary) for breakpoint in history.breakpoints]
+    made += [
+        make_debug_row(event) for event in history.events if event.kind is EventKind.DEBUG_MESSAGE
+    ]
     return tuple(sorted(made, key=lambda each: each.seq))
 
 
@@ -156,11 +158,11 @@ def rows(history: RunHistory, vocabulary: Vocabulary) -> tuple[Row, ...]:
 _LARGE: Final = 64 * 1024
 
 
-class Bodies:
+class ContentSender:
     """The contents that are sent on one connection."""
 
     def __init__(self) -> None:
-        self._sender = Sender()
+        self._sender = DeltaEncoder()
 
     async def told(self, message: v2.CoreToUi) -> v2.CoreToUi:
         """A message with its contents in pieces. It is to be sent before the next one is made.

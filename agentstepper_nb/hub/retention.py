@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
-from ..core.summaries import one_line
-from .service import RunService
+from ..core.summaries import extract_first_line
+from .run_service import RunService
 
 #: Seconds between two looks.
 EACH: Final = 3600.0
@@ -16,7 +16,7 @@ _GIB: Final = 1024**3
 
 
 @dataclass(frozen=True)
-class Keep:
+class RetentionLimits:
     """How long runs are kept, and in how much room; those with a tag, and live ones, always are.
 
     Args:
@@ -29,11 +29,11 @@ class Keep:
 
 
 #: Nothing is deleted by itself.
-ALL: Final = Keep()
+ALL: Final = RetentionLimits()
 
 
 @runtime_checkable
-class Forgetful(Protocol):
+class ExpiringStore(Protocol):
     """A store that outlives its runs."""
 
     async def expired(self, before: float | None, size: int | None) -> list[str]:
@@ -53,14 +53,14 @@ class Retention:
         keep: What stays.
     """
 
-    def __init__(self, hub: RunService, keep: Keep) -> None:
+    def __init__(self, hub: RunService, keep: RetentionLimits) -> None:
         self._hub = hub
         self._keep = keep
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin, where anything is ever to go."""
-        if self._keep != ALL and isinstance(self._hub.store, Forgetful):
+        if self._keep != ALL and isinstance(self._hub.store, ExpiringStore):
             self._task = asyncio.ensure_future(self._look(self._hub.store))
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Retention:
         if self._task is not None:
             self._task.cancel()
 
-    async def sweep(self, store: Forgetful) -> None:
+    async def sweep(self, store: ExpiringStore) -> None:
         """Delete what is to go now."""
         days, gib = self._keep.days, self._keep.gib
         before = None if days is None else self._hub.clock() - days * _DAY
@@ -78,9 +78,11 @@ class Retention:
             if run is None or run.live or run.tags:
                 continue  # things have changed meanwhile
             self._hub.delete(id)
-            self._hub.log.info("%s was deleted: it was kept long enough", one_line(run.name))
+            self._hub.log.info(
+                "%s was deleted: it was kept long enough", extract_first_line(run.name)
+            )
 
-    async def _look(self, store: Forgetful) -> None:
+    async def _look(self, store: ExpiringStore) -> None:
         while True:
             try:
                 await self.sweep(store)

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import AgentStepperError
-from ..protocol.runtime_asks import RuntimeStoreInfo
+from ..protocol.runtime_store_messages import RuntimeStoreInfo
 from ..protocol.runtime_wire import SERVICE
 from ..protocol.values import Durability
 from ..store.runtime.base import RuntimeStore
-from ..store.runtime.remote import RemoteRuntimeStore
+from ..store.runtime.remote_store import RemoteRuntimeStore
 from ..store.runtime.sqlite import SqliteRuntimeStore, open_runtime_store
-from .chats import Chats
+from .chat_registry import ChatRegistry
 from .connection import Connection
-from .dispatchers import Dispatchers, Offer
-from .keeper import Keeper
-from .lines import LineSession
-from .runtime import Right, Runtime, RuntimeService
+from .dispatchers import Dispatchers, DispatcherService
+from .rpc_sessions import RpcPeerSession
+from .runtime import MethodRight, Runtime, RuntimeService
 from .worker_process import WorkerProcess
+from .worker_supervisor import WorkerSupervisor
 from .workers import Workers, WorkerSession
 
 #: Says the same as `AgentStepperExtension.runtime_store` and `agentstepper serve --runtime-store`; a
@@ -33,7 +33,7 @@ _LANCE: Final = "lance:"
 _GONE: Final = "The client is gone."
 
 
-def check_place(place: str) -> str:
+def check_store_place(place: str) -> str:
     """A place for the rows, as options name it.
 
     Args:
@@ -53,7 +53,7 @@ class RuntimeHost:
     Args:
         folder: The Core's folder, whose lock it has; None: what is kept is gone with the Core.
         durability: When what is kept outlives what.
-        place: Where the rows are kept; see `check_place`.
+        place: Where the rows are kept; see `check_store_place`.
         log: Gets a line for each worker that comes and goes.
         starter: Starts a worker where one is needed; None: somebody else does.
 
@@ -76,20 +76,20 @@ class RuntimeHost:
     ) -> None:
         self._log = log
         self._starter = starter
-        self._clients: set[LineSession] = set()
-        self._offers: dict[WorkerSession, Offer] = {}
+        self._clients: set[RpcPeerSession] = set()
+        self._offers: dict[WorkerSession, DispatcherService] = {}
         self._starting: asyncio.Task[None] | None = None
         self.workers = Workers(log, starter, self._serve, self._left)
-        self.chats = Chats(self.workers, log)
+        self.chats = ChatRegistry(self.workers, log)
         self._store = self._open(folder, durability, place)
         self.runtime = Runtime(self._store, log)
         if isinstance(self._store, RemoteRuntimeStore):
             self.runtime.store_is_there = lambda: self.workers.serves(_STORE_SERVICE)
         self._dispatchers = Dispatchers(self.runtime, self._changed, log)
-        self._keeper: Keeper | None = None
+        self._keeper: WorkerSupervisor | None = None
         if starter is not None:
             starter.on_end = self._dispatchers.ended
-            self._keeper = Keeper(starter, self._dispatching, self._has_work, log)
+            self._keeper = WorkerSupervisor(starter, self._dispatching, self._has_work, log)
             self.runtime.on_need = self._keeper.need
 
     async def start(self) -> None:
@@ -98,7 +98,7 @@ class RuntimeHost:
         if not isinstance(self._store, RemoteRuntimeStore):
             await asyncio.shield(self._starting)
 
-    def connect(self, connection: Connection, right: Right) -> LineSession:
+    def connect(self, connection: Connection, right: MethodRight) -> RpcPeerSession:
         """A client connected: it asks the runtime, as a worker would ask its Core.
 
         Args:
@@ -106,12 +106,12 @@ class RuntimeHost:
             right: What it may do.
         """
         services = {SERVICE: RuntimeService(self.runtime, right)}
-        session = LineSession(
+        session = RpcPeerSession(
             connection,
             services,
             self._log,
             _GONE,
-            control=right >= Right.CONTROL,
+            control=right >= MethodRight.CONTROL,
             on_close=lambda: self._clients.discard(session),
         )
         self._clients.add(session)
@@ -136,7 +136,7 @@ class RuntimeHost:
     # ---- what keeps the rows ------------------------------------------------------------------------
 
     def _open(self, folder: Path | None, durability: Durability, place: str) -> RuntimeStore:
-        if check_place(place) != _SQLITE:
+        if check_store_place(place) != _SQLITE:
             return RemoteRuntimeStore(
                 lambda method, params, kind: self.workers.call(_STORE_SERVICE, method, params, kind)
             )
@@ -152,7 +152,7 @@ class RuntimeHost:
 
     # ---- workers ------------------------------------------------------------------------------------
 
-    def _serve(self, session: WorkerSession) -> dict[str, Offer]:
+    def _serve(self, session: WorkerSession) -> dict[str, DispatcherService]:
         offer = self._offers[session] = self._dispatchers.offer(session)
         return {SERVICE: offer}
 

@@ -10,8 +10,8 @@ from websockets.asyncio.server import ServerConnection, broadcast
 from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
-from .connection import Session, closing_reason
-from .service import RunService
+from .connection import PeerSession, cut_close_reason
+from .run_service import RunService
 
 #: Messages of one connection that are taken in one turn of the event loop.
 TURN: Final = 8
@@ -53,7 +53,7 @@ class FairTurns:
             self._when_settled(self._mark.set)
 
 
-def fair_turns(hub: RunService) -> FairTurns:
+def make_fair_turns(hub: RunService) -> FairTurns:
     """The turns of one connection of a hub."""
 
     def when_settled(done: Callable[[], None]) -> None:
@@ -103,11 +103,13 @@ class SocketConnection:
 
     def close(self, code: int, reason: str) -> None:
         """Begin the closing handshake."""
-        closing = self._socket.close(code, closing_reason(reason))
+        closing = self._socket.close(code, cut_close_reason(reason))
         self._closing = self._socket.loop.create_task(closing)
 
 
-async def converse(socket: ServerConnection, session: Session, turns: FairTurns) -> None:
+async def serve_connection(
+    socket: ServerConnection, session: PeerSession, turns: FairTurns
+) -> None:
     """Feed a session with what comes, until the connection is gone.
 
     Args:

@@ -12,40 +12,40 @@ from pathlib import Path
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request
 
-from ..discover import Endpoint, Tokens, add_local_core, core_tokens, remove_local_core
-from ..protocol.frame import MAX_MESSAGE
+from ..discover import CoreEndpoint, CoreTokens, add_local_core, load_core_tokens, remove_local_core
+from ..protocol.frame import MAX_MESSAGE_BYTES
 from ..protocol.records import RunHistory
 from ..protocol.values import Durability
 from ..store import MemoryStore, Store, archive, open_store
-from .accepting import AT_ONCE, LoopErrors, let_wait, stop_accepting
-from .connection import VERSION_1_ALONE, Rights, Session
-from .core_control import CoreControl
-from .extensions import Extension
-from .gate import (
+from .access import (
     AGENT_TOKEN,
     CONTROL_TOKEN,
     WORKER_TOKEN,
-    AskingGate,
-    bearer,
-    bears,
-    chat_gate,
-    chat_of,
-    gate_by_path,
+    AsyncAccessCheck,
+    find_chat_id,
+    get_bearer_token,
+    get_path,
+    get_token,
+    has_token,
     is_loopback,
-    logged,
-    path_of,
-    program_gate,
+    make_chat_check,
+    make_logged_check,
+    make_path_check,
+    make_program_check,
+    make_view_check,
     select_subprotocol,
-    sent_token,
-    ui_gate,
 )
+from .connection import VERSION_1_ALONE, AccessRights, PeerSession
+from .core_control import CoreControl
+from .extensions import Extension
 from .hub import Hub
-from .retention import ALL, Keep
-from .runtime import Right
-from .runtime_host import STORE_VARIABLE, RuntimeHost, check_place
-from .sentences import summarize_by
-from .sockets import SocketConnection, converse, fair_turns
-from .worker_process import COMMAND, WorkerProcess, environment
+from .listeners import AT_ONCE, AcceptErrorLog, enlarge_backlog, stop_accepting
+from .model_summaries import attach_model_summaries
+from .retention import ALL, RetentionLimits
+from .runtime import MethodRight
+from .runtime_host import STORE_VARIABLE, RuntimeHost, check_store_place
+from .sockets import SocketConnection, make_fair_turns, serve_connection
+from .worker_process import COMMAND, WorkerProcess, make_environment
 
 #: Seconds that a connection has to open and to close before it is cut; `stop` waits no longer.
 _OPENING = 10.0
@@ -109,7 +109,7 @@ class AgentStepperCore(CoreControl):
         ui_origins: Sequence[str] = (),
         extensions: Sequence[Extension] | None = None,
         durability: Durability | str = Durability.DURABLE,
-        keep: Keep = ALL,
+        keep: RetentionLimits = ALL,
         worker: bool = False,
         worker_token: str | None = None,
         runtime_store: str = "sqlite",
@@ -125,8 +125,8 @@ class AgentStepperCore(CoreControl):
         self.client_port = client_port
         self.ui_port = ui_port
         self.log = logger or logging.getLogger("agentstepper_nb")
-        self._given = Tokens(token or "", control_token or "", worker_token or "")
-        self.tokens = core_tokens(None, self._given)
+        self._given = CoreTokens(token or "", control_token or "", worker_token or "")
+        self.tokens = load_core_tokens(None, self._given)
         self._model = model
         self._folder = None if data is None else Path(data)
         self._durability = Durability(durability)
@@ -135,7 +135,7 @@ class AgentStepperCore(CoreControl):
         self._ui_origins = tuple(ui_origins)
         self._extensions = extensions
         self._worker = worker
-        self._place = check_place(runtime_store)
+        self._place = check_store_place(runtime_store)
         self._hub: Hub | None = None
         self._host: RuntimeHost | None = None
         self._servers: list[Server] = []
@@ -180,7 +180,7 @@ class AgentStepperCore(CoreControl):
 
     def _begin(self) -> None:
         loop = asyncio.new_event_loop()
-        loop.set_exception_handler(LoopErrors(self.log).handle)
+        loop.set_exception_handler(AcceptErrorLog(self.log).handle)
         thread = threading.Thread(target=loop.run_forever, name="agentstepper-core", daemon=True)
         thread.start()
         try:
@@ -228,14 +228,14 @@ class AgentStepperCore(CoreControl):
         store = self._open_store()
         try:
             if self._folder is not None:  # it is this Core's from here on
-                self.tokens = core_tokens(self._folder, self._given)
+                self.tokens = load_core_tokens(self._folder, self._given)
             hub = Hub(store, logger=self.log, extensions=self._extensions, keep=self._keep)
         except BaseException:
             store.close()
             raise
         host: RuntimeHost | None = None
         try:
-            summarize_by(hub, self._model)
+            attach_model_summaries(hub, self._model)
             host = self._open_host()
             await hub.start()
             await self._listen(hub, host)
@@ -256,30 +256,32 @@ class AgentStepperCore(CoreControl):
         return RuntimeHost(self._folder, self._durability, self._place, self.log, starter)
 
     def _workers_environment(self) -> dict[str, str]:
-        agents = Endpoint(self.url(self.client_port), self.tokens.agent)
-        return environment(agents, self.tokens.worker) | {STORE_VARIABLE: self._place}
+        agents = CoreEndpoint(self.url(self.client_port), self.tokens.agent)
+        return make_environment(agents, self.tokens.worker) | {STORE_VARIABLE: self._place}
 
     async def _listen(self, hub: Hub, host: RuntimeHost) -> None:
         tokens, demanded = self.tokens, not is_loopback(self.host)
-        runtime = program_gate((tokens.control,), CONTROL_TOKEN)
+        runtime = make_program_check((tokens.control,), CONTROL_TOKEN)
         others = {
-            _WORKER_PATH: program_gate((tokens.worker,), WORKER_TOKEN),
+            _WORKER_PATH: make_program_check((tokens.worker,), WORKER_TOKEN),
             _RUNTIME_PATH: runtime,
         }
-        programs = program_gate((tokens.agent, tokens.control), AGENT_TOKEN, demanded=demanded)
+        programs = make_program_check(
+            (tokens.agent, tokens.control), AGENT_TOKEN, demanded=demanded
+        )
         agents = await self._serve(
             self.client_port,
-            chat_gate(host.chats, gate_by_path(others, programs)),
+            make_chat_check(host.chats, make_path_check(others, programs)),
             lambda socket: self._on_agents_port(hub, host, socket),
             hub,
         )
         self._servers.append(agents)
         self.client_port = _port(agents)
         if self.ui_port is not None:
-            views = ui_gate(tokens.control, self._ui_origins, demanded=demanded)
+            views = make_view_check(tokens.control, self._ui_origins, demanded=demanded)
             uis = await self._serve(
                 self.ui_port,
-                gate_by_path({_RUNTIME_PATH: runtime}, views),
+                make_path_check({_RUNTIME_PATH: runtime}, views),
                 lambda socket: self._on_ui_port(hub, host, socket),
                 hub,
             )
@@ -294,27 +296,27 @@ class AgentStepperCore(CoreControl):
     async def _serve(
         self,
         port: int,
-        gate: AskingGate,
-        connect: Callable[[ServerConnection], Session],
+        gate: AsyncAccessCheck,
+        connect: Callable[[ServerConnection], PeerSession],
         hub: Hub,
     ) -> Server:
         # Two address families would each take a free port of their own.
         host = "127.0.0.1" if self.host == "localhost" and port == 0 else self.host
         server = await serve(
-            lambda socket: converse(socket, connect(socket), fair_turns(hub)),
+            lambda socket: serve_connection(socket, connect(socket), make_fair_turns(hub)),
             host,
             port,
-            process_request=logged(gate, self.log),
+            process_request=make_logged_check(gate, self.log),
             select_subprotocol=select_subprotocol,
             compression=None,
-            max_size=MAX_MESSAGE,
+            max_size=MAX_MESSAGE_BYTES,
             backlog=AT_ONCE,
             open_timeout=_OPENING,
             close_timeout=_CLOSING,
             # A busy agent may not answer for long; on this machine the system tells when it is gone.
             ping_timeout=None if is_loopback(self.host) else 60,
         )
-        let_wait(server)
+        enlarge_backlog(server)
         return server
 
     async def _stop_servers(self) -> None:
@@ -335,23 +337,23 @@ class AgentStepperCore(CoreControl):
 
     # The gates have checked the tokens.
 
-    def _on_agents_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> Session:
+    def _on_agents_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> PeerSession:
         connection, request = SocketConnection(socket), _request(socket)
-        path = path_of(request)
+        path = get_path(request)
         if path == _WORKER_PATH:
             return host.workers.connect(connection)
         if path == _RUNTIME_PATH:
-            return host.connect(connection, Right.CONTROL)
-        if chat := chat_of(path):
-            return host.chats.connect(connection, chat, bearer(request))
-        rights = Rights(control=bears(request, self.tokens.control))
+            return host.connect(connection, MethodRight.CONTROL)
+        if chat := find_chat_id(path):
+            return host.chats.connect(connection, chat, get_bearer_token(request))
+        rights = AccessRights(control=has_token(request, self.tokens.control))
         return hub.connect_agent(connection, _version(socket), rights)
 
-    def _on_ui_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> Session:
+    def _on_ui_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> PeerSession:
         connection, request = SocketConnection(socket), _request(socket)
-        if path_of(request) == _RUNTIME_PATH:
-            return host.connect(connection, Right.CONTROL)
-        rights = VERSION_1_ALONE if sent_token(request) is None else Rights()
+        if get_path(request) == _RUNTIME_PATH:
+            return host.connect(connection, MethodRight.CONTROL)
+        rights = VERSION_1_ALONE if get_token(request) is None else AccessRights()
         return hub.connect_ui(connection, _version(socket), rights)
 
     # ---- runs of files ------------------------------------------------------------------------------
@@ -364,7 +366,7 @@ class AgentStepperCore(CoreControl):
             CommandError: `store_failed`.
             OSError: It can't be read.
         """
-        self.import_history(archive.load_any(archive.read(path), self.hub.new_id()))
+        self.import_history(archive.load_run_file(archive.read_run_file(path), self.hub.new_id()))
 
     def import_history(self, history: RunHistory) -> None:
         """List a run that was read from a file. May be called from any thread.

@@ -21,10 +21,10 @@ from ..discover import (
     URL_VARIABLE,
     WORKER_TOKEN_VARIABLE,
     WORKER_URL_VARIABLE,
-    Endpoint,
-    worker_url,
+    CoreEndpoint,
+    to_worker_url,
 )
-from ..protocol.visible import on_one_line
+from ..protocol.visible_text import escape_to_one_line
 
 #: Seconds to end by itself before it is killed.
 _PATIENCE: Final = 8.0
@@ -40,7 +40,7 @@ _TOKENS: Final = {TOKEN_VARIABLE, CONTROL_VARIABLE}
 COMMAND: Final = (sys.executable, "-P", "-m", "agentstepper_nb", "worker", "--until-eof")
 
 
-def environment(agents: Endpoint, worker_token: str) -> dict[str, str]:
+def make_environment(agents: CoreEndpoint, worker_token: str) -> dict[str, str]:
     """What a worker inherits: this process's, and where the Core is.
 
     Args:
@@ -52,7 +52,7 @@ def environment(agents: Endpoint, worker_token: str) -> dict[str, str]:
         **inherited,
         **({} if agents.token is None else {TOKEN_VARIABLE: agents.token}),
         URL_VARIABLE: agents.url,
-        WORKER_URL_VARIABLE: worker_url(agents.url),
+        WORKER_URL_VARIABLE: to_worker_url(agents.url),
         WORKER_TOKEN_VARIABLE: worker_token,
     }
 
@@ -201,4 +201,4 @@ class _Process(asyncio.SubprocessProtocol):
 
 def _plain(line: bytes) -> str:
     """A line without control codes: it may quote what a model wrote."""
-    return on_one_line(line[:_LONGEST].decode(errors="replace"))
+    return escape_to_one_line(line[:_LONGEST].decode(errors="replace"))

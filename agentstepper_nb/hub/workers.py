@@ -15,12 +15,12 @@ from typing import Final, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from ..core.summaries import one_line
+from ..core.summaries import extract_first_line
 from ..errors import CommandError
 from ..protocol.worker import WorkerHello
-from ..rpc.line import Line, Service
+from ..rpc.session import RpcService, RpcSession
 from .connection import Connection
-from .lines import LineSession
+from .rpc_sessions import RpcPeerSession
 
 #: Seconds that a worker has from its start to its hello: it imports all it serves.
 _PATIENCE: Final = 60.0
@@ -32,7 +32,7 @@ _LOST: Final = (
 Value = TypeVar("Value")
 
 
-class Starter(Protocol):
+class WorkerStarter(Protocol):
     """Starts a worker process."""
 
     async def start(self) -> asyncio.Future[str]:
@@ -59,8 +59,8 @@ class Workers:
     def __init__(
         self,
         log: logging.Logger,
-        starter: Starter | None = None,
-        offers: Callable[[WorkerSession], Mapping[str, Service]] = lambda session: {},
+        starter: WorkerStarter | None = None,
+        offers: Callable[[WorkerSession], Mapping[str, RpcService]] = lambda session: {},
         on_left: Callable[[WorkerSession], None] = lambda session: None,
     ) -> None:
         self.log = log
@@ -68,7 +68,7 @@ class Workers:
         self._on_left = on_left
         self._starter = starter
         self._sessions: list[WorkerSession] = []  # that have greeted, in their order
-        self._came = asyncio.Event()
+        self._registered = asyncio.Event()
 
     def connect(self, connection: Connection) -> WorkerSession:
         """A worker connected; its first message says what it serves.
@@ -96,15 +96,15 @@ class Workers:
         Raises:
             CommandError: It was refused; `worker_failed`, `worker_lost` and `unknown_service` are ours.
         """
-        line = await self._line(service)
-        return _read(await line.call(service, method, params), kind)
+        rpc_session = await self._line(service)
+        return _read(await rpc_session.call(service, method, params), kind)
 
     async def stream(
         self, service: str, method: str, params: Struct | None, kind: type[Value]
     ) -> AsyncGenerator[Value, None]:
         """Ask a service for a stream: it goes as fast as it is read. Arguments and errors as `call`."""
-        line = await self._line(service)
-        async with aclosing(line.stream(service, method, params)) as items:
+        rpc_session = await self._line(service)
+        async with aclosing(rpc_session.stream(service, method, params)) as items:
             async for item in items:
                 yield _read(item, kind)
 
@@ -115,7 +115,7 @@ class Workers:
 
     # ---- for sessions -------------------------------------------------------------------------------
 
-    def came(self, session: WorkerSession, hello: WorkerHello) -> None:
+    def register(self, session: WorkerSession, hello: WorkerHello) -> None:
         """A worker has greeted. An older connection of the same process is of no use any more, unless it
         serves something else: a kernel may serve several chats.
         """
@@ -125,9 +125,11 @@ class Workers:
                 other.connection.close(1000, "replaced by a newer connection")
                 other.closed()
         self._sessions.append(session)
-        self.log.info("worker %d serves %s", hello.pid, one_line(", ".join(hello.services)))
-        self._came.set()
-        self._came = asyncio.Event()
+        self.log.info(
+            "worker %d serves %s", hello.pid, extract_first_line(", ".join(hello.services))
+        )
+        self._registered.set()
+        self._registered = asyncio.Event()
 
     def left(self, session: WorkerSession) -> None:
         """A worker is gone."""
@@ -138,45 +140,45 @@ class Workers:
 
     # ---- finding ------------------------------------------------------------------------------------
 
-    def find(self, service: str) -> Line | None:
+    def find(self, service: str) -> RpcSession | None:
         """The line to whoever serves this now; None where nobody does, and nobody is started."""
-        return next((each.line for each in self._sessions if service in each.services), None)
+        return next((each.rpc_session for each in self._sessions if service in each.services), None)
 
-    async def _line(self, service: str) -> Line:
-        line = self.find(service)
-        if line is not None:
-            return line
+    async def _line(self, service: str) -> RpcSession:
+        rpc_session = self.find(service)
+        if rpc_session is not None:
+            return rpc_session
         if self._starter is None:
             raise CommandError("unknown_service", f"No worker serves {service!r} here.")
         try:
             async with asyncio.timeout(_PATIENCE):
                 ended = await self._starter.start()
-                line = await self._await_line(service, ended)
-                if line is None:  # perhaps the one before, whose end is known only now
+                rpc_session = await self._await_line(service, ended)
+                if rpc_session is None:  # perhaps the one before, whose end is known only now
                     ended = await self._starter.start()
-                    line = await self._await_line(service, ended)
+                    rpc_session = await self._await_line(service, ended)
         except OSError as error:  # a TimeoutError is one
             why = str(error) or f"it said nothing for {_PATIENCE:g} seconds"
             raise CommandError("worker_failed", f"The worker can't be started: {why}.") from None
-        if line is None:
+        if rpc_session is None:
             raise CommandError(
                 "worker_failed",
                 f"The worker {ended.result()} before it served anything: see the server's log.",
             )
-        return line
+        return rpc_session
 
-    async def _await_line(self, service: str, ended: asyncio.Future[str]) -> Line | None:
+    async def _await_line(self, service: str, ended: asyncio.Future[str]) -> RpcSession | None:
         """Wait until somebody serves it; None where the process is gone before."""
-        while (line := self.find(service)) is None:
+        while (rpc_session := self.find(service)) is None:
             if ended.done():
                 return None
-            came = asyncio.ensure_future(self._came.wait())
-            await asyncio.wait((came, ended), return_when=asyncio.FIRST_COMPLETED)
-            came.cancel()
-        return line
+            register = asyncio.ensure_future(self._registered.wait())
+            await asyncio.wait((register, ended), return_when=asyncio.FIRST_COMPLETED)
+            register.cancel()
+        return rpc_session
 
 
-class WorkerSession(LineSession):
+class WorkerSession(RpcPeerSession):
     """One worker's connection.
 
     Args:
@@ -194,13 +196,13 @@ class WorkerSession(LineSession):
             workers.offers(self),
             workers.log,
             _LOST,
-            on_hello=self._came,
+            on_hello=self._registered,
             on_close=lambda: workers.left(self),
         )
 
-    def _came(self, hello: WorkerHello) -> None:
+    def _registered(self, hello: WorkerHello) -> None:
         self.pid, self.host, self.services = hello.pid, hello.host, hello.services
-        self._workers.came(self, hello)
+        self._workers.register(self, hello)
 
 
 def _read(value: msgspec.Raw, kind: type[Value]) -> Value:

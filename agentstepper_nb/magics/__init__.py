@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register the magics; what they need is imported when they are used."""
-    from .commands import AgentStepperMagics
-    from .completing import complete
+    from .agentstepper_magics import AgentStepperMagics
+    from .completion import complete
 
     shell.register_magics(AgentStepperMagics)
     _typed(shell).set_hook("complete_command", complete, str_key="%agentstepper")

@@ -9,14 +9,14 @@ from typing import Any, Final
 from IPython.core.error import UsageError
 
 from .. import rules
-from ..core.stops.conditions import parse
+from ..core.stops.conditions import parse_condition
 from ..core.stops.evaluation import ConditionError
 from ..errors import AgentStepperError, ProtocolError
-from ..protocol.visible import on_one_line
-from ..rules.words import USAGE
-from ..sdk import newest_program
-from .place import How, find_core
-from .words import split_words
+from ..protocol.visible_text import escape_to_one_line
+from ..rules.breakpoint_syntax import USAGE
+from ..sdk import find_newest_program
+from .cell_mode import CellMode, find_core
+from .line_words import split_words
 
 #: What may be done with stops that are set.
 ACTS: Final = ("on", "off", "delete", "try")
@@ -44,7 +44,7 @@ def command(line: str) -> Any:
         UsageError: The line isn't understood, or the Core refuses it.
     """
     word, rest = _split(line)
-    find_core(How())  # in a kernel without a server's Core, one is started for what comes
+    find_core(CellMode())  # in a kernel without a server's Core, one is started for what comes
     try:
         return _COMMANDS[word](rest)
     except (AgentStepperError, ConnectionError) as error:
@@ -75,7 +75,7 @@ def _stop(text: str) -> Any:
         rules.add_stop(stop)
     number = len(rules.stops())
     print(
-        on_one_line(
+        escape_to_one_line(
             f"Stop {number} is set for {_agents(stop)}: {stop}. "
             f"%agentstepper stop try {number} tells where it would have hit."
         )
@@ -97,7 +97,7 @@ def _pointer(condition: str | None) -> str:
     if condition is None or not condition.isprintable():
         return ""
     try:
-        parse(condition)
+        parse_condition(condition)
     except ConditionError as failed:
         if failed.column is not None:
             return f"\n    {condition}\n    {' ' * failed.column}^"
@@ -115,7 +115,7 @@ def _stop_of(text: str) -> rules.Stop:
     """The stop that is written; for the program that this kernel ran last, where no other is named."""
     if not text:
         raise UsageError(_STOP_USAGE)
-    return rules.Stop(text, newest_program() or "*")
+    return rules.Stop(text, find_newest_program() or "*")
 
 
 def _agents(stop: rules.Stop) -> str:
@@ -173,5 +173,5 @@ _COMMANDS: Final[dict[str, Callable[[str], Any]]] = {
     "stop": _stop,
     "stops": _listed(rules.stops, _STOP_USAGE),
     "price": _price,
-    "prices": _listed(rules.prices, _PRICE_USAGE),
+    "prices": _listed(rules.list_prices, _PRICE_USAGE),
 }

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ..entry_point_loader import EntryPointLoader
 from ..errors import CommandError, ModelError
-from ..installed import Installed
 from .provider import ModelProvider
 
 GROUP: Final = "agentstepper_nb.providers"
@@ -65,7 +65,7 @@ _OURS: Final[dict[str, Factory]] = {
     "local": _local,
 }
 
-_INSTALLED: Final = Installed[Factory](GROUP, "provider")
+_INSTALLED: Final = EntryPointLoader[Factory](GROUP, "provider")
 
 
 def list_provider_names() -> list[str]:

@@ -5,26 +5,26 @@ from __future__ import annotations
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from . import stops
-from .frame import Table
-from .pieces import Pieces
+from .frame import MessageTable
+from .pieces import EncodedContent
 from .stops import DeleteStop, Positive, Price, SetPrices, SetStop, StopTrial, TryStop
 from .values import (
-    Approval,
+    ApprovalPrompt,
     Commit,
     Count,
-    Ending,
     EventKind,
+    EventOutcome,
+    EventSide,
     Failure,
     FileChange,
     Id,
-    Mode,
     Name,
-    Outcome,
     Reason,
-    Row,
     Run,
-    Side,
+    RunEnding,
+    RunMode,
     Time,
+    TimelineRow,
     Usage,
 )
 
@@ -43,7 +43,9 @@ class Hello(Struct, frozen=True, kw_only=True):
     host: str
     boot: str  # the machine's boot id, or empty
     workspace: str | None = None
-    mode: Mode = Mode.STEP  # how the run begins: in CONTINUE it halts where stops and approvals say
+    mode: RunMode = (
+        RunMode.STEP
+    )  # how the run begins: in CONTINUE it halts where stops and approvals say
     returns: bool = True  # whether it connects again by itself where the connection is lost
     checks: bool = False  # whether it answers `CheckEdit`
     notice: Name = ""  # what a person must know of the whole run; see `Run.notice`
@@ -71,21 +73,23 @@ class BreakpointReached(Struct, frozen=True, kw_only=True):
 
     id: Id
     event: Id
-    side: Side
+    side: EventSide
     waits: bool  # whether the agent waits for an answer
     at: Time
     clock: float  # the agent's monotonic clock, seconds
     data: Raw | UnsetType = UNSET  # left out where it travels in pieces
-    pieces: Pieces | UnsetType = UNSET  # of its JSON text
+    pieces: EncodedContent | UnsetType = UNSET  # of its JSON text
     epoch: Count = 0  # of the lease under which the agent decided whether it waits; 0: none
     stops: stops.Hits = ()  # that hit here
     stop_error: str | None = None  # the condition of a stop failed here, and how
     summary: str | None = None
-    outcome: Outcome | None = None  # on the end: how the event ended
+    outcome: EventOutcome | None = None  # on the end: how the event ended
     failure: Failure | None = None
     traceback: str = ""  # of the failure: the agent's own frames, without the message
     usage: Usage | None = None
-    approval: Approval | None = None  # on the begin of a tool invocation, which then always waits
+    approval: ApprovalPrompt | None = (
+        None  # on the begin of a tool invocation, which then always waits
+    )
 
 
 class Withdraw(Struct, frozen=True, kw_only=True):
@@ -94,12 +98,12 @@ class Withdraw(Struct, frozen=True, kw_only=True):
     breakpoint: Id
 
 
-class Decide(Struct, frozen=True, kw_only=True):
+class DecideApproval(Struct, frozen=True, kw_only=True):
     """Somebody approved or denied elsewhere what a breakpoint asks: in a terminal, say.
 
-    It does what the UI's `Approve` and `Deny` do. What is approved is `data`, or what the agent sent:
-    an edit that a UI has set and not approved is taken back. For a breakpoint that was answered
-    meanwhile it is no error: messages cross, and the answer that was first holds.
+    It does what `ApproveCall` and `DenyCall` of a view do. What is approved is `data`, or what the
+    agent sent: an edit that a view has set and not approved is taken back. For a breakpoint that was
+    answered meanwhile it is no error: messages cross, and the answer that was first holds.
     """
 
     breakpoint: Id
@@ -144,32 +148,32 @@ class ProcessEnded(Struct, frozen=True, kw_only=True):
     code: int  # its exit code; -9: ended by signal 9
 
 
-class TakeRun(Struct, frozen=True, kw_only=True):
-    """Answered by `RunTaken`: a run from a file. It needs no hello, and begins no run."""
+class UploadRun(Struct, frozen=True, kw_only=True):
+    """Answered by `RunUploaded`: a run from a file. It needs no hello, and begins no run."""
 
     data: str  # as in the UI's `ImportRun`
 
 
-class GetRules(Struct, frozen=True, kw_only=True):
-    """Answered by `Rules`. As `TakeRun`, this and the commands on stops need no hello: Python asks.
+class GetDebuggerRules(Struct, frozen=True, kw_only=True):
+    """Answered by `DebuggerRules`. As `UploadRun`, this and the commands on stops need no hello.
 
-    `SetStop`, `DeleteStop` and `SetPrices` are answered by `Rules` as well, `TryStop` by `Tried`; its
-    run may be named as people name one.
+    `SetStop`, `DeleteStop` and `SetPrices` are answered by `DebuggerRules` as well, `TryStop` by
+    `Tried`; its run may be named as people name one.
     """
 
 
 class Bye(Struct, frozen=True, kw_only=True):
     """The run ends, and how."""
 
-    ending: Ending
+    ending: RunEnding
     failure: Failure | None = None
 
 
-class Leave(Struct, frozen=True, kw_only=True):
+class LeaveConnection(Struct, frozen=True, kw_only=True):
     """A run leaves the connection that others share; to the Core it is a lost connection."""
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class MessagePart(Struct, frozen=True, kw_only=True):
     """A part of a message that is long, so that other runs of the connection needn't wait for all of it.
 
     The texts of a run's parts, joined, are the message. No other message of the run comes between them.
@@ -184,41 +188,41 @@ AgentMessage = (
     | EventBegun
     | BreakpointReached
     | Withdraw
-    | Decide
+    | DecideApproval
     | EditChecked
     | CommitMade
     | GetTimeline
     | MessageAwaited
     | ProcessEnded
-    | TakeRun
-    | GetRules
+    | UploadRun
+    | GetDebuggerRules
     | SetStop
     | DeleteStop
     | TryStop
     | SetPrices
-    | Leave
-    | Part
+    | LeaveConnection
+    | MessagePart
     | Bye
 )
-from_agent = Table(
+from_agent = MessageTable(
     hello=Hello,
     event=EventBegun,
     breakpoint=BreakpointReached,
     withdraw=Withdraw,
-    decide=Decide,
+    decide=DecideApproval,
     edit_checked=EditChecked,
     commit=CommitMade,
     get_timeline=GetTimeline,
     message_awaited=MessageAwaited,
     process_ended=ProcessEnded,
-    take_run=TakeRun,
-    get_rules=GetRules,
+    take_run=UploadRun,
+    get_rules=GetDebuggerRules,
     set_stop=SetStop,
     delete_stop=DeleteStop,
     try_stop=TryStop,
     set_prices=SetPrices,
-    leave=Leave,
-    part=Part,
+    leave=LeaveConnection,
+    part=MessagePart,
     bye=Bye,
 )
 
@@ -237,29 +241,31 @@ class Welcome(Struct, frozen=True, kw_only=True):
     shares: bool | UnsetType = UNSET  # told where hello has it: other runs may say hello here, too
 
 
-class Lease(Struct, frozen=True, kw_only=True):
+class LeaseMessage(Struct, frozen=True, kw_only=True):
     """What the agent may decide by itself, until the next: in CONTINUE it waits where a stop says so."""
 
     epoch: Positive  # grows with each
-    mode: Mode
-    stops: tuple[stops.Stop, ...] = ()  # those that are on and are for this program
+    mode: RunMode
+    stops: tuple[stops.BreakpointRule, ...] = ()  # those that are on and are for this program
     prices: tuple[Price, ...] = ()
 
 
-class Acknowledged(Struct, frozen=True, kw_only=True):
+class MessagesAcknowledged(Struct, frozen=True, kw_only=True):
     """All of the agent's messages up to this number are kept for good: it may forget them."""
 
     received: Count
 
 
-class Closed(Struct, frozen=True, kw_only=True):
+class RunDisconnected(Struct, frozen=True, kw_only=True):
     """The Core ends the connection for one run of those that share it; the run may say hello again."""
 
     code: int  # as a WebSocket's
     reason: str
 
 
-class Resume(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="resume", tag_field="kind"):
+class ResumeAnswer(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, tag="resume", tag_field="kind"
+):
     """Go on, with `data` where it was edited; an edit to null is told apart from none."""
 
     data: Raw | UnsetType = UNSET
@@ -267,32 +273,32 @@ class Resume(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="resume"
     always: bool = False  # and from now on without being asked
 
 
-class Skip(Struct, frozen=True, kw_only=True, tag="skip", tag_field="kind"):
+class SkipAnswer(Struct, frozen=True, kw_only=True, tag="skip", tag_field="kind"):
     """Don't make the call; take this as its result."""
 
     result: Raw
 
 
-class Deny(Struct, frozen=True, kw_only=True, tag="deny", tag_field="kind"):
+class DenyAnswer(Struct, frozen=True, kw_only=True, tag="deny", tag_field="kind"):
     """Don't make the call; tell the agent why."""
 
     reason: str
 
 
-class Raise(Struct, frozen=True, kw_only=True, tag="raise", tag_field="kind"):
+class RaiseAnswer(Struct, frozen=True, kw_only=True, tag="raise", tag_field="kind"):
     """Let the call fail with this message."""
 
     message: str
 
 
-class Stop(Struct, frozen=True, kw_only=True, tag="stop", tag_field="kind"):
+class StopAnswer(Struct, frozen=True, kw_only=True, tag="stop", tag_field="kind"):
     """End the agent."""
 
 
-Answer = Resume | Skip | Deny | Raise | Stop
+Answer = ResumeAnswer | SkipAnswer | DenyAnswer | RaiseAnswer | StopAnswer
 
 
-class Answered(Struct, frozen=True, kw_only=True):
+class AnswerMessage(Struct, frozen=True, kw_only=True):
     """A breakpoint that waited is answered."""
 
     breakpoint: str
@@ -314,20 +320,22 @@ class Timeline(Struct, frozen=True, kw_only=True):
     """Answers `GetTimeline`, under its id: the run as a view shows it, without contents."""
 
     run: Run
-    rows: tuple[Row, ...]  # by seq; of a long run its first and its last, `run.rows` counts all
+    rows: tuple[
+        TimelineRow, ...
+    ]  # by seq; of a long run its first and its last, `run.rows` counts all
     commits: tuple[Commit, ...]  # likewise; changes without contents
 
 
-class RunTaken(Struct, frozen=True, kw_only=True):
-    """Answers `TakeRun`, under its id."""
+class RunUploaded(Struct, frozen=True, kw_only=True):
+    """Answers `UploadRun`, under its id."""
 
     run: Run
 
 
-class Rules(Struct, frozen=True, kw_only=True):
-    """What people have set: answers `GetRules` and each change, under its id."""
+class DebuggerRules(Struct, frozen=True, kw_only=True):
+    """What people have set: answers `GetDebuggerRules` and each change, under its id."""
 
-    stops: tuple[stops.Stop, ...]  # in the order in which they were made
+    stops: tuple[stops.BreakpointRule, ...]  # in the order in which they were made
     prices: tuple[Price, ...]
 
 
@@ -348,27 +356,27 @@ class AgentError(Struct, frozen=True, kw_only=True):
 
 CoreToAgent = (
     Welcome
-    | Lease
-    | Acknowledged
-    | Closed
-    | Answered
+    | LeaseMessage
+    | MessagesAcknowledged
+    | RunDisconnected
+    | AnswerMessage
     | CheckEdit
     | Timeline
-    | RunTaken
-    | Rules
+    | RunUploaded
+    | DebuggerRules
     | Tried
     | AgentError
 )
-to_agent = Table(
+to_agent = MessageTable(
     welcome=Welcome,
-    lease=Lease,
-    acknowledged=Acknowledged,
-    closed=Closed,
-    answer=Answered,
+    lease=LeaseMessage,
+    acknowledged=MessagesAcknowledged,
+    closed=RunDisconnected,
+    answer=AnswerMessage,
     check_edit=CheckEdit,
     timeline=Timeline,
-    run_taken=RunTaken,
-    rules=Rules,
+    run_taken=RunUploaded,
+    rules=DebuggerRules,
     tried=Tried,
     error=AgentError,
 )

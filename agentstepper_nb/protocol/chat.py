@@ -38,7 +38,7 @@ class State(StrEnum):
     STATE_STOP = "STATE_STOP"
 
 
-class Ending(StrEnum):
+class TurnEnding(StrEnum):
     """How a turn ended."""
 
     DONE = "done"
@@ -46,7 +46,7 @@ class Ending(StrEnum):
     STOPPED = "stopped"  # by a person, in the chat or in the debugger
 
 
-class Phase(StrEnum):
+class ChatAgentPhase(StrEnum):
     """Where an agent is in its session."""
 
     CREATED = "created"
@@ -122,26 +122,26 @@ class Message(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     details: Any = None  # what else an extension's type has, as JSON values
 
 
-class AgentInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+class ChatAgentInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """An agent of a session."""
 
     name: Word
     role: Word
     type: AgentType
-    phase: Phase = Phase.CREATED
+    phase: ChatAgentPhase = ChatAgentPhase.CREATED
     description: str = ""
     run_id: str | None = None  # a run of its own in the debugger, beside the session's
     notice: str = ""  # what a person must know of it; as `Run.notice`
 
 
-class SessionInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+class ChatSessionInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """A session, without its messages."""
 
     id: Id
     title: Title
     state: State
-    ending: Ending | None = None  # how the last turn ended
-    agents: tuple[AgentInfo, ...] = ()
+    ending: TurnEnding | None = None  # how the last turn ended
+    agents: tuple[ChatAgentInfo, ...] = ()
     default_agent: Word | None = None  # whom a message without an agent's name is for
     speaking: Word | None = None  # the agent whose turn it is
     waiting: Id | None = None  # the CONFIRMATION that waits for a choice
@@ -162,26 +162,26 @@ class SessionInfo(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 # ---- what a session tells ---------------------------------------------------------------------------
 
 
-class Begin(Struct, frozen=True, kw_only=True, tag="begin", tag_field="event"):
+class ChatSessionSnapshot(Struct, frozen=True, kw_only=True, tag="begin", tag_field="event"):
     """How a session is as one begins to watch it: first of all, and again where something was missed."""
 
-    session: SessionInfo
+    session: ChatSessionInfo
     messages: tuple[Message, ...]  # those in memory, oldest first
 
 
-class SessionChanged(Struct, frozen=True, kw_only=True, tag="session", tag_field="event"):
+class ChatSessionChanged(Struct, frozen=True, kw_only=True, tag="session", tag_field="event"):
     """A session's state, agents or figures are others now."""
 
-    session: SessionInfo
+    session: ChatSessionInfo
 
 
-class Said(Struct, frozen=True, kw_only=True, tag="said", tag_field="event"):
+class ChatMessageChanged(Struct, frozen=True, kw_only=True, tag="said", tag_field="event"):
     """A message is there, or is another now: whole, as it is so far."""
 
     message: Message
 
 
-class Delta(Struct, frozen=True, kw_only=True, tag="delta", tag_field="event"):
+class ChatMessageDelta(Struct, frozen=True, kw_only=True, tag="delta", tag_field="event"):
     """More of a message's content."""
 
     session_id: Id
@@ -189,46 +189,53 @@ class Delta(Struct, frozen=True, kw_only=True, tag="delta", tag_field="event"):
     text: str
 
 
-class AgentChanged(Struct, frozen=True, kw_only=True, tag="agent", tag_field="event"):
+class ChatAgentChanged(Struct, frozen=True, kw_only=True, tag="agent", tag_field="event"):
     """An agent was created, begins to answer, or has ended."""
 
     session_id: Id
-    agent: AgentInfo
+    agent: ChatAgentInfo
     error: str | None = None
 
 
-class SessionRemoved(Struct, frozen=True, kw_only=True, tag="removed", tag_field="event"):
+class ChatSessionRemoved(Struct, frozen=True, kw_only=True, tag="removed", tag_field="event"):
     """A session and its transcript are gone."""
 
     session_id: Id
 
 
-ChatEvent = Begin | SessionChanged | Said | Delta | AgentChanged | SessionRemoved
+ChatEvent = (
+    ChatSessionSnapshot
+    | ChatSessionChanged
+    | ChatMessageChanged
+    | ChatMessageDelta
+    | ChatAgentChanged
+    | ChatSessionRemoved
+)
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class NumberedChatEvent(Struct, frozen=True, kw_only=True):
     """An item of `watch`: an event, numbered from 1 without gaps on each stream."""
 
     n: Count
     event: ChatEvent
 
 
-class SessionList(Struct, frozen=True, kw_only=True):
+class ChatSessionList(Struct, frozen=True, kw_only=True):
     """An item of `watch_sessions`: all sessions, the newest first, whenever one has changed."""
 
-    sessions: tuple[SessionInfo, ...]
+    sessions: tuple[ChatSessionInfo, ...]
 
 
 # ---- what is asked: the names are the service's methods ---------------------------------------------
 
 
-class InSession(Struct, frozen=True, kw_only=True):
-    """`watch` (a stream of `Told`), `open`, `stop`, `remove` a session."""
+class ChatSessionRequest(Struct, frozen=True, kw_only=True):
+    """`watch` (a stream of `NumberedChatEvent`), `open`, `stop`, `remove` a session."""
 
     session: Id
 
 
-class Send(Struct, frozen=True, kw_only=True):
+class SendChatMessage(Struct, frozen=True, kw_only=True):
     """`send` a user's message; answered by its `Message`."""
 
     session: Id
@@ -237,7 +244,7 @@ class Send(Struct, frozen=True, kw_only=True):
     key: Id | None = None  # sent again by the same key, it is said once
 
 
-class Choose(Struct, frozen=True, kw_only=True):
+class ChooseOption(Struct, frozen=True, kw_only=True):
     """`choose`: answer a CONFIRMATION."""
 
     session: Id
@@ -245,8 +252,8 @@ class Choose(Struct, frozen=True, kw_only=True):
     choice: Text
 
 
-class SetSession(Struct, frozen=True, kw_only=True):
-    """`set` what a person may set of a session; answered by its `SessionInfo`. None leaves it."""
+class UpdateChatSession(Struct, frozen=True, kw_only=True):
+    """`set` what a person may set of a session; answered by its `ChatSessionInfo`. None leaves it."""
 
     session: Id
     title: Title | None = None
@@ -255,13 +262,13 @@ class SetSession(Struct, frozen=True, kw_only=True):
     default_agent: Word | None = None
 
 
-class Create(Struct, frozen=True, kw_only=True):
-    """`create` a session; answered by its `SessionInfo`."""
+class CreateChatSession(Struct, frozen=True, kw_only=True):
+    """`create` a session; answered by its `ChatSessionInfo`."""
 
     title: Title = ""
 
 
-class Earlier(Struct, frozen=True, kw_only=True):
+class GetEarlierMessages(Struct, frozen=True, kw_only=True):
     """`earlier`: messages of the transcript before one, the newest of them."""
 
     session: Id
@@ -269,28 +276,28 @@ class Earlier(Struct, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
 
 
-class Messages(Struct, frozen=True, kw_only=True):
+class ChatMessagePage(Struct, frozen=True, kw_only=True):
     """The answer to `earlier`, oldest first; and whether there are older ones."""
 
     messages: tuple[Message, ...]
     more: bool
 
 
-class OneMessage(Struct, frozen=True, kw_only=True):
+class ChatMessageRequest(Struct, frozen=True, kw_only=True):
     """`picture`: the bytes of an IMAGE; `source`: the text of a CODE that names a file."""
 
     session: Id
     message: Id
 
 
-class Picture(Struct, frozen=True, kw_only=True):
+class ChatImage(Struct, frozen=True, kw_only=True):
     """An image that may be shown: its bytes say of themselves that they are of this type."""
 
     media_type: str
     data: bytes
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class ChatSourceText(Struct, frozen=True, kw_only=True):
     """The text of an allowed file."""
 
     text: str
@@ -299,8 +306,8 @@ class Source(Struct, frozen=True, kw_only=True):
 # ---- for agents from outside ------------------------------------------------------------------------
 
 
-class Attend(Struct, frozen=True, kw_only=True):
-    """`attend`: be an agent of a session, for as long as the stream of `Asked` is read."""
+class ServeChatAgent(Struct, frozen=True, kw_only=True):
+    """`attend`: be an agent of a session, for as long as the stream of `AgentTurnRequest` is read."""
 
     session: Id
     role: Word = AgentName.AGENT_EXECUTOR.value
@@ -308,7 +315,7 @@ class Attend(Struct, frozen=True, kw_only=True):
     description: Annotated[str, Meta(max_length=1000)] = ""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class AgentTurnRequest(Struct, frozen=True, kw_only=True):
     """A message to answer, with those before it that an agent is given."""
 
     turn: Id
@@ -317,7 +324,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     cancelled: bool = False  # it is taken back: no answer is wanted any more
 
 
-class Piece(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+class AgentOutput(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """Some of an answer: what an agent yields. Consecutive pieces of one kind are one message."""
 
     type: Word = MessageType.MESSAGE.value
@@ -338,20 +345,20 @@ class Piece(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     anew: bool = False  # whether it begins a message of its own, whatever kind is being said
 
 
-class Give(Struct, frozen=True, kw_only=True):
-    """`give` some of an answer. A CONFIRMATION is answered by a `Chosen`, once the person has chosen."""
+class SendAgentOutput(Struct, frozen=True, kw_only=True):
+    """`give` some of an answer. `OptionChosen` answers a CONFIRMATION, once the person has chosen."""
 
     turn: Id
-    piece: Piece
+    piece: AgentOutput
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
+class OptionChosen(Struct, frozen=True, kw_only=True):
     """What the person chose."""
 
     choice: str
 
 
-class Done(Struct, frozen=True, kw_only=True):
+class AgentTurnEnded(Struct, frozen=True, kw_only=True):
     """`done`: the answer is complete, has failed, or is another agent's to give."""
 
     turn: Id
@@ -368,7 +375,7 @@ CHAT_PATH: Final = "chat/"
 MOST_ASKED: Final = 16 * 1024 * 1024
 
 
-def outside_service(id: str) -> str:
+def format_remote_service(id: str) -> str:
     """The service of a worker's line by which a chat's process lets clients in.
 
     Args:
@@ -377,14 +384,14 @@ def outside_service(id: str) -> str:
     return f"chat:{id}"
 
 
-class Forwarded(Struct, frozen=True, kw_only=True):
+class ForwardedRequest(Struct, frozen=True, kw_only=True):
     """What a client asks, as the Core hands it on: any method, with the client's token."""
 
     token: str
     params: Raw = Raw(b"null")
 
 
-class Admitted(Struct, frozen=True, kw_only=True):
+class ClientAdmission(Struct, frozen=True, kw_only=True):
     """The answer to `admit`: what a client's token lets it do."""
 
     session: Id

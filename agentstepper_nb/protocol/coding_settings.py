@@ -160,13 +160,13 @@ WIRE_NAMES: Final = dict(
 )
 
 
-def chosen(settings: CodingSettings) -> dict[str, Any]:
+def select_given_settings(settings: CodingSettings) -> dict[str, Any]:
     """The settings that are not left out, by name."""
     found = ((name, getattr(settings, name)) for name in FIELDS)
     return {name: value for name, value in found if value is not None}
 
 
-def chosen_of(config: Mapping[str, Any]) -> CodingSettings:
+def read_settings(config: Mapping[str, Any]) -> CodingSettings:
     """The settings among the fields of a config, checked.
 
     Args:

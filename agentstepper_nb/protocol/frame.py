@@ -22,7 +22,7 @@ SUBPROTOCOL = "agentstepper.v2"
 #: The version spoken.
 VERSION = 2
 #: The largest message taken, in bytes, on every socket.
-MAX_MESSAGE = 64 * 1024 * 1024
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
 
 class Envelope(Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class _Outgoing(Struct, kw_only=True):
     body: Struct
 
 
-def encode(type: str, body: Struct, n: int, id: str | None = None) -> str:
+def encode_message(type: str, body: Struct, n: int, id: str | None = None) -> str:
     """Encode one message under a name that no table has.
 
     Args:
@@ -64,7 +64,7 @@ def encode(type: str, body: Struct, n: int, id: str | None = None) -> str:
     return _encoder.encode(outgoing).decode()
 
 
-def addressed(text: str, run: str | None) -> str:
+def add_run(text: str, run: str | None) -> str:
     """Name the run that an encoded message belongs to.
 
     Args:
@@ -88,7 +88,7 @@ def decode_envelope(text: str | bytes) -> Envelope:
         ) from None
 
 
-class Table:
+class MessageTable:
     """The messages of one direction, by the names they have in the envelope.
 
     Args:
@@ -110,15 +110,15 @@ class Table:
             n: Its number in this direction.
             id: The command's id, on a command or its answer.
         """
-        return encode(self._names[type(message)], message, n, id)
+        return encode_message(self._names[type(message)], message, n, id)
 
-    def extended(self, types: Mapping[str, type[Struct]]) -> Table:
+    def extended(self, types: Mapping[str, type[Struct]]) -> MessageTable:
         """This table with further messages.
 
         Args:
             types: Each new name's message class.
         """
-        return Table(self._unknown, **self.types, **types)
+        return MessageTable(self._unknown, **self.types, **types)
 
     def decode(self, text: str | bytes) -> tuple[Envelope, Struct]:
         """Decode one message to its envelope and its typed body.

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from ..errors import ProtocolError
 from .agent import BreakpointReached
-from .pieces import Receiver
+from .pieces import DeltaDecoder
 from .ui import MessageBody
 
 _json: Final = msgspec.json.Decoder(Raw)
 
 
-def joined(message: Struct, receiver: Receiver) -> Struct:
+def decode_contents(message: Struct, receiver: DeltaDecoder) -> Struct:
     """A message as it was before it travelled; all that came on a connection have to be given, in order.
 
     Args:

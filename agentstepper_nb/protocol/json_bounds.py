@@ -12,18 +12,18 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from ..errors import ProtocolError
-from .frame import MAX_MESSAGE
+from .frame import MAX_MESSAGE_BYTES
 
 #: Bytes of a text that are looked at together: other threads wait meanwhile.
 CHUNK: Final = 64 * 1024
 #: Bytes of one content (a prompt, an answer): larger ones fit into no message.
-MAX_CONTENT: Final = MAX_MESSAGE
+MAX_CONTENT: Final = MAX_MESSAGE_BYTES
 
 #: Called between two steps of long work; it raises to end that.
 Check = Callable[[], None]
 
 
-def go_on() -> None:
+def never_cancel() -> None:
     """The check of work that nobody ends."""
 
 
@@ -39,7 +39,7 @@ class JsonBounds(NamedTuple):
 
 
 #: What only Python's parser takes (NaN) is built whole, contents and all.
-LENIENT: Final = JsonBounds(MAX_MESSAGE, 500, 2_000_000, 500)
+LENIENT: Final = JsonBounds(MAX_MESSAGE_BYTES, 500, 2_000_000, 500)
 
 _STRINGS: Final = re.compile(
     rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(")[^"\\]*+(?:\\.[^"\\]*+)*+(\\?)\Z', re.DOTALL

@@ -13,8 +13,8 @@ from typing import Final
 from msgspec import Struct
 
 from ..errors import ProtocolError
-from .frame import MAX_MESSAGE
-from .segments import WHOLE, split
+from .frame import MAX_MESSAGE_BYTES
+from .segments import WHOLE, split_content
 from .values import Count
 
 #: Contents that are remembered, at most.
@@ -26,7 +26,7 @@ PIECE: Final = 64
 MENTION: Final = 8
 
 
-class Pieces(Struct, frozen=True, kw_only=True):
+class EncodedContent(Struct, frozen=True, kw_only=True):
     """A text in pieces: joined they are the text as it was."""
 
     number: Count  # the content's own, from 1 on each connection: none may be left out
@@ -35,22 +35,22 @@ class Pieces(Struct, frozen=True, kw_only=True):
     then: tuple[int | str, ...] = ()  # what follows: a known piece's number, or a new piece
 
 
-class Sender:
+class DeltaEncoder:
     """Tells contents to the other side of a connection."""
 
     def __init__(self) -> None:
         self._memory = _Memory()
         self._numbers: dict[bytes, int] = {}
 
-    def pieces(self, text: bytes) -> Pieces | None:
+    def pieces(self, text: bytes) -> EncodedContent | None:
         """A content as it travels; None where it travels as it is, and isn't remembered.
 
         Args:
             text: JSON in UTF-8.
         """
-        return self.tell(split(text)) if travels_in_pieces(len(text)) else None
+        return self.encode_parts(split_content(text)) if is_delta_encoded(len(text)) else None
 
-    def tell(self, parts: Sequence[bytes]) -> Pieces:
+    def encode_parts(self, parts: Sequence[bytes]) -> EncodedContent:
         """A content as it travels.
 
         Args:
@@ -68,16 +68,16 @@ class Sender:
             content.append(number)
         for piece in self._memory.keep(content):
             del self._numbers[piece]
-        return Pieces(number=self._memory.last, like=like, keep=keep, then=tuple(then))
+        return EncodedContent(number=self._memory.last, like=like, keep=keep, then=tuple(then))
 
 
-class Receiver:
+class DeltaDecoder:
     """Takes contents from the other side of a connection."""
 
     def __init__(self) -> None:
         self._memory = _Memory()
 
-    def text(self, pieces: Pieces) -> bytes:
+    def text(self, pieces: EncodedContent) -> bytes:
         """The content that was told.
 
         Raises:
@@ -99,7 +99,7 @@ class Receiver:
                 raise _unknown(f"piece {each}")
             content.append(number)
         texts = [new[number] if number in new else memory.pieces[number] for number in content]
-        if sum(map(len, texts)) > MAX_MESSAGE:
+        if sum(map(len, texts)) > MAX_MESSAGE_BYTES:
             raise ProtocolError(
                 "too_large", "The content's pieces joined pass the limit of 64 MiB."
             )
@@ -109,7 +109,7 @@ class Receiver:
         return b"".join(texts)
 
 
-def travels_in_pieces(size: int) -> bool:
+def is_delta_encoded(size: int) -> bool:
     """Whether a content of so many bytes is cut: not what is short, or could never be remembered."""
     return WHOLE < size <= WEIGHT
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .stops import Price, Stop
-from .values import AnswerKind, Breakpoint, Commit, Event, Note, Run
+from .stops import BreakpointRule, Price
+from .values import AnswerKind, Breakpoint, Commit, Event, RowNote, Run
 
 
 class RunHistory(Struct, frozen=True, kw_only=True):
@@ -18,10 +18,10 @@ class RunHistory(Struct, frozen=True, kw_only=True):
     events: tuple[Event, ...] = ()
     breakpoints: tuple[Breakpoint, ...] = ()  # by seq
     commits: tuple[Commit, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[RowNote, ...] = ()
 
 
-class Proof(Struct, frozen=True, kw_only=True):
+class AgentProof(Struct, frozen=True, kw_only=True):
     """By what a run's agent is known when it comes back."""
 
     secret: str  # the hex SHA-256 of the secret in its hello
@@ -33,23 +33,23 @@ class RunStarted(Struct, frozen=True, tag="run_started", kw_only=True):
     """A run began."""
 
     run: Run
-    proof: Proof | None = None  # None: its agent can't come back (version 1)
+    proof: AgentProof | None = None  # None: its agent can't come back (version 1)
 
 
-class RunFound(Struct, frozen=True, tag="run_found", kw_only=True):
+class EndedRunLoaded(Struct, frozen=True, tag="run_found", kw_only=True):
     """A run that ended earlier, whose contents stay in the store: only `Store.load` gives these."""
 
     run: Run
 
 
-class AgentHeard(Struct, frozen=True, tag="heard", kw_only=True):
+class MessagesReceived(Struct, frozen=True, tag="heard", kw_only=True):
     """The run's agent was heard up to this number of its messages; recorded with what they brought."""
 
     run: str
     n: int
 
 
-class RunChanged(Struct, frozen=True, tag="run_changed", kw_only=True):
+class RunHeaderSaved(Struct, frozen=True, tag="run_changed", kw_only=True):
     """A run's state changed: the header replaces the one before."""
 
     run: Run
@@ -67,7 +67,7 @@ class RunTagged(Struct, frozen=True, tag="run_tagged", kw_only=True):
     run: Run
 
 
-class RunImported(Struct, frozen=True, tag="run_imported", kw_only=True):
+class ImportedRunSaved(Struct, frozen=True, tag="run_imported", kw_only=True):
     """A run came in whole, from a file."""
 
     history: RunHistory
@@ -123,10 +123,10 @@ class CommitSaved(Struct, frozen=True, tag="commit", kw_only=True):
 class NoteSaved(Struct, frozen=True, tag="note", kw_only=True):
     """A person wrote beside a row: it replaces the note there; without text it takes it away."""
 
-    note: Note
+    note: RowNote
 
 
-class SentenceMade(Struct, frozen=True, tag="sentence", kw_only=True):
+class SummarySaved(Struct, frozen=True, tag="sentence", kw_only=True):
     """A model put a breakpoint or a commit into one sentence."""
 
     run: str
@@ -138,7 +138,7 @@ class SentenceMade(Struct, frozen=True, tag="sentence", kw_only=True):
 class StopSaved(Struct, frozen=True, tag="stop", kw_only=True):
     """A stop was set: it replaces the one of the same id."""
 
-    stop: Stop
+    stop: BreakpointRule
 
 
 class StopDeleted(Struct, frozen=True, tag="stop_deleted", kw_only=True):
@@ -155,12 +155,12 @@ class PricesSet(Struct, frozen=True, tag="prices", kw_only=True):
 
 Record = (
     RunStarted
-    | RunFound
-    | AgentHeard
-    | RunChanged
+    | EndedRunLoaded
+    | MessagesReceived
+    | RunHeaderSaved
     | RunRenamed
     | RunTagged
-    | RunImported
+    | ImportedRunSaved
     | RunDeleted
     | EventSaved
     | BreakpointSaved
@@ -168,7 +168,7 @@ Record = (
     | BreakpointAnswered
     | CommitSaved
     | NoteSaved
-    | SentenceMade
+    | SummarySaved
     | StopSaved
     | StopDeleted
     | PricesSet

@@ -201,7 +201,7 @@ class ParticipantKind(StrEnum):
     SESSION = "session"
 
 
-class Role(StrEnum):
+class ParticipantRole(StrEnum):
     """What a participant may do: observers never post."""
 
     OWNER = "owner"
@@ -225,7 +225,7 @@ class Participant(Struct, frozen=True, kw_only=True):
     user_id: Named | None = None
     agent_id: Named | None = None
     session_id: Id | None = None
-    role: Role = Role.MEMBER
+    role: ParticipantRole = ParticipantRole.MEMBER
     delivery: Delivery = Delivery.PUSH
     joined_at: Time
     left_at: Time | None = None
@@ -259,7 +259,7 @@ class ConversationMessage(Struct, frozen=True, kw_only=True):
     notes: str | None = None
 
 
-class Cursor(Struct, frozen=True, kw_only=True):
+class ConversationCursor(Struct, frozen=True, kw_only=True):
     """How far a session has read."""
 
     session_id: Id

@@ -12,53 +12,53 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from .runtime import Conversation, ConversationMessage, Cursor, Participant
-from .runtime_asks import (
+from .runtime import Conversation, ConversationCursor, ConversationMessage, Participant
+from .runtime_store_messages import (
+    ActionList,
     ActionQuery,
-    Actions,
-    Adopt,
-    Claim,
-    Claimed,
+    AdoptSessions,
+    AgentSessionCreated,
+    AgentSessionList,
+    AgentSessionQuery,
+    AgentStateList,
+    AgentStepList,
+    ClaimAction,
+    ClaimedAction,
+    ConversationList,
+    ConversationMessageList,
     ConversationQuery,
-    Conversations,
-    Create,
-    Created,
-    CursorAt,
+    CreateAgentSession,
     CursorQuery,
-    Enqueue,
-    Leave,
+    CursorResult,
+    EndParticipation,
+    EnqueueActions,
     MessageQuery,
-    Messages,
+    ParticipantList,
     ParticipantQuery,
-    Participants,
-    Post,
-    Release,
-    Renew,
-    Renewed,
+    PostMessage,
+    ReleaseLeases,
+    RenewedLeases,
+    RenewLeases,
     RuntimeStoreInfo,
-    Sessions,
-    SessionsOf,
+    SessionWrite,
+    SessionWriteResult,
     StateQuery,
-    States,
     StepQuery,
-    Steps,
-    Write,
-    Written,
 )
 from .runtime_wire import (
-    Acted,
-    AskStatus,
+    ActionEnqueued,
+    AdvanceCursor,
+    DispatcherWake,
+    GetRuntimeStatus,
     LeaveConversation,
     NewAction,
     NewConversation,
     NewMessage,
     NewParticipant,
-    Notice,
-    ReadOn,
     RuntimeStatus,
     SetConversation,
-    Wake,
-    Wakes,
+    SubscribeWakes,
+    TopicEvent,
     WatchTopic,
 )
 
@@ -67,7 +67,7 @@ Params = TypeVar("Params", bound=Struct | None)
 Result = TypeVar("Result")
 
 
-class Right(IntEnum):
+class MethodRight(IntEnum):
     """What a connection may do; each may do what those before it may."""
 
     WATCH = 1
@@ -76,7 +76,7 @@ class Right(IntEnum):
 
 
 @dataclass(frozen=True)
-class Method(Generic[Params, Result]):
+class RuntimeMethod(Generic[Params, Result]):
     """A method of the service `runtime`, of the runtime's store, or of both.
 
     Args:
@@ -90,53 +90,67 @@ class Method(Generic[Params, Result]):
     name: str
     request: type[Params]
     result: type[Result]
-    right: Right
+    right: MethodRight
 
     @property
     def writes(self) -> bool:
         """Whether it changes anything."""
-        return self.right > Right.WATCH
+        return self.right > MethodRight.WATCH
 
 
-ACTIONS: Final = Method("actions", ActionQuery, Actions, Right.WATCH)
-STATES: Final = Method("states", StateQuery, States, Right.WATCH)
-STEPS: Final = Method("steps", StepQuery, Steps, Right.WATCH)
-SESSIONS: Final = Method("sessions", SessionsOf, Sessions, Right.WATCH)
-CONVERSATIONS: Final = Method("conversations", ConversationQuery, Conversations, Right.WATCH)
-PARTICIPANTS: Final = Method("participants", ParticipantQuery, Participants, Right.WATCH)
-MESSAGES: Final = Method("messages", MessageQuery, Messages, Right.WATCH)
-CURSOR: Final = Method("cursor", CursorQuery, CursorAt, Right.WATCH)
-STATUS: Final = Method("status", AskStatus, RuntimeStatus, Right.WATCH)
-ACT: Final = Method("act", NewAction, Acted, Right.CONTROL)
-CREATE_CONVERSATION: Final = Method(
-    "create_conversation", NewConversation, Conversation, Right.CONTROL
+ACTIONS: Final = RuntimeMethod("actions", ActionQuery, ActionList, MethodRight.WATCH)
+STATES: Final = RuntimeMethod("states", StateQuery, AgentStateList, MethodRight.WATCH)
+STEPS: Final = RuntimeMethod("steps", StepQuery, AgentStepList, MethodRight.WATCH)
+SESSIONS: Final = RuntimeMethod("sessions", AgentSessionQuery, AgentSessionList, MethodRight.WATCH)
+CONVERSATIONS: Final = RuntimeMethod(
+    "conversations", ConversationQuery, ConversationList, MethodRight.WATCH
 )
-SET_CONVERSATION: Final = Method("set_conversation", SetConversation, Conversation, Right.CONTROL)
-JOIN: Final = Method("join", NewParticipant, Participant, Right.CONTROL)
-LEAVE: Final = Method("leave", LeaveConversation, Participant, Right.CONTROL)
-SAY: Final = Method("say", NewMessage, ConversationMessage, Right.CONTROL)
-READ_ON: Final = Method("read_on", ReadOn, Messages, Right.CONTROL)
-ADVANCE: Final = Method("advance", Cursor, Cursor, Right.CONTROL)
-CLAIM: Final = Method("claim", Claim, Claimed, Right.WORK)
-RENEW: Final = Method("renew", Renew, Renewed, Right.WORK)
-ADOPT: Final = Method("adopt", Adopt, States, Right.WORK)
-RELEASE: Final = Method("release", Release, type(None), Right.WORK)
-WRITE: Final = Method("write", Write, Written, Right.WORK)
+PARTICIPANTS: Final = RuntimeMethod(
+    "participants", ParticipantQuery, ParticipantList, MethodRight.WATCH
+)
+MESSAGES: Final = RuntimeMethod(
+    "messages", MessageQuery, ConversationMessageList, MethodRight.WATCH
+)
+CURSOR: Final = RuntimeMethod("cursor", CursorQuery, CursorResult, MethodRight.WATCH)
+STATUS: Final = RuntimeMethod("status", GetRuntimeStatus, RuntimeStatus, MethodRight.WATCH)
+ACT: Final = RuntimeMethod("act", NewAction, ActionEnqueued, MethodRight.CONTROL)
+CREATE_CONVERSATION: Final = RuntimeMethod(
+    "create_conversation", NewConversation, Conversation, MethodRight.CONTROL
+)
+SET_CONVERSATION: Final = RuntimeMethod(
+    "set_conversation", SetConversation, Conversation, MethodRight.CONTROL
+)
+JOIN: Final = RuntimeMethod("join", NewParticipant, Participant, MethodRight.CONTROL)
+LEAVE: Final = RuntimeMethod("leave", LeaveConversation, Participant, MethodRight.CONTROL)
+SAY: Final = RuntimeMethod("say", NewMessage, ConversationMessage, MethodRight.CONTROL)
+READ_ON: Final = RuntimeMethod(
+    "read_on", AdvanceCursor, ConversationMessageList, MethodRight.CONTROL
+)
+ADVANCE: Final = RuntimeMethod(
+    "advance", ConversationCursor, ConversationCursor, MethodRight.CONTROL
+)
+CLAIM: Final = RuntimeMethod("claim", ClaimAction, ClaimedAction, MethodRight.WORK)
+RENEW: Final = RuntimeMethod("renew", RenewLeases, RenewedLeases, MethodRight.WORK)
+ADOPT: Final = RuntimeMethod("adopt", AdoptSessions, AgentStateList, MethodRight.WORK)
+RELEASE: Final = RuntimeMethod("release", ReleaseLeases, type(None), MethodRight.WORK)
+WRITE: Final = RuntimeMethod("write", SessionWrite, SessionWriteResult, MethodRight.WORK)
 
-WATCH: Final = Method("watch", WatchTopic, Notice, Right.WATCH)
-WAKES: Final = Method("wakes", Wakes, Wake, Right.WORK)
+WATCH: Final = RuntimeMethod("watch", WatchTopic, TopicEvent, MethodRight.WATCH)
+WAKES: Final = RuntimeMethod("wakes", SubscribeWakes, DispatcherWake, MethodRight.WORK)
 
 # Of the store alone: the Core asks them.
-CREATE: Final = Method("create", Create, Created, Right.WORK)
-ENQUEUE: Final = Method("enqueue", Enqueue, Actions, Right.WORK)
-SAVE_CONVERSATION: Final = Method("save_conversation", Conversation, Conversation, Right.WORK)
-ADD_PARTICIPANT: Final = Method("join", Participant, Participant, Right.WORK)
-END_PARTICIPANT: Final = Method("leave", Leave, Participant, Right.WORK)
-POST: Final = Method("post", Post, Written, Right.WORK)
-INFO: Final = Method("info", type(None), RuntimeStoreInfo, Right.WATCH)
+CREATE: Final = RuntimeMethod("create", CreateAgentSession, AgentSessionCreated, MethodRight.WORK)
+ENQUEUE: Final = RuntimeMethod("enqueue", EnqueueActions, ActionList, MethodRight.WORK)
+SAVE_CONVERSATION: Final = RuntimeMethod(
+    "save_conversation", Conversation, Conversation, MethodRight.WORK
+)
+ADD_PARTICIPANT: Final = RuntimeMethod("join", Participant, Participant, MethodRight.WORK)
+END_PARTICIPANT: Final = RuntimeMethod("leave", EndParticipation, Participant, MethodRight.WORK)
+POST: Final = RuntimeMethod("post", PostMessage, SessionWriteResult, MethodRight.WORK)
+INFO: Final = RuntimeMethod("info", type(None), RuntimeStoreInfo, MethodRight.WATCH)
 
 
-def _by_name(*methods: Method[Any, Any]) -> dict[str, Method[Any, Any]]:
+def _by_name(*methods: RuntimeMethod[Any, Any]) -> dict[str, RuntimeMethod[Any, Any]]:
     return {method.name: method for method in methods}
 
 

@@ -24,12 +24,12 @@ from .runtime import (
     Named,
     Participant,
     ParticipantKind,
-    Role,
+    ParticipantRole,
     Text,
     Title,
     Urgency,
 )
-from .runtime_asks import RuntimeStoreInfo
+from .runtime_store_messages import RuntimeStoreInfo
 from .values import Count, Id
 
 #: The service's name, in the Core and of the workers that have a dispatcher.
@@ -38,7 +38,7 @@ SERVICE: Final = "runtime"
 RUNTIME_PATH: Final = "agentstepper/runtime"
 
 
-class CreateAgent(Struct, frozen=True, kw_only=True):
+class CreateAgentPayload(Struct, frozen=True, kw_only=True):
     """The payload of `agent_create`."""
 
     moniker: Named
@@ -49,20 +49,20 @@ class CreateAgent(Struct, frozen=True, kw_only=True):
     step: bool = False  # whether its run begins stepping
 
 
-class Interrupt(Struct, frozen=True, kw_only=True):
+class InterruptPayload(Struct, frozen=True, kw_only=True):
     """The payload of `agent_interrupt`: takes the place of what the next frame was to be told."""
 
     guidance: Annotated[str, Meta(min_length=1, max_length=100_000)]
 
 
-class Input(Struct, frozen=True, kw_only=True):
+class InputPayload(Struct, frozen=True, kw_only=True):
     """The payload of `agent_input`: told to the next frame after what it is told already."""
 
     text: Annotated[str, Meta(min_length=1, max_length=1_000_000)]
     message_id: Id | None = None  # where it was said in a conversation
 
 
-class Destroy(Struct, frozen=True, kw_only=True):
+class DestroyPayload(Struct, frozen=True, kw_only=True):
     """The payload of `agent_destroy`."""
 
     timeout_s: Annotated[float, Meta(ge=0, le=3600)] = 10.0  # until it is cancelled
@@ -83,7 +83,7 @@ class NewAction(Struct, frozen=True, kw_only=True):
     idem_key: Id | None = None
 
 
-class Acted(Struct, frozen=True, kw_only=True):
+class ActionEnqueued(Struct, frozen=True, kw_only=True):
     """The action that was enqueued; `fresh` is false where it was one that had been."""
 
     action: Action
@@ -117,7 +117,7 @@ class NewParticipant(Struct, frozen=True, kw_only=True):
     user_id: Named | None = None
     agent_id: Named | None = None
     session_id: Id | None = None
-    role: Role = Role.MEMBER
+    role: ParticipantRole = ParticipantRole.MEMBER
     delivery: Delivery = Delivery.PUSH
 
 
@@ -138,7 +138,7 @@ class NewMessage(Struct, frozen=True, kw_only=True):
     idem_key: Id | None = None  # of two posts to a conversation with the same one, the first counts
 
 
-class ReadOn(Struct, frozen=True, kw_only=True):
+class AdvanceCursor(Struct, frozen=True, kw_only=True):
     """`read_on`: what a session that pulls hasn't read; it has, then."""
 
     session_id: Id
@@ -146,7 +146,7 @@ class ReadOn(Struct, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
-class AskStatus(Struct, frozen=True, kw_only=True):
+class GetRuntimeStatus(Struct, frozen=True, kw_only=True):
     """`status`: how it stands with all of them."""
 
 
@@ -164,12 +164,12 @@ Topic = Annotated[str, Meta(min_length=1, max_length=300)]
 
 
 class WatchTopic(Struct, frozen=True, kw_only=True):
-    """`watch` a topic: a stream of `Notice`, whose first is a `begin`."""
+    """`watch` a topic: a stream of `TopicEvent`, whose first is a `begin`."""
 
     topic: Topic
 
 
-class Notice(Struct, frozen=True, kw_only=True):
+class TopicEvent(Struct, frozen=True, kw_only=True):
     """Something that happened, with a number that grows by one in its topic.
 
     `begin` comes first, and again where the reader fell behind: it has the last known rows and the
@@ -191,7 +191,7 @@ class Notice(Struct, frozen=True, kw_only=True):
     conversations: tuple[Conversation, ...] = ()
 
 
-class Wake(Struct, frozen=True, kw_only=True):
+class DispatcherWake(Struct, frozen=True, kw_only=True):
     """`wakes`: what a dispatcher is sent where something may be ready for it. A worker that reads this
     stream is one that dispatches: it says who it is by its `owner`.
     """
@@ -199,7 +199,7 @@ class Wake(Struct, frozen=True, kw_only=True):
     n: Count
 
 
-class Wakes(Struct, frozen=True, kw_only=True):
-    """Asks for the stream of `Wake`."""
+class SubscribeWakes(Struct, frozen=True, kw_only=True):
+    """Asks for the stream of `DispatcherWake`."""
 
     owner: Named

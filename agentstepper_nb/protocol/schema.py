@@ -13,71 +13,71 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from . import agent, chat, codes, runtime, runtime_asks, runtime_wire, ui
-from .frame import Table
+from . import agent, chat, error_codes, runtime, runtime_store_messages, runtime_wire, ui
+from .frame import MessageTable
 
 _TEMPLATE = "#/$defs/{name}"
 
 #: What a view asks the runtime for, by method, and what it is told.
-_ask_runtime = Table(
+_ask_runtime = MessageTable(
     act=runtime_wire.NewAction,
     create_conversation=runtime_wire.NewConversation,
     join=runtime_wire.NewParticipant,
     leave=runtime_wire.LeaveConversation,
     say=runtime_wire.NewMessage,
-    actions=runtime_asks.ActionQuery,
-    states=runtime_asks.StateQuery,
-    steps=runtime_asks.StepQuery,
-    conversations=runtime_asks.ConversationQuery,
-    participants=runtime_asks.ParticipantQuery,
-    messages=runtime_asks.MessageQuery,
+    actions=runtime_store_messages.ActionQuery,
+    states=runtime_store_messages.StateQuery,
+    steps=runtime_store_messages.StepQuery,
+    conversations=runtime_store_messages.ConversationQuery,
+    participants=runtime_store_messages.ParticipantQuery,
+    messages=runtime_store_messages.MessageQuery,
     watch=runtime_wire.WatchTopic,
 )
-_runtime_tells = Table(
-    act=runtime_wire.Acted,
+_runtime_tells = MessageTable(
+    act=runtime_wire.ActionEnqueued,
     create_conversation=runtime.Conversation,
     join=runtime.Participant,
     leave=runtime.Participant,
     say=runtime.ConversationMessage,
-    actions=runtime_asks.Actions,
-    states=runtime_asks.States,
-    steps=runtime_asks.Steps,
-    conversations=runtime_asks.Conversations,
-    participants=runtime_asks.Participants,
-    messages=runtime_asks.Messages,
-    watch=runtime_wire.Notice,
+    actions=runtime_store_messages.ActionList,
+    states=runtime_store_messages.AgentStateList,
+    steps=runtime_store_messages.AgentStepList,
+    conversations=runtime_store_messages.ConversationList,
+    participants=runtime_store_messages.ParticipantList,
+    messages=runtime_store_messages.ConversationMessageList,
+    watch=runtime_wire.TopicEvent,
 )
 
 #: What a view asks a chat for, and what it is told. `watch_sessions` is asked for with nothing, and
 #: `stop` and `remove` are answered by nothing.
-_ask_chat = Table(
-    watch=chat.InSession,
-    send=chat.Send,
-    stop=chat.InSession,
-    choose=chat.Choose,
-    set=chat.SetSession,
-    create=chat.Create,
-    open=chat.InSession,
-    remove=chat.InSession,
-    earlier=chat.Earlier,
-    picture=chat.OneMessage,
-    source=chat.OneMessage,
+_ask_chat = MessageTable(
+    watch=chat.ChatSessionRequest,
+    send=chat.SendChatMessage,
+    stop=chat.ChatSessionRequest,
+    choose=chat.ChooseOption,
+    set=chat.UpdateChatSession,
+    create=chat.CreateChatSession,
+    open=chat.ChatSessionRequest,
+    remove=chat.ChatSessionRequest,
+    earlier=chat.GetEarlierMessages,
+    picture=chat.ChatMessageRequest,
+    source=chat.ChatMessageRequest,
 )
-_chat_tells = Table(
-    watch=chat.Told,
-    watch_sessions=chat.SessionList,
+_chat_tells = MessageTable(
+    watch=chat.NumberedChatEvent,
+    watch_sessions=chat.ChatSessionList,
     send=chat.Message,
     choose=chat.Message,
-    set=chat.SessionInfo,
-    create=chat.SessionInfo,
-    open=chat.SessionInfo,
-    earlier=chat.Messages,
-    picture=chat.Picture,
-    source=chat.Source,
+    set=chat.ChatSessionInfo,
+    create=chat.ChatSessionInfo,
+    open=chat.ChatSessionInfo,
+    earlier=chat.ChatMessagePage,
+    picture=chat.ChatImage,
+    source=chat.ChatSourceText,
 )
 
 
-def schema(title: str, whole: tuple[str, ...] = (), **tables: Table) -> dict[str, Any]:
+def build_schema(title: str, whole: tuple[str, ...] = (), **tables: MessageTable) -> dict[str, Any]:
     """The JSON Schema of some tables: an object a table, a property a message.
 
     Args:
@@ -122,25 +122,27 @@ def _reachable(*kinds: type[Struct]) -> set[str]:
     return set(msgspec.json.schema_components(kinds)[1])
 
 
-def documents() -> dict[str, str]:
+def build_documents() -> dict[str, str]:
     """The files to keep, by their path from the project's root."""
     made = {
-        "js/schema/protocol.json": schema("Protocol", ("ToUi",), FromUi=ui.from_ui, ToUi=ui.to_ui),
-        "js/schema/runtime.json": schema(
+        "js/schema/protocol.json": build_schema(
+            "Protocol", ("ToUi",), FromUi=ui.from_ui, ToUi=ui.to_ui
+        ),
+        "js/schema/runtime.json": build_schema(
             "RuntimeProtocol",
             ("RuntimeTells",),
             AskRuntime=_ask_runtime,
             RuntimeTells=_runtime_tells,
         ),
-        "js/schema/chat.json": schema(
+        "js/schema/chat.json": build_schema(
             "ChatProtocol", ("ChatTells",), AskChat=_ask_chat, ChatTells=_chat_tells
         ),
-        "docs/schema/agent.json": schema(
+        "docs/schema/agent.json": build_schema(
             "AgentProtocol", FromAgent=agent.from_agent, ToAgent=agent.to_agent
         ),
     }
     files = {path: json.dumps(value, indent=2) + "\n" for path, value in made.items()}
-    return files | {"docs/errors.md": codes.page()}
+    return files | {"docs/errors.md": error_codes.render_error_page()}
 
 
 def _read(path: str) -> str | None:
@@ -153,14 +155,14 @@ def _read(path: str) -> str | None:
 
 def main(arguments: list[str]) -> int:
     """Write the files below the current folder, or with `--check` compare them."""
-    stale = [path for path, text in documents().items() if _read(path) != text]
+    stale = [path for path, text in build_documents().items() if _read(path) != text]
     if "--check" in arguments:
         for path in stale:
             print(f"{path} is stale: run python -m agentstepper_nb.protocol.schema")
         return 1 if stale else 0
     for path in stale:
         with open(path, "w", encoding="utf-8") as file:
-            file.write(documents()[path])
+            file.write(build_documents()[path])
         print(f"wrote {path}")
     return 0
 

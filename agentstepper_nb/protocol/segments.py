@@ -28,7 +28,7 @@ _object = msgspec.json.Decoder(dict[str, Raw])
 _array = msgspec.json.Decoder(list[Raw])
 
 
-def split(data: bytes) -> list[bytes]:
+def split_content(data: bytes) -> list[bytes]:
     """A JSON text in pieces; joined they are the text as it was.
 
     It is cut at the ends of the items of its arrays, of the outermost one or of those an object has as

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from .values import Count, EventKind, Id, Side
+from .values import Count, EventKind, EventSide, Id
 
 #: A pattern as shells have it (`*`, `?`, `[...]`), matched with case, against the whole.
 Glob = Annotated[str, Meta(min_length=1, max_length=1000)]
@@ -65,13 +65,13 @@ class Touched(Struct, frozen=True, kw_only=True, tag="touched", tag_field="kind"
 Watch = TokenBudget | CostBudget | Repeated | Touched
 
 
-class Stop(Struct, frozen=True, kw_only=True):
+class BreakpointRule(Struct, frozen=True, kw_only=True):
     """A rule for where to halt. All that is given has to hold; what is null holds everywhere."""
 
     id: Id
     program: Glob = "*"  # agents of such a name: by it stops are kept for a program
     kind: EventKind | None = None
-    side: Side | None = None
+    side: EventSide | None = None
     name: Glob | None = None  # of the tool, the model, or the custom event's type
     on_error: bool = False  # only where an event ended with an exception
     condition: Condition | None = None
@@ -106,7 +106,7 @@ class StopTrial(Struct, frozen=True, kw_only=True):
 class SetStop(Struct, frozen=True, kw_only=True):
     """Set a stop, in place of the one with its id; agents that run get it at once."""
 
-    stop: Stop
+    stop: BreakpointRule
 
 
 class DeleteStop(Struct, frozen=True, kw_only=True):
@@ -118,7 +118,7 @@ class DeleteStop(Struct, frozen=True, kw_only=True):
 class TryStop(Struct, frozen=True, kw_only=True):
     """Answered by `StopTried`: where a stop, set or not, would have hit."""
 
-    stop: Stop
+    stop: BreakpointRule
     run: str | None = None  # null: in the last runs of agents that it is for, newest first
 
 
@@ -134,7 +134,7 @@ class SetPrices(Struct, frozen=True, kw_only=True):
 class StopChanged(Struct, frozen=True, kw_only=True):
     """A stop is new or changed: it replaces the one of the same id."""
 
-    stop: Stop
+    stop: BreakpointRule
 
 
 class StopGone(Struct, frozen=True, kw_only=True):

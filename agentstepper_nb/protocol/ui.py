@@ -10,10 +10,24 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from .frame import Table
-from .pieces import Pieces
+from .frame import MessageTable
+from .pages import CloseRun as CloseRun
+from .pages import CommitsPage as CommitsPage
+from .pages import FindRows as FindRows
+from .pages import GetCommits as GetCommits
+from .pages import GetRows as GetRows
+from .pages import ListRuns as ListRuns
+from .pages import OpenRun as OpenRun
+from .pages import ReadRun as ReadRun
+from .pages import RowsFound as RowsFound
+from .pages import RowsPage as RowsPage
+from .pages import RunOpened as RunOpened
+from .pages import RunsListed as RunsListed
+from .pages import SearchResults as SearchResults
+from .pages import SearchRuns as SearchRuns
+from .pieces import EncodedContent
+from .stops import BreakpointRule, Price
 from .stops import DeleteStop as DeleteStop
-from .stops import Price, Stop
 from .stops import PricesChanged as PricesChanged
 from .stops import SetPrices as SetPrices
 from .stops import SetStop as SetStop
@@ -21,21 +35,17 @@ from .stops import StopChanged as StopChanged
 from .stops import StopGone as StopGone
 from .stops import StopTried as StopTried
 from .stops import TryStop as TryStop
-from .values import Approval, Commit, Count, FileBody, Note, Reason, Row, Run, StoreInfo
-from .windows import CloseRun as CloseRun
-from .windows import CommitsPage as CommitsPage
-from .windows import FindRows as FindRows
-from .windows import Found as Found
-from .windows import GetCommits as GetCommits
-from .windows import GetRows as GetRows
-from .windows import ListRuns as ListRuns
-from .windows import OpenRun as OpenRun
-from .windows import ReadRun as ReadRun
-from .windows import RowsFound as RowsFound
-from .windows import RowsPage as RowsPage
-from .windows import RunOpened as RunOpened
-from .windows import RunsListed as RunsListed
-from .windows import Search as Search
+from .values import (
+    ApprovalPrompt,
+    Commit,
+    Count,
+    FileBody,
+    Reason,
+    RowNote,
+    Run,
+    StoreInfo,
+    TimelineRow,
+)
 
 #: What a person writes: a tag, a note.
 Tag = Annotated[str, Meta(min_length=1, max_length=60)]
@@ -69,7 +79,7 @@ class GetChange(Struct, frozen=True, kw_only=True):
     path: str
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class StepRun(Struct, frozen=True, kw_only=True):
     """Answer the named breakpoint, or the oldest pending one; in CONTINUE: halt at the next.
 
     With `breakpoint` and `revision`, the command is refused as stale where they aren't current. A
@@ -83,8 +93,8 @@ class Step(Struct, frozen=True, kw_only=True):
     edit: str | None = None  # JSON text to set as the edit first; needs breakpoint and revision
 
 
-class Continue(Struct, frozen=True, kw_only=True):
-    """Answer all pending breakpoints in order and go on without halting. Fields as in `Step`.
+class ContinueRun(Struct, frozen=True, kw_only=True):
+    """Answer all pending breakpoints in order and go on without halting. Fields as in `StepRun`.
 
     Those that ask for an approval still wait: nobody approves what they haven't seen.
     """
@@ -95,7 +105,7 @@ class Continue(Struct, frozen=True, kw_only=True):
     edit: str | None = None
 
 
-class Approve(Struct, frozen=True, kw_only=True):
+class ApproveCall(Struct, frozen=True, kw_only=True):
     """Approve what a pending breakpoint asks; the run's mode stays.
 
     Where that is of high risk, the command is refused by `needs_confirmation` unless `confirmed`.
@@ -109,7 +119,7 @@ class Approve(Struct, frozen=True, kw_only=True):
     confirmed: bool = False  # the person said so twice, by two different gestures
 
 
-class Deny(Struct, frozen=True, kw_only=True):
+class DenyCall(Struct, frozen=True, kw_only=True):
     """Don't let the call happen that a pending breakpoint begins; the run's mode stays."""
 
     run: str
@@ -118,7 +128,7 @@ class Deny(Struct, frozen=True, kw_only=True):
     reason: Reason  # that the agent is told
 
 
-class Halt(Struct, frozen=True, kw_only=True):
+class HaltRun(Struct, frozen=True, kw_only=True):
     """Halt at the next breakpoint."""
 
     run: str
@@ -130,7 +140,7 @@ class StopRun(Struct, frozen=True, kw_only=True):
     run: str
 
 
-class Edit(Struct, frozen=True, kw_only=True):
+class SetEdit(Struct, frozen=True, kw_only=True):
     """Set a pending breakpoint's edit, or take it back (`edit` null), without answering."""
 
     run: str
@@ -184,7 +194,7 @@ class GetStore(Struct, frozen=True, kw_only=True):
     """Answered by `StoreChanged`."""
 
 
-from_ui = Table(
+from_ui = MessageTable(
     "unknown_command",
     hello=UiHello,
     open_run=OpenRun,
@@ -196,13 +206,13 @@ from_ui = Table(
     get_commits=GetCommits,
     get_message=GetMessage,
     get_change=GetChange,
-    step=Step,
-    **{"continue": Continue},
-    approve=Approve,
-    deny=Deny,
-    halt=Halt,
+    step=StepRun,
+    **{"continue": ContinueRun},
+    approve=ApproveCall,
+    deny=DenyCall,
+    halt=HaltRun,
     stop=StopRun,
-    edit=Edit,
+    edit=SetEdit,
     set_stop=SetStop,
     delete_stop=DeleteStop,
     try_stop=TryStop,
@@ -213,7 +223,7 @@ from_ui = Table(
     delete_run=DeleteRun,
     export_run=ExportRun,
     import_run=ImportRun,
-    search=Search,
+    search=SearchRuns,
     get_store=GetStore,
 )
 
@@ -229,7 +239,7 @@ class CoreHello(Struct, frozen=True, kw_only=True):
     runs: tuple[Run, ...]  # oldest first: the last ones, and all that live
     more: Count  # older ones that aren't among them
     store: StoreInfo  # without its size
-    stops: tuple[Stop, ...]  # in the order in which they were made
+    stops: tuple[BreakpointRule, ...]  # in the order in which they were made
     prices: tuple[Price, ...]
 
 
@@ -239,7 +249,7 @@ class RunChanged(Struct, frozen=True, kw_only=True):
     run: Run
 
 
-class RunGone(Struct, frozen=True, kw_only=True):
+class RunRemoved(Struct, frozen=True, kw_only=True):
     """A run was deleted."""
 
     run: str
@@ -249,7 +259,7 @@ class RowChanged(Struct, frozen=True, kw_only=True):
     """A row of an opened run is new or changed: it replaces the one of the same id."""
 
     run: str
-    row: Row
+    row: TimelineRow
 
 
 class CommitAdded(Struct, frozen=True, kw_only=True):
@@ -262,7 +272,7 @@ class CommitAdded(Struct, frozen=True, kw_only=True):
 class NoteChanged(Struct, frozen=True, kw_only=True):
     """A note of an opened run is new, changed, or gone."""
 
-    note: Note
+    note: RowNote
 
 
 class CommitChanged(Struct, frozen=True, kw_only=True):
@@ -278,7 +288,7 @@ class StoreChanged(Struct, frozen=True, kw_only=True):
     store: StoreInfo
 
 
-class Done(Struct, frozen=True, kw_only=True):
+class CommandDone(Struct, frozen=True, kw_only=True):
     """The command was carried out."""
 
 
@@ -289,10 +299,10 @@ class MessageBody(Struct, frozen=True, kw_only=True):
     message: str
     revision: int
     data: str  # JSON text as the agent sent it; "" where it travels in pieces
-    pieces: Pieces | None = None  # of this text
+    pieces: EncodedContent | None = None  # of this text
     edit: str | None  # JSON text; null where there is no edit
     strict: bool  # false: the text is not strict JSON (NaN, from version 1)
-    approval: Approval | None = None  # what it asks, or asked, a person
+    approval: ApprovalPrompt | None = None  # what it asks, or asked, a person
     reason: str | None = None  # why it was denied
     always: bool = False  # it was approved, and from now on without being asked
     traceback: str = ""  # of the exception that ended the event
@@ -340,22 +350,22 @@ CoreToUi = (
     | RowsFound
     | CommitsPage
     | RunChanged
-    | RunGone
+    | RunRemoved
     | RowChanged
     | CommitAdded
     | NoteChanged
     | CommitChanged
     | StoreChanged
-    | Done
+    | CommandDone
     | RunOpened
     | MessageBody
     | ChangeBody
     | RunExported
     | RunImported
-    | Found
+    | SearchResults
     | UiError
 )
-to_ui = Table(
+to_ui = MessageTable(
     hello=CoreHello,
     stop=StopChanged,
     stop_gone=StopGone,
@@ -366,18 +376,18 @@ to_ui = Table(
     rows_found=RowsFound,
     commits=CommitsPage,
     run=RunChanged,
-    run_gone=RunGone,
+    run_gone=RunRemoved,
     row=RowChanged,
     commit=CommitAdded,
     note=NoteChanged,
     commit_changed=CommitChanged,
     store=StoreChanged,
-    ok=Done,
+    ok=CommandDone,
     run_opened=RunOpened,
     message=MessageBody,
     change=ChangeBody,
     run_exported=RunExported,
     run_imported=RunImported,
-    found=Found,
+    found=SearchResults,
     error=UiError,
 )

@@ -48,14 +48,14 @@ EVENT_NAME_RULE: Final = (
 )
 
 
-class Side(StrEnum):
+class EventSide(StrEnum):
     """Which side of its event a breakpoint stands on."""
 
     BEGIN = "begin"
     END = "end"
 
 
-class Mode(StrEnum):
+class RunMode(StrEnum):
     """What a run does at its next breakpoint: halt (step) or go on (continue)."""
 
     STEP = "step"
@@ -72,7 +72,7 @@ class RunState(StrEnum):
     DETACHED = "detached"  # its agent is away and may come back
 
 
-class AgentState(StrEnum):
+class AgentActivity(StrEnum):
     """What the agent is doing."""
 
     RUNNING = "running"
@@ -84,7 +84,7 @@ class AgentState(StrEnum):
     FINISHED = "finished"
 
 
-class Ending(StrEnum):
+class RunEnding(StrEnum):
     """How a run ended."""
 
     FINISHED = "finished"
@@ -93,7 +93,7 @@ class Ending(StrEnum):
     LOST = "lost"
 
 
-class Outcome(StrEnum):
+class EventOutcome(StrEnum):
     """How an event ended."""
 
     OK = "ok"
@@ -145,7 +145,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     message: str
 
 
-class Approval(Struct, frozen=True, kw_only=True):
+class ApprovalPrompt(Struct, frozen=True, kw_only=True):
     """What a person is asked before a tool is called: such a breakpoint waits in every mode."""
 
     risk: Risk
@@ -184,10 +184,10 @@ class Run(Struct, frozen=True, kw_only=True):
     started_at: float  # POSIX seconds; the Core's clock, in version 1 the agent's
     ended_at: float | None = None
     state: RunState = RunState.STEP
-    agent_state: AgentState = AgentState.RUNNING
-    mode: Mode = Mode.STEP
+    agent_state: AgentActivity = AgentActivity.RUNNING
+    mode: RunMode = RunMode.STEP
     pending: tuple[str, ...] = ()  # breakpoints that wait for a person, oldest first
-    ending: Ending | None = None  # None while it lives, and for imported runs
+    ending: RunEnding | None = None  # None while it lives, and for imported runs
     failure: Failure | None = None  # what ended it, where an exception did
     can_stop: bool = True  # agents of version 1 can't be stopped
     stopping: bool = False  # Stop was pressed; the next waiting breakpoint is answered with it
@@ -237,7 +237,7 @@ class Event(Struct, frozen=True, kw_only=True):
     name: str | None = None  # the tool, the model or the custom event's type, where known
     seq: int = 0  # the number of its row; only debug messages are rows themselves
     data: str | None = None  # JSON text: a program's name, a debug message
-    outcome: Outcome | None = None
+    outcome: EventOutcome | None = None
     ended_at: float | None = None
 
 
@@ -248,7 +248,7 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
     run: str
     event: str
     seq: int  # its row's number in the run, from 1
-    side: Side
+    side: EventSide
     kind: EventKind  # of its event
     name: str | None = None  # of its event
     depth: int = 0  # of its event
@@ -258,7 +258,7 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
     strict: bool = True  # False: text that only a lenient parser takes (NaN, from version 1)
     agent: str = ""  # the agent's name, as version 1 sends it
     summary: str | None = None  # the agent's own; None: made by rule when shown
-    outcome: Outcome | None = None  # of the event, on its end
+    outcome: EventOutcome | None = None  # of the event, on its end
     failure: Failure | None = None
     traceback: str = ""  # of the failure: the agent's own frames, as Python prints them
     usage: Usage | None = None
@@ -270,7 +270,7 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
     answered_at: float | None = None  # POSIX seconds, the Core's clock
     stops: tuple[str, ...] = ()  # that hit here, by their ids
     stop_error: str | None = None  # the condition of a stop failed here, and how
-    approval: Approval | None = None  # on the begin of a tool invocation that asks for one
+    approval: ApprovalPrompt | None = None  # on the begin of a tool invocation that asks for one
     reason: str | None = None  # why it was denied
     always: bool = False  # approved, and from now on without being asked
 
@@ -282,7 +282,7 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
     @property
     def size_bytes(self) -> int:
         """The size of the JSON text that the agent sent, in bytes."""
-        return utf8_bytes(self.data)
+        return count_utf8_bytes(self.data)
 
     @property
     def is_replaced(self) -> bool:
@@ -291,7 +291,7 @@ class Breakpoint(Struct, frozen=True, kw_only=True):
         return self.failure is not None and self.edit is not None and holds
 
 
-def utf8_bytes(text: str) -> int:
+def count_utf8_bytes(text: str) -> int:
     """The size of a text in bytes."""
     return len(text) if text.isascii() else len(text.encode())
 
@@ -334,7 +334,7 @@ class Commit(Struct, frozen=True, kw_only=True):
     changes: tuple[FileChange, ...] = ()
 
 
-def changed(commits: Iterable[Commit]) -> tuple[Commit, ...]:
+def drop_unchanged_commits(commits: Iterable[Commit]) -> tuple[Commit, ...]:
     """A run's commits from the first change on, as `Run.commits` counts them.
 
     Args:
@@ -343,14 +343,14 @@ def changed(commits: Iterable[Commit]) -> tuple[Commit, ...]:
     return tuple(dropwhile(lambda each: not each.snapshot and not each.changes, commits))
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class TimelineRow(Struct, frozen=True, kw_only=True):
     """One line of the timeline: a breakpoint or a debug message, without its contents."""
 
     id: str  # of the breakpoint, or of the debug message's event
     seq: int
     event: str
     kind: EventKind
-    side: Side | None  # None for a debug message
+    side: EventSide | None  # None for a debug message
     source: Actor
     target: Actor
     summary: str
@@ -362,7 +362,7 @@ class Row(Struct, frozen=True, kw_only=True):
     revision: int = 1
     edited: bool = False
     answer: AnswerKind | None = None
-    outcome: Outcome | None = None
+    outcome: EventOutcome | None = None
     failure: Failure | None = None
     usage: Usage | None = None
     duration: float | None = None
@@ -372,7 +372,7 @@ class Row(Struct, frozen=True, kw_only=True):
     reason: str | None = None  # why it was denied, in one line
 
 
-class Note(Struct, frozen=True, kw_only=True):
+class RowNote(Struct, frozen=True, kw_only=True):
     """What a person wrote beside a row."""
 
     run: str

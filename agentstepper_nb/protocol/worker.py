@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta, Raw, Struct
 
-from .frame import Table
+from .frame import MessageTable
 from .values import Count, Name
 
 #: Where workers connect, behind the Jupyter server's base URL.
@@ -40,7 +40,7 @@ class WorkerWelcome(Struct, frozen=True, kw_only=True):
     control: bool = True  # whether this connection may change anything, or only watch
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class RpcRequest(Struct, frozen=True, kw_only=True):
     """Ask a service of the other side; the envelope's id names the request."""
 
     service: Name
@@ -49,44 +49,53 @@ class Request(Struct, frozen=True, kw_only=True):
     window: Window = 0  # items that may come before any `more`; 0 asks for a result alone
 
 
-class Cancel(Struct, frozen=True, kw_only=True):
+class RpcCancel(Struct, frozen=True, kw_only=True):
     """Who asked under the envelope's id wants no more."""
 
 
-class More(Struct, frozen=True, kw_only=True):
+class RpcCredit(Struct, frozen=True, kw_only=True):
     """Who asked under the envelope's id has room for so many items more."""
 
     items: Window
 
 
-class Item(Struct, frozen=True, kw_only=True):
+class RpcItem(Struct, frozen=True, kw_only=True):
     """One of a stream, under the request's id."""
 
     value: Raw
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class RpcResult(Struct, frozen=True, kw_only=True):
     """The answer to a request, or the end of its stream, under its id."""
 
     value: Raw = Raw(b"null")
 
 
-class Failed(Struct, frozen=True, kw_only=True):
+class RpcFailure(Struct, frozen=True, kw_only=True):
     """A request was refused or broke off, under its id; without an id: a message was refused."""
 
     code: str
     message: str
 
 
-WorkerMessage = WorkerHello | WorkerWelcome | Request | Cancel | More | Item | Result | Failed
+WorkerMessage = (
+    WorkerHello
+    | WorkerWelcome
+    | RpcRequest
+    | RpcCancel
+    | RpcCredit
+    | RpcItem
+    | RpcResult
+    | RpcFailure
+)
 #: One table for both directions; hello comes from workers alone, welcome from the Core.
-both_ways = Table(
+both_ways = MessageTable(
     hello=WorkerHello,
     welcome=WorkerWelcome,
-    request=Request,
-    cancel=Cancel,
-    more=More,
-    item=Item,
-    result=Result,
-    failed=Failed,
+    request=RpcRequest,
+    cancel=RpcCancel,
+    more=RpcCredit,
+    item=RpcItem,
+    result=RpcResult,
+    failed=RpcFailure,
 )

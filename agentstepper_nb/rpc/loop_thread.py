@@ -168,7 +168,7 @@ class _Running(Generic[T]):
             self.outcome.set_exception(error)
 
 
-class Waiter(Generic[Client_co]):
+class SyncClient(Generic[Client_co]):
     """Waits for what an async client does. The base of clients whose methods are made by `blocking`.
 
     Args:
@@ -212,13 +212,13 @@ class Waiter(Generic[Client_co]):
         self.close()
 
 
-def blocking(
+def make_blocking(
     method: Callable[Concatenate[Client, P], Awaitable[T]],
-) -> Callable[Concatenate[Waiter[Client], P], T]:
+) -> Callable[Concatenate[SyncClient[Client], P], T]:
     """The same method, which waits."""
 
     @wraps(method)
-    def wait(self: Waiter[Client], /, *args: P.args, **named: P.kwargs) -> T:
+    def wait(self: SyncClient[Client], /, *args: P.args, **named: P.kwargs) -> T:
         return self._thread.run(partial(method, self._client, *args, **named))
 
     return wait

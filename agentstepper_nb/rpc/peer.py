@@ -17,7 +17,15 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ..errors import CommandError, ProtocolError
-from ..protocol.worker import Cancel, Failed, Item, More, Request, Result, both_ways
+from ..protocol.worker import (
+    RpcCancel,
+    RpcCredit,
+    RpcFailure,
+    RpcItem,
+    RpcRequest,
+    RpcResult,
+    both_ways,
+)
 
 #: Requests that one end may have open at the other.
 MOST_OPEN: Final = 1000
@@ -27,40 +35,40 @@ WINDOW: Final = 64
 _NOTHING: Final = Raw(b"null")
 
 
-class Asked(Struct, frozen=True):
+class RequestReceived(Struct, frozen=True):
     """The other end asks; answer with `item`s, where it has a window, and `result` or `fail`."""
 
     id: str
-    request: Request
+    request: RpcRequest
 
 
-class Cancelled(Struct, frozen=True):
+class RequestCancelled(Struct, frozen=True):
     """The other end wants no more of what it asked."""
 
     id: str
 
 
-class Room(Struct, frozen=True):
+class CreditGranted(Struct, frozen=True):
     """A stream of ours may go on."""
 
     id: str
 
 
-class Came(Struct, frozen=True):
-    """An item of what we asked for; `took` says that it was taken."""
+class ItemReceived(Struct, frozen=True):
+    """An item of what we asked for; `accept_item` says that it was taken."""
 
     id: str
     value: Raw
 
 
-class Answered(Struct, frozen=True):
+class ResponseReceived(Struct, frozen=True):
     """What we asked is answered, or its stream is over."""
 
     id: str
     value: Raw
 
 
-class Broke(Struct, frozen=True):
+class RequestFailed(Struct, frozen=True):
     """What we asked was refused, or broke off."""
 
     id: str
@@ -68,21 +76,30 @@ class Broke(Struct, frozen=True):
     message: str
 
 
-class Refused(Struct, frozen=True):
+class MessageRejected(Struct, frozen=True):
     """A message was not understood, and its sender is told so; for the log."""
 
     code: str
     message: str
 
 
-class Complained(Struct, frozen=True):
+class ErrorReceived(Struct, frozen=True):
     """The other end didn't understand a message of ours; for the log."""
 
     code: str
     message: str
 
 
-Happening = Asked | Cancelled | Room | Came | Answered | Broke | Refused | Complained
+PeerEvent = (
+    RequestReceived
+    | RequestCancelled
+    | CreditGranted
+    | ItemReceived
+    | ResponseReceived
+    | RequestFailed
+    | MessageRejected
+    | ErrorReceived
+)
 
 
 @dataclass
@@ -94,7 +111,7 @@ class _Open:
     """
 
     window: int
-    room: int  # items that may still come
+    items_left: int  # items that may still come
     taken: int = 0  # since we said `more` last
 
 
@@ -121,7 +138,7 @@ class Peer:
     """The rules of one end, after the greeting."""
 
     def __init__(self) -> None:
-        self._asked: dict[str, _Open] = {}
+        self._requests: dict[str, _Open] = {}
         self._serving: dict[str, _Served] = {}
         self._last_id = 0
         self._last_n = 0
@@ -129,7 +146,7 @@ class Peer:
 
     # ---- in and out ---------------------------------------------------------------------------------
 
-    def receive(self, text: str) -> Happening | None:
+    def receive(self, text: str) -> PeerEvent | None:
         """Take a message in.
 
         Args:
@@ -145,10 +162,10 @@ class Peer:
         except ProtocolError as error:
             return self._refuse(error, text)
 
-    def refuse_binary(self) -> Refused:
+    def refuse_binary(self) -> MessageRejected:
         """A binary frame came: say that only text is taken."""
-        refused = Refused("binary_frame", "Send text frames: this one was binary.")
-        self._send(Failed(code=refused.code, message=refused.message))
+        refused = MessageRejected("binary_frame", "Send text frames: this one was binary.")
+        self._send(RpcFailure(code=refused.code, message=refused.message))
         return refused
 
     def drain(self) -> list[str]:
@@ -156,7 +173,7 @@ class Peer:
         outgoing, self._outgoing = self._outgoing, []
         return outgoing
 
-    def say(self, message: Struct) -> None:
+    def send_greeting(self, message: Struct) -> None:
         """Send a message of the greeting."""
         self._send(message)
 
@@ -177,33 +194,33 @@ class Peer:
         Raises:
             CommandError: `too_many`.
         """
-        if len(self._asked) >= MOST_OPEN:
+        if len(self._requests) >= MOST_OPEN:
             raise CommandError(
                 "too_many", f"{MOST_OPEN} requests are open: wait until some are answered."
             )
         self._last_id += 1
         id = str(self._last_id)
-        self._asked[id] = _Open(window, window)
-        self._send(Request(service=service, method=method, params=params, window=window), id)
+        self._requests[id] = _Open(window, window)
+        self._send(RpcRequest(service=service, method=method, params=params, window=window), id)
         return id
 
-    def took(self, id: str) -> None:
+    def accept_item(self, id: str) -> None:
         """An item was taken, so that there is room for another. Nothing where the stream is over."""
-        open = self._asked.get(id)
+        open = self._requests.get(id)
         if open is None:
             return
         open.taken += 1
         if (
             open.taken * 2 >= open.window
         ):  # half a window at a time: few messages, and no standstill
-            self._send(More(items=open.taken), id)
-            open.room += open.taken
+            self._send(RpcCredit(items=open.taken), id)
+            open.items_left += open.taken
             open.taken = 0
 
     def cancel(self, id: str) -> None:
         """Want no more of it. Nothing where it is over."""
-        if self._asked.pop(id, None) is not None:
-            self._send(Cancel(), id)
+        if self._requests.pop(id, None) is not None:
+            self._send(RpcCancel(), id)
 
     # ---- as who is asked ----------------------------------------------------------------------------
 
@@ -218,78 +235,82 @@ class Peer:
             raise ValueError(f"There is no room for an item of request {id}.")
         served.credit -= 1
         if not served.cancelled:
-            self._send(Item(value=value), id)
+            self._send(RpcItem(value=value), id)
 
     def result(self, id: str, value: Raw = _NOTHING) -> None:
         """Answer a request, or end its stream."""
-        self._answer(id, Result(value=value))
+        self._answer(id, RpcResult(value=value))
 
     def fail(self, id: str, code: str, message: str) -> None:
         """Refuse a request, or break its stream off."""
-        self._answer(id, Failed(code=code, message=message))
+        self._answer(id, RpcFailure(code=code, message=message))
 
-    def _answer(self, id: str, answer: Result | Failed) -> None:
+    def _answer(self, id: str, answer: RpcResult | RpcFailure) -> None:
         if not self._serving.pop(id).cancelled:
             self._send(answer, id)
 
     # ---- each message -------------------------------------------------------------------------------
 
-    def _take(self, id: str | None, message: Struct) -> Happening | None:
-        if isinstance(message, Failed):
+    def _take(self, id: str | None, message: Struct) -> PeerEvent | None:
+        if isinstance(message, RpcFailure):
             return self._take_failure(id, message)
         if id is None:
             raise ProtocolError("invalid_message", "The envelope needs the request's `id`.")
         match message:
-            case Request():
+            case RpcRequest():
                 return self._take_request(id, message)
-            case Cancel():
+            case RpcCancel():
                 return self._take_cancel(id)
-            case More():
+            case RpcCredit():
                 return self._take_credit(id, message.items)
-            case Item():
+            case RpcItem():
                 return self._take_item(id, message.value)
-            case Result():
-                return None if self._asked.pop(id, None) is None else Answered(id, message.value)
+            case RpcResult():
+                return (
+                    None
+                    if self._requests.pop(id, None) is None
+                    else ResponseReceived(id, message.value)
+                )
         raise ProtocolError("already_open", "This connection has greeted already.")
 
-    def _take_failure(self, id: str | None, failed: Failed) -> Happening | None:
+    def _take_failure(self, id: str | None, failed: RpcFailure) -> PeerEvent | None:
         if id is None:
-            return Complained(failed.code, failed.message)
-        known = self._asked.pop(id, None)
-        return None if known is None else Broke(id, failed.code, failed.message)
+            return ErrorReceived(failed.code, failed.message)
+        known = self._requests.pop(id, None)
+        return None if known is None else RequestFailed(id, failed.code, failed.message)
 
-    def _take_request(self, id: str, request: Request) -> Happening:
+    def _take_request(self, id: str, request: RpcRequest) -> PeerEvent:
         if id in self._serving:
             raise ProtocolError("duplicate", f"Request {id[:80]} is open already.")
         if len(self._serving) >= MOST_OPEN:
             raise ProtocolError("too_many", f"No more than {MOST_OPEN} requests may be open.")
         self._serving[id] = _Served(request.window)
-        return Asked(id, request)
+        return RequestReceived(id, request)
 
-    def _take_cancel(self, id: str) -> Happening | None:
+    def _take_cancel(self, id: str) -> PeerEvent | None:
         served = self._serving.get(id)
         if served is None or served.cancelled:
             return None
         served.cancelled = True
-        return Cancelled(id)
+        return RequestCancelled(id)
 
-    def _take_credit(self, id: str, items: int) -> Happening | None:
+    def _take_credit(self, id: str, items: int) -> PeerEvent | None:
         if id not in self._serving:
             return None
         self._serving[id].credit += items
-        return Room(id)
+        return CreditGranted(id)
 
-    def _take_item(self, id: str, value: Raw) -> Happening | None:
-        open = self._asked.get(id)
+    def _take_item(self, id: str, value: Raw) -> PeerEvent | None:
+        open = self._requests.get(id)
         if open is None:
             return None
-        if open.room < 1:
+        if open.items_left < 1:
             self.cancel(id)
-            return Broke(id, "invalid_message", "An item came for which there was no room.")
-        open.room -= 1
-        return Came(id, value)
+            return RequestFailed(id, "invalid_message", "An item came for which there was no room.")
+        open.items_left -= 1
+        return ItemReceived(id, value)
 
-    def _refuse(self, error: ProtocolError, text: str) -> Happening:
+    def _refuse(self, error: ProtocolError, text: str) -> PeerEvent:
         """Tell the sender that its message wasn't understood; whom it concerns doesn't wait on."""
         try:
             kind = msgspec.json.decode(text, type=_Kind)
@@ -297,12 +318,12 @@ class Peer:
             kind = _Kind()
         refused = kind.type == "request" and kind.id not in self._serving
         # A failure under an id is for the request of that id, and of its sender.
-        failed = Failed(code=error.code, message=error.message)
+        failed = RpcFailure(code=error.code, message=error.message)
         self._send(failed, kind.id if refused else None)
         answers = kind.type in ("item", "result", "failed")
-        if answers and kind.id is not None and self._asked.pop(kind.id, None) is not None:
-            return Broke(kind.id, error.code, error.message)
-        return Refused(error.code, error.message)
+        if answers and kind.id is not None and self._requests.pop(kind.id, None) is not None:
+            return RequestFailed(kind.id, error.code, error.message)
+        return MessageRejected(error.code, error.message)
 
     def _send(self, message: Struct, id: str | None = None) -> None:
         self._last_n += 1

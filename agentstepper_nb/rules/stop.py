@@ -7,10 +7,10 @@ import secrets
 from msgspec.structs import replace
 
 from ..protocol import stops as protocol
-from ..protocol.agent import GetRules, Rules
-from . import words
-from .asking import ask
-from .tables import html_table, text_table
+from ..protocol.agent import DebuggerRules, GetDebuggerRules
+from . import breakpoint_syntax
+from .core_request import send_request
+from .text_tables import format_html_table, format_text_table
 
 _HEAD = ("", "", "stop", "agents")
 
@@ -34,10 +34,10 @@ class Stop:
     """
 
     def __init__(self, text: str, program: str = "*") -> None:
-        self.value = words.read(text, secrets.token_hex(6), program)
+        self.value = breakpoint_syntax.parse_breakpoint(text, secrets.token_hex(6), program)
 
     @classmethod
-    def of(cls, value: protocol.Stop) -> Stop:
+    def of(cls, value: protocol.BreakpointRule) -> Stop:
         """A stop as the protocol has it."""
         stop = cls.__new__(cls)
         stop.value = value
@@ -64,19 +64,19 @@ class Stop:
                 token.
             ConnectionError: No Core can be reached.
         """
-        ask(protocol.DeleteStop(stop=self.value.id), Rules)
+        send_request(protocol.DeleteStop(stop=self.value.id), DebuggerRules)
 
     def _set(self, enabled: bool) -> None:
         value = replace(self.value, enabled=enabled)
-        ask(protocol.SetStop(stop=value), Rules)
+        send_request(protocol.SetStop(stop=value), DebuggerRules)
         self.value = value
 
     def __str__(self) -> str:
-        return words.words(self.value)
+        return breakpoint_syntax.format_breakpoint(self.value)
 
     def __repr__(self) -> str:
         state = "" if self.enabled else " off"
-        return f"<Stop{state}: {words.words(self.value, program=True)}>"
+        return f"<Stop{state}: {breakpoint_syntax.format_breakpoint(self.value, program=True)}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stop) and other.value == self.value
@@ -89,10 +89,10 @@ class Stops(list[Stop]):
     """Stops, in the order in which they were made; shown as a table, numbered from 1."""
 
     def __repr__(self) -> str:
-        return text_table(_HEAD, self._rows()) if self else "No stops are set."
+        return format_text_table(_HEAD, self._rows()) if self else "No stops are set."
 
     def _repr_html_(self) -> str:
-        return html_table(_HEAD, self._rows()) if self else "<p>No stops are set.</p>"
+        return format_html_table(_HEAD, self._rows()) if self else "<p>No stops are set.</p>"
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
@@ -107,7 +107,7 @@ def stops() -> Stops:
     Raises:
         ConnectionError: No Core can be reached.
     """
-    return Stops(map(Stop.of, ask(GetRules(), Rules).stops))
+    return Stops(map(Stop.of, send_request(GetDebuggerRules(), DebuggerRules).stops))
 
 
 def add_stop(stop: Stop | str) -> Stop:
@@ -122,5 +122,5 @@ def add_stop(stop: Stop | str) -> Stop:
         ConnectionError: No Core can be reached.
     """
     made = stop if isinstance(stop, Stop) else Stop(stop)
-    ask(protocol.SetStop(stop=made.value), Rules)
+    send_request(protocol.SetStop(stop=made.value), DebuggerRules)
     return made

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from ..errors import AgentStopped, CommandError
 from ..protocol.runtime import Action, ActionKind, ActionStatus, AgentState
-from ..protocol.runtime_asks import (
-    Claim,
-    Finish,
-    Release,
-    Renew,
-    Renewed,
-    Write,
+from ..protocol.runtime_store_messages import (
+    ActionCompletion,
+    ClaimAction,
+    ReleaseLeases,
+    RenewedLeases,
+    RenewLeases,
+    SessionWrite,
 )
-from ..protocol.runtime_wire import Wakes
-from .keeping import kept
+from ..protocol.runtime_wire import SubscribeWakes
+from .session_writer import to_storable_text
 
 if TYPE_CHECKING:
     from .remote_queue import RemoteQueue
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LEASE_S: Final = 10.0
 POLL_S: Final = 1.0
 #: Actions that are under way at once.
-MOST: Final = 200
+MAX_ACTIONS: Final = 200
 #: The part of a lease after which it is renewed: two renewals may fail before it is over.
 _RENEW_AT: Final = 0.3
 #: Seconds between two streams of wakes: one that ends at once must not spin.
@@ -40,14 +40,14 @@ _BREATH_S: Final = 0.05
 #: Seconds that giving the leases back may take, at the end.
 _GOODBYE_S: Final = 1.0
 #: Refusals that say: this is somebody else's by now.
-NOT_OURS: Final = frozenset({"stale_epoch", "stale_claim"})
+LOST_CLAIM_CODES: Final = frozenset({"stale_epoch", "stale_claim"})
 
 #: Does an action, and keeps that it is done together with what it did. What it raises is kept as the
 #: action's error. It is given the action's session as it stood when the action was claimed.
 Handler = Callable[[Action, AgentState | None], Awaitable[None]]
 
 
-class Tenants(Protocol):
+class HeldSessions(Protocol):
     """The sessions that live where actions are dispatched."""
 
     async def adopt(self) -> None:
@@ -56,7 +56,7 @@ class Tenants(Protocol):
     def held(self) -> Mapping[str, int]:
         """The epoch of each session that lives here."""
 
-    async def keep(self, before: Mapping[str, int], renewed: Renewed) -> Collection[str]:
+    async def drop_lost(self, before: Mapping[str, int], renewed: RenewedLeases) -> Collection[str]:
         """Let go of those that aren't ours any more.
 
         Args:
@@ -68,7 +68,7 @@ class Tenants(Protocol):
         """
 
 
-class Nobody:
+class NoSessions:
     """No sessions: for handlers that keep nothing."""
 
     async def adopt(self) -> None:
@@ -78,7 +78,7 @@ class Nobody:
         """None."""
         return {}
 
-    async def keep(self, before: Mapping[str, int], renewed: Renewed) -> Collection[str]:
+    async def drop_lost(self, before: Mapping[str, int], renewed: RenewedLeases) -> Collection[str]:
         """Let go of nothing."""
         return ()
 
@@ -106,29 +106,29 @@ class Dispatcher:
         owner: str,
         clock: Callable[[], float],
         log: logging.Logger,
-        tenants: Tenants | None = None,
+        held_sessions: HeldSessions | None = None,
         lease_s: float = LEASE_S,
         poll_s: float = POLL_S,
-        most: int = MOST,
+        most: int = MAX_ACTIONS,
     ) -> None:
         self._queue = queue
         self._handlers = handlers
         self._owner = owner
         self._clock = clock
         self._log = log
-        self._tenants = tenants or Nobody()
+        self._held_sessions = held_sessions or NoSessions()
         self._lease_s = lease_s
         self._poll_s = poll_s
         self._most = most
         self._woken = asyncio.Event()
         self._renewal_due = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
-        self._under_way: dict[str, tuple[Action, asyncio.Task[None]]] = {}
+        self._running: dict[str, tuple[Action, asyncio.Task[None]]] = {}
 
     @property
-    def under_way(self) -> tuple[Action, ...]:
+    def running_actions(self) -> tuple[Action, ...]:
         """The actions that are being done."""
-        return tuple(action for action, _ in self._under_way.values())
+        return tuple(action for action, _ in self._running.values())
 
     def start(self) -> None:
         """Begin to claim."""
@@ -144,7 +144,7 @@ class Dispatcher:
     async def close(self) -> None:
         """Claim no more, and break off what is under way: it stays open, for others. Idempotent."""
         loops, self._loops = self._loops, []
-        tasks = [*loops, *(task for _, task in self._under_way.values())]
+        tasks = [*loops, *(task for _, task in self._running.values())]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -153,7 +153,7 @@ class Dispatcher:
         """Give all leases back, so that nobody has to wait until they are over; after `close`."""
         try:
             async with asyncio.timeout(_GOODBYE_S):
-                await self._queue.release(Release(owner=self._owner, until=self._clock()))
+                await self._queue.release(ReleaseLeases(owner=self._owner, until=self._clock()))
         except (TimeoutError, CommandError) as error:
             self._log.info("the leases weren't given back, and end by themselves: %s", error)
 
@@ -174,7 +174,7 @@ class Dispatcher:
                 said = ""
 
     async def _listen(self) -> None:
-        async with aclosing(self._queue.wakes(Wakes(owner=self._owner))) as wakes:
+        async with aclosing(self._queue.wakes(SubscribeWakes(owner=self._owner))) as wakes:
             # Leases are cut where a connection breaks: with the next one they are ours again.
             async for _ in wakes:
                 self._woken.set()
@@ -185,7 +185,7 @@ class Dispatcher:
         await asyncio.sleep(_BREATH_S)
 
     async def _poll(self) -> None:
-        await self._tenants.adopt()
+        await self._held_sessions.adopt()
         self._woken.set()
         await asyncio.sleep(self._poll_s)
 
@@ -194,33 +194,33 @@ class Dispatcher:
             async with asyncio.timeout(self._lease_s * _RENEW_AT):
                 await self._renewal_due.wait()
         self._renewal_due.clear()
-        before = self._tenants.held()
+        before = self._held_sessions.held()
         now = self._clock()
-        here = {*before, *(action.session_id for action in self.under_way)}
+        here = {*before, *(action.session_id for action in self.running_actions)}
         renewed = await self._queue.renew(
-            Renew(
+            RenewLeases(
                 owner=self._owner,
                 now=now,
                 lease_until=now + self._lease_s,
                 sessions=tuple(here),
             )
         )
-        gone = await self._tenants.keep(before, renewed)
-        for action, task in list(self._under_way.values()):
+        gone = await self._held_sessions.drop_lost(before, renewed)
+        for action, task in list(self._running.values()):
             if action.session_id in gone and action.id not in renewed.actions:
                 task.cancel()
 
     async def _claim(self) -> None:
         await self._woken.wait()
         self._woken.clear()
-        while len(self._under_way) < self._most:
+        while len(self._running) < self._most:
             now = self._clock()
             claimed = await self._queue.claim(
-                Claim(
+                ClaimAction(
                     owner=self._owner,
                     now=now,
                     lease_until=now + self._lease_s,
-                    held=tuple(self._under_way),
+                    held=tuple(self._running),
                 )
             )
             if claimed.action is None:
@@ -230,16 +230,16 @@ class Dispatcher:
     # ---- one action ---------------------------------------------------------------------------------
 
     def _begin(self, action: Action, state: AgentState | None) -> None:
-        if action.id in self._under_way:
+        if action.id in self._running:
             return  # its lease was over, and is ours again: it goes on
         task = asyncio.create_task(
             self._do(action, state), name=f"action {action.kind} {action.id}"
         )
-        self._under_way[action.id] = (action, task)
+        self._running[action.id] = (action, task)
         task.add_done_callback(lambda _: self._over(action.id))
 
     def _over(self, id: str) -> None:
-        _, task = self._under_way.pop(id)
+        _, task = self._running.pop(id)
         self._woken.set()  # its session's next one may be ready, and there is room
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log.error("the action %s ended badly", id, exc_info=error)
@@ -257,7 +257,7 @@ class Dispatcher:
             await self._fail(action, state, error)
 
     async def _fail(self, action: Action, state: AgentState | None, error: BaseException) -> None:
-        if isinstance(error, CommandError) and error.code in NOT_OURS:
+        if isinstance(error, CommandError) and error.code in LOST_CLAIM_CODES:
             self._log.info("the action %s is another worker's by now: %s", action.id, error)
             await asyncio.sleep(self._poll_s)
             return
@@ -270,15 +270,17 @@ class Dispatcher:
             self._log.warning("the action %s can't be marked: %s", action.id, refused)
             await asyncio.sleep(self._poll_s)
 
-    def _failure(self, action: Action, state: AgentState | None, error: BaseException) -> Write:
-        finish = Finish(
+    def _failure(
+        self, action: Action, state: AgentState | None, error: BaseException
+    ) -> SessionWrite:
+        finish = ActionCompletion(
             id=action.id,
             owner=self._owner,
             status=ActionStatus.FAILED,
-            error=told(error),
+            error=describe_error(error),
             processed_at=self._clock(),
         )
-        return Write(
+        return SessionWrite(
             session_id=action.session_id,
             epoch=0 if state is None else state.epoch,
             owner=self._owner,
@@ -286,11 +288,11 @@ class Dispatcher:
         )
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An error as it is kept, for a person.
 
     Args:
         error: Ours speak for themselves; others are named.
     """
     text = str(error) if isinstance(error, CommandError) else f"{type(error).__name__}: {error}"
-    return kept(text)
+    return to_storable_text(text)

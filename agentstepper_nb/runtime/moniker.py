@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from .frame import FrameIn, FrameOut
 
 if TYPE_CHECKING:
-    from ..sdk.aclient import AsyncAgentStepper
+    from ..sdk.async_stepper import AsyncAgentStepper
 
 #: The entry points of installed monikers; each names a subclass of `Moniker`, or what makes one.
 GROUP: Final = "agentstepper_nb.monikers"
 
 
 @dataclass
-class Task:
+class MonikerTask:
     """What a session's moniker works with.
 
     Args:
@@ -51,7 +51,7 @@ class Moniker:
     name: ClassVar[str]
     stop_on_done: ClassVar[bool] = True
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: MonikerTask) -> None:
         self.task = task
 
     @classmethod
@@ -79,4 +79,4 @@ class Moniker:
 
 
 #: Makes a moniker for a session.
-MonikerFactory = Callable[[Task], Moniker]
+MonikerFactory = Callable[[MonikerTask], Moniker]

@@ -9,20 +9,20 @@ from typing import Final
 
 from ..errors import CommandError
 from ..protocol import runtime_methods as methods
-from ..protocol.runtime_asks import (
-    Adopt,
-    Claim,
-    Claimed,
-    Release,
-    Renew,
-    Renewed,
-    States,
-    Write,
-    Written,
-)
 from ..protocol.runtime_methods import Request, Result
-from ..protocol.runtime_wire import SERVICE, Wake, Wakes
-from ..rpc.line import CoreDoor
+from ..protocol.runtime_store_messages import (
+    AdoptSessions,
+    AgentStateList,
+    ClaimAction,
+    ClaimedAction,
+    ReleaseLeases,
+    RenewedLeases,
+    RenewLeases,
+    SessionWrite,
+    SessionWriteResult,
+)
+from ..protocol.runtime_wire import SERVICE, DispatcherWake, SubscribeWakes
+from ..rpc.session import RpcCaller
 
 #: There was no connection, or it broke before the answer: nobody knows whether it was done.
 _LOST: Final = "worker_lost"
@@ -43,40 +43,42 @@ class RemoteQueue:
         core: The worker's way to the Core.
     """
 
-    def __init__(self, core: CoreDoor) -> None:
+    def __init__(self, core: RpcCaller) -> None:
         self._core = core
 
-    async def claim(self, ask: Claim) -> Claimed:
+    async def claim(self, ask: ClaimAction) -> ClaimedAction:
         """Claim the next action, and its session; see `RuntimeStore.claim`."""
         return await self._ask(methods.CLAIM, ask)
 
-    async def renew(self, ask: Renew) -> Renewed:
+    async def renew(self, ask: RenewLeases) -> RenewedLeases:
         """Renew all leases of an owner; see `RuntimeStore.renew`."""
         return await self._ask(methods.RENEW, ask)
 
-    async def adopt(self, ask: Adopt) -> States:
+    async def adopt(self, ask: AdoptSessions) -> AgentStateList:
         """Take sessions that nobody has; see `RuntimeStore.adopt`."""
         return await self._ask(methods.ADOPT, ask)
 
-    async def release(self, ask: Release) -> None:
+    async def release(self, ask: ReleaseLeases) -> None:
         """Give leases back; see `RuntimeStore.release`."""
         await self._ask(methods.RELEASE, ask)
 
-    async def write(self, ask: Write) -> Written:
+    async def write(self, ask: SessionWrite) -> SessionWriteResult:
         """Keep what became of a session; see `RuntimeStore.write`."""
         return await self._ask(methods.WRITE, ask)
 
-    async def wakes(self, ask: Wakes) -> AsyncGenerator[Wake, None]:
+    async def wakes(self, ask: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
         """Hear where something may be ready. It begins with the next connection, and ends with it."""
         try:
             await self._core.connected()
-            async with aclosing(self._core.stream(SERVICE, methods.WAKES.name, ask, Wake)) as wakes:
+            async with aclosing(
+                self._core.stream(SERVICE, methods.WAKES.name, ask, DispatcherWake)
+            ) as wakes:
                 async for wake in wakes:
                     yield wake
         except CommandError as error:
             await self._wait(error)
 
-    async def _ask(self, method: methods.Method[Request, Result], ask: Request) -> Result:
+    async def _ask(self, method: methods.RuntimeMethod[Request, Result], ask: Request) -> Result:
         while True:
             try:
                 await self._core.connected()

@@ -12,14 +12,14 @@ from msgspec import Raw, Struct
 
 from ..errors import CommandError
 from ..protocol.runtime_wire import SERVICE
-from ..rpc.line import Service
-from ..worker.service import ServiceContext
+from ..rpc.session import RpcService
+from ..worker.services import ServiceContext
+from .action_handlers import ActionHandlers
 from .dispatcher import Dispatcher
-from .handlers import Handlers
-from .keeping import Surroundings
-from .registry import Registry
-from .rehydrate import Household
 from .remote_queue import RemoteQueue
+from .session_host import SessionHost
+from .session_registry import SessionRegistry
+from .session_writer import RuntimeContext
 
 
 class WorkerInfo(Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class WorkerInfo(Struct, frozen=True, kw_only=True):
     actions: tuple[str, ...]
 
 
-def create(context: ServiceContext) -> Service:
+def create(context: ServiceContext) -> RpcService:
     """Make the service; what the entry point names.
 
     Args:
@@ -39,7 +39,7 @@ def create(context: ServiceContext) -> Service:
     return RuntimeWorker(context)
 
 
-def owner_name() -> str:
+def make_owner_name() -> str:
     """A name for a worker's claims: no other has it, nor had."""
     return f"{socket.gethostname()[:100]}:{os.getpid()}:{uuid4()}"
 
@@ -52,18 +52,18 @@ class RuntimeWorker:
     """
 
     def __init__(self, context: ServiceContext) -> None:
-        self._owner = owner_name()
-        self._registry = Registry(context.log)
+        self._owner = make_owner_name()
+        self._registry = SessionRegistry(context.log)
         self._dispatcher: Dispatcher | None = None
         if context.core is not None:
             self._dispatcher = self._make_dispatcher(context)
             self._dispatcher.start()
 
     async def call(self, method: str, params: Raw) -> Struct | None:
-        """Answer once; see `Service.call`."""
+        """Answer once; see `RpcService.call`."""
         if method != "info":
             raise _unknown(method)
-        actions = () if self._dispatcher is None else self._dispatcher.under_way
+        actions = () if self._dispatcher is None else self._dispatcher.running_actions
         return WorkerInfo(
             owner=self._owner,
             sessions=tuple(self._registry.held()),
@@ -71,14 +71,14 @@ class RuntimeWorker:
         )
 
     async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
-        """There are no streams; see `Service.stream`."""
+        """There are no streams; see `RpcService.stream`."""
         nothing: tuple[Struct, ...] = ()
         for item in nothing:
             yield item
         raise _unknown(method)
 
     async def close(self) -> None:
-        """Claim no more, break off what is under way, and give it back; see `Service.close`."""
+        """Claim no more, break off what is under way, and give it back; see `RpcService.close`."""
         if self._dispatcher is not None:
             await self._dispatcher.close()
             await self._registry.close()
@@ -86,36 +86,36 @@ class RuntimeWorker:
 
     def _make_dispatcher(self, context: ServiceContext) -> Dispatcher:
         # What agents need, the debugger's client among it, is imported where there is a Core.
-        from ..sdk.steps import new_id
-        from .agent import SessionAgent
-        from .monikers.registry import check, find
+        from ..sdk.flow_steps import make_id
+        from .monikers.registry import check_config, find_moniker
+        from .session_agent import SessionAgent
 
         assert context.core is not None
         queue = RemoteQueue(context.core)
-        surroundings = Surroundings(
+        runtime_context = RuntimeContext(
             owner=self._owner,
             recorder=queue,
             data_dir=context.data_dir,
             log=context.log,
             clock=time.time,
-            new_id=new_id,
+            new_id=make_id,
         )
-        household = Household(
+        session_host = SessionHost(
             queue,
             self._registry,
-            surroundings,
+            runtime_context,
             SessionAgent,
-            find,
-            check,
+            find_moniker,
+            check_config,
             lease_s=context.lease_s,
         )
         return Dispatcher(
             queue,
-            Handlers(household).table(),
+            ActionHandlers(session_host).table(),
             owner=self._owner,
             clock=time.time,
             log=context.log,
-            tenants=household,
+            held_sessions=session_host,
             lease_s=context.lease_s,
             poll_s=context.poll_s,
         )

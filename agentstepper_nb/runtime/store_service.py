@@ -12,10 +12,10 @@ from typing import Final
 from msgspec import Raw, Struct
 
 from ..errors import CommandError, StoreError
-from ..rpc.line import Service
+from ..rpc.session import RpcService
 from ..store.runtime import RuntimeStore
-from ..store.runtime.remote import answer
-from ..worker.service import ServiceContext
+from ..store.runtime.remote_store import answer_request
+from ..worker.services import ServiceContext
 
 #: Says which store: `lance:FOLDER`. The Core sets it for the workers that it starts.
 VARIABLE: Final = "AGENTSTEPPER_RUNTIME_STORE"
@@ -27,14 +27,14 @@ _IDLE: Final = 5.0
 _PATIENCE: Final = 15.0
 
 
-def create(context: ServiceContext) -> Service:
+def create(context: ServiceContext) -> RpcService:
     """Make the service; what the entry point names."""
-    return StoreService(
-        lambda: open_chosen(os.environ.get(VARIABLE, ""), context.data_dir), log=context.log
+    return RuntimeStoreService(
+        lambda: open_chosen_store(os.environ.get(VARIABLE, ""), context.data_dir), log=context.log
     )
 
 
-async def open_chosen(chosen: str, data_dir: Path) -> RuntimeStore:
+async def open_chosen_store(chosen: str, data_dir: Path) -> RuntimeStore:
     """Open the store that is chosen.
 
     Args:
@@ -53,7 +53,7 @@ async def open_chosen(chosen: str, data_dir: Path) -> RuntimeStore:
     return await LanceRuntimeStore.open(place, patience=_PATIENCE)
 
 
-class StoreService:
+class RuntimeStoreService:
     """Opens a store when it is asked, answers for it, and lets it go when nobody asks any more: where
     workers change, the next can have it.
 
@@ -80,20 +80,20 @@ class StoreService:
         self._closed = False
 
     async def call(self, method: str, params: Raw) -> Struct | None:
-        """Answer one of `METHODS`; see `Service.call`."""
+        """Answer one of `METHODS`; see `RpcService.call`."""
         self._asked += 1
         try:
-            return await answer(await self._opened(), method, params)
+            return await answer_request(await self._opened(), method, params)
         finally:
             self._asked -= 1
             self._wait_for_more()
 
     def stream(self, method: str, params: Raw) -> AsyncIterator[Struct]:
-        """Nothing is streamed; see `Service.stream`."""
+        """Nothing is streamed; see `RpcService.stream`."""
         raise CommandError("unknown_service", f"The runtime's store has no stream {method[:80]!r}.")
 
     async def close(self) -> None:
-        """Close the store; see `Service.close`."""
+        """Close the store; see `RpcService.close`."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()

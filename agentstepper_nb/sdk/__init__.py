@@ -4,21 +4,21 @@
 connection, `workspace` the files.
 """
 
-from .aclient import AsyncAgentStepper
 from .approvals import Approval
-from .client import AgentStepper
-from .closing import OnClosing, on_closing
-from .door import Door, ambient
-from .session import newest_program, newest_run
+from .async_stepper import AsyncAgentStepper
+from .base_stepper import BaseStepper, make_ambient
+from .close_hooks import OnClosing, on_closing
+from .run_session import find_newest_program, find_newest_run
+from .stepper import AgentStepper
 
 __all__ = [
     "AgentStepper",
     "Approval",
     "AsyncAgentStepper",
-    "Door",
+    "BaseStepper",
     "OnClosing",
-    "ambient",
-    "newest_program",
-    "newest_run",
+    "find_newest_program",
+    "find_newest_run",
+    "make_ambient",
     "on_closing",
 ]

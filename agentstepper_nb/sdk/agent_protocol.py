@@ -17,26 +17,16 @@ from msgspec import UNSET
 from websockets.exceptions import ConnectionClosed, ConnectionClosedError
 from websockets.frames import Close
 
-from ..discover import Endpoint
+from ..discover import CoreEndpoint
 from ..errors import ConnectionLostError, ProtocolError
-from ..protocol.agent import Closed, Leave, Part, Welcome, from_agent, to_agent
-from ..protocol.frame import addressed
-from .dialects import Version2
-from .dialing import (
-    NO_ANSWER,
-    PATIENCE,
-    Refused,
-    is_final,
-    is_too_large,
-    welcome_of,
-    why_failed,
-    why_gone,
-    why_lost,
-    why_not_opened,
-)
+from ..protocol import agent as messages
+from ..protocol.frame import add_run
+from . import handshake
+from .connection_state import RunConnectionEvent, RunConnectionState
+from .handshake import AgentRefusedError
 from .run_protocol import RunProtocol, encode_hello
-from .run_state import RunEvent, RunState
-from .send_queue import Item
+from .send_queue import QueueItem
+from .wire_versions import WireVersion2
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -44,8 +34,8 @@ log = logging.getLogger("agentstepper_nb.sdk")
 PART: Final = 256 * 1024
 
 _AGAIN: Final = "Start the agent again."
-_TO_GREET: Final = frozenset({RunState.OPENING, RunState.AWAY})
-_GREETED: Final = frozenset({RunState.OPENING, RunState.RETURNING})
+_TO_GREET: Final = frozenset({RunConnectionState.OPENING, RunConnectionState.AWAY})
+_GREETED: Final = frozenset({RunConnectionState.OPENING, RunConnectionState.RETURNING})
 
 
 class AgentProtocol:
@@ -56,7 +46,7 @@ class AgentProtocol:
         hang_up: Closes the connection. It is one of the effects that `drain` gives.
     """
 
-    def __init__(self, endpoint: Endpoint, hang_up: Callable[[], None]) -> None:
+    def __init__(self, endpoint: CoreEndpoint, hang_up: Callable[[], None]) -> None:
         self.endpoint = endpoint
         self.runs: dict[str, RunProtocol] = {}
         #: Whether there is a connection.
@@ -80,7 +70,7 @@ class AgentProtocol:
         run.effects = self._effects
         self._make_ready(run)
 
-    def take_in(self, run: RunProtocol, items: Iterable[Item], now: float) -> None:
+    def take_in(self, run: RunProtocol, items: Iterable[QueueItem], now: float) -> None:
         """Take in what a run's agent has put."""
         try:
             for item in items:
@@ -93,10 +83,10 @@ class AgentProtocol:
 
     def give_up(self, run: RunProtocol) -> None:
         """The agent waits no more for what the run has to say."""
-        if run.id in self.runs and run.state is not RunState.OVER:
+        if run.id in self.runs and run.state is not RunConnectionState.OVER:
             self._over(run, None)
 
-    def opened(self, run: RunProtocol, welcome: Welcome | None) -> None:
+    def opened(self, run: RunProtocol, welcome: messages.Welcome | None) -> None:
         """A connection is there, on which the Core has welcomed a run; None: it is of version 1."""
         self.connected = True
         self.shares = welcome is not None and welcome.shares is True
@@ -117,7 +107,10 @@ class AgentProtocol:
     def fail_to_open(self, run: RunProtocol, error: Exception) -> None:
         """No connection came about, or the Core refused the hello that was to open it."""
         for other in list(self.runs.values()):
-            is_all_the_same = not isinstance(error, Refused) and other.state is RunState.OPENING
+            is_all_the_same = (
+                not isinstance(error, AgentRefusedError)
+                and other.state is RunConnectionState.OPENING
+            )
             if other is run or is_all_the_same:
                 self._fail_to_open(other, error)
             else:
@@ -138,7 +131,7 @@ class AgentProtocol:
     def fail(self, error: Exception) -> None:
         """Something failed that no connection can help: all runs are over."""
         for run in list(self.runs.values()):
-            if run.state is RunState.OPENING:
+            if run.state is RunConnectionState.OPENING:
                 self._fail_to_open(run, error)
             else:
                 self._over(run, self._failure(run, error), broken=True)
@@ -166,7 +159,7 @@ class AgentProtocol:
     def _next_of(self, run: RunProtocol, now: float) -> bytes | None:
         if run.outgoing:
             return run.outgoing.popleft()
-        if run.state is RunState.OPEN and run.id in self._carried:
+        if run.state is RunConnectionState.OPEN and run.id in self._carried:
             return self._addressed(run, run.next_text())
         if self.shares and run.state in _TO_GREET and run.id not in self._carried:
             return self._greet(run, now)
@@ -178,10 +171,10 @@ class AgentProtocol:
             return None
         hello = encode_hello(run.greeting())
         run.introduced, run.greeted_at, run.address = True, now, run.id
-        if run.state is RunState.AWAY:
-            run.move(RunEvent.GREETED)
+        if run.state is RunConnectionState.AWAY:
+            run.move(RunConnectionEvent.GREETED)
         self._carried[run.id] = self._timed[run.id] = run
-        return addressed(hello, run.address).encode()
+        return add_run(hello, run.address).encode()
 
     def _addressed(self, run: RunProtocol, text: bytes | None) -> bytes | None:
         """A text with its run's name, or its first part where it is long and others share."""
@@ -190,12 +183,14 @@ class AgentProtocol:
         if len(text) > PART and len(self._carried) > 1:
             whole = text.decode()
             for start in range(0, len(whole), PART):
-                part = Part(text=whole[start : start + PART], last=start + PART >= len(whole))
+                part = messages.MessagePart(
+                    text=whole[start : start + PART], last=start + PART >= len(whole)
+                )
                 run.outgoing.append(
-                    addressed(from_agent.encode(part, run.written), run.address).encode()
+                    add_run(messages.from_agent.encode(part, run.written), run.address).encode()
                 )
             return run.outgoing.popleft()
-        return text if run.address is None else addressed(text.decode(), run.address).encode()
+        return text if run.address is None else add_run(text.decode(), run.address).encode()
 
     def _make_ready(self, run: RunProtocol) -> None:
         if not run.is_ready:
@@ -205,12 +200,12 @@ class AgentProtocol:
     def _settle(self, run: RunProtocol) -> None:
         """What becomes of a run that has nothing to write now."""
         run.settle()
-        if run.closing and run.all_kept():
-            if run.state is RunState.ALONE or (
-                run.state is RunState.OPEN and len(self._carried) > 1
+        if run.closing and run.is_all_recorded():
+            if run.state is RunConnectionState.ALONE or (
+                run.state is RunConnectionState.OPEN and len(self._carried) > 1
             ):
                 self._over(run, None)
-            elif run.state is RunState.OPEN:
+            elif run.state is RunConnectionState.OPEN:
                 self.shares = False  # who comes now opens another connection
                 self._effects.append(self._hang_up)
 
@@ -234,40 +229,40 @@ class AgentProtocol:
         self, text: str, first: RunProtocol | None, now: float
     ) -> RunProtocol | None:
         """Take a text of a shared connection; gives the run that heard of its messages."""
-        envelope, message = to_agent.decode(text)
+        envelope, message = messages.to_agent.decode(text)
         run = first if envelope.run is UNSET else self._carried.get(envelope.run)
         if run is None:
             return None  # of a run that has left
-        if isinstance(message, Closed):
+        if isinstance(message, messages.RunDisconnected):
             gone = ConnectionClosedError(Close(message.code, message.reason), None)
             self._lose(run, gone, now)
             self._make_ready(run)
         elif run.state in _GREETED:
             try:
-                self._welcome(run, welcome_of(message))
-            except Refused as error:
-                self._hear_refusal(run, error, now)
+                self._welcome(run, handshake.check_welcome(message))
+            except AgentRefusedError as error:
+                self._handle_refusal(run, error, now)
         else:
-            assert isinstance(run.dialect, Version2)
+            assert isinstance(run.dialect, WireVersion2)
             run.receive(run.dialect.read(envelope, message), now)
             return run
         return None
 
-    def _hear_refusal(self, run: RunProtocol, error: Refused, now: float) -> None:
+    def _handle_refusal(self, run: RunProtocol, error: AgentRefusedError, now: float) -> None:
         """A hello was refused that was said on a connection that others opened."""
-        if run.state is RunState.OPENING:
+        if run.state is RunConnectionState.OPENING:
             self._fail_to_open(run, error)
             return
-        run.move(RunEvent.REFUSED)
+        run.move(RunConnectionEvent.REFUSED)
         del self._carried[run.id]
-        if is_final(error):
+        if handshake.is_final(error):
             url = self.endpoint.url
-            self.refuse(run, url, why_not_opened(self.endpoint, error), error.code)
+            self.refuse(run, url, handshake.explain_not_opened(self.endpoint, error), error.code)
         else:
             run.wait(now)
         self._make_ready(run)
 
-    def _welcome(self, run: RunProtocol, welcome: Welcome | None) -> None:
+    def _welcome(self, run: RunProtocol, welcome: messages.Welcome | None) -> None:
         if run.closing:
             self._timed[run.id] = run
         else:
@@ -287,26 +282,26 @@ class AgentProtocol:
         self._carried.clear()
         self._first = None
         for run in list(self.runs.values()):
-            if run.state is RunState.OPENING:  # its turn to say hello didn't come
+            if run.state is RunConnectionState.OPENING:  # its turn to say hello didn't come
                 self._start_over(run)
 
     def _lose(self, run: RunProtocol, gone: Exception, now: float) -> None:
         """A run's connection is gone."""
         self._carried.pop(run.id, None)
-        if run.state is RunState.OPENING:
+        if run.state is RunConnectionState.OPENING:
             self._start_over(run)
             return
-        delivered = run.closing and run.all_kept()
+        delivered = run.closing and run.is_all_recorded()
         run.lost()
         if delivered:
             self._over(run, None)
         elif not isinstance(gone, ConnectionClosed):
             self._over(run, self._failure(run, gone))
-        elif is_too_large(gone) or not run.resumes:
-            why = why_lost(self.endpoint.url, gone, run.limit)
+        elif handshake.is_too_large(gone) or not run.resumes:
+            why = handshake.explain_lost(self.endpoint.url, gone, run.limit)
             self._over(run, ConnectionLostError(why))
         else:
-            run.why = why_gone(gone)
+            run.why = handshake.explain_gone(gone)
             run.wait(now)
 
     def _start_over(self, run: RunProtocol) -> None:
@@ -317,18 +312,18 @@ class AgentProtocol:
         self._effects.append(run.listener.needs_connection)
 
     def _fail_to_open(self, run: RunProtocol, error: Exception) -> None:
-        run.fail_to_open(why_not_opened(self.endpoint, error))
+        run.fail_to_open(handshake.explain_not_opened(self.endpoint, error))
         self._remove(run)
 
     def _over(
         self, run: RunProtocol, lost: ConnectionLostError | None, *, broken: bool = False
     ) -> None:
         """A run ends, or goes on alone."""
-        if run.state is RunState.OPENING:
-            run.fail_to_open(lost or ConnectionLostError(NO_ANSWER))
+        if run.state is RunConnectionState.OPENING:
+            run.fail_to_open(lost or ConnectionLostError(handshake.NO_ANSWER))
         else:
             run.end(lost, broken=broken)
-        if run.state is RunState.ALONE:
+        if run.state is RunConnectionState.ALONE:
             self._make_ready(run)
         else:
             self._remove(run)
@@ -340,8 +335,8 @@ class AgentProtocol:
         if self._carried.pop(run.id, None) is None or not self.connected:
             return
         if self._carried:
-            leave = from_agent.encode(Leave(), run.written)
-            self._leaves.append(addressed(leave, run.address).encode())
+            leave = messages.from_agent.encode(messages.LeaveConnection(), run.written)
+            self._leaves.append(add_run(leave, run.address).encode())
         else:
             self.shares = False
             self._effects.append(self._hang_up)
@@ -349,13 +344,13 @@ class AgentProtocol:
     def _break(self, run: RunProtocol, error: Exception) -> None:
         """Writing a run's messages failed, and with it the run."""
         log.error("Writing to the Core failed.", exc_info=error)
-        if run.state is not RunState.OVER:
+        if run.state is not RunConnectionState.OVER:
             self._over(run, self._failure(run, error), broken=True)
 
     def _failure(self, run: RunProtocol, error: Exception) -> ConnectionLostError:
         if not (isinstance(error, ProtocolError) or run.closing):
             log.error("The connection to the Core failed.", exc_info=error)
-        return ConnectionLostError(why_failed(self.endpoint.url, error))
+        return ConnectionLostError(handshake.explain_failed(self.endpoint.url, error))
 
     # ---- time, and what is to be done outside -------------------------------------------------------
 
@@ -379,15 +374,15 @@ class AgentProtocol:
                 self._late(run, now)
 
     def _due(self, run: RunProtocol) -> float | None:
-        if run.state is RunState.OPENING:
-            return None if run.greeted_at is None else run.greeted_at + PATIENCE
-        if run.state is RunState.AWAY and self.shares:
+        if run.state is RunConnectionState.OPENING:
+            return None if run.greeted_at is None else run.greeted_at + handshake.PATIENCE
+        if run.state is RunConnectionState.AWAY and self.shares:
             return run.retry_at if run.until is None else min(run.until, run.retry_at)
         return run.until
 
     def _late(self, run: RunProtocol, now: float) -> None:
-        if run.state is RunState.OPENING:
-            self._fail_to_open(run, ConnectionLostError(NO_ANSWER))
+        if run.state is RunConnectionState.OPENING:
+            self._fail_to_open(run, ConnectionLostError(handshake.NO_ANSWER))
         elif run.until is not None and run.until <= now:
             self._over(run, None)
         else:

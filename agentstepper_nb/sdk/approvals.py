@@ -17,9 +17,9 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ..errors import ConnectionLostError
 from ..protocol import values
-from ..protocol.agent import AgentMessage, Answer, Decide, Deny, Resume
-from .packing import Packed, Packer, Word
-from .send_queue import new_future
+from ..protocol.agent import AgentMessage, Answer, DecideApproval, DenyAnswer, ResumeAnswer
+from .payload import Payload, PayloadEncoder, RedactKind
+from .send_queue import make_future
 
 #: Sends messages on the run's link.
 Sender = Callable[[tuple[AgentMessage, ...]], None]
@@ -33,7 +33,7 @@ _REASON: Final = 10_000
 
 
 @dataclass(frozen=True)
-class Said:
+class OutsideDecision:
     """What somebody said who was asked elsewhere."""
 
     approved: bool
@@ -43,7 +43,7 @@ class Said:
 
 
 @dataclass
-class AskedCall:
+class ApprovalCall:
     """The call that an approval is asked for.
 
     Args:
@@ -54,13 +54,13 @@ class AskedCall:
 
     breakpoint: str
     tool: str
-    packer: Packer
+    packer: PayloadEncoder
     send: Sender | None = None  # while the breakpoint waits
-    edited: Packed | None = None  # what was approved elsewhere, where it was edited
+    edited: Payload | None = None  # what was approved elsewhere, where it was edited
 
-    def message(self, said: Said) -> Decide:
+    def message(self, said: OutsideDecision) -> DecideApproval:
         """What was said, as the Core is told."""
-        return Decide(
+        return DecideApproval(
             breakpoint=self.breakpoint,
             approved=said.approved,
             reason=self.reason(said),
@@ -68,25 +68,25 @@ class AskedCall:
             always=said.always,
         )
 
-    def answer(self, said: Said) -> Answer:
+    def answer(self, said: OutsideDecision) -> Answer:
         """What was said, as a Core would answer it."""
         if not said.approved:
-            return Deny(reason=self.reason(said))
-        return Resume(data=self.data(said), approved=True, always=said.always)
+            return DenyAnswer(reason=self.reason(said))
+        return ResumeAnswer(data=self.data(said), approved=True, always=said.always)
 
-    def reason(self, said: Said) -> str:
+    def reason(self, said: OutsideDecision) -> str:
         """Why it was denied, ready to travel."""
-        return self.packer.texts(Word.APPROVAL, {"reason": said.reason}, _REASON)["reason"]
+        return self.packer.texts(RedactKind.APPROVAL, {"reason": said.reason}, _REASON)["reason"]
 
-    def data(self, said: Said) -> Raw | UnsetType:
+    def data(self, said: OutsideDecision) -> Raw | UnsetType:
         """The call as it was edited, ready to travel."""
         if isinstance(said.args, UnsetType):
             return UNSET
         call = {"Tool": self.tool, "Argument": said.args}
-        self.edited = self.packer.pack(Word.TOOL_CALL, call)
+        self.edited = self.packer.pack(RedactKind.TOOL_CALL, call)
         return self.edited.raw
 
-    def shown(self, answer: Answer, packed: Packed) -> Packed:
+    def shown(self, answer: Answer, packed: Payload) -> Payload:
         """What stood before whoever gave an answer: its masks stand for what they do there.
 
         Args:
@@ -94,7 +94,7 @@ class AskedCall:
             packed: What the debugger shows.
         """
         edited = self.edited
-        if edited is None or not isinstance(answer, Resume) or answer.data is UNSET:
+        if edited is None or not isinstance(answer, ResumeAnswer) or answer.data is UNSET:
             return packed
         return edited if bytes(answer.data) == bytes(edited.raw) else packed
 
@@ -136,8 +136,8 @@ class Approval:
         self.is_unasked = False
         # Held for a moment, so that what is said is sent once; a signal's handler may say it too.
         self._lock = threading.RLock()
-        self._said: Future[Said] = new_future()
-        self._call: AskedCall | None = None  # once it is asked
+        self._decision: Future[OutsideDecision] = make_future()
+        self._call: ApprovalCall | None = None  # once it is asked
         self._told = False  # `on_waiting` was called
 
     def approve(self, args: Any = UNSET, *, always: bool = False) -> None:
@@ -150,7 +150,7 @@ class Approval:
         Raises:
             NotJSONError: JSON can't carry the arguments.
         """
-        self._say(Said(True, args=args, always=always))
+        self._record_decision(OutsideDecision(True, args=args, always=always))
 
     def deny(self, reason: str) -> None:
         """Don't let the call be made: the agent gets a ToolDeniedError.
@@ -158,26 +158,26 @@ class Approval:
         Args:
             reason: What it says.
         """
-        self._say(Said(False, reason=reason))
+        self._record_decision(OutsideDecision(False, reason=reason))
 
-    def _say(self, said: Said) -> None:
-        if self._call is not None and not self._said.done():
+    def _record_decision(self, said: OutsideDecision) -> None:
+        if self._call is not None and not self._decision.done():
             self._call.message(said)  # what can't travel raises before it counts
         with self._lock:
-            if self._said.done():
+            if self._decision.done():
                 return
-            self._said.set_result(said)
+            self._decision.set_result(said)
             send = None if self._call is None else self._call.send
         self._send(send)
 
     # ---- the block's side ---------------------------------------------------------------------------
 
     @property
-    def said(self) -> Future[Said]:
+    def said(self) -> Future[OutsideDecision]:
         """What is said elsewhere, once it is."""
-        return self._said
+        return self._decision
 
-    def begin(self, call: AskedCall) -> values.Approval:
+    def begin(self, call: ApprovalCall) -> values.ApprovalPrompt:
         """The call is about to be asked for; what is asked, ready to travel.
 
         Raises:
@@ -187,19 +187,21 @@ class Approval:
         with self._lock:
             if self._call is not None:
                 raise RuntimeError(_USED)
-            if self._said.done():
-                call.answer(self._said.result())  # what can't travel raises before anything is sent
+            if self._decision.done():
+                call.answer(
+                    self._decision.result()
+                )  # what can't travel raises before anything is sent
             self._call = call
         asked = {"why": self.why} if self.rule is None else {"why": self.why, "rule": self.rule}
-        shown = call.packer.texts(Word.APPROVAL, asked, _ASKED)
-        return values.Approval(risk=self.risk, why=shown["why"], rule=shown.get("rule"))
+        shown = call.packer.texts(RedactKind.APPROVAL, asked, _ASKED)
+        return values.ApprovalPrompt(risk=self.risk, why=shown["why"], rule=shown.get("rule"))
 
     def queued(self, send: Sender) -> None:
         """The breakpoint is on its way: what was decided before follows it, and what is from now on."""
         with self._lock:
             if self._call is not None:
                 self._call.send = send
-            decided = self._said.done()
+            decided = self._decision.done()
         if decided:
             self._send(send)
         self.ask_elsewhere()
@@ -208,11 +210,11 @@ class Approval:
         """Tell the Core what was said; not under our lock, since sending has one of its own."""
         if send is not None and self._call is not None:
             with suppress(ConnectionLostError):  # who waits at the breakpoint hears of it
-                send((self._call.message(self._said.result()),))
+                send((self._call.message(self._decision.result()),))
 
     def ask_elsewhere(self) -> None:
         """Call `on_waiting`, once, where nothing is decided yet."""
-        if self.on_waiting is not None and not self._told and not self._said.done():
+        if self.on_waiting is not None and not self._told and not self._decision.done():
             self._told = True
             self.on_waiting()
 

@@ -78,7 +78,7 @@ def _named(value: object) -> str:
     return f"{shown} ({type(value).__name__})"
 
 
-def check_word(name: str, word: str, known: tuple[str, ...]) -> None:
+def check_choice(name: str, word: str, known: tuple[str, ...]) -> None:
     """Refuse what is none of some words.
 
     Raises:

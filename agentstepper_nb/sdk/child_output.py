@@ -21,7 +21,7 @@ _CHUNK: Final = 64 * 1024
 _QUIET: Final = 0.015
 
 
-def copied(process: subprocess.Popen[bytes]) -> threading.Thread:
+def copy_output(process: subprocess.Popen[bytes]) -> threading.Thread:
     """Copy a process's two streams to this moment's `sys.stdout` and `sys.stderr`.
 
     Returns:

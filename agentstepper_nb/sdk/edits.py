@@ -17,11 +17,11 @@ from msgspec import Raw
 
 from ..errors import ProtocolError
 from ..protocol.agent import AgentMessage, CheckEdit, EditChecked
-from ..protocol.marks import edited_mark, is_mark
-from .encoding import Shown, show
-from .forms import PLAIN, Fields, Items, Members, Scalar, form_of
-from .jsontext import dump, same
-from .packing import Packed, Packer, Word
+from ..protocol.opaque_marks import find_edited_mark, is_mark
+from .json_text import dump_json, is_same_json
+from .payload import Payload, PayloadEncoder, RedactKind
+from .value_encoder import EncodedValue, encode_value
+from .value_forms import PLAIN, FieldsForm, ItemsForm, MembersForm, ScalarForm, find_form
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -42,13 +42,15 @@ class EditReader:
         accept: Makes of an edited value what the caller takes.
     """
 
-    def __init__(self, packer: Packer, packed: Packed, accept: Accept | None = None) -> None:
+    def __init__(
+        self, packer: PayloadEncoder, packed: Payload, accept: Accept | None = None
+    ) -> None:
         self._packer = packer
         self._packed = packed
         self._accept = accept
         self._last: tuple[bytes, Any] | None = None
 
-    def beside(self, packed: Packed) -> EditReader:
+    def beside(self, packed: Payload) -> EditReader:
         """A reader for an edit of what was shown elsewhere; this one where that is the same."""
         same = packed is self._packed
         return self if same else EditReader(self._packer, packed, self._accept)
@@ -63,7 +65,7 @@ class EditReader:
         if last is not None and last[0] == text:
             return last[1]
         packed = self._packed
-        value = decode(packed.unmasked(raw), packed.unmasked(packed.raw), packed.shown)
+        value = decode_edit(packed.unmasked(raw), packed.unmasked(packed.raw), packed.shown)
         value = value if self._accept is None else self._accept(value)
         self._last = text, value
         return value
@@ -78,9 +80,9 @@ class EditReader:
 
     def told(self, error: Exception) -> str:
         """What an error says, without secrets."""
-        text = error.message if isinstance(error, ProtocolError) else reason(error)
+        text = error.message if isinstance(error, ProtocolError) else format_error(error)
         try:
-            told = self._packer.texts(Word.ERROR, {"type": "", "message": text}, _LONGEST)
+            told = self._packer.texts(RedactKind.ERROR, {"type": "", "message": text}, _LONGEST)
             return told["message"]
         except Exception:  # the agent's own hook; without it nothing of the error may leave
             log.warning("redact= failed for why an edit is refused.", exc_info=True)
@@ -93,7 +95,7 @@ T = TypeVar("T")
 _LONGEST_VALUE: Final = 200
 
 
-def decode(edit: Any, sent: Any, shown: Shown) -> Any:
+def decode_edit(edit: Any, sent: Any, shown: EncodedValue) -> Any:
     """Give the value that an edit stands for.
 
     Args:
@@ -104,34 +106,36 @@ def decode(edit: Any, sent: Any, shown: Shown) -> Any:
     Raises:
         ProtocolError: `invalid_edit`: a mark was edited, or a type refuses what it would have to hold.
     """
-    if (problem := edited_mark(sent, edit)) is not None:
+    if (problem := find_edited_mark(sent, edit)) is not None:
         raise ProtocolError("invalid_edit", problem)
     return _Decoder(shown).decode(edit, sent, shown.value, "")
 
 
 class _Decoder:
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, shown: EncodedValue) -> None:
         self._shown = shown
 
     def decode(self, edit: Any, sent: Any, held: Any, path: str) -> Any:
-        if same(edit, sent):
+        if is_same_json(edit, sent):
             return held
         if edit is None or is_mark(edit) or is_mark(sent):
             return self._plain(edit)
-        form = None if type(held) in PLAIN else form_of(type(held))
-        if isinstance(form, Fields) and isinstance(sent, dict):
+        form = None if type(held) in PLAIN else find_form(type(held))
+        if isinstance(form, FieldsForm) and isinstance(sent, dict):
             return self._fields(form, edit, sent, held, path)
-        if isinstance(form, Members) and isinstance(sent, dict) and isinstance(edit, dict):
+        if isinstance(form, MembersForm) and isinstance(sent, dict) and isinstance(edit, dict):
             return self._members(form, edit, sent, held, path)
-        if isinstance(form, Items) and isinstance(sent, list):
+        if isinstance(form, ItemsForm) and isinstance(sent, list):
             return self._items(form, edit, sent, held, path)
-        if isinstance(form, Scalar) and _is_shown_by(form, held, sent):
+        if isinstance(form, ScalarForm) and _is_shown_by(form, held, sent):
             return _made(path, lambda: form.make(held, edit))
         return self._plain(edit)
 
     # ---- fields -------------------------------------------------------------------------------------
 
-    def _fields(self, form: Fields, edit: Any, sent: dict[str, Any], held: Any, path: str) -> Any:
+    def _fields(
+        self, form: FieldsForm, edit: Any, sent: dict[str, Any], held: Any, path: str
+    ) -> Any:
         name = type(held).__qualname__
         if not isinstance(edit, dict):
             _refuse(path, f"it must stay an object with the fields of {name}")
@@ -144,7 +148,7 @@ class _Decoder:
         changes = {
             key: self._field(item, key, sent, parts, _join(path, key))
             for key, item in edit.items()
-            if key not in sent or not same(item, sent[key])
+            if key not in sent or not is_same_json(item, sent[key])
         }
         if not changes:
             return held
@@ -158,23 +162,23 @@ class _Decoder:
         return self.decode(edit, sent[key], parts[key], path) if key in sent else self._plain(edit)
 
     def _check(
-        self, form: Fields, made: Any, edit: dict[str, Any], changes: dict[str, Any], path: str
+        self, form: FieldsForm, made: Any, edit: dict[str, Any], changes: dict[str, Any], path: str
     ) -> None:
         """See that the new value holds what the person wrote, and not what its type made of it."""
         parts = _made(path, lambda: form.read(made))
         for key, wanted in edit.items():
             if key not in parts or parts[key] is changes[key]:
                 continue
-            got = show(parts[key]).json
-            if not (_covers(got, wanted) or same(got, show(changes[key]).json)):
-                text = dump(got)
+            got = encode_value(parts[key]).json
+            if not (_covers(got, wanted) or is_same_json(got, encode_value(changes[key]).json)):
+                text = dump_json(got)
                 text = text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
                 _refuse(_join(path, key), f"{type(made).__qualname__} makes {text} of it")
 
     # ---- containers ---------------------------------------------------------------------------------
 
     def _members(
-        self, form: Members, edit: dict[str, Any], sent: dict[str, Any], held: Any, path: str
+        self, form: MembersForm, edit: dict[str, Any], sent: dict[str, Any], held: Any, path: str
     ) -> Any:
         like = _one_kind(list(held.values()))
         keys = {key: key for key in held}  # a key may be of a type of its own
@@ -188,7 +192,7 @@ class _Decoder:
         hidden = {key: held[key] for key in held if key not in sent and key not in edit}
         return _made(path, lambda: form.make(held, members | hidden))
 
-    def _items(self, form: Items, edit: Any, sent: list[Any], held: Any, path: str) -> Any:
+    def _items(self, form: ItemsForm, edit: Any, sent: list[Any], held: Any, path: str) -> Any:
         if not isinstance(edit, list):
             if type(held) in (list, tuple):
                 return self._plain(edit)
@@ -210,13 +214,13 @@ class _Decoder:
         """A new item, made as the others of its list or dict are."""
         if like is None or edit is None or is_mark(edit):
             return self._plain(edit)
-        made = self.decode(edit, show(like).json, like, path)
+        made = self.decode(edit, encode_value(like).json, like, path)
         return _made(path, lambda: copy.deepcopy(like)) if made is like else made
 
     def _plain(self, edit: Any) -> Any:
         """JSON as it is, with the objects where their marks stand."""
         if is_mark(edit):
-            return self._shown.marked[dump(edit)]
+            return self._shown.marked[dump_json(edit)]
         if isinstance(edit, dict):
             return {key: self._plain(item) for key, item in edit.items()}
         if isinstance(edit, list):
@@ -230,8 +234,8 @@ def _guides(edit: list[Any], sent: list[Any], held: list[Any], path: str) -> lis
     Items that are alike are the same, first in their place, then wherever they were moved.
     """
     guides: list[int | None] = [None] * len(edit)
-    left = dict(enumerate(map(dump, sent)))
-    open = dict(enumerate(map(dump, edit)))
+    left = dict(enumerate(map(dump_json, sent)))
+    open = dict(enumerate(map(dump_json, edit)))
     for index in [index for index in open if left.get(index) == open[index]]:
         guides[index] = index
         del left[index], open[index]
@@ -270,14 +274,14 @@ def _is_plain(value: Any) -> bool:
 def _one_kind(values: list[Any]) -> Any:
     """One of the values, where all are of one type that JSON hasn't; else None."""
     kinds = {type(value) for value in values}
-    if len(kinds) != 1 or _is_plain(values[0]) or form_of(kinds.pop()) is None:
+    if len(kinds) != 1 or _is_plain(values[0]) or find_form(kinds.pop()) is None:
         return None
     return values[0]
 
 
-def _is_shown_by(form: Scalar, held: Any, sent: Any) -> bool:
+def _is_shown_by(form: ScalarForm, held: Any, sent: Any) -> bool:
     """Whether a value was shown by its form, and not by the agent's own hook."""
-    return _made("", lambda: same(form.show(held), sent))
+    return _made("", lambda: is_same_json(form.show(held), sent))
 
 
 def _covers(got: Any, wanted: Any) -> bool:
@@ -288,7 +292,7 @@ def _covers(got: Any, wanted: Any) -> bool:
         return len(got) == len(wanted) and all(map(_covers, got, wanted))
     if type(got) in (int, float) and type(wanted) in (int, float):
         return bool(got == wanted)
-    return same(got, wanted)
+    return is_same_json(got, wanted)
 
 
 # ---- errors -----------------------------------------------------------------------------------------
@@ -309,10 +313,10 @@ def _made(path: str, make: Callable[[], T]) -> T:
     except ProtocolError:
         raise
     except Exception as error:
-        _refuse(path, reason(error).rstrip("."))
+        _refuse(path, format_error(error).rstrip("."))
 
 
-def reason(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """What an error says, in a line; of pydantic's what it says of each field."""
     try:
         told = error.errors()  # type: ignore[attr-defined]
@@ -332,7 +336,7 @@ def reason(error: BaseException) -> str:
 Check = Callable[[Raw], str | None]
 
 
-class EditChecks:
+class EditReaders:
     """What reads the edits of the breakpoints that wait.
 
     Args:

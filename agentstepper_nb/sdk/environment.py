@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..discover import CONTROL_VARIABLE, NAME_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE, Endpoint
+from ..discover import CONTROL_VARIABLE, NAME_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE, CoreEndpoint
 
 
-def with_core(
-    environment: Mapping[str, str], endpoint: Endpoint, name: str | None = None
+def make_environment(
+    environment: Mapping[str, str], endpoint: CoreEndpoint, name: str | None = None
 ) -> dict[str, str]:
     """An environment that names this Core, and has no token or name that was meant for another.
 

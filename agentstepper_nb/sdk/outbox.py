@@ -20,9 +20,9 @@ from typing import Final, Protocol
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from ..core.stops import Point, Stops
-from ..core.stops.engine import changed_paths
-from ..discover import Endpoint
+from ..core.stops import BreakpointEngine, ObservedPoint
+from ..core.stops.engine import list_changed_paths
+from ..discover import CoreEndpoint
 from ..protocol.agent import (
     AgentMessage,
     Answer,
@@ -31,13 +31,23 @@ from ..protocol.agent import (
     CommitMade,
     EventBegun,
     GetTimeline,
-    Lease,
+    LeaseMessage,
 )
 from ..protocol.stops import Price
-from ..protocol.values import PAIRED, EventKind, Mode, Side, Usage
+from ..protocol.values import PAIRED, EventKind, EventSide, RunMode, Usage
+from .connection_state import RunConnectionState
 from .run_protocol import RunProtocol
-from .run_state import RunState
-from .send_queue import Batch, End, Freed, Item, Kind, Mark, Request, Waiting, size_of
+from .send_queue import (
+    HaltReleased,
+    Kind,
+    MessageBatch,
+    PendingFutures,
+    QueuedRequest,
+    QueueEnd,
+    QueueItem,
+    QueueMark,
+    estimate_bytes,
+)
 
 #: Bytes that may wait for the Core, while it is there and while it is away; then the agent waits. All
 #: runs that share a connection have them together, and each of these may have its share.
@@ -45,13 +55,13 @@ MOST_CONNECTED: Final = 8 * 1024 * 1024
 MOST_AWAY: Final = 64 * 1024 * 1024
 
 
-class Carrier(Protocol):
+class RunCarrier(Protocol):
     """What carries a run: `shared_link.SharedLink`."""
 
     outboxes: dict[str, Outbox]
 
     @property
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> CoreEndpoint:
         """Where the Core is, or was last."""
 
     def signal(self, outbox: Outbox, at_once: bool) -> None:
@@ -64,19 +74,19 @@ class Carrier(Protocol):
         """Give up on a Core that is away, or doesn't let a run go."""
 
 
-class Uncarried(Carrier):
+class NoCarrier(RunCarrier):
     """What stands in a carrier's place until a run is opened.
 
     Args:
         endpoint: Where the Core is.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: CoreEndpoint) -> None:
         self.outboxes: dict[str, Outbox] = {}
         self._endpoint = endpoint
 
     @property
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> CoreEndpoint:
         """Where the Core is."""
         return self._endpoint
 
@@ -97,14 +107,14 @@ class Outbox:
         endpoint: Where the Core is.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.inbox: SimpleQueue[Item] = SimpleQueue()
+    def __init__(self, endpoint: CoreEndpoint) -> None:
+        self.inbox: SimpleQueue[QueueItem] = SimpleQueue()
         #: Bytes, of all batches that were ever put.
         self.queued = 0
         #: What is known of the run; set before anything is put.
         self.protocol: RunProtocol
         #: What carries it just now.
-        self.link: Carrier = Uncarried(endpoint)
+        self.link: RunCarrier = NoCarrier(endpoint)
 
     @property
     def size(self) -> int:
@@ -114,13 +124,13 @@ class Outbox:
     @property
     def full(self) -> bool:
         """Whether who sends should wait for room; what is put all the same is kept."""
-        most = MOST_CONNECTED if self.protocol.state is RunState.OPEN else MOST_AWAY
+        most = MOST_CONNECTED if self.protocol.state is RunConnectionState.OPEN else MOST_AWAY
         sharing = list(self.link.outboxes.values())
         if self.size * len(sharing) < most:
             return False
         return sum(each.size for each in sharing) >= most
 
-    def put(self, item: Item, *, at_once: bool = True) -> None:
+    def put(self, item: QueueItem, *, at_once: bool = True) -> None:
         """Put an item. What a batch takes is added to `queued` with it, by one thread at a time.
 
         Args:
@@ -132,22 +142,22 @@ class Outbox:
 
     def request(self, message: GetTimeline, id: str) -> None:
         """Send what is answered under an id."""
-        self.put(Request(id, message))
+        self.put(QueuedRequest(id, message))
 
     def mark(self, key: str) -> None:
         """Give None under a key once all that was put before is kept, and written if it can be.
 
         That may be when there is room again.
         """
-        self.put(Mark(key))
+        self.put(QueueMark(key))
 
     def end(self, bye: Bye) -> None:
         """Say bye after all that was put before, and close once the Core keeps all of it."""
-        self.put(End(bye))
+        self.put(QueueEnd(bye))
 
     def freed(self) -> None:
         """A breakpoint waits no more: the next may be asked, where one is asked at a time."""
-        self.put(Freed())
+        self.put(HaltReleased())
 
 
 #: So many breakpoints, and bytes of them, are kept for the stops that may come with the first lease.
@@ -165,7 +175,7 @@ class _Told(Struct, frozen=True):
     depth: int
 
 
-class Leasehold:
+class HaltLease:
     """One run's lease, and what it comes to.
 
     Args:
@@ -174,25 +184,25 @@ class Leasehold:
         waiting: Who waits for what.
     """
 
-    def __init__(self, program: str, outbox: Outbox, waiting: Waiting) -> None:
+    def __init__(self, program: str, outbox: Outbox, waiting: PendingFutures) -> None:
         self._outbox = outbox
         self._waiting = waiting
         # A thread may come here again while it is here, by a finalizer or a signal's handler.
         self._lock = threading.RLock()
-        self._came: deque[Lease] = deque()  # leases that aren't in force yet
-        self._lease: Lease | None = None
-        self._stops = Stops(program)
+        self._came: deque[LeaseMessage] = deque()  # leases that aren't in force yet
+        self._lease: LeaseMessage | None = None
+        self._stops = BreakpointEngine(program)
         self._told: dict[str, _Told] = {}
-        self._early: deque[Point] = deque()  # reached before the first lease
+        self._early: deque[ObservedPoint] = deque()  # reached before the first lease
         self._early_size = 0  # bytes
         self._expects = True  # whether there may be one
 
     @property
-    def goes_on(self) -> bool:
+    def is_continuing(self) -> bool:
         """Whether the run continues, without a Core too, wherever no stop halts it."""
-        return self._lease is not None and self._lease.mode is Mode.CONTINUE
+        return self._lease is not None and self._lease.mode is RunMode.CONTINUE
 
-    def take(self, lease: Lease) -> None:
+    def take(self, lease: LeaseMessage) -> None:
         """The Core pushed a lease: the next breakpoint is decided by it. Waits for nobody."""
         self._came.append(lease)
         if self._lock.acquire(blocking=False):  # else who has it, or comes next, takes it up
@@ -201,7 +211,7 @@ class Leasehold:
             finally:
                 self._lock.release()
 
-    def forgo(self) -> None:
+    def decline(self) -> None:
         """There will be no lease: the Core is of version 1."""
         self._expects = False
 
@@ -221,7 +231,7 @@ class Leasehold:
         Returns:
             A future for the answer, or for when there is room again; None where the agent goes on.
         """
-        size, decided = size_of(messages), messages
+        size, decided = estimate_bytes(messages), messages
         future: Future[Answer] | None = None
         key: str | None = None
         with self._lock:
@@ -238,7 +248,9 @@ class Leasehold:
                 last = decided[-1]
                 # An exception may be the last that this process has to tell.
                 failed = isinstance(last, BreakpointReached) and last.failure is not None
-                self._outbox.put(Batch(decided, size, key), at_once=failed or future is not None)
+                self._outbox.put(
+                    MessageBatch(decided, size, key), at_once=failed or future is not None
+                )
         return future
 
     # ---- under the lock -----------------------------------------------------------------------------
@@ -265,7 +277,7 @@ class Leasehold:
             if isinstance(message, EventBegun):
                 self._begin(message)
             elif isinstance(message, CommitMade):
-                self._stops.touch(changed_paths(message.changes))
+                self._stops.touch(list_changed_paths(message.changes))
         return messages
 
     def _begin(self, event: EventBegun) -> None:
@@ -280,12 +292,12 @@ class Leasehold:
         told = self._told.get(message.event)
         if told is None:
             return message  # the Core refuses it
-        if message.side is Side.END or told.kind not in PAIRED:
+        if message.side is EventSide.END or told.kind not in PAIRED:
             del self._told[message.event]
         if message.usage is not None and self._lease is not None:
-            usage = with_cost(message.usage, told.name, self._lease.prices)
+            usage = add_cost(message.usage, told.name, self._lease.prices)
             message = message if usage is message.usage else replace(message, usage=usage)
-        point = Point(
+        point = ObservedPoint(
             told.kind,
             message.side,
             told.name,
@@ -301,10 +313,10 @@ class Leasehold:
             return message
         hits, halts, error = self._stops.reach(point)
         asks = message.approval is not None
-        waits = message.waits and (halts or asks or lease.mode is not Mode.CONTINUE)
+        waits = message.waits and (halts or asks or lease.mode is not RunMode.CONTINUE)
         return replace(message, waits=waits, epoch=lease.epoch, stops=hits, stop_error=error)
 
-    def _keep(self, point: Point) -> None:
+    def _keep(self, point: ObservedPoint) -> None:
         """Keep a breakpoint for the first lease's stops; what it does here, the Core's own decide."""
         self._early.append(point)
         self._early_size += len(point.data)
@@ -317,7 +329,7 @@ class Leasehold:
         self._early_size = 0
 
 
-def with_cost(usage: Usage | None, model: str | None, prices: Iterable[Price]) -> Usage | None:
+def add_cost(usage: Usage | None, model: str | None, prices: Iterable[Price]) -> Usage | None:
     """A query's usage, its cost estimated where nobody told it and a price fits.
 
     Args:

@@ -1,8 +1,7 @@
 """One run on the way to its Core, without I/O: its state, its messages, and what of them is kept.
 
 No thread, clock or socket is used here: times are passed in, and what happens outside is left in
-`effects`, for the caller to do once it holds no lock. The run's connection, which other runs may share,
-is `agent_protocol.AgentProtocol`'s.
+`effects`, for the caller to do once it holds no lock. `agent_protocol.AgentProtocol` has the connection.
 """
 
 from __future__ import annotations
@@ -17,35 +16,41 @@ from msgspec.structs import replace
 
 from ..errors import ConnectionLostError
 from ..protocol.agent import (
-    Acknowledged,
     AgentMessage,
     BreakpointReached,
     CheckEdit,
     GetTimeline,
     Hello,
-    Lease,
-    Resume,
+    LeaseMessage,
+    MessagesAcknowledged,
+    ResumeAnswer,
     Welcome,
     Withdraw,
     from_agent,
 )
-from ..protocol.pieces import Sender
+from ..protocol.pieces import DeltaEncoder
 from ..rpc.backoff import Backoff
-from .dialects import CoreReply, Dialect, Reply, Version1, Version2
-from .run_state import TRANSITIONS, OnDisconnect, RunEvent, RunListener, RunState
-from .send_queue import (
-    Batch,
-    Buffer,
-    End,
-    Freed,
-    Item,
-    Mark,
-    Parted,
-    Request,
-    Turns,
-    Waiting,
-    count_of,
+from .connection_state import (
+    TRANSITIONS,
+    OnDisconnect,
+    RunConnectionEvent,
+    RunConnectionListener,
+    RunConnectionState,
 )
+from .send_queue import (
+    DeltaMessage,
+    HaltReleased,
+    HaltTurns,
+    MessageBatch,
+    PendingFutures,
+    QueuedRequest,
+    QueueEnd,
+    QueueItem,
+    QueueMark,
+    ResendBuffer,
+    count_messages,
+)
+from .wire_versions import AnswerReceived, CoreReply, WireVersion, WireVersion1, WireVersion2
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
@@ -73,13 +78,13 @@ class RunProtocol:
         hello: Hello,
         on_disconnect: OnDisconnect,
         patient: bool,
-        waiting: Waiting,
-        listener: RunListener,
+        waiting: PendingFutures,
+        listener: RunConnectionListener,
         full: Callable[[], bool],
         freed: Callable[[], None],
     ) -> None:
         self.id = hello.run
-        self.state = RunState.AWAY if patient else RunState.OPENING
+        self.state = RunConnectionState.AWAY if patient else RunConnectionState.OPENING
         self.on_disconnect: OnDisconnect = on_disconnect
         self.listener = listener
         #: What is to be done outside, in this order: its connection's, where it has one.
@@ -100,22 +105,24 @@ class RunProtocol:
         #: The run, as its messages name it on the connection; None: they don't.
         self.address: str | None = None
         self.taken = 0  # bytes, of all batches that were taken in
-        self.buffer = Buffer()
+        self.buffer = ResendBuffer()
         self._hello = hello
         self._waiting = waiting
         self._full = full
         self._freed = freed
-        self.dialect: Dialect = Version2()
+        self.dialect: WireVersion = WireVersion2()
         self._knows_dialect = patient
         self.introduced = False  # whether a Core may have heard hello
         self._back_late = False
         self._backoff = Backoff(at_once=True)
         self._was_heard = False  # whether the Core said anything since the last wait
-        self._crowd: deque[tuple[str, Resume | None]] = deque()  # who waits for room, and gets what
-        self._parked: deque[Batch | Request | Mark | End] = deque()
-        self._turns = Turns(waiting)  # where one breakpoint is asked at a time
+        self._crowd: deque[tuple[str, ResumeAnswer | None]] = (
+            deque()
+        )  # who waits for room, and gets what
+        self._parked: deque[MessageBatch | QueuedRequest | QueueMark | QueueEnd] = deque()
+        self._turns = HaltTurns(waiting)  # where one breakpoint is asked at a time
         self._requests: dict[str, tuple[int, GetTimeline]] = {}  # without an answer
-        self._sender = Sender()
+        self._sender = DeltaEncoder()
         self._written = 1  # the number of the last message on this connection
         self._told_full = False
 
@@ -139,7 +146,7 @@ class RunProtocol:
     @property
     def away(self) -> bool:
         """Whether no Core is there, or one is back only since the goodbye."""
-        return self.state is not RunState.OPEN or self._back_late
+        return self.state is not RunConnectionState.OPEN or self._back_late
 
     @property
     def closing(self) -> bool:
@@ -149,9 +156,9 @@ class RunProtocol:
     @property
     def undelivered(self) -> int:
         """How many messages no Core is known to keep."""
-        return len(self.buffer) + sum(map(count_of, tuple(self._parked)))
+        return len(self.buffer) + sum(map(count_messages, tuple(self._parked)))
 
-    def move(self, event: RunEvent) -> None:
+    def move(self, event: RunConnectionEvent) -> None:
         """Go where an event leads."""
         self.state = TRANSITIONS[self.state][event]
 
@@ -161,7 +168,7 @@ class RunProtocol:
             self.buffer.last > self._written or self._crowd or self.outgoing or self.closing
         )
 
-    def all_kept(self) -> bool:
+    def is_all_recorded(self) -> bool:
         """Whether the Core keeps all that was sent, or nobody ever will."""
         return not self.buffer and not self._parked and not self.outgoing
 
@@ -183,15 +190,15 @@ class RunProtocol:
 
     # ---- what the agent sends -----------------------------------------------------------------------
 
-    def take_in(self, item: Item, now: float) -> None:
+    def take_in(self, item: QueueItem, now: float) -> None:
         """Take in what the agent has put."""
-        if self.state is RunState.OVER:
+        if self.state is RunConnectionState.OVER:
             return
-        if isinstance(item, Freed):
+        if isinstance(item, HaltReleased):
             self._take_turns()
             return
         self._parked.append(item)
-        if isinstance(item, End):
+        if isinstance(item, QueueEnd):
             self.until = now + GOODBYE_PATIENCE
         self._take_parked()
 
@@ -199,14 +206,14 @@ class RunProtocol:
         """Take what may be taken: nothing has a form before it is known what the Core speaks."""
         while self._parked and self._knows_dialect:
             match self._parked.popleft():
-                case Batch() as batch:
+                case MessageBatch() as batch:
                     if not self.dialect.one_by_one or self._turns.may(batch):
                         self._take_batch(batch)
-                case Request(id, message):
+                case QueuedRequest(id, message):
                     self._take_request(id, message)
-                case Mark(key):
+                case QueueMark(key):
                     self._crowd.append((key, None))
-                case End(bye):
+                case QueueEnd(bye):
                     self._add(bye)
 
     def _take_turns(self) -> None:
@@ -216,7 +223,7 @@ class RunProtocol:
             else:  # an interrupt ended the wait, and no Core has heard of it
                 self.taken += batch.size
 
-    def _take_batch(self, batch: Batch) -> None:
+    def _take_batch(self, batch: MessageBatch) -> None:
         self.taken += batch.size
         refusal = self.dialect.refusal(batch.messages)
         if refusal is not None:
@@ -224,8 +231,8 @@ class RunProtocol:
             if batch.breakpoint is not None:
                 self._give(batch.breakpoint, refusal)
             return
-        away = self.on_disconnect == "continue" and self.state is not RunState.OPEN
-        passes = away or self.state is RunState.ALONE
+        away = self.on_disconnect == "continue" and self.state is not RunConnectionState.OPEN
+        passes = away or self.state is RunConnectionState.ALONE
         waits = False
         for message in batch.messages:
             if isinstance(message, BreakpointReached) and message.waits:
@@ -234,10 +241,10 @@ class RunProtocol:
                     message = replace(message, waits=False)
             self._add(message)
         if batch.breakpoint is not None and not waits:
-            self._crowd.append((batch.breakpoint, Resume()))
+            self._crowd.append((batch.breakpoint, ResumeAnswer()))
 
     def _take_request(self, id: str, message: GetTimeline) -> None:
-        if self.state is RunState.ALONE or not self._add(message, id):
+        if self.state is RunConnectionState.ALONE or not self._add(message, id):
             self._give(id, None)  # nobody will answer it
             return
         waited = {id: asked for id, asked in self._requests.items() if self._waiting.has(id)}
@@ -245,7 +252,7 @@ class RunProtocol:
 
     def _add(self, message: AgentMessage, id: str | None = None) -> bool:
         """Number a message and keep it; False where the Core's version has no word for it."""
-        if self.state is RunState.ALONE:
+        if self.state is RunConnectionState.ALONE:
             return True
         form = self.dialect.encode(message, self.buffer.last + 1, id)
         if form is not None:
@@ -253,16 +260,16 @@ class RunProtocol:
         return form is not None
 
     def _give(self, key: str | None, value: object) -> None:
-        self.effects.append(partial(self._waiting.give, key, value))
+        self.effects.append(partial(self._waiting.complete, key, value))
 
     def settle(self) -> None:
         """Let those go on who waited for what was sent, as far as there is room."""
         while self._crowd and not self._full():
             self._give(*self._crowd.popleft())
-        if self._crowd and self.state is not RunState.OPEN:
-            self._tell_full()
+        if self._crowd and self.state is not RunConnectionState.OPEN:
+            self._report_full()
 
-    def _tell_full(self) -> None:
+    def _report_full(self) -> None:
         if not self._told_full:
             self._told_full = True
             said = "%d messages wait for the Core, which is still away: now the agent waits, too."
@@ -280,7 +287,7 @@ class RunProtocol:
         if found is None:
             return None
         self._written, message = found
-        if isinstance(message, Parted):
+        if isinstance(message, DeltaMessage):
             return message.encode(self._written, self._sender)
         return message
 
@@ -293,20 +300,20 @@ class RunProtocol:
 
     def welcomed(self, welcome: Welcome | None) -> None:
         """A Core has taken the run, or goes on with it; None: it is of version 1."""
-        first = self.state is RunState.OPENING
+        first = self.state is RunConnectionState.OPENING
         received = 0 if welcome is None else welcome.received
         if received < self.buffer.acknowledged:
             said = "The Core lost messages %d to %d of this run, which it had said that it keeps."
             log.warning(said, received + 1, self.buffer.acknowledged)
-        self.move(RunEvent.WELCOMED)
+        self.move(RunConnectionEvent.WELCOMED)
         self.introduced = True
         if welcome is None:
-            self.dialect = Version1(self._hello.program)
+            self.dialect = WireVersion1(self._hello.program)
             self._waiting.on_answered = self._freed
-            self.effects.append(self.listener.no_lease_comes)
+            self.effects.append(self.listener.on_lease_absent)
         self._knows_dialect = True
         self._back_late = self.closing
-        self._sender = Sender()  # the Core knows no piece yet
+        self._sender = DeltaEncoder()  # the Core knows no piece yet
         self._told_full = False
         self.buffer.acknowledge(max(received, self.buffer.acknowledged))
         self._written = self.buffer.last - len(self.buffer)
@@ -316,7 +323,7 @@ class RunProtocol:
         self._take_parked()
         if first:
             self.effects.append(partial(self.listener.opened, None))
-        self.effects.append(self.listener.away_changed)
+        self.effects.append(self.listener.on_away_changed)
 
     def receive(self, reply: CoreReply | None, now: float) -> None:
         """A message came for this run, and isn't about its hello.
@@ -329,29 +336,29 @@ class RunProtocol:
             return
         self._was_heard = True
         match reply:
-            case Acknowledged(received=number):
+            case MessagesAcknowledged(received=number):
                 self.buffer.acknowledge(number)
                 if self.until is not None:
                     self.until = now + GOODBYE_PATIENCE
-            case Lease():
-                self.effects.append(partial(self.listener.lease_came, reply))
+            case LeaseMessage():
+                self.effects.append(partial(self.listener.on_lease, reply))
             case CheckEdit():
-                self.effects.append(partial(self.listener.check_came, reply))
-            case Reply(key, answer):
+                self.effects.append(partial(self.listener.on_edit_check, reply))
+            case AnswerReceived(key, answer):
                 self._give(key, answer)
 
     def lost(self) -> None:
         """The connection is gone: pass the breakpoints that wait, if they aren't to wait for a Core."""
-        self.move(RunEvent.LOST)
+        self.move(RunConnectionEvent.LOST)
         self.greeted_at = None
         self.outgoing.clear()
-        self.effects.append(self.listener.away_changed)
+        self.effects.append(self.listener.on_away_changed)
         if self.on_disconnect != "continue":
             return
         for key in self._waiting.breakpoints():
             if self.dialect.asked(key, self.buffer.last):
                 self._add(Withdraw(breakpoint=key))
-                self._give(key, Resume())
+                self._give(key, ResumeAnswer())
 
     def wait(self, now: float) -> None:
         """The Core doesn't go on with it just now: hello may be said again after a while."""
@@ -362,7 +369,7 @@ class RunProtocol:
 
     def fail_to_open(self, error: BaseException) -> None:
         """No Core has taken it, and none will."""
-        self.move(RunEvent.ENDED)
+        self.move(RunConnectionEvent.ENDED)
         self.effects.append(partial(self.listener.opened, error))
         self.effects.append(partial(self.listener.ended, None))
 
@@ -373,14 +380,18 @@ class RunProtocol:
             lost: Why; None where this side has ended it.
             broken: Whether something failed that can't be passed.
         """
-        may = self.state is RunState.AWAY and self.on_disconnect == "continue" and self.resumes
+        may = (
+            self.state is RunConnectionState.AWAY
+            and self.on_disconnect == "continue"
+            and self.resumes
+        )
         if lost is not None and may and not (self.closing or broken):
             self.effects.append(partial(log.warning, "%s The agent goes on alone, unedited.", lost))
             self.settled = True
-            self.move(RunEvent.FORSAKEN)
+            self.move(RunConnectionEvent.FORSAKEN)
             self.buffer.clear()
             return
-        self.move(RunEvent.ENDED)
+        self.move(RunConnectionEvent.ENDED)
         self.effects.append(partial(self.listener.ended, None if self.closing else lost))
 
 

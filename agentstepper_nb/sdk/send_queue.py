@@ -24,8 +24,8 @@ from ..protocol.agent import (
     GetTimeline,
     from_agent,
 )
-from ..protocol.pieces import MENTION, Sender, travels_in_pieces
-from ..protocol.segments import split
+from ..protocol.pieces import MENTION, DeltaEncoder, is_delta_encoded
+from ..protocol.segments import split_content
 
 #: Bytes that keeping a message takes, beside its text.
 _EACH: Final = 64
@@ -36,7 +36,7 @@ _FRAME: Final = 512
 Kind = Literal["breakpoint", "request", "room", "mark"]
 
 
-class Waiting:
+class PendingFutures:
     """The futures of one link, by key. Whoever takes one completes it.
 
     Without a lock, by single operations on a dict: a signal's handler, or a finalizer in whatever
@@ -64,7 +64,7 @@ class Waiting:
             check: Raises where nothing will come any more; called so that no end falls between.
         """
         check()
-        future = new_future()
+        future = make_future()
         self._futures[key] = (kind, future)
         try:
             check()  # an end from here on finds it
@@ -83,7 +83,7 @@ class Waiting:
         """Nobody waits for this any more."""
         self._pop(key)
 
-    def give(self, key: str | None, value: Any) -> None:
+    def complete(self, key: str | None, value: Any) -> None:
         """Give a value, or raise an exception, to whoever waits for a key.
 
         Args:
@@ -127,7 +127,7 @@ class Waiting:
         return future
 
 
-def new_future() -> Future[Any]:
+def make_future() -> Future[Any]:
     """A future that can't be cancelled: an awaiting task that gives up must not break its giver."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
@@ -137,7 +137,7 @@ def new_future() -> Future[Any]:
 # ---- what stands in the queue -----------------------------------------------------------------------
 
 
-class Batch(Struct, frozen=True):
+class MessageBatch(Struct, frozen=True):
     """Messages that are sent with no other between them."""
 
     messages: tuple[AgentMessage, ...]
@@ -146,7 +146,7 @@ class Batch(Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Request:
+class QueuedRequest:
     """What is answered under an id."""
 
     id: str
@@ -154,38 +154,38 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Mark:
+class QueueMark:
     """A place in the queue that somebody waits for."""
 
     key: str
 
 
 @dataclass(frozen=True)
-class End:
+class QueueEnd:
     """The run's goodbye."""
 
     bye: Bye
 
 
 @dataclass(frozen=True)
-class Freed:
+class HaltReleased:
     """A breakpoint waits no more: the next may be asked, where one is asked at a time."""
 
 
-Item = Batch | Request | Mark | End | Freed
+QueueItem = MessageBatch | QueuedRequest | QueueMark | QueueEnd | HaltReleased
 
 
-def count_of(item: Item) -> int:
+def count_messages(item: QueueItem) -> int:
     """How many messages an item is."""
     match item:
-        case Batch(messages=messages):
+        case MessageBatch(messages=messages):
             return len(messages)
-        case Request() | End():
+        case QueuedRequest() | QueueEnd():
             return 1
     return 0
 
 
-def size_of(messages: tuple[AgentMessage, ...]) -> int:
+def estimate_bytes(messages: tuple[AgentMessage, ...]) -> int:
     """What messages take, about, in bytes. What is waited for until it is written needs no more care."""
     size = _FRAME * len(messages)
     last = messages[-1]
@@ -194,19 +194,19 @@ def size_of(messages: tuple[AgentMessage, ...]) -> int:
     return size
 
 
-class Turns:
+class HaltTurns:
     """One breakpoint at a time, for a Core that knows no more: the others wait here, in their order.
 
     Args:
         waiting: Who waits for what.
     """
 
-    def __init__(self, waiting: Waiting) -> None:
+    def __init__(self, waiting: PendingFutures) -> None:
         self._waiting = waiting
         self._asked: str | None = None  # the breakpoint that was asked last
-        self._kept: deque[Batch] = deque()
+        self._kept: deque[MessageBatch] = deque()
 
-    def may(self, batch: Batch) -> bool:
+    def may(self, batch: MessageBatch) -> bool:
         """Whether a batch may be sent now; one that mayn't is kept until `next` gives it."""
         last = batch.messages[-1]
         if not (isinstance(last, BreakpointReached) and last.waits):
@@ -217,7 +217,7 @@ class Turns:
         self._asked = batch.breakpoint
         return True
 
-    def next(self) -> Batch | None:
+    def next(self) -> MessageBatch | None:
         """The batch whose turn it is now; None while a breakpoint waits, or where none is kept."""
         if not self._kept or self._is_asked():
             return None
@@ -232,48 +232,48 @@ class Turns:
 # ---- what is kept until it is acknowledged ------------------------------------------------------------
 
 
-class Parted(NamedTuple):
+class DeltaMessage(NamedTuple):
     """A breakpoint that is kept in pieces."""
 
     message: BreakpointReached  # without its contents
     parts: tuple[bytes, ...]  # of these
     size: int  # of these, joined
 
-    def encode(self, number: int, sender: Sender) -> bytes:
+    def encode(self, number: int, sender: DeltaEncoder) -> bytes:
         """Give the message's text.
 
         Args:
             number: Its number in the run.
             sender: Of the connection that it is written on next.
         """
-        message = replace(self.message, pieces=sender.tell(self.parts))
+        message = replace(self.message, pieces=sender.encode_parts(self.parts))
         return from_agent.encode(message, number).encode()
 
 
-def part(message: AgentMessage) -> Parted | None:
+def split_message(message: AgentMessage) -> DeltaMessage | None:
     """A message in pieces; None where it is one that travels as it is."""
     if not isinstance(message, BreakpointReached) or message.data is UNSET:
         return None
     data = bytes(message.data)
-    if not travels_in_pieces(len(data)):
+    if not is_delta_encoded(len(data)):
         return None
-    return Parted(replace(message, data=UNSET), tuple(split(data)), len(data))
+    return DeltaMessage(replace(message, data=UNSET), tuple(split_content(data)), len(data))
 
 
-class Pool:
+class PiecePool:
     """Pieces that messages share: each is held once, for as long as a message has it."""
 
     def __init__(self) -> None:
         self._held: dict[bytes, tuple[bytes, int]] = {}  # each, and how many messages have it
         self.size = 0  # bytes, of all that is held
 
-    def share(self, parted: Parted) -> Parted:
+    def share(self, parted: DeltaMessage) -> DeltaMessage:
         """Hold a message's pieces; the message with those that are held already."""
         parts = tuple(map(self._hold, parted.parts))
         self.size += _own(parted)
         return parted._replace(parts=parts)
 
-    def release(self, parted: Parted) -> None:
+    def release(self, parted: DeltaMessage) -> None:
         """Let go of what only this message had."""
         self.size -= _own(parted)
         for piece in parted.parts:
@@ -297,19 +297,19 @@ class Pool:
         return held
 
 
-def _own(parted: Parted) -> int:
+def _own(parted: DeltaMessage) -> int:
     return _FRAME + MENTION * len(parted.parts)
 
 
-class Buffer:
+class ResendBuffer:
     """One run's messages after its hello, numbered, until the Core says that it keeps them."""
 
     def __init__(self) -> None:
-        self._kept: deque[bytes | Parted] = deque()
+        self._kept: deque[bytes | DeltaMessage] = deque()
         self._through: deque[int] = deque()  # bytes of all messages up to each of these, joined
         self._through_forgotten = 0
         self._size = 0  # of the messages that aren't in pieces
-        self._pool = Pool()
+        self._pool = PiecePool()
         self._forgotten = 1  # the last number that isn't kept here; hello itself is number 1
         self._acknowledged = 0
 
@@ -331,9 +331,9 @@ class Buffer:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def add(self, message: bytes | Parted) -> None:
+    def add(self, message: bytes | DeltaMessage) -> None:
         """Keep the next message, whose number is `last + 1`."""
-        if isinstance(message, Parted):
+        if isinstance(message, DeltaMessage):
             size = message.size
             message = self._pool.share(message)
         else:
@@ -349,7 +349,7 @@ class Buffer:
         self._acknowledged = max(self._acknowledged, min(number, self.last))
         while self._forgotten < self._acknowledged:
             message = self._kept.popleft()
-            if isinstance(message, Parted):
+            if isinstance(message, DeltaMessage):
                 self._pool.release(message)
             else:
                 self._size -= len(message)
@@ -366,7 +366,7 @@ class Buffer:
             return 0
         return self._through[written - self._forgotten - 1] - self._through_forgotten
 
-    def next_after(self, number: int) -> tuple[int, bytes | Parted] | None:
+    def next_after(self, number: int) -> tuple[int, bytes | DeltaMessage] | None:
         """The first message after a number that is still kept, and its own number; None at the end."""
         first = max(number, self._forgotten)
         if first >= self.last:

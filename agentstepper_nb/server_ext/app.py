@@ -24,22 +24,29 @@ from traitlets import (
 )
 
 from .. import discover, static_files
-from ..hub import Hub, Keep
+from ..hub import Hub, RetentionLimits
 from ..hub.coding_bounds import CodingBounds, CodingRoots
-from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_place
-from ..hub.sentences import MODEL_VARIABLE, summarize_by
-from ..hub.worker_process import COMMAND, WorkerProcess, environment
+from ..hub.model_summaries import MODEL_VARIABLE, attach_model_summaries
+from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_store_place
+from ..hub.worker_process import COMMAND, WorkerProcess, make_environment
 from ..protocol.coding_settings import FIELDS, CodingSettings
-from ..protocol.frame import MAX_MESSAGE
+from ..protocol.frame import MAX_MESSAGE_BYTES
 from ..protocol.values import Durability
-from ..store import Store, lock, open_store
-from . import coding, runtime
-from .announce import agent_url, announced
-from .chat_socket import ChatSocket
-from .page import App
-from .rest import AllRuns, Export, Import, OneRun, Rows, Search
-from .runtime_socket import RuntimeSocket
-from .sockets import AgentSocket, UiSocket, WorkerSocket
+from ..store import Store, folder_lock, open_store
+from . import coding_handlers, runtime_handlers
+from .announcement import announce_server, find_agent_url
+from .app_handler import AppHandler
+from .chat_socket import ChatSocketHandler
+from .run_handlers import (
+    RunExportHandler,
+    RunHandler,
+    RunImportHandler,
+    RunRowsHandler,
+    RunsHandler,
+    SearchHandler,
+)
+from .runtime_socket import RuntimeSocketHandler
+from .sockets import AgentSocketHandler, ViewSocketHandler, WorkerSocketHandler
 
 
 class AgentStepperExtension(ExtensionApp):
@@ -87,7 +94,7 @@ class AgentStepperExtension(ExtensionApp):
         config=True
     )
     max_message = Int(
-        MAX_MESSAGE,
+        MAX_MESSAGE_BYTES,
         min=1024,
         help="The largest message taken from an agent or a view, and the largest .run file, "
         "in bytes.",
@@ -136,12 +143,12 @@ class AgentStepperExtension(ExtensionApp):
         store = self._open_store()
         try:
             self.host = self._open_host()
-            keep = Keep(days=self.keep_days, gib=self.keep_gib)
+            keep = RetentionLimits(days=self.keep_days, gib=self.keep_gib)
             self.hub = Hub(store, logger=self.log, keep=keep)
         except BaseException:
             store.close()
             raise
-        summarize_by(self.hub, self.model)
+        attach_model_summaries(self.hub, self.model)
 
     def _open_host(self) -> RuntimeHost:
         folder = self._place[0]
@@ -155,14 +162,14 @@ class AgentStepperExtension(ExtensionApp):
         return open_store(folder, Durability(self.durability), self._what, held)
 
     @cached_property
-    def _place(self) -> tuple[Path, lock.Lock]:
+    def _place(self) -> tuple[Path, folder_lock.FolderLock]:
         """The folder, or the next one that is free where another server has it, and its lock.
 
         Taken at the first use.
         """
         wanted = Path(self.data_dir)
-        holder = lock.holder(wanted)
-        folder, held = lock.free_folder(wanted, self._what)
+        holder = folder_lock.find_lock_holder(wanted)
+        folder, held = folder_lock.lock_free_folder(wanted, self._what)
         if folder != wanted:
             self.log.warning(
                 "AgentStepper: the runs in %s belong to %s. This server keeps its own in %s.",
@@ -173,17 +180,17 @@ class AgentStepperExtension(ExtensionApp):
         return folder, held
 
     def _workers_environment(self) -> dict[str, str]:
-        url = agent_url(self.serverapp) if self.serverapp else None
+        url = find_agent_url(self.serverapp) if self.serverapp else None
         if url is None:
             raise OSError("this server listens on a UNIX socket, where workers can't connect")
-        agents = discover.Endpoint(url, self.tokens.agent)
-        return environment(agents, self.tokens.worker) | {STORE_VARIABLE: self.runtime_store}
+        agents = discover.CoreEndpoint(url, self.tokens.agent)
+        return make_environment(agents, self.tokens.worker) | {STORE_VARIABLE: self.runtime_store}
 
     @cached_property
-    def tokens(self) -> discover.Tokens:
+    def tokens(self) -> discover.CoreTokens:
         """What agents, programs that control, and workers present."""
-        given = discover.Tokens(self.agent_token, self.control_token, self.worker_token)
-        return discover.core_tokens(self._place[0], given)
+        given = discover.CoreTokens(self.agent_token, self.control_token, self.worker_token)
+        return discover.load_core_tokens(self._place[0], given)
 
     @property
     def _what(self) -> str:
@@ -199,7 +206,7 @@ class AgentStepperExtension(ExtensionApp):
     @validate("runtime_store")
     def _a_place(self, proposal: Any) -> str:
         try:
-            return check_place(proposal["value"])
+            return check_store_place(proposal["value"])
         except ValueError as error:
             raise TraitError(str(error)) from None
 
@@ -234,34 +241,40 @@ class AgentStepperExtension(ExtensionApp):
         chats = {**runs, "chats": self.host.chats}
         self.handlers.extend(
             [
-                (r"/agentstepper/agent", AgentSocket, {**runs, **tokens}),
-                (r"/agentstepper/worker", WorkerSocket, workers),
-                (r"/agentstepper/runtime", RuntimeSocket, {**runs, **tokens, "host": self.host}),
-                (r"/agentstepper/chat/([\w-]{1,100})", ChatSocket, chats),
-                (r"/agentstepper/ui", UiSocket, runs),
-                (r"/agentstepper/app", App, {"static_url": self.static_url_prefix}),
-                (r"/agentstepper/api/runs", AllRuns, runs),
-                (r"/agentstepper/api/runs/import", Import, runs),
-                (run, OneRun, runs),
-                (rf"{run}/rows", Rows, runs),
-                (run + "/export", Export, runs),
-                (r"/agentstepper/api/search", Search, runs),
-                *coding.routes(sessions),
-                *runtime.routes(agents),
+                (r"/agentstepper/agent", AgentSocketHandler, {**runs, **tokens}),
+                (r"/agentstepper/worker", WorkerSocketHandler, workers),
+                (
+                    r"/agentstepper/runtime",
+                    RuntimeSocketHandler,
+                    {**runs, **tokens, "host": self.host},
+                ),
+                (r"/agentstepper/chat/([\w-]{1,100})", ChatSocketHandler, chats),
+                (r"/agentstepper/ui", ViewSocketHandler, runs),
+                (r"/agentstepper/app", AppHandler, {"static_url": self.static_url_prefix}),
+                (r"/agentstepper/api/runs", RunsHandler, runs),
+                (r"/agentstepper/api/runs/import", RunImportHandler, runs),
+                (run, RunHandler, runs),
+                (rf"{run}/rows", RunRowsHandler, runs),
+                (run + "/export", RunExportHandler, runs),
+                (r"/agentstepper/api/search", SearchHandler, runs),
+                *coding_handlers.make_coding_routes(sessions),
+                *runtime_handlers.make_runtime_routes(agents),
             ]
         )
 
     async def _start_jupyter_server_extension(self, serverapp: ServerApp) -> None:
         """Begin, and announce the Core; Jupyter calls this when it listens."""
         await self.hub.start()
-        url = agent_url(serverapp)
+        url = find_agent_url(serverapp)
         if url is None:
             self.log.warning(
                 "AgentStepper: this server listens on a UNIX socket, where agents can't connect. "
                 "Start it with a port, or run `agentstepper serve` beside it."
             )
             return
-        self._announced.enter_context(announced(serverapp, url, self.tokens.agent, self._place[0]))
+        self._announced.enter_context(
+            announce_server(serverapp, url, self.tokens.agent, self._place[0])
+        )
         self.log.info("AgentStepper: agents connect to %s", url)
         await self.host.start()  # a worker that this starts finds what was announced
 

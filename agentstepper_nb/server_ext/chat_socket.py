@@ -7,23 +7,23 @@ from typing import Any, Final
 from jupyter_server.auth.decorator import allow_unauthenticated
 
 from ..errors import CommandError
-from ..hub import Hub, Session
-from ..hub.chats import Chats
-from .answers import from_hub, refusal
-from .sockets import SILENCE, Socket, TornadoConnection
+from ..hub import Hub, PeerSession
+from ..hub.chat_registry import ChatRegistry
+from .json_errors import convert_hub_error, make_error
+from .sockets import SILENCE, CoreSocketHandler, TornadoConnection
 
 #: What a handshake is answered with, where it isn't what the code is answered with elsewhere.
 _STATUS: Final = {"invalid_token": 401, "unknown_service": 404}
 
 
-class ChatSocket(Socket):
+class ChatSocketHandler(CoreSocketHandler):
     """Programs come with a token that the chat's own process checks.
 
     Args of `initialize`:
         chats: The Core's.
     """
 
-    def initialize(self, hub: Hub, max_message: int, chats: Chats) -> None:  # type: ignore[override]
+    def initialize(self, hub: Hub, max_message: int, chats: ChatRegistry) -> None:  # type: ignore[override]
         """Take what the extension made; tornado calls this for each request."""
         super().initialize(hub, max_message)
         self._chats = chats
@@ -41,7 +41,7 @@ class ChatSocket(Socket):
     async def get(self, chat: str, *args: Any, **kwargs: Any) -> None:
         """Ask the chat's process about the caller, then shake hands."""
         if "Origin" in self.request.headers:
-            raise refusal(
+            raise make_error(
                 403, "foreign_origin", "This is for programs: a web page may not connect here."
             )
         self._chat, self._token = chat, self._bearer()
@@ -49,11 +49,11 @@ class ChatSocket(Socket):
             await self._chats.admit(self._chat, self._token)
         except CommandError as error:
             if error.code in _STATUS:
-                raise refusal(_STATUS[error.code], error.code, error.message) from None
-            raise from_hub(error) from None
+                raise make_error(_STATUS[error.code], error.code, error.message) from None
+            raise convert_hub_error(error) from None
         await super().get(*args, **kwargs)
 
-    def connect(self, connection: TornadoConnection, version: int) -> Session:
+    def connect(self, connection: TornadoConnection, version: int) -> PeerSession:
         """Open a client's session."""
         return self._chats.connect(connection, self._chat, self._token)
 

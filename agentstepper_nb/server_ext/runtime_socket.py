@@ -6,11 +6,11 @@ from typing import Any
 
 from jupyter_server.auth.decorator import allow_unauthenticated, ws_authenticated
 
-from ..hub import Hub, Session
-from ..hub.runtime import Right
+from ..hub import Hub, PeerSession
+from ..hub.runtime import MethodRight
 from ..hub.runtime_host import RuntimeHost
-from .answers import refusal
-from .sockets import SILENCE, LoginSocket, TornadoConnection
+from .json_errors import make_error
+from .sockets import SILENCE, LoginSocketHandler, TornadoConnection
 
 _REFUSED = (
     "The agent token doesn't do here. Send the control token as `Authorization: Bearer TOKEN`; it is "
@@ -18,7 +18,7 @@ _REFUSED = (
 )
 
 
-class RuntimeSocket(LoginSocket):
+class RuntimeSocketHandler(LoginSocketHandler):
     """Views come with a login, whose rights the authorizer tells; programs with the control token.
 
     Args of `initialize`:
@@ -47,7 +47,7 @@ class RuntimeSocket(LoginSocket):
         if self._program:
             self.ask_nobody()
         elif self.bears(self._token):
-            raise refusal(401, "unauthorized", _REFUSED)
+            raise make_error(401, "unauthorized", _REFUSED)
         else:
             await super().prepare()
 
@@ -55,7 +55,7 @@ class RuntimeSocket(LoginSocket):
     async def get(self, *args: Any, **kwargs: Any) -> None:
         """Check what the caller may do, then shake hands."""
         if self._program:
-            self._right = Right.CONTROL
+            self._right = MethodRight.CONTROL
             await super().get(*args, **kwargs)
         else:
             await self._by_login(*args, **kwargs)
@@ -63,9 +63,9 @@ class RuntimeSocket(LoginSocket):
     @ws_authenticated
     async def _by_login(self, *args: Any, **kwargs: Any) -> None:
         rights = await self.rights()
-        self._right = Right.CONTROL if rights.control else Right.WATCH
+        self._right = MethodRight.CONTROL if rights.control else MethodRight.WATCH
         await super().get(*args, **kwargs)
 
-    def connect(self, connection: TornadoConnection, version: int) -> Session:
+    def connect(self, connection: TornadoConnection, version: int) -> PeerSession:
         """Open a client's session."""
         return self._host.connect(connection, self._right)

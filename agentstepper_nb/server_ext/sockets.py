@@ -12,14 +12,14 @@ from jupyter_server.base.websocket import WebSocketMixin
 from jupyter_server.utils import ensure_async
 from tornado.websocket import WebSocketHandler, WebSocketProtocol, WebSocketProtocol13
 
-from ..hub import Hub, Rights, Session
-from ..hub.connection import closing_reason
-from ..hub.sockets import fair_turns
+from ..hub import AccessRights, Hub, PeerSession
+from ..hub.connection import cut_close_reason
+from ..hub.sockets import make_fair_turns
 from ..hub.workers import Workers
 from ..protocol.frame import SUBPROTOCOL
-from .answers import RESOURCE, AnswersInJson, refusal
-from .outbox import Outbox, Written
-from .too_large import Patient
+from .json_errors import RESOURCE, JsonErrorHandler, make_error
+from .oversize_messages import OversizeProtocol
+from .socket_outbox import SocketOutbox, WriteFuture
 
 #: Milliseconds that a silent program is believed in: a busy one may not answer pings. On this machine
 #: the system tells at once when it is gone.
@@ -35,9 +35,9 @@ class TornadoConnection:
 
     def __init__(self, handler: WebSocketHandler) -> None:
         self._handler = handler
-        self._outbox = Outbox(
+        self._outbox = SocketOutbox(
             # tornado's type leaves out that the future is one that takes callbacks.
-            lambda message: cast(Written, handler.write_message(message)),
+            lambda message: cast(WriteFuture, handler.write_message(message)),
             lambda: self.close(1013, "too slow: read faster, or connect again"),
         )
 
@@ -53,14 +53,14 @@ class TornadoConnection:
     def close(self, code: int, reason: str) -> None:
         """Close after what was sent, and say why."""
         self._outbox.shut()
-        self._handler.close(code, closing_reason(reason))
+        self._handler.close(code, cut_close_reason(reason))
 
     def shut(self) -> None:
         """Send nothing from now on: the peer is gone."""
         self._outbox.shut()
 
 
-class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
+class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, JupyterHandler):
     """One WebSocket of the Core: forwards to a session of the Hub, nothing else.
 
     Args of `initialize`:
@@ -68,7 +68,7 @@ class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
         max_message: The largest message taken, in bytes.
     """
 
-    _session: Session | None = None
+    _session: PeerSession | None = None
 
     def initialize(self, hub: Hub, max_message: int) -> None:
         """Take what the extension made; tornado calls this for each request."""
@@ -85,7 +85,7 @@ class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
         found = super().get_websocket_protocol()
         if not isinstance(found, WebSocketProtocol13):
             return found
-        return Patient(self, False, found.params)
+        return OversizeProtocol(self, False, found.params)
 
     def select_subprotocol(self, subprotocols: list[str]) -> str | None:
         """Choose version 2 where it is offered; none chosen is version 1."""
@@ -96,10 +96,10 @@ class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
         super().open(*args, **kwargs)
         self.set_nodelay(True)
         self._connection = TornadoConnection(self)
-        self._turns = fair_turns(self.hub)
+        self._turns = make_fair_turns(self.hub)
         self._session = self.connect(self._connection, 2 if self.selected_subprotocol else 1)
 
-    def connect(self, connection: TornadoConnection, version: int) -> Session:
+    def connect(self, connection: TornadoConnection, version: int) -> PeerSession:
         """Open the session; subclasses say which kind."""
         raise NotImplementedError
 
@@ -113,7 +113,7 @@ class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
         """Let the caller be nobody's login, and check by which name it reached this server."""
         self.current_user = self._jupyter_current_user = None
         if not self.check_host():
-            raise refusal(
+            raise make_error(
                 403, "unauthorized", "This server isn't meant to be reached by this name."
             )
 
@@ -136,7 +136,7 @@ class Socket(AnswersInJson, WebSocketMixin, WebSocketHandler, JupyterHandler):
         super().on_close()
 
 
-class ProgramSocket(Socket):
+class ProgramSocketHandler(CoreSocketHandler):
     """A door for programs of this machine, who are nobody's login.
 
     Args of `initialize`:
@@ -167,12 +167,12 @@ class ProgramSocket(Socket):
     async def get(self, *args: Any, **kwargs: Any) -> None:
         """Check the caller, then shake hands."""
         if "Origin" in self.request.headers:
-            raise refusal(
+            raise make_error(
                 403, "foreign_origin", "This is for programs: a web page may not connect here."
             )
         if not self.admits():
             self.set_header("WWW-Authenticate", "Bearer")
-            raise refusal(401, "unauthorized", self.refused)
+            raise make_error(401, "unauthorized", self.refused)
         await super().get(*args, **kwargs)
 
     def admits(self) -> bool:
@@ -180,7 +180,7 @@ class ProgramSocket(Socket):
         return self.bears(self._token)
 
 
-class AgentSocket(ProgramSocket):
+class AgentSocketHandler(ProgramSocketHandler):
     """`/agentstepper/agent`.
 
     Args of `initialize`:
@@ -202,15 +202,15 @@ class AgentSocket(ProgramSocket):
 
     def admits(self) -> bool:
         """Whether the caller has one of the two; the control token lets it control."""
-        self._rights = Rights(control=self.bears(self._control_token))
+        self._rights = AccessRights(control=self.bears(self._control_token))
         return self._rights.control or super().admits()
 
-    def connect(self, connection: TornadoConnection, version: int) -> Session:
+    def connect(self, connection: TornadoConnection, version: int) -> PeerSession:
         """Open an agent's session."""
         return self.hub.connect_agent(connection, version, self._rights)
 
 
-class WorkerSocket(ProgramSocket):
+class WorkerSocketHandler(ProgramSocketHandler):
     """`/agentstepper/worker`: the server's own workers.
 
     Args of `initialize`:
@@ -229,28 +229,28 @@ class WorkerSocket(ProgramSocket):
         super().initialize(hub, max_message, token)
         self._workers = workers
 
-    def connect(self, connection: TornadoConnection, version: int) -> Session:
+    def connect(self, connection: TornadoConnection, version: int) -> PeerSession:
         """Open a worker's session."""
         return self._workers.connect(connection)
 
 
-class LoginSocket(Socket):
+class LoginSocketHandler(CoreSocketHandler):
     """A door for people, by login; the authorizer tells what they may do."""
 
     auth_resource = RESOURCE
 
-    async def rights(self) -> Rights:
+    async def rights(self) -> AccessRights:
         """What the login may do; refuses one that may not even watch."""
         if not await self._may("read"):
-            raise refusal(403, "watch_only", "This login may not watch agents.")
-        return Rights(control=await self._may("execute"))
+            raise make_error(403, "watch_only", "This login may not watch agents.")
+        return AccessRights(control=await self._may("execute"))
 
     async def _may(self, action: str) -> bool:
         asked = self.authorizer.is_authorized(self, self.current_user, action, RESOURCE)
         return bool(await ensure_async(asked))
 
 
-class UiSocket(LoginSocket):
+class ViewSocketHandler(LoginSocketHandler):
     """`/agentstepper/ui`: views."""
 
     @ws_authenticated
@@ -259,6 +259,6 @@ class UiSocket(LoginSocket):
         self._rights = await self.rights()
         await super().get(*args, **kwargs)
 
-    def connect(self, connection: TornadoConnection, version: int) -> Session:
+    def connect(self, connection: TornadoConnection, version: int) -> PeerSession:
         """Open a view's session."""
         return self.hub.connect_ui(connection, version, self._rights)

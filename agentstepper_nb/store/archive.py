@@ -31,12 +31,12 @@ from msgspec import Struct
 
 from .._version import __version__
 from ..errors import ProtocolError
-from ..protocol.json_bounds import CHUNK, Check, JsonBounds, JsonScan, go_on
+from ..protocol.json_bounds import CHUNK, Check, JsonBounds, JsonScan, never_cancel
 from ..protocol.records import RunHistory
 from ..protocol.v1 import runfile
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, Note, Run
-from ..protocol.visible import on_one_line
-from .soundness import corrupt, imported
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, RowNote, Run
+from ..protocol.visible_text import escape_to_one_line
+from .run_validation import make_corrupt_error, prepare_import
 
 #: How the file is told from other zip files.
 FORMAT: Final = "agentstepper.run"
@@ -72,7 +72,7 @@ class _Manifest(Struct, frozen=True, kw_only=True):
     written_by: str = ""
 
 
-def dump(history: RunHistory) -> bytes:
+def dump_archive(history: RunHistory) -> bytes:
     """Write a run's archive."""
     manifest = _Manifest(
         format=FORMAT, version=VERSION, written_by=f"agentstepper_nb {__version__}"
@@ -95,8 +95,8 @@ def dump(history: RunHistory) -> bytes:
     return file.getvalue()
 
 
-def load(
-    data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED, check: Check = go_on
+def load_archive(
+    data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED, check: Check = never_cancel
 ) -> RunHistory:
     """Read a run's archive. The run in it has ended: nothing waits any more.
 
@@ -110,18 +110,18 @@ def load(
         ProtocolError: Damaged (`corrupt_import`), of a newer version (`newer_import`), or above one of
             the bounds (`too_large`).
     """
-    members = _upcast(unzip(data, _MEMBERS, limit, _within_bounds(check)))
+    members = _upcast(unzip_members(data, _MEMBERS, limit, _within_bounds(check)))
     history = RunHistory(
         run=_one(members, _RUN, Run),
         events=_many(members, _EVENTS, Event),
         breakpoints=_many(members, _BREAKPOINTS, Breakpoint),
         commits=_many(members, _COMMITS, Commit),
-        notes=_many(members, _NOTES, Note),
+        notes=_many(members, _NOTES, RowNote),
     )
-    return imported(history, run_id, check)
+    return prepare_import(history, run_id, check)
 
 
-def read(path: Path) -> bytes:
+def read_run_file(path: Path) -> bytes:
     """Read a run's file.
 
     Raises:
@@ -130,7 +130,7 @@ def read(path: Path) -> bytes:
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise corrupt(f"{path} is no file")
+        raise make_corrupt_error(f"{path} is no file")
     if status.st_size > MAX_UNPACKED:
         raise ProtocolError(
             "too_large", f"{path} is larger than {MAX_UNPACKED // 1024**2} MiB, the limit."
@@ -138,21 +138,21 @@ def read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def load_any(
-    data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED, check: Check = go_on
+def load_run_file(
+    data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED, check: Check = never_cancel
 ) -> RunHistory:
     """Read a run's file of any form: an archive, also in base64, or version 1's `.run`, also unpacked.
 
     Args and errors as `load`.
     """
     if data.startswith(MAGIC):
-        return load(data, run_id, limit, check)
+        return load_archive(data, run_id, limit, check)
     if data.startswith(base64.b64encode(MAGIC)[:5]):
         try:
-            return load(base64.b64decode(data), run_id, limit, check)
+            return load_archive(base64.b64decode(data), run_id, limit, check)
         except binascii.Error as error:
-            raise corrupt(f"The archive is damaged ({error})") from None
-    return runfile.load(data, run_id, limit, check)
+            raise make_corrupt_error(f"The archive is damaged ({error})") from None
+    return runfile.load_run(data, run_id, limit, check)
 
 
 def _within_bounds(check: Check) -> Look:
@@ -184,7 +184,7 @@ def _upcast(members: Members) -> Members:
     """The members as this version has them."""
     manifest = _one(members, _MANIFEST, _Manifest)
     if manifest.format != FORMAT or manifest.version < 1:
-        raise corrupt("This zip file is no archive of a run")
+        raise make_corrupt_error("This zip file is no archive of a run")
     if manifest.version > VERSION:
         raise ProtocolError(
             "newer_import",
@@ -206,11 +206,11 @@ def _many(members: Members, name: str, kind: type[_T]) -> tuple[_T, ...]:
 
 def _decode(members: Members, name: str, decode: Callable[[bytearray], Any]) -> Any:
     if name not in members:
-        raise corrupt(f"The archive lacks {name}")
+        raise make_corrupt_error(f"The archive lacks {name}")
     try:
         return decode(members[name])
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise corrupt(f"The archive's {name} is damaged ({error})") from None
+        raise make_corrupt_error(f"The archive's {name} is damaged ({error})") from None
 
 
 # ---- zip files of strangers: read by known names alone, within bounds, into memory ----------------
@@ -247,7 +247,9 @@ _BAD: Final = (
 Look = Callable[[str, bytes], None]
 
 
-def unzip(data: bytes, names: Collection[str], limit: int, look: Look) -> dict[str, bytearray]:
+def unzip_members(
+    data: bytes, names: Collection[str], limit: int, look: Look
+) -> dict[str, bytearray]:
     """Read members of a zip file. Other members are not looked at; nothing is written anywhere.
 
     Args:
@@ -266,7 +268,7 @@ def unzip(data: bytes, names: Collection[str], limit: int, look: Look) -> dict[s
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             found = [info for info in file.infolist() if info.filename in names]
             if len({info.filename for info in found}) < len(found):
-                raise corrupt("The archive has a member twice")
+                raise make_corrupt_error("The archive has a member twice")
             sizes = {info.filename: 0 for info in found}
             for info in found:
                 for chunk in _chunks(file, info):
@@ -278,7 +280,7 @@ def unzip(data: bytes, names: Collection[str], limit: int, look: Look) -> dict[s
     except ProtocolError:
         raise
     except _BAD as error:
-        raise corrupt(f"The archive is damaged ({error})") from None
+        raise make_corrupt_error(f"The archive is damaged ({error})") from None
 
 
 def _too_large(limit: int) -> ProtocolError:
@@ -293,16 +295,16 @@ def _check_end(data: bytes) -> None:
     end = data[-_END_SIZE:]
     before = data[-_END_SIZE - _LOCATOR_SIZE : -_END_SIZE]
     if not end.startswith(_END) or end[-2:] != b"\0\0" or before.startswith(_LOCATOR):
-        raise corrupt("This is no archive of a run, or it is cut off")
+        raise make_corrupt_error("This is no archive of a run, or it is cut off")
     if int.from_bytes(end[12:16], "little") > _LONGEST_LIST:
-        raise corrupt("The archive lists far more than a run's")
+        raise make_corrupt_error("The archive lists far more than a run's")
 
 
 def _chunks(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
     if info.flag_bits & _ENCRYPTED:
-        raise corrupt("The archive is encrypted")
+        raise make_corrupt_error("The archive is encrypted")
     if info.compress_type not in _KNOWN:
-        raise corrupt("The archive is compressed in a way that isn't read here")
+        raise make_corrupt_error("The archive is compressed in a way that isn't read here")
     with file.open(info) as member:
         while chunk := member.read(CHUNK):
             yield chunk
@@ -321,19 +323,19 @@ def _read(file: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytearray:
 # ---- a text for people ----------------------------------------------------------------------------
 
 
-def readable(history: RunHistory) -> str:
+def render_run_text(history: RunHistory) -> str:
     """The run as text: a heading, then what happened in its order."""
     return "\n".join(_text_lines(history)) + "\n"
 
 
 def _text_lines(history: RunHistory) -> Iterator[str]:
     run = history.run
-    yield on_one_line(f"{run.name} ({run.program})")
+    yield escape_to_one_line(f"{run.name} ({run.program})")
     yield f"started {_time(run.started_at)}"
     if run.ended_at is not None:
         yield f"ended {_time(run.ended_at)}{f', {run.ending}' if run.ending else ''}"
     if run.failure:
-        yield on_one_line(f"{run.failure.type}: {run.failure.message}")
+        yield escape_to_one_line(f"{run.failure.type}: {run.failure.message}")
     for _, lines in sorted(_blocks(history), key=lambda block: block[0]):
         yield ""
         yield from lines
@@ -356,7 +358,7 @@ def _breakpoint(breakpoint: Breakpoint) -> list[str]:
     words = f"{kind.replace('_', ' ')}, {breakpoint.side}"
     summary = breakpoint.summary or breakpoint.sentence or ""
     head = f"[{breakpoint.seq}] {_time(breakpoint.at)} {words}: {summary}".rstrip(": ")
-    lines = [on_one_line(head)]
+    lines = [escape_to_one_line(head)]
     lines.append(breakpoint.data)
     if breakpoint.edit is not None:
         lines.append(f"edited to: {breakpoint.edit}")
@@ -365,10 +367,10 @@ def _breakpoint(breakpoint: Breakpoint) -> list[str]:
             f"asks for approval, {breakpoint.approval.risk} risk: {breakpoint.approval.why}"
         )
     if breakpoint.reason:
-        lines.append(on_one_line(f"denied: {breakpoint.reason}"))
+        lines.append(escape_to_one_line(f"denied: {breakpoint.reason}"))
     if breakpoint.failure:
         failure = f"{breakpoint.failure.type}: {breakpoint.failure.message}"
-        lines.append(on_one_line(failure))
+        lines.append(escape_to_one_line(failure))
     return lines
 
 
@@ -382,7 +384,7 @@ def _commit(commit: Commit) -> list[str]:
         f"  {change.kind} {change.path} +{change.added} -{change.removed}"
         for change in commit.changes
     ]
-    return list(map(on_one_line, lines))
+    return list(map(escape_to_one_line, lines))
 
 
 def _time(at: float) -> str:

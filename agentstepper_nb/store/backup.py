@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import StoreError
-from .files import sync_folder
-from .lock import holder
-from .runtime.sqlite.file import RUNTIME_FILE
-from .sqlite import migrate
-from .sqlite.opening import STORE_FILE, connect
+from .atomic_files import sync_folder
+from .folder_lock import find_lock_holder
+from .runtime.sqlite.runtime_file import RUNTIME_FILE
+from .sqlite import migrations
+from .sqlite.database import STORE_FILE, connect
 
 #: What is copied. A Core makes the search's file and the tokens anew.
 _FILES: Final = (STORE_FILE, RUNTIME_FILE)
@@ -59,7 +59,7 @@ def back_up(folder: Path, target: Path) -> tuple[str, ...]:
 
 def _copy(source: Path, target: Path) -> None:
     with contextlib.closing(connect(source, "ro")) as connection:
-        migrate.copy_to(connection, target)
+        migrations.copy_database(connection, target)
     with contextlib.closing(connect(target, "rw")) as copy:
         ((line,),) = copy.execute("PRAGMA integrity_check(1)")
     if line != "ok":
@@ -67,7 +67,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _failed(folder: Path, target: Path, error: Exception) -> StoreError:
-    owner = holder(folder)
+    owner = find_lock_holder(folder)
     held = f" {owner} holds the folder." if owner else ""
     return StoreError(
         f"{folder} can't be backed up to {target}: {error}.{held} "

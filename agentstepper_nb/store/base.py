@@ -7,9 +7,9 @@ from typing import Final, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
+from ..protocol.pages import SearchHit
 from ..protocol.records import Record, RunHistory
-from ..protocol.values import Breakpoint, Commit, Event, Note, StoreInfo
-from ..protocol.windows import Hit
+from ..protocol.values import Breakpoint, Commit, Event, RowNote, StoreInfo
 
 #: Seconds after which what is recorded is synced as well, where nobody asked for it before.
 SYNC_WITHIN: Final = 0.01
@@ -21,16 +21,16 @@ Take = Callable[[Breakpoint | Event], None]
 Needs = Callable[[Breakpoint], bool]
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """Called back where nobody wants to know."""
 
 
-def without_contents(commit: Commit) -> Commit:
+def strip_contents(commit: Commit) -> Commit:
     """A commit whose changes don't carry the contents of files."""
     return replace(commit, changes=tuple(replace(change, body=None) for change in commit.changes))
 
 
-class Page(NamedTuple):
+class RowPage(NamedTuple):
     """Rows of a run that follow each other, and what stands at them."""
 
     rows: tuple[Breakpoint | Event, ...]  # by seq: breakpoints and debug messages
@@ -61,7 +61,7 @@ class Store(Protocol):
     on_trouble: Callable[[StoreInfo], None]
 
     @property
-    def stuck(self) -> bool:
+    def is_stuck(self) -> bool:
         """Whether nothing can be written for the moment, so that what is appended waits."""
 
     def load(self) -> Iterable[Record]:
@@ -75,7 +75,7 @@ class Store(Protocol):
     def append(
         self,
         records: Sequence[Record],
-        done: Callable[[], None] = nothing,
+        done: Callable[[], None] = do_nothing,
         *,
         durable: bool = False,
         synced: Callable[[], None] | None = None,
@@ -93,7 +93,7 @@ class Store(Protocol):
     def settled(self, done: Callable[[], None]) -> None:
         """Call back after all calls of what was appended before, where anything can be written.
 
-        Where nothing can right now, it isn't waited for: `stuck` and `on_trouble` tell so.
+        Where nothing can right now, it isn't waited for: `is_stuck` and `on_trouble` tell so.
         """
 
     async def history(self, run: str) -> RunHistory:
@@ -109,7 +109,7 @@ class Store(Protocol):
     async def commit(self, run: str, commit: str) -> Commit | None:
         """A commit with the contents of its files. Errors as `history`."""
 
-    async def page(self, run: str, first: int, last: int) -> Page:
+    async def page(self, run: str, first: int, last: int) -> RowPage:
         """The rows with these numbers, as many as there are, read without the others.
 
         Args:
@@ -150,10 +150,10 @@ class Store(Protocol):
             limit: The most that is given.
         """
 
-    async def notes(self, run: str) -> tuple[Note, ...]:
+    async def notes(self, run: str) -> tuple[RowNote, ...]:
         """What is written beside a run's rows. Errors as `history`."""
 
-    async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[Hit]:
+    async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[SearchHit]:
         """Where words stand, newest first, in all that was appended before.
 
         Args:

@@ -9,40 +9,40 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ..protocol.pages import SearchHit
 from ..protocol.records import (
     BreakpointAnswered,
     BreakpointEdited,
     BreakpointSaved,
     CommitSaved,
     EventSaved,
+    ImportedRunSaved,
     NoteSaved,
     Record,
-    RunChanged,
     RunDeleted,
+    RunHeaderSaved,
     RunHistory,
-    RunImported,
     RunRenamed,
     RunStarted,
     RunTagged,
-    SentenceMade,
+    SummarySaved,
 )
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, Note, Run, StoreInfo
-from ..protocol.windows import Hit
-from .base import CommitPage, Needs, Page, Take, nothing, without_contents
-from .search import Search
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, RowNote, Run, StoreInfo
+from .base import CommitPage, Needs, RowPage, Take, do_nothing, strip_contents
+from .search import SearchService
 
 
 @dataclass
-class _Kept:
+class _MemoryRun:
     run: Run
     events: dict[str, Event] = field(default_factory=dict)
     breakpoints: dict[str, Breakpoint] = field(default_factory=dict)
     commits: list[Commit] = field(default_factory=list)
-    notes: dict[str, Note] = field(default_factory=dict)
+    notes: dict[str, RowNote] = field(default_factory=dict)
     sentences: dict[str, str] = field(default_factory=dict)  # by key; they go with the run
     rows: dict[int, str] = field(default_factory=dict)  # ids, by number
 
-    def page(self, first: int, last: int) -> Page:
+    def page(self, first: int, last: int) -> RowPage:
         ids = (self.rows.get(seq) for seq in range(first, min(last, len(self.rows)) + 1))
         rows = [self.breakpoints.get(id) or self.events[id] for id in ids if id is not None]
         events = {row.id if isinstance(row, Event) else row.event for row in rows}
@@ -51,12 +51,12 @@ class _Kept:
             for commit in self.commits
             if first <= commit.seq <= last or (commit.event and commit.event in events)
         )
-        return Page(tuple(rows), tuple(without_contents(commit) for commit in there))
+        return RowPage(tuple(rows), tuple(strip_contents(commit) for commit in there))
 
     def commit_page(self, before: int | None, limit: int) -> CommitPage:
         end = len(self.commits) if before is None else before
         first = max(0, end - limit)
-        commits = tuple(without_contents(commit) for commit in self.commits[first:end])
+        commits = tuple(strip_contents(commit) for commit in self.commits[first:end])
         return CommitPage(commits, first or None)
 
     def history(self) -> RunHistory:
@@ -73,8 +73,8 @@ class MemoryStore:
     """Keeps runs in memory: they are gone with it."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, _Kept] = {}
-        self._search: Search | None = None  # from the first search on
+        self._runs: dict[str, _MemoryRun] = {}
+        self._search: SearchService | None = None  # from the first search on
         self.on_trouble: Callable[[StoreInfo], None] = lambda info: None  # memory doesn't fail
 
     def load(self) -> Iterable[Record]:
@@ -84,7 +84,7 @@ class MemoryStore:
     def append(
         self,
         records: Sequence[Record],
-        done: Callable[[], None] = nothing,
+        done: Callable[[], None] = do_nothing,
         *,
         durable: bool = False,
         synced: Callable[[], None] | None = None,
@@ -101,7 +101,7 @@ class MemoryStore:
             synced()
 
     @property
-    def stuck(self) -> bool:
+    def is_stuck(self) -> bool:
         """Never: memory doesn't fail."""
         return False
 
@@ -122,7 +122,7 @@ class MemoryStore:
         """A commit with the contents of its files."""
         return next((each for each in self._runs[run].commits if each.id == commit), None)
 
-    async def page(self, run: str, first: int, last: int) -> Page:
+    async def page(self, run: str, first: int, last: int) -> RowPage:
         """The rows with these numbers, and the commits that stand at them."""
         return self._runs[run].page(first, last)
 
@@ -144,15 +144,17 @@ class MemoryStore:
         """The last commits, or those before one of them."""
         return self._runs[run].commit_page(before, limit)
 
-    async def notes(self, run: str) -> tuple[Note, ...]:
+    async def notes(self, run: str) -> tuple[RowNote, ...]:
         """What is written beside a run's rows."""
         return tuple(self._runs[run].notes.values())
 
-    async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[Hit]:
+    async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[SearchHit]:
         """Where words stand, newest first."""
         if self._search is None:
-            self._search = Search()
-            self._search.keep([RunImported(history=kept.history()) for kept in self._runs.values()])
+            self._search = SearchService()
+            self._search.keep(
+                [ImportedRunSaved(history=kept.history()) for kept in self._runs.values()]
+            )
         return await self._search.search(query, run, limit)
 
     async def sentence(self, key: str) -> str | None:
@@ -172,14 +174,14 @@ class MemoryStore:
     # ---- runs ---------------------------------------------------------------------------------------
 
     def _start(self, record: RunStarted) -> None:
-        self._runs[record.run.id] = _Kept(record.run)
+        self._runs[record.run.id] = _MemoryRun(record.run)
 
-    def _set_header(self, record: RunChanged | RunRenamed | RunTagged) -> None:
+    def _set_header(self, record: RunHeaderSaved | RunRenamed | RunTagged) -> None:
         self._runs[record.run.id].run = record.run
 
-    def _import(self, record: RunImported) -> None:
+    def _import(self, record: ImportedRunSaved) -> None:
         history = record.history
-        self._runs[history.run.id] = _Kept(
+        self._runs[history.run.id] = _MemoryRun(
             history.run,
             {event.id: event for event in history.events},
             {breakpoint.id: breakpoint for breakpoint in history.breakpoints},
@@ -233,7 +235,7 @@ class MemoryStore:
         else:
             notes.pop(note.message, None)
 
-    def _set_sentence(self, record: SentenceMade) -> None:
+    def _set_sentence(self, record: SummarySaved) -> None:
         kept = self._runs[record.run]
         kept.sentences[record.key] = record.text
         if record.id in kept.breakpoints:
@@ -247,10 +249,10 @@ class MemoryStore:
 #: What keeps a record, by its type; the others are of use only to a Core that starts again.
 KEEPERS: Final[dict[type[Record], Callable[[MemoryStore, Any], None]]] = {
     RunStarted: MemoryStore._start,
-    RunChanged: MemoryStore._set_header,
+    RunHeaderSaved: MemoryStore._set_header,
     RunRenamed: MemoryStore._set_header,
     RunTagged: MemoryStore._set_header,
-    RunImported: MemoryStore._import,
+    ImportedRunSaved: MemoryStore._import,
     RunDeleted: MemoryStore._delete,
     EventSaved: MemoryStore._add_event,
     BreakpointSaved: MemoryStore._add_breakpoint,
@@ -258,7 +260,7 @@ KEEPERS: Final[dict[type[Record], Callable[[MemoryStore, Any], None]]] = {
     BreakpointAnswered: MemoryStore._answer,
     CommitSaved: MemoryStore._add_commit,
     NoteSaved: MemoryStore._set_note,
-    SentenceMade: MemoryStore._set_sentence,
+    SummarySaved: MemoryStore._set_sentence,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .debugger import DebuggerWidget
-from .shown import VIEW_MIME, Shown, show
+from .debugger_widget import DebuggerWidget
+from .displayed_view import VIEW_MIME, DisplayedView, display_view
 
-__all__ = ["VIEW_MIME", "DebuggerWidget", "Shown", "show"]
+__all__ = ["VIEW_MIME", "DebuggerWidget", "DisplayedView", "display_view"]

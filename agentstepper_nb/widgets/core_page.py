@@ -12,15 +12,15 @@ from ..errors import AgentStepperError
 _PATH: Final = "agentstepper/runtime"
 
 
-def core_url() -> str:
+def find_core_url() -> str:
     """Where the Core that is found takes what controls agents; empty where none is found."""
     try:
-        return discover.runtime_endpoint().url
+        return discover.find_runtime_endpoint().url
     except AgentStepperError:  # it is looked for again, and the view says what is wrong then
         return ""
 
 
-def is_own(url: str) -> bool:
+def is_own_core(url: str) -> bool:
     """Whether a Core is that of this kernel's Jupyter server, which the page is from.
 
     Args:
@@ -28,11 +28,11 @@ def is_own(url: str) -> bool:
     """
     if os.environ.get(discover.URL_VARIABLE) or not url.endswith(f"/{_PATH}"):
         return False
-    own = discover.own_core()
-    return own is not None and discover.runtime_url(own.url) == url
+    own = discover.find_own_core()
+    return own is not None and discover.to_runtime_url(own.url) == url
 
 
-def page_of(url: str) -> str:
+def find_page_url(url: str) -> str:
     """The base URL of the Jupyter server whose Core it is; empty for a Core that has no pages.
 
     Args:

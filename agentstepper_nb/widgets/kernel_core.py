@@ -1,7 +1,7 @@
 """A Core inside this process: for a kernel whose Jupyter server has none.
 
-It is the standalone Core without a port for UIs: views reach it by comm, through `kernel_view`. Runs are
-in the kernel's memory and gone with it.
+It is the standalone Core without a port for UIs: views reach it by comm, through `kernel_widget`. Runs
+are in the kernel's memory and gone with it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import os
 import threading
 from typing import Final
 
-from ..discover import CONTROL_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE, Endpoint
-from ..hub import AgentStepperCore, Connection, Rights, Session
+from ..discover import CONTROL_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE, CoreEndpoint
+from ..hub import AccessRights, AgentStepperCore, Connection, PeerSession
 from ..protocol.values import Run
 
 #: Why there is one, in words for a person; the view shows them.
@@ -41,9 +41,9 @@ class KernelCore:
         self._heard_aside = 0
 
     @property
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> CoreEndpoint:
         """Where agents reach it, and the agent token."""
-        return Endpoint(self._core.url(self._core.client_port), self._core.tokens.agent)
+        return CoreEndpoint(self._core.url(self._core.client_port), self._core.tokens.agent)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -79,15 +79,15 @@ class KernelCore:
 
         return asyncio.run_coroutine_threadsafe(read(), self.loop).result()
 
-    def connect_ui(self, connection: Connection) -> Session:
+    def connect_ui(self, connection: Connection) -> PeerSession:
         """Bring in a UI of version 2, which may control. To be called on the loop.
 
         Args:
             connection: Where the Core's messages go.
         """
-        return self._core.hub.connect_ui(connection, 2, Rights())
+        return self._core.hub.connect_ui(connection, 2, AccessRights())
 
-    def hear(self) -> None:
+    def mark_view_heard(self) -> None:
         """Note that a view's message came, on this thread."""
         if threading.current_thread() is not threading.main_thread():
             self._heard_aside += 1
@@ -101,12 +101,12 @@ _running: KernelCore | None = None
 _lock = threading.Lock()
 
 
-def running() -> KernelCore | None:
+def get_kernel_core() -> KernelCore | None:
     """This process's Core, where it has one."""
     return _running
 
 
-def start(why: str = ASKED_FOR) -> KernelCore:
+def start_kernel_core(why: str = ASKED_FOR) -> KernelCore:
     """This process's Core, started where it has none. It ends with the process.
 
     What looks for a Core from now on finds this one, processes that are started from here included:
@@ -127,7 +127,7 @@ def start(why: str = ASKED_FOR) -> KernelCore:
         return _running
 
 
-def stop() -> None:
+def close_kernel_core() -> None:
     """Stop this process's Core and take it out of the environment. Its runs are gone."""
     global _running
     with _lock:

@@ -1,4 +1,4 @@
 """Processes that dial in to the Core and serve what its own process must not run.
 
-`service` says what a worker serves, `run` is its life; `rpc` has the connection.
+`services` says what a worker serves, `serve_loop` is its life; `rpc` has the connection.
 """

@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { Receiver } from "../src/client/client";
-import type { Pieces } from "../src/protocol/types.gen";
+import type { EncodedContent } from "../src/protocol/types.gen";
 
 interface Line {
-  pieces: Pieces;
+  pieces: EncodedContent;
   length: number;
   hash: string;
 }
@@ -14,7 +14,7 @@ interface Line {
 /** As the Core sends them; tests/unit/protocol/test_pieces.py keeps them so. */
 const WIRE = fileURLToPath(import.meta.resolve("../../tests/wire/pieces.jsonl"));
 
-const told = (number: number, then: (number | string)[], like = 0, keep = 0): Pieces => ({
+const told = (number: number, then: (number | string)[], like = 0, keep = 0): EncodedContent => ({
   number,
   like,
   keep,

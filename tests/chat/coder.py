@@ -12,7 +12,7 @@ from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
 from agentstepper_nb.llm_wire.conversation import ModelRequest, UserMessage
-from agentstepper_nb.protocol.chat import Message, Piece
+from agentstepper_nb.protocol.chat import AgentOutput, Message
 from tests.chat.talking import Person
 from tests.coding.playing import Playing, calls, says
 
@@ -72,14 +72,14 @@ def joined(items: Sequence[Item]) -> list[Item]:
     for item in items:
         last = whole[-1] if whole else None
         if _is_text(item) and _is_text(last) and item.role == last.role:  # type: ignore[union-attr]
-            whole[-1] = Piece(content=last.content + item.content, role=last.role)  # type: ignore
+            whole[-1] = AgentOutput(content=last.content + item.content, role=last.role)  # type: ignore
         else:
             whole.append(item)
     return whole
 
 
 def _is_text(item: Item | None) -> bool:
-    return isinstance(item, Piece) and item.type == "MESSAGE"
+    return isinstance(item, AgentOutput) and item.type == "MESSAGE"
 
 
 def prompts(request: ModelRequest) -> list[str]:
@@ -89,11 +89,11 @@ def prompts(request: ModelRequest) -> list[str]:
 text, result, output = pieces.text, pieces.result, pieces.console
 
 
-def call(id: str, name: str, arguments: Any) -> Piece:
+def call(id: str, name: str, arguments: Any) -> AgentOutput:
     return pieces.call(name, arguments, call_id=id)
 
 
-def command(line: str) -> Piece:
+def command(line: str) -> AgentOutput:
     return pieces.code(line, "bash")
 
 

@@ -25,17 +25,17 @@ from agentstepper_nb.chat.remote.key_file import KEYS_FILE
 from agentstepper_nb.chat.remote.tokens import ChatTokens
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import (
-    AgentChanged,
-    Begin,
+    AgentOutput,
+    ChatAgentChanged,
     ChatEvent,
-    Delta,
-    Ending,
+    ChatMessageChanged,
+    ChatMessageDelta,
+    ChatSessionChanged,
+    ChatSessionInfo,
+    ChatSessionSnapshot,
     Message,
-    Piece,
-    Said,
-    SessionChanged,
-    SessionInfo,
     State,
+    TurnEnding,
 )
 from tests.coding.debugged import View
 
@@ -127,7 +127,7 @@ class Fold:
 
     def __init__(self) -> None:
         self.events: list[ChatEvent] = []
-        self.info: SessionInfo | None = None
+        self.info: ChatSessionInfo | None = None
         self._messages: dict[str, Message] = {}
 
     @property
@@ -140,7 +140,9 @@ class Fold:
     def states(self) -> list[State]:
         """The states it was in, in order."""
         infos = [
-            event.session for event in self.events if isinstance(event, Begin | SessionChanged)
+            event.session
+            for event in self.events
+            if isinstance(event, ChatSessionSnapshot | ChatSessionChanged)
         ]
         states = [info.state for info in infos]
         return [state for i, state in enumerate(states) if i == 0 or state is not states[i - 1]]
@@ -148,20 +150,20 @@ class Fold:
     @property
     def phases(self) -> list[tuple[str, str]]:
         """Which agent was where, in order."""
-        changes = [event.agent for event in self.events if isinstance(event, AgentChanged)]
+        changes = [event.agent for event in self.events if isinstance(event, ChatAgentChanged)]
         return [(agent.name, agent.phase.value) for agent in changes]
 
     def __call__(self, event: ChatEvent) -> None:
         self.events.append(event)
         match event:
-            case Begin(session=info, messages=messages):
+            case ChatSessionSnapshot(session=info, messages=messages):
                 self.info = info
                 self._messages = {each.id: each for each in messages}
-            case SessionChanged(session=info):
+            case ChatSessionChanged(session=info):
                 self.info = info
-            case Said(message=message):
+            case ChatMessageChanged(message=message):
                 self._messages[message.id] = message
-            case Delta(message_id=id, text=text):
+            case ChatMessageDelta(message_id=id, text=text):
                 known = self._messages[id]
                 self._messages[id] = replace(known, content=known.content + text)
 
@@ -182,7 +184,7 @@ class House:
         interpreter.attach(self.session, self.fold)
 
     @property
-    def info(self) -> SessionInfo:
+    def info(self) -> ChatSessionInfo:
         """The session."""
         return self.interpreter.info(self.session)
 
@@ -210,7 +212,7 @@ class House:
         """End the turn."""
         await self.interpreter.stop(self.session)
 
-    async def until(self, so: Callable[[SessionInfo], object]) -> SessionInfo:
+    async def until(self, so: Callable[[ChatSessionInfo], object]) -> ChatSessionInfo:
         """Wait until the session is so."""
         changed = asyncio.Event()
         detach = self.interpreter.attach(self.session, lambda event: changed.set())
@@ -223,7 +225,7 @@ class House:
             detach()
         return self.info
 
-    async def rests(self, ending: Ending | None = None) -> SessionInfo:
+    async def rests(self, ending: TurnEnding | None = None) -> ChatSessionInfo:
         """Wait until no turn is under way, and none will be."""
 
         info = await self.until(lambda info: info.state is State.STATE_STOP)
@@ -299,13 +301,13 @@ def numbered(count: int, **fields: Any) -> list[Message]:
     return [message(f"text {n}", id=f"m{n}", created_at=2.0 + n, **fields) for n in range(count)]
 
 
-def session(**fields: Any) -> SessionInfo:
+def session(**fields: Any) -> ChatSessionInfo:
     """A session that is new."""
     given = {"id": str(uuid4()), "title": "T", "state": State.STATE_INIT}
-    return SessionInfo(**{**given, "created_at": 1.0, "updated_at": 1.0, **fields})
+    return ChatSessionInfo(**{**given, "created_at": 1.0, "updated_at": 1.0, **fields})
 
 
-def said(piece: Piece, **fields: Any) -> Message:
+def said(piece: AgentOutput, **fields: Any) -> Message:
     """The message that a piece would be."""
     given = msgspec.structs.asdict(piece)
     del given["anew"]  # says how it is put together, not what it is

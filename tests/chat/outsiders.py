@@ -19,16 +19,16 @@ from agentstepper_nb.chat.interpreter import Interpreter
 from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.chat.remote.service import RemoteChatAccess, RemoteChatService
 from agentstepper_nb.chat.remote.tokens import ChatTokens
-from agentstepper_nb.discover import worker_url
+from agentstepper_nb.discover import to_worker_url
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import (
-    Asked,
-    Chosen,
-    Forwarded,
+    AgentOutput,
+    AgentTurnRequest,
+    ChatSessionInfo,
+    ForwardedRequest,
     Message,
-    Piece,
-    SessionInfo,
+    OptionChosen,
     State,
 )
 from tests.chat.house import House
@@ -55,7 +55,9 @@ def running(home: Path, port: int = 0) -> AgentStepperCore:
 
 def found(monkeypatch: pytest.MonkeyPatch, core: AgentStepperCore) -> None:
     """Let whoever looks for a Core that takes workers find this one."""
-    monkeypatch.setenv("AGENTSTEPPER_WORKER_URL", worker_url(f"ws://127.0.0.1:{core.client_port}"))
+    monkeypatch.setenv(
+        "AGENTSTEPPER_WORKER_URL", to_worker_url(f"ws://127.0.0.1:{core.client_port}")
+    )
     monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", core.tokens.worker)
 
 
@@ -139,7 +141,9 @@ class Way(House):
 
 def forwarded(token: str, params: dict[str, Any]) -> Raw:
     """What a request is, with its token."""
-    return Raw(msgspec.json.encode(Forwarded(token=token, params=Raw(msgspec.json.encode(params)))))
+    return Raw(
+        msgspec.json.encode(ForwardedRequest(token=token, params=Raw(msgspec.json.encode(params))))
+    )
 
 
 @asynccontextmanager
@@ -173,7 +177,7 @@ class Poet:
         self.house = house
         self.token = house.token("answer", *scope)
         self.asked = house.stream(self.token, "attend", **attend)
-        self._next: asyncio.Future[Asked] | None = None
+        self._next: asyncio.Future[AgentTurnRequest] | None = None
 
     async def comes(self) -> None:
         """It is an agent of the session from now on."""
@@ -185,28 +189,28 @@ class Poet:
         await self.house.until(lambda info: info.waiting is not None)
 
     @property
-    def info(self) -> SessionInfo:
+    def info(self) -> ChatSessionInfo:
         return self.house.info
 
-    async def next(self) -> Asked:
+    async def next(self) -> AgentTurnRequest:
         coming, self._next = self._next or asyncio.ensure_future(anext(self.asked)), None
         return await soon(coming)
 
-    async def is_asked(self, content: str = "A poem") -> Asked:
+    async def is_asked(self, content: str = "A poem") -> AgentTurnRequest:
         """Somebody says something to it."""
         self.house.interpreter.say(
             self.house.session, UserInput(content=content, agent_name="poet")
         )
         return await self.next()
 
-    async def give(self, asked: Asked, piece: Piece | str) -> Chosen | None:
+    async def give(self, asked: AgentTurnRequest, piece: AgentOutput | str) -> OptionChosen | None:
         given = pieces.text(piece) if isinstance(piece, str) else piece
         built = msgspec.to_builtins(given)
         answer = await soon(self.house.ask(self.token, "give", turn=asked.turn, piece=built))
-        assert answer is None or isinstance(answer, Chosen)
+        assert answer is None or isinstance(answer, OptionChosen)
         return answer
 
-    async def done(self, asked: Asked, **how: Any) -> None:
+    async def done(self, asked: AgentTurnRequest, **how: Any) -> None:
         await soon(self.house.ask(self.token, "done", turn=asked.turn, **how))
 
     async def leaves(self) -> None:
@@ -219,7 +223,7 @@ class Poet:
 @asynccontextmanager
 async def asking(
     folder: Path, *scope: str, **attend: Any
-) -> AsyncGenerator[tuple[Way, Poet, Asked], None]:
+) -> AsyncGenerator[tuple[Way, Poet, AgentTurnRequest], None]:
     """A chat in which somebody from outside is asked for a poem, and leaves at the end."""
     async with way(folder) as house:
         poet = Poet(house, *scope, **attend)

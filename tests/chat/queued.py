@@ -14,13 +14,13 @@ import pytest
 from agentstepper_nb import AsyncAgents, discover
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.connectors.queue_session import QueueSession
-from agentstepper_nb.hub.runtime import Right, RuntimeService
-from agentstepper_nb.protocol.chat import Message, Piece
+from agentstepper_nb.hub.runtime import MethodRight, RuntimeService
+from agentstepper_nb.protocol.chat import AgentOutput, Message
 from agentstepper_nb.protocol.runtime import AgentState
-from agentstepper_nb.protocol.runtime_methods import Method, Request, Result
-from agentstepper_nb.rpc.client import ClientLine
+from agentstepper_nb.protocol.runtime_methods import Request, Result, RuntimeMethod
+from agentstepper_nb.rpc.service_client import ServiceClient
 from agentstepper_nb.runtime.service import create
-from agentstepper_nb.worker.service import ServiceContext
+from agentstepper_nb.worker.services import ServiceContext
 from tests.runtime.doors import Doorway
 from tests.runtime.house import Core, a_core
 
@@ -38,14 +38,14 @@ class Line:
     url = "ws://core"
 
     def __init__(self, core: Core) -> None:
-        self._doorway = Doorway(RuntimeService(core.runtime, Right.CONTROL))
+        self._doorway = Doorway(RuntimeService(core.runtime, MethodRight.CONTROL))
         self._doorway.connect()
 
-    async def call(self, method: Method[Request, Result], request: Request) -> Result:
+    async def call(self, method: RuntimeMethod[Request, Result], request: Request) -> Result:
         return await self._doorway.door.call("runtime", method.name, request, method.result)
 
     def items(
-        self, method: Method[Request, Result], request: Request
+        self, method: RuntimeMethod[Request, Result], request: Request
     ) -> AsyncGenerator[Result, None]:
         return self._doorway.door.stream("runtime", method.name, request, method.result)
 
@@ -69,7 +69,7 @@ class Talk:
         self.queue = queue
         if core is not None:
             self.core = core
-            self.agents = queue._agents = AsyncAgents(cast(ClientLine, Line(core)))
+            self.agents = queue._agents = AsyncAgents(cast(ServiceClient, Line(core)))
         self.said: list[Item] = []
         self.turn = Turn(
             session_id="c1",
@@ -121,7 +121,7 @@ async def counting(folder: Path, **options: Any) -> AsyncGenerator[Talk, None]:
 async def working(folder: Path, **options: Any) -> AsyncGenerator[Talk, None]:
     """A chat whose sessions live in a worker with all that is installed."""
     async with a_core(folder) as core:
-        doorway = Doorway(RuntimeService(core.runtime, Right.WORK))
+        doorway = Doorway(RuntimeService(core.runtime, MethodRight.WORK))
         doorway.connect()
         worker = create(ServiceContext(data_dir=folder, core=doorway.door))
         try:
@@ -130,5 +130,5 @@ async def working(folder: Path, **options: Any) -> AsyncGenerator[Talk, None]:
             await worker.close()
 
 
-def text(content: str) -> Piece:
-    return Piece(content=content)
+def text(content: str) -> AgentOutput:
+    return AgentOutput(content=content)

@@ -19,16 +19,16 @@ from agentstepper_nb.chat.interpreter import Interpreter
 from agentstepper_nb.chat.message_builder import MessageCollector
 from agentstepper_nb.chat.service import ChatRight, ChatService
 from agentstepper_nb.protocol.chat import (
-    AgentInfo,
-    Begin,
-    Delta,
+    ChatAgentInfo,
+    ChatMessageChanged,
+    ChatMessageDelta,
+    ChatSessionChanged,
+    ChatSessionSnapshot,
     Message,
-    Said,
-    SessionChanged,
+    NumberedChatEvent,
     State,
-    Told,
 )
-from agentstepper_nb.sdk.aclient import AsyncAgentStepper
+from agentstepper_nb.sdk.async_stepper import AsyncAgentStepper
 from tests.chat.house import Actor, Gate
 
 T = TypeVar("T")
@@ -114,22 +114,22 @@ async def soon(work: Awaitable[T]) -> T:
         return await work
 
 
-def stopped(told: Told) -> bool:
+def stopped(told: NumberedChatEvent) -> bool:
     """Whether a turn is over with this event."""
     event = told.event
-    return isinstance(event, SessionChanged) and event.session.state is State.STATE_STOP
+    return isinstance(event, ChatSessionChanged) and event.session.state is State.STATE_STOP
 
 
-def content_of(events: list[Told]) -> list[tuple[str, str]]:
+def content_of(events: list[NumberedChatEvent]) -> list[tuple[str, str]]:
     """Who said what, as a reader of the events has it in the end."""
     found: dict[str, Message] = {}
     for told in events:
         match told.event:
-            case Begin(messages=messages):
+            case ChatSessionSnapshot(messages=messages):
                 found = {each.id: each for each in messages}
-            case Said(message=said):
+            case ChatMessageChanged(message=said):
                 found[said.id] = said
-            case Delta(message_id=id, text=text):
+            case ChatMessageDelta(message_id=id, text=text):
                 grown = found[id].content + text
                 found[id] = msgspec.structs.replace(found[id], content=grown)
     return [(each.role, each.content) for each in found.values()]
@@ -203,7 +203,7 @@ def a_turn(
     *window: Message,
     person: Person | None = None,
     dbg: AsyncAgentStepper | None = None,
-    agents: Sequence[AgentInfo] = (),
+    agents: Sequence[ChatAgentInfo] = (),
 ) -> Turn:
     """What there is beside the message."""
     return Turn(

@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.chat import allowed_paths
 from agentstepper_nb.chat.allowed_paths import TEXT_LIMIT, AllowedPaths
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.protocol.pictures import PICTURE_LIMIT, sniff
+from agentstepper_nb.protocol.image_types import PICTURE_LIMIT, detect_image_type
 from tests.chat.house import PICTURES, PNG
 
 SECRET = b"the secret"
@@ -148,9 +148,9 @@ def test_a_root_that_is_gone_shows_nothing(tmp_path: Path) -> None:
 def test_pictures_are_known_by_their_first_bytes(root: Path, media_type: str, data: bytes) -> None:
     (root / "x.txt").write_bytes(data)  # whatever it is called
     assert AllowedPaths([root]).picture("x.txt").media_type == media_type
-    assert sniff(data) == media_type
-    assert sniff(data[: len(data) // 2]) is None
-    assert sniff(b" " + data) is None
+    assert detect_image_type(data) == media_type
+    assert detect_image_type(data[: len(data) // 2]) is None
+    assert detect_image_type(b" " + data) is None
 
 
 @pytest.mark.parametrize(

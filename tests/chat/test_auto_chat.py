@@ -10,7 +10,7 @@ import pytest
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.protocol.chat import Ending, State
+from agentstepper_nb.protocol.chat import State, TurnEnding
 from tests.chat.house import NOWHERE, SAME, Actor, Gate, debugged, house, through
 from tests.chat.house import refused as house_refused
 from tests.coding.debugged import View
@@ -29,7 +29,7 @@ async def test_inv_auto_001_it_goes_on_in_stop_only_and_stops_at_its_bound() -> 
     """AutoChat begins turns in STATE_STOP alone, and no more of them than its bound."""
     async with going(Actor(), auto_chat_max=3) as home:
         home.send("Go.")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.said == [
             ("user", "Go."),
             ("assistant", "Yes."),
@@ -48,7 +48,7 @@ async def test_an_agent_knows_what_autochat_says_from_what_a_person_says() -> No
     actor = Actor()
     async with going(actor, auto_chat_max=1) as home:
         home.send("Continue.")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert [turn.continues for _, turn in actor.given] == [False, True]
 
 
@@ -61,7 +61,7 @@ async def test_what_a_person_edits_is_not_said_by_autochat(view: View) -> None:
         call["Argument"]["message"]["content"] = "Be brief."
         await view.steps(call)
         await through(view, SAME)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert [turn.continues for _, turn in actor.given] == [False, True, False]
 
 
@@ -69,7 +69,7 @@ async def test_a_users_message_begins_the_count_anew() -> None:
     async with going(Actor(), auto_chat_max=1) as home:
         for _ in range(2):
             home.send("Go.")
-            await home.rests(Ending.DONE)
+            await home.rests(TurnEnding.DONE)
             assert home.info.auto_turns == 1
         assert [role for role, _ in home.said] == ["user", "assistant", "system", "assistant"] * 2
 
@@ -85,7 +85,7 @@ async def test_it_stops_at_an_error() -> None:
     answers = iter([["One."], [pieces.text("Two."), 3]])
     async with going(Actor(lambda message, turn: iter(next(answers)))) as home:
         home.send("Go.")
-        await home.rests(Ending.ERROR)
+        await home.rests(TurnEnding.ERROR)
         assert home.info.auto_turns == 1
         with refused("ended with an error"):
             home.interpreter.auto_chat(home.session)
@@ -99,7 +99,7 @@ async def test_it_stops_at_a_confirmation() -> None:
         home.send("Go.")
         info = await home.until(lambda info: info.waiting)
         home.interpreter.choose(home.session, info.waiting or "", "Yes")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.info.auto_turns == 0
         with refused("asked you something"):
             home.interpreter.auto_chat(home.session)
@@ -130,7 +130,7 @@ async def test_stop_ends_the_chain_in_any_of_its_turns() -> None:
         home.send("Go.")
         await gate.reached.wait()
         await home.stop()
-        assert (home.info.ending, home.info.auto_turns) == (Ending.STOPPED, 1)
+        assert (home.info.ending, home.info.auto_turns) == (TurnEnding.STOPPED, 1)
         assert home.info.state is State.STATE_STOP
 
 
@@ -138,7 +138,7 @@ async def test_stop_ends_the_chain_in_any_of_its_turns() -> None:
 async def test_an_agent_without_a_prompt_has_nothing_to_continue(prompt: str | None) -> None:
     async with going(Actor(go_on=prompt)) as home:
         home.send("Go.")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.info.auto_turns == 0
         with refused("nothing to continue"):
             home.interpreter.auto_chat(home.session)
@@ -173,10 +173,10 @@ async def test_switched_on_where_it_may_it_goes_on_at_once() -> None:
         await home.ask("Go.")
         info = home.interpreter.set(home.session, auto_chat=True)
         assert (info.state, info.auto_turns) == (State.STATE_RUNNING, 1)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         info = home.interpreter.set(home.session, auto_chat_max=2)
         assert (info.state, info.auto_turns) == (State.STATE_RUNNING, 2)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
 
 
 async def test_switched_off_it_ends_after_the_turn() -> None:
@@ -186,7 +186,7 @@ async def test_switched_off_it_ends_after_the_turn() -> None:
         await gate.reached.wait()
         home.interpreter.set(home.session, auto_chat=False)
         gate.opened.set()
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.info.auto_turns == 0
 
 
@@ -216,7 +216,7 @@ async def test_after_a_hand_on_the_supervisor_goes_on() -> None:
     worker = Actor(["Done."], "worker", go_on="Not asked.")
     async with going(leads, worker, auto_chat_max=1) as home:
         home.send("Go.")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert [each.content for each, _ in leads.given] == ["Go.", "What next?"]
 
 
@@ -226,7 +226,7 @@ async def test_where_the_agent_has_gone_the_default_goes_on() -> None:
         await home.ask()
         home.interpreter.remove_agent(home.session, "one")
         home.interpreter.auto_chat(home.session)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert two.given[0][0].content == "Two, please."
         home.interpreter.remove_agent(home.session, "two")
         with refused("has no agent"):

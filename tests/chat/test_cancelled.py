@@ -12,8 +12,8 @@ import pytest
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Handoff, TextReplacement, Turn
-from agentstepper_nb.protocol.chat import Ending, Message, State
-from agentstepper_nb.protocol.values import Ending as RunEnding
+from agentstepper_nb.protocol.chat import Message, State, TurnEnding
+from agentstepper_nb.protocol.values import RunEnding as RunEnding
 from tests.chat.house import NOWHERE, Actor, House, house
 from tests.coding.debugged import View
 
@@ -68,7 +68,7 @@ async def steps_of(home: House) -> int:
         await asyncio.sleep(0)
         steps += 1
     detach()
-    assert home.info.ending is Ending.DONE
+    assert home.info.ending is TurnEnding.DONE
     assert home.messages[-1].content == "That was all."
     return steps
 
@@ -119,7 +119,7 @@ async def test_a_turn_is_stopped_at_each_step(end: Callable[[House, Any], Any]) 
             check_ended(home)
             assert asyncio.all_tasks() == before
             if step < steps and end is stop:
-                assert home.info.ending is Ending.STOPPED
+                assert home.info.ending is TurnEnding.STOPPED
             again = await home.ask("Again.", "last")
             assert [each.content for each in again] == ["That was all."]
             check_ended(home)
@@ -178,7 +178,7 @@ async def test_a_turn_in_the_debugger_is_stopped_at_each_step(core: AgentStepper
         before = asyncio.all_tasks()
         await home.ask("Are you there?", "last")
         step, ending = 0, None
-        while ending is not Ending.DONE:
+        while ending is not TurnEnding.DONE:
             detach = agreeing(home)
             home.send(f"Go {step}.")
             for _ in range(step):

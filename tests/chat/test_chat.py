@@ -19,12 +19,12 @@ from agentstepper_nb.chat.service import ChatRight
 from agentstepper_nb.errors import CommandError, DiscoveryError, ProtocolError
 from agentstepper_nb.protocol.chat import (
     AUTO_CHAT_MAX,
-    Begin,
-    Ending,
+    ChatSessionChanged,
+    ChatSessionSnapshot,
     Message,
     MessageType,
-    SessionChanged,
     State,
+    TurnEnding,
 )
 from tests.chat.house import refused
 from tests.chat.talking import Agent, Make, contents
@@ -51,7 +51,7 @@ def test_what_was_said_is_there(make: Make) -> None:
         ("assistant", "parrot", True)
     ]
     assert contents(chat.messages) == ["Hello", "You said: Hello"]
-    assert (chat.state, chat.info.ending) == (State.STATE_STOP, Ending.DONE)
+    assert (chat.state, chat.info.ending) == (State.STATE_STOP, TurnEnding.DONE)
     assert repr(chat) == "<Chat 'Birds' with parrot: STATE_STOP, 2 messages>"
 
 
@@ -102,7 +102,7 @@ def test_a_turn_that_fails_says_so(make: Make) -> None:
     chat = make(Agent(fail))
     *_, error = chat.send("Go")
     assert error.format == "error" and "too small" in error.content
-    assert chat.info.ending is Ending.ERROR
+    assert chat.info.ending is TurnEnding.ERROR
 
 
 class Stuck:
@@ -128,7 +128,7 @@ def test_without_waiting_the_program_goes_on(make: Make) -> None:
     stuck.reached.wait()
     assert chat.state is State.STATE_RUNNING and not chat.rests
     chat.stop()
-    assert chat.info.ending is Ending.STOPPED
+    assert chat.info.ending is TurnEnding.STOPPED
     assert contents(chat.messages) == ["Hello", "One moment"]
     chat.stop()  # nothing is under way: nothing happens
 
@@ -147,7 +147,7 @@ def test_an_interrupt_stops_the_turn(make: Make) -> None:
         chat.send("Hello")
     interrupter.join()
     assert stuck.ended.is_set()
-    assert chat.info.ending is Ending.STOPPED
+    assert chat.info.ending is TurnEnding.STOPPED
     assert contents(chat.messages) == ["Hello", "One moment"]
 
 
@@ -272,12 +272,12 @@ def test_nothing_is_kept_where_that_is_not_wanted(make: Make, tmp_path: Path) ->
 def test_what_happens_can_be_watched(make: Make) -> None:
     chat = make()
     events = chat.watch()
-    assert isinstance(next(events), Begin)
+    assert isinstance(next(events), ChatSessionSnapshot)
     chat.send("Hello", wait=False)
     said = []
     for event in events:
         said.append(event)
-        if isinstance(event, SessionChanged) and event.session.state is State.STATE_STOP:
+        if isinstance(event, ChatSessionChanged) and event.session.state is State.STATE_STOP:
             break
     events.close()  # type: ignore[attr-defined]
     assert any(getattr(each, "message", None) in chat.messages for each in said)
@@ -287,7 +287,7 @@ def test_a_backend_is_told_until_it_leaves(make: Make) -> None:
     chat = make()
     told: list[object] = []
     leave = chat.attach(told.append)
-    assert isinstance(told[0], Begin)
+    assert isinstance(told[0], ChatSessionSnapshot)
     chat.send("Hello")
     count = len(told)
     leave()

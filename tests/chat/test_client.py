@@ -17,7 +17,12 @@ from agentstepper_nb.chat.connector import Turn
 from agentstepper_nb.chat.remote.client import ReplyCollector
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.chat import Begin, Message, Said, SessionChanged
+from agentstepper_nb.protocol.chat import (
+    ChatMessageChanged,
+    ChatSessionChanged,
+    ChatSessionSnapshot,
+    Message,
+)
 from tests.chat.house import PNG, refused
 from tests.chat.outsiders import inn
 from tests.chat.talking import Agent, Held, contents, interpreter, soon
@@ -83,12 +88,12 @@ async def test_who_watches_sees_what_others_say(
     async with inn(tmp_path) as house:
         watcher, talker = await house.client("watch"), await house.client("talk")
         async with aclosing(watcher.watch()) as events:
-            assert isinstance(await soon(anext(events)), Begin)
+            assert isinstance(await soon(anext(events)), ChatSessionSnapshot)
             await soon(talker.send("Hello"))
             said = set()
             while "You said: Hello" not in said:
                 event = await soon(anext(events))
-                said |= {event.message.content} if isinstance(event, Said) else set()
+                said |= {event.message.content} if isinstance(event, ChatMessageChanged) else set()
         with refused("watch_only", "You may watch this chat"):
             await soon(watcher.send("Hello"))
 
@@ -143,14 +148,16 @@ def test_replies_are_what_follows(tmp_path: Path) -> None:
 
     asked = message("asked", 2.0, role="user")
     replies = ReplyCollector(asked)
-    assert not replies.take(SessionChanged(session=rests)), "that is from before"
-    assert not replies.take(Said(message=message("old", 1.0)))
-    assert not replies.take(Said(message=asked))
-    assert not replies.take(Said(message=message("a", 3.0)))
-    assert not replies.take(SessionChanged(session=runs))
-    begin = Begin(session=runs, messages=(asked, message("b", 4.0)))
+    assert not replies.take(ChatSessionChanged(session=rests)), "that is from before"
+    assert not replies.take(ChatMessageChanged(message=message("old", 1.0)))
+    assert not replies.take(ChatMessageChanged(message=asked))
+    assert not replies.take(ChatMessageChanged(message=message("a", 3.0)))
+    assert not replies.take(ChatSessionChanged(session=runs))
+    begin = ChatSessionSnapshot(session=runs, messages=(asked, message("b", 4.0)))
     assert not replies.take(begin)
     assert contents(replies.messages) == ["b"], "the other was removed"
-    trimmed = Begin(session=rests, messages=(message("c", 5.0), message("u", 5.0, role="user")))
+    trimmed = ChatSessionSnapshot(
+        session=rests, messages=(message("c", 5.0), message("u", 5.0, role="user"))
+    )
     assert replies.take(trimmed)
     assert contents(replies.messages) == ["b", "c"]

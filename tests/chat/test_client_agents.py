@@ -11,7 +11,7 @@ from typing import Any
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Handoff, InterpreterABC, Turn
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.chat import Message, Said
+from agentstepper_nb.protocol.chat import ChatMessageChanged, Message
 from tests.chat.outsiders import inn
 from tests.chat.talking import Held, contents, soon
 
@@ -130,7 +130,7 @@ async def test_an_agent_of_another_process(tmp_path: Path, worker_core: AgentSte
             async with aclosing(talker.watch()) as events:
                 sending = asyncio.ensure_future(talker.send("Hang", agent="clock"))
                 while not (
-                    isinstance(event := await soon(anext(events)), Said)
+                    isinstance(event := await soon(anext(events)), ChatMessageChanged)
                     and event.message.content == "You said Hang"
                 ):
                     pass

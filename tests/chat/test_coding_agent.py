@@ -12,7 +12,7 @@ import pytest
 from agentstepper_nb.chat.connectors.model_prompts import shorten_text
 from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.errors import SessionError
-from agentstepper_nb.protocol.chat import Message, Piece
+from agentstepper_nb.protocol.chat import AgentOutput, Message
 from tests.chat.coder import call, command, output, prompts, result, talking, text
 from tests.coding.playing import HANGS, Playing, calls, fails, says
 
@@ -22,7 +22,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 async def test_text_comes_as_it_is_said(tmp_path: Path) -> None:
     async with talking(tmp_path, Playing(says("Hello to you."))) as talk:
         assert await talk.send("Hello.") == [text("Hellotoyou.")]
-        assert [item.content for item in talk.said if isinstance(item, Piece)] == [
+        assert [item.content for item in talk.said if isinstance(item, AgentOutput)] == [
             "Hello",
             "to",
             "you.",
@@ -77,7 +77,7 @@ async def test_a_change_is_a_call_with_its_diff_and_a_failure_says_why(tmp_path:
         result("2", "No such file or directory: 'gone'.", ok=False),
     ]
     assert said[4] == call("3", "no_such", {})
-    assert isinstance(said[5], Piece)
+    assert isinstance(said[5], AgentOutput)
     assert (said[5].ok, "There is no tool" in said[5].result) == (False, True)
     assert said[6] == call("4", "read_file", "no json")
     assert said[8:10] == [
@@ -97,7 +97,7 @@ async def test_what_a_model_makes_too_large_or_too_deep_is_cut(tmp_path: Path) -
     )
     async with talking(tmp_path, model) as talk:
         first, _, second, *_ = await talk.send()
-    assert isinstance(first, Piece) and isinstance(second, Piece)
+    assert isinstance(first, AgentOutput) and isinstance(second, AgentOutput)
     assert (len(first.call_id or ""), len(first.name or "")) == (200, 200)
     assert first.arguments.endswith("[… 300,008 characters in all]")
     assert second.arguments.startswith('{"x":[[')
@@ -111,7 +111,7 @@ async def test_a_picture_is_shown_by_its_path(tmp_path: Path) -> None:
     async with talking(tmp_path, model) as talk:
         (talk.workspace / "a.png").write_bytes(PNG)
         assert await talk.send() == [
-            Piece(type="IMAGE", path="a.png", media_type="image/png", content="a.png"),
+            AgentOutput(type="IMAGE", path="a.png", media_type="image/png", content="a.png"),
             call("2", "show_image", {"path": "gone.png"}),
             result("2", "No such file or directory: 'gone.png'.", ok=False),
             text("There."),
@@ -125,7 +125,7 @@ async def test_a_picture_of_a_folder_that_isnt_the_chats_has_its_whole_path(tmp_
     (elsewhere / "a.png").write_bytes(PNG)
     async with talking(tmp_path, model, workspace=elsewhere) as talk:
         picture, _ = await talk.send()
-    assert isinstance(picture, Piece)
+    assert isinstance(picture, AgentOutput)
     assert (picture.path, picture.content) == (str(elsewhere / "a.png"), "a.png")
 
 
@@ -133,7 +133,7 @@ async def test_an_answer_that_is_cut_at_its_limit_says_so_and_goes_on(tmp_path: 
     model = Playing(calls(("1", "list_files", {})), says("Done."))
     async with talking(tmp_path, model, max_iterations=1) as talk:
         *_, told = await talk.send()
-        assert isinstance(told, Piece)
+        assert isinstance(told, AgentOutput)
         assert (told.role, "after 1 question " in told.content) == ("system", True)
         prompt = talk.agent.continuation_prompt
         assert prompt is not None
@@ -183,7 +183,7 @@ async def test_what_is_wrong_with_its_log_is_said_with_the_first_answer(tmp_path
     log.write_text("\n".join([*lines[:2], "{ torn", *lines[2:]]) + "\n")
     async with talking(tmp_path, Playing(says("Two."), says("Three."))) as talk:
         warning, said = await talk.send("Second.")
-        assert isinstance(warning, Piece)
+        assert isinstance(warning, AgentOutput)
         assert (warning.role, said) == ("system", text("Two."))
         assert await talk.send("Third.") == [text("Three.")]
 

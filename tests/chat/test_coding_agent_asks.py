@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.chat.connector import Item
-from agentstepper_nb.protocol.chat import Piece
+from agentstepper_nb.protocol.chat import AgentOutput
 from tests.chat.coder import RISKY, call, command, output, result, risky, talking, text
 from tests.coding.playing import HANGS, Playing, calls, says
 
@@ -95,7 +95,7 @@ async def test_always_isnt_asked_again(tmp_path: Path) -> None:
 async def test_nobody_who_answers_in_time_is_a_denial(tmp_path: Path) -> None:
     async with talking(tmp_path, risky(), None, approval_timeout=0.01) as talk:
         _, _, denied, _ = await talk.send()
-        assert isinstance(denied, Piece)
+        assert isinstance(denied, AgentOutput)
         assert "Nobody answered within 0.01 seconds." in denied.result
         assert talk.person.withdrawn.is_set()
 

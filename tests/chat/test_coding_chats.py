@@ -16,7 +16,7 @@ from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
 from agentstepper_nb.coding.chat_conversations import CodingChats
 from agentstepper_nb.llm_wire.conversation import ModelRequest
 from agentstepper_nb.llm_wire.events import AgentEvent
-from agentstepper_nb.protocol.chat import Ending, Piece
+from agentstepper_nb.protocol.chat import AgentOutput, TurnEnding
 from agentstepper_nb.protocol.values import EventKind
 from tests.chat.house import House, house
 from tests.coding.debugged import View
@@ -77,7 +77,7 @@ async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> N
     async with chat(workspace, model) as home:
         home.send("Clean up.")
         await allows(home)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert [each[:2] for each in shown(home)] == [
             ("user", "MESSAGE"),
             ("assistant", "MESSAGE"),
@@ -104,7 +104,7 @@ async def test_a_chat_says_all_along_that_nothing_holds_its_agents_commands(
     async with chat(workspace, Playing(says("Hello.")), {"sandbox": "none"}) as home:
         assert home.info.agents[0].notice == ""  # nothing was begun yet
         home.send("Hello.")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.info.agents[0].notice.startswith("No sandbox: ")
         assert home.fold.info is not None
         assert home.fold.info.agents == home.info.agents  # whoever listens is told
@@ -115,7 +115,7 @@ async def test_stop_withdraws_the_question_and_nothing_is_done(workspace: Path) 
         home.send("Clean up.")
         await waits(home)
         await home.stop()
-        info = await home.rests(Ending.STOPPED)
+        info = await home.rests(TurnEnding.STOPPED)
         asked = home.messages[-1]
         assert (info.waiting, asked.type, asked.chosen, asked.final) == (
             None,
@@ -149,9 +149,9 @@ class Listening:
     """Keeps what an answer says."""
 
     def __init__(self) -> None:
-        self.said: list[Piece] = []
+        self.said: list[AgentOutput] = []
 
-    def say(self, piece: Piece) -> None:
+    def say(self, piece: AgentOutput) -> None:
         self.said.append(piece)
 
     def say_instead(self, text: str) -> None:
@@ -183,7 +183,7 @@ async def test_autochat_goes_on_where_a_limit_cut_it(workspace: Path) -> None:
         workspace, model, {"max_iterations": 1}, auto_chat=True, auto_chat_max=2
     ) as home:
         await home.ask("Look.")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert [each for each in shown(home) if each[1] == "MESSAGE" and each[0] != "user"] == [
             (
                 "system",
@@ -268,7 +268,7 @@ async def test_after_stop_the_next_turn_has_a_run_of_its_own(workspace: Path, vi
         first = home.info.run_id
         await asyncio.to_thread(view.stop)
         await answer
-        await home.rests(Ending.STOPPED)
+        await home.rests(TurnEnding.STOPPED)
         await home.ask("And now?")
         assert home.info.run_id not in (None, first)
         assert shown(home)[-1] == ("assistant", "MESSAGE", "Again.")

@@ -15,16 +15,16 @@ from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.errors import ConnectionLostError, DiscoveryError
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.chat import (
-    Admitted,
-    Begin,
+    ChatMessagePage,
+    ChatSessionInfo,
+    ChatSessionSnapshot,
+    ClientAdmission,
     Message,
-    Messages,
-    Send,
-    SessionInfo,
+    NumberedChatEvent,
+    SendChatMessage,
     State,
-    Told,
 )
-from agentstepper_nb.rpc import reconnecting
+from agentstepper_nb.rpc import persistent_connection
 from tests.chat.house import refused
 from tests.chat.outsiders import found, inn, no_core, running
 from tests.chat.talking import contents, soon
@@ -127,29 +127,31 @@ class Breaking:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        self.sent: list[Send] = []
+        self.sent: list[SendChatMessage] = []
         self.said: tuple[Message, ...] = ()
 
     async def call(self, method: str, params: Raw) -> Struct | None:
         self.asked.append(method)
         if method == "send":
-            self.sent.append(msgspec.json.decode(params, type=Send))
+            self.sent.append(msgspec.json.decode(params, type=SendChatMessage))
             self.said = tuple(
                 Message(id=role, session_id="s", role=role, content=role, created_at=at)
                 for at, role in enumerate(("user", "assistant"))
             )
         if method == "admit":
-            return Admitted(session="s", scope=("talk",), expires_at=1.0)
+            return ClientAdmission(session="s", scope=("talk",), expires_at=1.0)
         if self.asked.count(method) == 1:
             self.core.sessions[-1].connection.close(1011, "it breaks")
             await asyncio.Event().wait()
         if method == "send":
             return self.said[0]
-        return Messages(messages=(), more=False) if method == "earlier" else None
+        return ChatMessagePage(messages=(), more=False) if method == "earlier" else None
 
     async def stream(self, method: str, params: Raw) -> Any:
-        info = SessionInfo(id="s", title="", state=State.STATE_STOP, created_at=0.0, updated_at=0.0)
-        yield Told(n=1, event=Begin(session=info, messages=self.said))
+        info = ChatSessionInfo(
+            id="s", title="", state=State.STATE_STOP, created_at=0.0, updated_at=0.0
+        )
+        yield NumberedChatEvent(n=1, event=ChatSessionSnapshot(session=info, messages=self.said))
         await asyncio.Event().wait()
 
     async def close(self) -> None:
@@ -158,7 +160,7 @@ class Breaking:
 
 async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What only reads is asked again where the connection broke."""
-    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT", 0.01)
     breaking = Breaking()
     async with ForeignCore({"chat": breaking}) as breaking.core:
         client = await soon(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))
@@ -173,7 +175,7 @@ async def test_what_changes_something_is_asked_once(monkeypatch: pytest.MonkeyPa
 
 async def test_a_message_is_sent_again_and_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection breaks before it is answered: the chat knows it again by its key."""
-    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT", 0.01)
     breaking = Breaking()
     async with ForeignCore({"chat": breaking}) as breaking.core:
         client = await soon(AsyncChatClient.connect(breaking.core.endpoint.url, "t"))

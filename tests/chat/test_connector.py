@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb import installed
+from agentstepper_nb import entry_point_loader
 from agentstepper_nb.chat.connector import InterpreterABC
 from agentstepper_nb.chat.connectors import registry
 from agentstepper_nb.chat.connectors.endpoint_agent import EndpointAgent
@@ -133,7 +133,7 @@ def test_other_packages_bring_some(monkeypatch: pytest.MonkeyPatch) -> None:
         duck=f"{here}:Duck",
         gone="no_such_module:Agent",
     )
-    monkeypatch.setattr(installed, "entry_points", found)
+    monkeypatch.setattr(entry_point_loader, "entry_points", found)
     assert sorted(list_connectors()) == ["failing", "made", "nothing", "parrot"]
     assert isinstance(make_connector("parrot"), Parrot)
     assert make_connector("made", name="mine").name == "mine"

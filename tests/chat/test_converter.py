@@ -20,7 +20,7 @@ from agentstepper_nb.chat.request_converter import (
     flatten,
 )
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.chat import Piece
+from agentstepper_nb.protocol.chat import AgentOutput
 from tests.chat.house import PNG, said
 
 keys = st.text(alphabet="ab.\\é ", min_size=1, max_size=4)
@@ -125,7 +125,7 @@ def test_inv_converter_001_rules_say_what_becomes_what() -> None:
         ]
     )
     given = {"answer": {"parts": ["hello", "no"], "meta": {"a": [1]}}, "content": "not looked at"}
-    assert converter.convert(given) == Piece(content="HELLO", details={"a": [1]})
+    assert converter.convert(given) == AgentOutput(content="HELLO", details={"a": [1]})
 
 
 def test_inv_converter_001_one_rule_a_field() -> None:
@@ -140,7 +140,7 @@ def test_a_rule_makes_a_field_that_there_is() -> None:
 
 
 def test_the_default_rules_make_each_field() -> None:
-    assert sorted(rule.target for rule in DEFAULT_RULES) == sorted(Piece.__struct_fields__)
+    assert sorted(rule.target for rule in DEFAULT_RULES) == sorted(AgentOutput.__struct_fields__)
 
 
 def test_a_transform_that_fails_names_its_rule() -> None:
@@ -171,32 +171,32 @@ def test_inv_converter_001_whatever_the_rules(
         with pytest.raises(ProtocolError):
             converter.convert({"in": values})
         return
-    assert converter.convert({"in": values}) == Piece(**wanted)
+    assert converter.convert({"in": values}) == AgentOutput(**wanted)
 
 
 # ---- the words of others ----------------------------------------------------------------------------
 
 
-CODE = Piece(type="CODE", content="print(1)", language="python", format="source")
+CODE = AgentOutput(type="CODE", content="print(1)", language="python", format="source")
 
 
 @pytest.mark.parametrize(
     ("given", "piece"),
     [
-        ({"content": "Hello"}, Piece(content="Hello")),
+        ({"content": "Hello"}, AgentOutput(content="Hello")),
         (
             {"type": "CONFIRMATION", "content": "Sure?", "choices": ["Yes", "No"]},
-            Piece(type="CONFIRMATION", content="Sure?", choices=("Yes", "No")),
+            AgentOutput(type="CONFIRMATION", content="Sure?", choices=("Yes", "No")),
         ),
         (
             {"type": "FUNCTION", "name": "ls", "arguments": {"path": ["."]}, "call_id": "1"},
-            Piece(type="FUNCTION", name="ls", arguments={"path": ["."]}, call_id="1"),
+            AgentOutput(type="FUNCTION", name="ls", arguments={"path": ["."]}, call_id="1"),
         ),
         (
             {"role": "assistant", "content": "Hi", "refusal": None, "annotations": []},
-            Piece(content="Hi"),
+            AgentOutput(content="Hi"),
         ),
-        ({"role": "assistant", "content": None}, Piece()),
+        ({"role": "assistant", "content": None}, AgentOutput()),
         (
             {
                 "role": "developer",
@@ -206,10 +206,10 @@ CODE = Piece(type="CODE", content="print(1)", language="python", format="source"
                     {"type": "text", "text": "b"},
                 ],
             },
-            Piece(role="system", content="ab"),
+            AgentOutput(role="system", content="ab"),
         ),
-        ({"role": "tool", "content": "done"}, Piece(role="computer", content="done")),
-        ({"role": "assistant", "type": "message", "content": "Hi"}, Piece(content="Hi")),
+        ({"role": "tool", "content": "done"}, AgentOutput(role="computer", content="done")),
+        ({"role": "assistant", "type": "message", "content": "Hi"}, AgentOutput(content="Hi")),
         (
             {"role": "assistant", "type": "code", "format": "python", "content": "print(1)"},
             CODE,
@@ -219,15 +219,15 @@ CODE = Piece(type="CODE", content="print(1)", language="python", format="source"
         ({"language": "python", "code": "print(1)"}, CODE),
         (
             {"code": {"language": "text", "code": "1", "format": "result"}},
-            Piece(type="CODE", content="1", language="text", format="result"),
+            AgentOutput(type="CODE", content="1", language="text", format="result"),
         ),
         (
             {"role": "computer", "type": "console", "format": "output", "content": "1\n"},
-            Piece(type="CONSOLE", content="1\n", role="computer"),
+            AgentOutput(type="CONSOLE", content="1\n", role="computer"),
         ),
         (
             {"type": "image", "format": "path", "content": "plot.png"},
-            Piece(type="IMAGE", path="plot.png"),
+            AgentOutput(type="IMAGE", path="plot.png"),
         ),
         (
             {
@@ -235,17 +235,19 @@ CODE = Piece(type="CODE", content="print(1)", language="python", format="source"
                 "format": "base64.png",
                 "content": base64.b64encode(PNG).decode(),
             },
-            Piece(type="IMAGE", data=PNG),
+            AgentOutput(type="IMAGE", data=PNG),
         ),
     ],
 )
-def test_the_words_of_others(given: dict[str, Any], piece: Piece) -> None:
+def test_the_words_of_others(given: dict[str, Any], piece: AgentOutput) -> None:
     assert convert_mapping(given) == piece
     assert check_message(said(piece))
 
 
-@pytest.mark.parametrize("piece", [CODE, Piece(content="a", details=[1]), Piece(type="CONSOLE")])
-def test_the_fields_of_a_piece_are_that_piece(piece: Piece) -> None:
+@pytest.mark.parametrize(
+    "piece", [CODE, AgentOutput(content="a", details=[1]), AgentOutput(type="CONSOLE")]
+)
+def test_the_fields_of_a_piece_are_that_piece(piece: AgentOutput) -> None:
     assert convert_mapping(msgspec.to_builtins(piece)) == piece
 
 
@@ -290,4 +292,4 @@ def test_inv_converter_001_whatever_an_agent_gives(mapping: dict[str, Any]) -> N
     except ProtocolError as error:
         assert error.code == "invalid_message"
         return
-    assert msgspec.convert(msgspec.to_builtins(piece), Piece) == piece
+    assert msgspec.convert(msgspec.to_builtins(piece), AgentOutput) == piece

@@ -15,7 +15,7 @@ from websockets.asyncio.client import connect
 from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.chat.remote.tokens import ChatTokens
 from agentstepper_nb.errors import CommandError, ConnectionLostError
-from agentstepper_nb.hub import AgentStepperCore, chats
+from agentstepper_nb.hub import AgentStepperCore, chat_registry
 from tests.chat.house import refused
 from tests.chat.outsiders import Inn, inn
 from tests.chat.talking import contents, soon
@@ -109,9 +109,9 @@ async def test_a_web_page_with_a_token(tmp_path: Path, worker_core: AgentStepper
 async def test_so_many_clients_and_no_more(
     tmp_path: Path, worker_core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chats, "MOST_CLIENTS", 2)
-    monkeypatch.setattr(chats, "MOST_OPEN", 3)
-    monkeypatch.setattr(chats, "MOST_ASKED", 20_000)
+    monkeypatch.setattr(chat_registry, "MOST_CLIENTS", 2)
+    monkeypatch.setattr(chat_registry, "MOST_OPEN", 3)
+    monkeypatch.setattr(chat_registry, "MOST_ASKED", 20_000)
     async with inn(tmp_path) as house:
         first, _ = await house.client("talk"), await house.client("talk")
         with pytest.raises(ConnectionLostError, match="has 2 clients already"):
@@ -147,8 +147,10 @@ class Slow:
 async def test_a_flood_of_those_whom_nobody_knows_is_bounded() -> None:
     """A chat's process is asked about a few of them at once, and about others again after that."""
     slow: Any = Slow()
-    core = chats.Chats(slow, logging.getLogger())
-    coming = [asyncio.ensure_future(core.admit("c", str(n))) for n in range(chats.MOST_COMING)]
+    core = chat_registry.ChatRegistry(slow, logging.getLogger())
+    coming = [
+        asyncio.ensure_future(core.admit("c", str(n))) for n in range(chat_registry.MOST_COMING)
+    ]
     for _ in coming:
         await soon(slow.asked.acquire())
     with refused("too_many", "Many come to this chat at once"):

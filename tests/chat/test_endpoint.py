@@ -23,7 +23,7 @@ from agentstepper_nb.models.scripted import (
     turn,
 )
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
-from agentstepper_nb.protocol.chat import Piece
+from agentstepper_nb.protocol.chat import AgentOutput
 from tests.chat.endpoints import an_endpoint, look, says
 from tests.chat.talking import a_turn, answered, said, whole
 from tests.coding.playing import HANGS, Playing, calls, fails
@@ -202,4 +202,4 @@ async def test_without_a_key_the_turn_says_so(monkeypatch: pytest.MonkeyPatch) -
 async def test_no_text_is_replaced_that_was_not_edited() -> None:
     endpoint, _ = an_endpoint(says("Good day to you."))
     got = await answered(endpoint)
-    assert not any(isinstance(item, TextReplacement | Piece) for item in got)
+    assert not any(isinstance(item, TextReplacement | AgentOutput) for item in got)

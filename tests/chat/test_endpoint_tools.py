@@ -15,7 +15,7 @@ from agentstepper_nb.chat.connectors.endpoint_agent import EndpointAgent
 from agentstepper_nb.chat.connectors.function_tools import LONGEST
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
-from agentstepper_nb.protocol.chat import AgentInfo, AgentType, MessageType
+from agentstepper_nb.protocol.chat import AgentType, ChatAgentInfo, MessageType
 from tests.chat.endpoints import an_endpoint, fail, greet, look, results, says
 from tests.chat.talking import Person, a_turn, answered, said, whole
 from tests.coding.playing import calls
@@ -264,8 +264,10 @@ def texts(given: list[Any]) -> str:
 # ---- handing on --------------------------------------------------------------------------------------
 
 OTHERS = [
-    AgentInfo(name="assistant", role="SUPERVISOR", type=AgentType.TOOL_CALLING),
-    AgentInfo(name="coder", role="OTHER", type=AgentType.TOOL_CALLING, description="writes code"),
+    ChatAgentInfo(name="assistant", role="SUPERVISOR", type=AgentType.TOOL_CALLING),
+    ChatAgentInfo(
+        name="coder", role="OTHER", type=AgentType.TOOL_CALLING, description="writes code"
+    ),
 ]
 
 

@@ -11,17 +11,17 @@ from agentstepper_nb.chat.backend import Backend, UserInput
 from agentstepper_nb.chat.event_feed import EventFeed
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import (
-    Begin,
     ChatEvent,
-    Delta,
-    Ending,
+    ChatMessageChanged,
+    ChatMessageDelta,
+    ChatSessionChanged,
+    ChatSessionInfo,
+    ChatSessionList,
+    ChatSessionRemoved,
+    ChatSessionSnapshot,
     Message,
-    Said,
-    SessionChanged,
-    SessionInfo,
-    SessionList,
-    SessionRemoved,
     State,
+    TurnEnding,
 )
 from tests.chat.house import Actor, Fold, kept_nowhere, message
 
@@ -42,11 +42,11 @@ class Source:
         listener(self.begin())
         return lambda: self.listeners.remove(listener)
 
-    def begin(self) -> Begin:
-        info = SessionInfo(
+    def begin(self) -> ChatSessionSnapshot:
+        info = ChatSessionInfo(
             id="s", title=str(self.begun), state=State.STATE_INIT, created_at=0, updated_at=0
         )
-        return Begin(session=info, messages=())
+        return ChatSessionSnapshot(session=info, messages=())
 
     def tell(self, *events: ChatEvent) -> None:
         for event in events:
@@ -54,8 +54,8 @@ class Source:
                 listener(event)
 
 
-def delta(id: str, text: str) -> Delta:
-    return Delta(session_id="s", message_id=id, text=text)
+def delta(id: str, text: str) -> ChatMessageDelta:
+    return ChatMessageDelta(session_id="s", message_id=id, text=text)
 
 
 async def test_pieces_of_a_message_that_wait_are_one() -> None:
@@ -73,15 +73,15 @@ async def test_a_whole_message_stands_for_its_pieces_that_wait() -> None:
     source = Source()
     events = EventFeed("s", source.attach).read()
     begin = await anext(events)
-    assert isinstance(begin, Begin)
-    whole = Said(message=message("xyz", id="a"))
-    half = Said(message=message("x", id="a", final=False))
+    assert isinstance(begin, ChatSessionSnapshot)
+    whole = ChatMessageChanged(message=message("xyz", id="a"))
+    half = ChatMessageChanged(message=message("x", id="a", final=False))
     source.tell(delta("b", "1"), half, delta("a", "y"), whole)
-    source.tell(*[SessionChanged(session=begin.session)] * 3)
+    source.tell(*[ChatSessionChanged(session=begin.session)] * 3)
     assert [await anext(events) for _ in range(3)] == [
         delta("b", "1"),
         whole,
-        SessionChanged(session=begin.session),
+        ChatSessionChanged(session=begin.session),
     ]
     await events.aclose()
 
@@ -99,7 +99,7 @@ async def test_a_slow_reader_gets_a_new_begin_in_place_of_what_it_missed(
         source.tell(delta(str(number), "some text"))
     assert source.listeners == []  # nothing is held for it any more
     again = await anext(events)
-    assert isinstance(again, Begin) and again.session.title == "2"
+    assert isinstance(again, ChatSessionSnapshot) and again.session.title == "2"
     source.tell(delta("last", "!"))
     assert await anext(events) == delta("last", "!")
     await events.aclose()
@@ -111,7 +111,7 @@ async def test_one_event_may_be_of_any_size() -> None:
     await anext(events)
     waiting = asyncio.ensure_future(anext(events))
     await asyncio.sleep(0)
-    large = Said(message=message("x" * 10_000, id="a"))
+    large = ChatMessageChanged(message=message("x" * 10_000, id="a"))
     source.tell(large)
     assert await waiting == large
     assert source.begun == 1
@@ -125,9 +125,9 @@ async def test_a_session_that_was_removed_ends_the_stream_also_for_who_missed_th
     await anext(slow)
     source.tell(*(delta(str(number), "x") for number in range(5)))
     source.gone = True
-    source.tell(SessionRemoved(session_id="s"))
-    assert [event async for event in fast][-1] == SessionRemoved(session_id="s")
-    assert [event async for event in slow] == [SessionRemoved(session_id="s")]
+    source.tell(ChatSessionRemoved(session_id="s"))
+    assert [event async for event in fast][-1] == ChatSessionRemoved(session_id="s")
+    assert [event async for event in slow] == [ChatSessionRemoved(session_id="s")]
 
 
 async def test_a_listener_that_fails_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -137,7 +137,7 @@ async def test_a_listener_that_fails_is_logged_once(caplog: pytest.LogCaptureFix
     async with kept_nowhere() as home:
         home.interpreter.attach(home.session, fails)
         await home.ask()
-        assert home.info.ending is Ending.DONE
+        assert home.info.ending is TurnEnding.DONE
         assert len([record for record in caplog.records if "listener" in record.message]) == 1
 
 
@@ -145,7 +145,7 @@ async def test_a_listener_may_answer_what_it_hears() -> None:
     async with kept_nowhere() as home:
 
         def again(event: ChatEvent) -> None:
-            done = isinstance(event, SessionChanged) and event.session.ending is Ending.DONE
+            done = isinstance(event, ChatSessionChanged) and event.session.ending is TurnEnding.DONE
             if done and len(home.messages) < 6:
                 home.send("Again.")
 
@@ -166,7 +166,7 @@ async def test_who_comes_while_something_is_told_hears_it_once() -> None:
         folds: list[Fold] = []
 
         def bring(event: ChatEvent) -> None:
-            if len(folds) < 20 and not isinstance(event, Begin):
+            if len(folds) < 20 and not isinstance(event, ChatSessionSnapshot):
                 folds.append(Fold())
                 home.interpreter.attach(home.session, folds[-1])
 
@@ -195,7 +195,7 @@ class Page(Backend[str]):
         self.over = False
 
     def receive(self, event: ChatEvent) -> None:
-        if isinstance(event, Said) and event.message.final:
+        if isinstance(event, ChatMessageChanged) and event.message.final:
             self.render(event.message)
 
     def render(self, message: Message) -> None:
@@ -216,7 +216,7 @@ async def test_a_backend_is_told_and_closed() -> None:
     async with kept_nowhere() as home:
         home.interpreter.attach(home.session, page)
         home.interpreter.process_message(home.session, page.convert_in("Hello."))
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert page.lines == ["user: Hello.", "assistant: Yes."]
         assert not page.over
     assert page.over
@@ -224,10 +224,10 @@ async def test_a_backend_is_told_and_closed() -> None:
 
 async def test_the_list_of_sessions_is_told() -> None:
     async with kept_nowhere() as home:
-        lists: list[SessionList] = []
+        lists: list[ChatSessionList] = []
         changed = asyncio.Event()
 
-        def told(sessions: SessionList) -> None:
+        def told(sessions: ChatSessionList) -> None:
             lists.append(sessions)
             changed.set()
 

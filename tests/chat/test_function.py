@@ -17,9 +17,9 @@ from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.answer_adapter import iterate_answer
 from agentstepper_nb.chat.connector import Handoff, Turn
 from agentstepper_nb.chat.connectors.function_agent import FunctionAgent
-from agentstepper_nb.protocol.chat import Message, Piece
-from agentstepper_nb.protocol.values import EventKind, Side
-from agentstepper_nb.sdk import ambient
+from agentstepper_nb.protocol.chat import AgentOutput, Message
+from agentstepper_nb.protocol.values import EventKind, EventSide
+from agentstepper_nb.sdk import make_ambient
 from tests.chat.talking import a_turn, answered, said
 from tests.coding.debugged import View
 
@@ -166,7 +166,7 @@ async def test_what_a_function_may_give() -> None:
 
 
 async def test_a_yielded_confirmation_gives_the_choice() -> None:
-    def asking(message: str) -> Generator[str | Piece, str, None]:
+    def asking(message: str) -> Generator[str | AgentOutput, str, None]:
         choice = yield pieces.confirmation("Sure?")
         yield f"You chose {choice}."
 
@@ -328,7 +328,7 @@ NESTED = [(0, "function"), (1, "outer"), (2, "inner")]
 
 def tools(view: View) -> list[tuple[int, str]]:
     """The tools that were called: how deep each stands, and its name."""
-    begun = [row for row in view.rows() if row.side is Side.BEGIN and row.outcome is None]
+    begun = [row for row in view.rows() if row.side is EventSide.BEGIN and row.outcome is None]
     calls = [row for row in begun if row.kind is EventKind.TOOL_INVOCATION]
     return [(row.depth, view.body(row)["Tool"]) for row in calls]
 
@@ -349,7 +349,7 @@ async def test_its_own_agentstepper_is_the_sessions_run(
         )
         async with dbg:
             async with dbg.tool("function", {}) as turn:
-                with ambient(dbg):
+                with make_ambient(dbg):
                     got = await answered(FunctionAgent(function))
                 turn.result = got
         assert "".join(got) == dbg.run_id

@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Handoff, TextReplacement, Turn
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.chat import Ending, Message, MessageType, Piece
+from agentstepper_nb.protocol.chat import AgentOutput, Message, MessageType, TurnEnding
 from tests.chat.house import NOWHERE, PNG, Actor, House, house
 
 
@@ -76,11 +76,11 @@ def gives(answer: Any) -> Callable[[Message, Turn], Any]:
 
 
 HOSTILE: dict[str, Any] = {
-    "a content that is no text": [Piece(content=5)],  # type: ignore[arg-type]
-    "a type that is no word": [Piece(type=["MESSAGE"])],  # type: ignore[arg-type]
-    "an unknown role": [Piece(content="x", role="root")],  # type: ignore[arg-type]
+    "a content that is no text": [AgentOutput(content=5)],  # type: ignore[arg-type]
+    "a type that is no word": [AgentOutput(type=["MESSAGE"])],  # type: ignore[arg-type]
+    "an unknown role": [AgentOutput(content="x", role="root")],  # type: ignore[arg-type]
     "choices without number": [
-        Piece(type="CONFIRMATION", content="?", choices=tuple(map(str, range(10_000))))
+        AgentOutput(type="CONFIRMATION", content="?", choices=tuple(map(str, range(10_000))))
     ],
     "a picture that is none": [pieces.image(b"<svg onload=alert(1)>")],
     "a huge picture": [pieces.image(PNG + bytes(11 * 1024 * 1024))],
@@ -109,7 +109,7 @@ async def test_what_an_agent_should_not_do_ends_its_turn_alone(what: str) -> Non
     async with house(NOWHERE, Actor(), bad, keep=False) as home:
         before = asyncio.all_tasks()
         await home.ask(to="bad")
-        assert home.info.ending is Ending.ERROR
+        assert home.info.ending is TurnEnding.ERROR
         assert (home.messages[-1].role, home.messages[-1].format) == ("system", "error")
         check(home)
         assert asyncio.all_tasks() == before
@@ -129,7 +129,7 @@ async def test_what_is_too_much_is_cut_and_the_rest_is_said() -> None:
     said = ["x" * 600_000, "y" * 5_000_000, "z", pieces.console("w" * 3_000_000)]
     async with house(NOWHERE, Actor(said), keep=False) as home:
         await home.ask()
-        assert home.info.ending is Ending.DONE
+        assert home.info.ending is TurnEnding.DONE
         _, text, console = home.messages
         assert len(text.content) == len(console.content) == 1_000_000
         assert (text.content[:1], console.type) == ("x", MessageType.CONSOLE)
@@ -167,7 +167,7 @@ async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
         home.send("Go.")
         await hangs.wait()
         await home.stop()
-        assert home.info.ending is Ending.STOPPED
+        assert home.info.ending is TurnEnding.STOPPED
         assert [each.content for each in await home.ask(to="actor")] == ["Yes."]
         check(home)
         leave.set()

@@ -17,7 +17,7 @@ import pytest
 
 from agentstepper_nb.chat import line_store, pieces
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.chat import Ending, Message, SessionRemoved, State
+from agentstepper_nb.protocol.chat import ChatSessionRemoved, Message, State, TurnEnding
 from tests.chat.house import PNG, Actor, Gate, House, house, kept_nowhere, refused
 
 
@@ -36,7 +36,7 @@ async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
             False,
             "Mine",
             3,
-            Ending.DONE,
+            TurnEnding.DONE,
         )
         assert here.info(home.session) == found
         info = here.open(home.session)
@@ -92,7 +92,7 @@ async def test_what_a_kill_left_open_is_closed_when_it_is_opened_again(tmp_path:
         info = home.interpreter.open(copy.stem)
         assert (info.state, info.ending, info.waiting) == (
             State.STATE_STOP,
-            Ending.STOPPED,
+            TurnEnding.STOPPED,
             None,
         )
         question = home.interpreter.messages(copy.stem)[-1]
@@ -132,7 +132,7 @@ async def test_what_was_said_outlives_a_kill(tmp_path: Path) -> None:
         (listed,) = (each for each in here.sessions() if each.id == session)
         assert (listed.live, listed.messages) == (False, 2)
         info = here.open(session)
-        assert (info.state, info.ending) == (State.STATE_STOP, Ending.STOPPED)
+        assert (info.state, info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
         assert [each.content for each in here.messages(session)] == ["Go.", "one"]
         again = House(here, session)
         assert [each.content for each in await again.ask("Go on.")] == ["Yes."]
@@ -196,7 +196,7 @@ async def test_a_full_disk_is_said_once_and_the_chat_goes_on(tmp_path: Path, no_
             "Two.",
             "Yes.",
         ]
-        assert home.info.ending is Ending.DONE
+        assert home.info.ending is TurnEnding.DONE
         assert home.fold.messages == home.messages
 
 
@@ -241,7 +241,7 @@ async def test_removing_ends_the_turn_and_the_session() -> None:
         await gate.reached.wait()
         await home.interpreter.remove(home.session)
         assert gate.closed
-        assert home.fold.events[-1] == SessionRemoved(session_id=home.session)
+        assert home.fold.events[-1] == ChatSessionRemoved(session_id=home.session)
         assert home.fold.phases[-2:] == [("waits", "ended"), ("actor", "ended")]
         assert waits.ended_in == actor.ended_in == [home.session]
         with refused("unknown_session"):

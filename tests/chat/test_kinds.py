@@ -21,7 +21,7 @@ from agentstepper_nb.chat.message_types import (
     to_displayed_message,
 )
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.chat import Message, MessageType, Piece
+from agentstepper_nb.protocol.chat import AgentOutput, Message, MessageType
 from tests.chat.house import GIF, PICTURES, PNG, message, said
 
 FINE = [
@@ -255,7 +255,7 @@ def test_inv_msg_001_whatever_a_message_has(given: Message) -> None:
         (pieces.call("ls", {}), {"result": [1], "ok": False}, "ls({})\n→ failed: [1]"),
     ],
 )  # fmt: skip
-def test_messages_as_text(piece: Piece, more: dict[str, Any], text: str) -> None:
+def test_messages_as_text(piece: AgentOutput, more: dict[str, Any], text: str) -> None:
     assert format_message_text(check_message(said(piece, **more))) == text
 
 

@@ -20,7 +20,7 @@ from agentstepper_nb.chat.message_builder import (
     MessageCollector,
 )
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.protocol.chat import Message, Piece
+from agentstepper_nb.protocol.chat import AgentOutput, Message
 from tests.chat.house import refused
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
@@ -70,7 +70,7 @@ def test_what_differs_is_another_message() -> None:
         pieces.code("1", "python", format="result"),
         pieces.code("y", "sh"),
         pieces.console("out"),
-        Piece(content="c", role="system"),
+        AgentOutput(content="c", role="system"),
         "d",
     )
     assert brief(messages) == [
@@ -104,7 +104,7 @@ def test_nothing_is_no_message_and_ends_none() -> None:
 
 
 def test_what_carries_something_begins_a_message_and_text_goes_on_with_it() -> None:
-    one = Piece(content="a", details={"n": 1})
+    one = AgentOutput(content="a", details={"n": 1})
     assert brief(whole(one, "b", one)) == [("MESSAGE", "ab"), ("MESSAGE", "a")]
 
 
@@ -124,9 +124,11 @@ TEXTS = some.lists(
 
 
 @given(TEXTS, some.randoms(use_true_random=False))
-def test_inv_stream_001_text_may_be_cut_anywhere(items: list[str | Piece], random: Any) -> None:
+def test_inv_stream_001_text_may_be_cut_anywhere(
+    items: list[str | AgentOutput], random: Any
+) -> None:
     """However text is cut, it gathers to the same messages."""
-    cut: list[str | Piece] = []
+    cut: list[str | AgentOutput] = []
     for item in items:
         content = item if isinstance(item, str) else item.content
         at = random.randint(0, len(content))
@@ -210,7 +212,7 @@ def test_a_call_that_gets_no_result_ends_without() -> None:
 
 
 def test_a_call_with_its_result_is_whole_at_once() -> None:
-    (message,) = told(Piece(type="FUNCTION", name="a", arguments={}, result=1))
+    (message,) = told(AgentOutput(type="FUNCTION", name="a", arguments={}, result=1))
     assert (message.final, message.ok, message.result) == (True, True, 1)
 
 
@@ -283,10 +285,10 @@ def test_an_edited_answer_takes_the_place_of_what_was_said() -> None:
 @pytest.mark.parametrize(
     ("item", "why"),
     [
-        (Piece(type="MESAGE", content="a"), "MESAGE"),
+        (AgentOutput(type="MESAGE", content="a"), "MESAGE"),
         (pieces.confirmation("Sure?", ()), "choices"),
         (pieces.image(b"<svg>"), "first bytes"),
-        (Piece(type="FUNCTION", arguments={}), "name"),
+        (AgentOutput(type="FUNCTION", arguments={}), "name"),
         (pieces.result("c", object()), "JSON"),
         (7, "not of int"),
         (None, "not of NoneType"),

@@ -14,7 +14,7 @@ from msgspec import Raw
 from agentstepper_nb.chat.remote.service import RemoteChatService
 from agentstepper_nb.chat.remote.tokens import ChatTokens, TokenGrant
 from agentstepper_nb.errors import CommandError, ProtocolError
-from agentstepper_nb.protocol.chat import Admitted, Begin, Told
+from agentstepper_nb.protocol.chat import ChatSessionSnapshot, ClientAdmission, NumberedChatEvent
 from tests.chat.house import refused
 from tests.chat.outsiders import code_of, forwarded, stream_refused, way
 from tests.chat.talking import interpreter, soon
@@ -42,7 +42,7 @@ async def test_a_scope_is_what_may_be_asked(tmp_path: Path, scope: tuple[str, ..
     async with way(tmp_path) as house:
         token = house.token(*scope)
         admitted = await house.ask(token, "admit")
-        assert isinstance(admitted, Admitted)
+        assert isinstance(admitted, ClientAdmission)
         assert (admitted.session, set(admitted.scope)) == (house.session, set(scope))
         refusals = {}
         for method, params in ASKS.items():
@@ -57,7 +57,7 @@ async def test_a_scope_is_what_may_be_asked(tmp_path: Path, scope: tuple[str, ..
         for method in ("watch", "attend"):
             async with aclosing(house.stream(token, method)) as stream:
                 if method in ("watch",) and set(scope) & {"watch", "talk"}:
-                    assert isinstance((await soon(anext(stream))).event, Begin)
+                    assert isinstance((await soon(anext(stream))).event, ChatSessionSnapshot)
                 elif not (method == "attend" and "answer" in scope):
                     assert await stream_refused(stream) == "out_of_scope"
 
@@ -108,7 +108,7 @@ async def test_reading_what_an_agent_says_elsewhere(tmp_path: Path) -> None:
         token = house.token("talk")
         async with aclosing(house.stream(token, "watch")) as watched:
             begin = await soon(anext(watched))
-            assert isinstance(begin, Told)
+            assert isinstance(begin, NumberedChatEvent)
             mine = await house.ask(token, "send", session=house.session, content="Hi")
             assert (mine.role, mine.content) == ("user", "Hi")
             contents = set()

@@ -11,7 +11,14 @@ import pytest
 
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.remote.agent_connector import RemoteAgent
-from agentstepper_nb.protocol.chat import Asked, Attend, Chosen, Ending, Message, Phase
+from agentstepper_nb.protocol.chat import (
+    AgentTurnRequest,
+    ChatAgentPhase,
+    Message,
+    OptionChosen,
+    ServeChatAgent,
+    TurnEnding,
+)
 from tests.chat.house import PNG, message
 from tests.chat.outsiders import Poet, asking, code_of, stream_refused, way
 from tests.chat.talking import Agent, Held, soon
@@ -58,7 +65,7 @@ async def test_an_agent_from_outside_asks_the_person(tmp_path: Path) -> None:
         giving = asyncio.ensure_future(poet.give(asked, pieces.confirmation("Rhymed?", ("Y", "N"))))
         await poet.waits()
         house.interpreter.choose(house.session, poet.info.waiting, "N")
-        assert await giving == Chosen(choice="N")
+        assert await giving == OptionChosen(choice="N")
         await poet.done(asked)
         confirmation = (await house.until_stop())[-1]
         assert (confirmation.type, confirmation.chosen) == ("CONFIRMATION", "N")
@@ -73,7 +80,7 @@ async def test_an_agent_from_outside_fails(tmp_path: Path) -> None:
             ("assistant", "Roses"),
             ("system", "I am out of rhymes."),
         ]
-        assert poet.info.ending is Ending.ERROR
+        assert poet.info.ending is TurnEnding.ERROR
         assert await code_of(poet.give(asked, "late")) == "unknown_turn"
         assert await code_of(poet.done(asked)) == "unknown_turn"
 
@@ -88,7 +95,7 @@ async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
         back = await poet.next()
         assert (back.turn, back.cancelled) == (asked.turn, True)
         assert await code_of(poet.give(asked, "late")) == "unknown_turn"
-        assert poet.info.ending is Ending.STOPPED
+        assert poet.info.ending is TurnEnding.STOPPED
 
 
 @pytest.mark.parametrize("when", ["before it says anything", "while a person is asked"])
@@ -104,8 +111,8 @@ async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> 
         await poet.leaves()
         last = (await house.until_stop())[-1]
         assert last.content == "The agent poet is gone: it answered from outside."
-        assert (poet.info.ending, poet.info.waiting) == (Ending.ERROR, None)
-        assert [each.phase for each in poet.info.agents] == [Phase.CREATED]
+        assert (poet.info.ending, poet.info.waiting) == (TurnEnding.ERROR, None)
+        assert [each.phase for each in poet.info.agents] == [ChatAgentPhase.CREATED]
         if giving is not None:
             assert await code_of(giving) == "unknown_turn"
 
@@ -214,9 +221,9 @@ async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None
 
 async def test_what_is_taken_back_at_once_ends_no_attending() -> None:
     """A turn is stopped before who waits for its message has woken up: the next one comes."""
-    agent = RemoteAgent("poet", Attend(session="s"))
+    agent = RemoteAgent("poet", ServeChatAgent(session="s"))
     first, second = (
-        Asked(turn=turn, message=message("Hello"), window=()) for turn in ("one", "two")
+        AgentTurnRequest(turn=turn, message=message("Hello"), window=()) for turn in ("one", "two")
     )
     async with aclosing(agent.asked()) as asked:
         waiting = asyncio.ensure_future(anext(asked))

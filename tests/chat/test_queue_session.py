@@ -13,9 +13,9 @@ import pytest
 from agentstepper_nb import AgentStepperCore, AsyncAgents
 from agentstepper_nb.chat.connectors.queue_session import QueueSession
 from agentstepper_nb.errors import DiscoveryError
-from agentstepper_nb.protocol.chat import Ending, Piece
+from agentstepper_nb.protocol.chat import AgentOutput, TurnEnding
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
-from agentstepper_nb.protocol.runtime_wire import Notice
+from agentstepper_nb.protocol.runtime_wire import TopicEvent
 from tests.chat.house import house, refused
 from tests.chat.queued import Talk, counting, nobody, text, working
 from tests.runtime.house import a_core
@@ -58,8 +58,8 @@ async def test_two_that_are_told_together_are_answered_by_one_step(tmp_path: Pat
 
 
 async def test_autochat_has_the_steps_since_and_waits_where_there_is_none(tmp_path: Path) -> None:
-    def nothing(number: int) -> Piece:
-        return Piece(role="system", content=f"The step {number} said nothing.")
+    def nothing(number: int) -> AgentOutput:
+        return AgentOutput(role="system", content=f"The step {number} said nothing.")
 
     async with counting(tmp_path) as talk:
         answer = talk.begins("Hello.")
@@ -95,7 +95,7 @@ async def test_a_paused_session_is_said_to_be_and_answers_once_it_is_resumed(
         await talk.core.done(await talk.core.act(ActionKind.RESUME, "s"))
         talk.core.monikers.permit("s", 2)
         note, said = await answer
-        assert isinstance(note, Piece)
+        assert isinstance(note, AgentOutput)
         assert (note.role, "agents.resume(session_id='s')" in note.content) == ("system", True)
         assert said == text("Hello.")
 
@@ -155,9 +155,9 @@ async def test_a_session_is_created_with_the_first_message_and_found_again(tmp_p
     async with working(tmp_path, create=joker) as talk:
         assert (talk.queue.name, talk.queue.run_id("c1")) == ("joker", None)
         (said,) = await talk.send("Cats.")
-        assert isinstance(said, Piece) and "Cats" in said.content
+        assert isinstance(said, AgentOutput) and "Cats" in said.content
         (again,) = await talk.send("Dogs.")
-        assert isinstance(again, Piece) and "Dogs" in again.content
+        assert isinstance(again, AgentOutput) and "Dogs" in again.content
         await talk.queue.ended("c1")
         await talk.send("Birds.")  # the chat was opened again
         await talk.send("Fish.", chat="c2")
@@ -178,7 +178,7 @@ async def test_where_the_created_one_has_ended_the_next_message_creates_another(
         with refused("session_over"):
             await talk.next()
         note, said = await talk.send("Dogs.")
-        assert isinstance(note, Piece) and isinstance(said, Piece)
+        assert isinstance(note, AgentOutput) and isinstance(said, AgentOutput)
         assert (note.role, "begins anew" in note.content) == ("system", True)
         assert "Dogs" in said.content
         assert len(await talk.agents.states()) == 2
@@ -201,7 +201,7 @@ async def test_over_a_connection_of_its_own(tmp_path: Path) -> None:
         await queue.close()
 
 
-async def _first(agents: AsyncAgents, topic: str, find: Callable[[Notice], list[Any]]) -> Any:
+async def _first(agents: AsyncAgents, topic: str, find: Callable[[TopicEvent], list[Any]]) -> Any:
     """Watch until something is told."""
     async with aclosing(agents.watch(topic)) as notices:
         async for each in notices:
@@ -215,7 +215,7 @@ async def test_in_a_chat_its_steps_come_with_autochat_and_stop_at_its_bound(tmp_
     async with working(tmp_path, create=joker) as talk, house(tmp_path, talk.queue) as home:
         home.interpreter.set(home.session, auto_chat=True, auto_chat_max=2)
         await home.ask("Cats.")
-        info = await home.rests(Ending.DONE)
+        info = await home.rests(TurnEnding.DONE)
         assert (info.auto_turns, [agent.name for agent in info.agents]) == (2, ["joker"])
         said = [each for each in home.messages if each.role == "assistant"]
         assert "Cats" in said[0].content

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from agentstepper_nb import AsyncAgents
 from agentstepper_nb.chat.connectors.queue_session import QueueSession, StepWaiter, describe_step
-from agentstepper_nb.protocol.chat import Piece
+from agentstepper_nb.protocol.chat import AgentOutput
 from agentstepper_nb.protocol.runtime import (
     Action,
     ActionKind,
@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.runtime import (
     AgentStep,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_wire import Notice
+from agentstepper_nb.protocol.runtime_wire import TopicEvent
 from tests.chat.house import refused
 from tests.chat.queued import Talk, nobody, text
 
@@ -95,11 +95,11 @@ class Told:
         steps: What there is.
     """
 
-    def __init__(self, *notices: Notice, steps: tuple[AgentStep, ...] = ()) -> None:
+    def __init__(self, *notices: TopicEvent, steps: tuple[AgentStep, ...] = ()) -> None:
         self._notices = notices
         self.steps = steps
 
-    async def watch(self, topic: str) -> AsyncGenerator[Notice, None]:
+    async def watch(self, topic: str) -> AsyncGenerator[TopicEvent, None]:
         for notice in self._notices:
             yield notice
         raise AssertionError("it waits for more")
@@ -119,8 +119,8 @@ class Told:
         return [step for step in self.steps if step.iteration >= min_iteration]
 
 
-def notice(event: Any, **given: Any) -> Notice:
-    return Notice(topic="session:s", n=0, event=event, **given)
+def notice(event: Any, **given: Any) -> TopicEvent:
+    return TopicEvent(topic="session:s", n=0, event=event, **given)
 
 
 async def answered(agents: Told, text: str | None = "Hi.", heard: int | None = None) -> list[Any]:
@@ -132,11 +132,11 @@ BEGIN = notice("begin", states=(a_state(iteration=3),))
 TOLD = notice("action", actions=(DONE,))
 
 
-def state(**given: Any) -> Notice:
+def state(**given: Any) -> TopicEvent:
     return notice("state", states=(a_state(**given),))
 
 
-def step(iteration: int, guidance: str | None) -> Notice:
+def step(iteration: int, guidance: str | None) -> TopicEvent:
     return notice("step", steps=(a_step(iteration=iteration, guidance=guidance),))
 
 
@@ -165,6 +165,6 @@ async def test_its_run_in_the_debugger_is_known_once_it_has_one(tmp_path: Path) 
     begun = notice("state", states=(a_state(iteration=3, run_id="r1"),))
     queue._agents = cast(AsyncAgents, Told(BEGIN, begun, TOLD, step(3, "Hi.")))
     assert await Talk(None, queue, tmp_path).send("Hi.") == [
-        Piece(role="system", content="The step 3 said nothing.")
+        AgentOutput(role="system", content="The step 3 said nothing.")
     ]
     assert (queue.run_id("c1"), queue.run_id("c2")) == ("r1", None)

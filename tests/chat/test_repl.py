@@ -10,7 +10,12 @@ from msgspec.structs import replace
 from agentstepper_nb.chat.terminal import view
 from agentstepper_nb.chat.terminal.repl import Repl
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.chat import Begin, SessionChanged, SessionInfo, State
+from agentstepper_nb.protocol.chat import (
+    ChatSessionChanged,
+    ChatSessionInfo,
+    ChatSessionSnapshot,
+    State,
+)
 from tests.chat.house import message
 from tests.chat.talking import Agent
 from tests.chat.terminals import Start, Stuck, asks
@@ -134,9 +139,9 @@ def test_what_is_no_command_is_refused_and_quit_ends(start: Start) -> None:
 
 
 def test_how_a_run_is_opened_in_the_debugger() -> None:
-    info = SessionInfo(id="s", title="", state=State.STATE_STOP, created_at=0, updated_at=0)
+    info = ChatSessionInfo(id="s", title="", state=State.STATE_STOP, created_at=0, updated_at=0)
     assert "once something was said" in " ".join(view.format_debug_hint(info))
-    running = SessionInfo(
+    running = ChatSessionInfo(
         id="s", title="", state=State.STATE_STOP, run_id="r1", created_at=0, updated_at=0
     )
     assert "agentstepper step --run r1" in " ".join(view.format_debug_hint(running))
@@ -147,7 +152,7 @@ def test_a_turn_that_is_halted_in_the_debugger_says_so_once(start: Start) -> Non
     running = replace(terminal.repl.info, state=State.STATE_RUNNING, halted=True, run_id="r1")
     begin = len(terminal.text)
     for title in ("one", "two"):
-        terminal.repl.show(SessionChanged(session=replace(running, title=title)))
+        terminal.repl.show(ChatSessionChanged(session=replace(running, title=title)))
     said = terminal.text[begin:]
     assert said.count("Halted in the debugger") == 1
     assert "agentstepper step --run r1" in said
@@ -168,7 +173,9 @@ def test_a_conversation_that_is_removed_elsewhere_is_followed_by_a_new_one(start
 def test_what_is_taken_out_of_a_conversation_is_said(start: Start) -> None:
     terminal = start()
     terminal.type("Hello")
-    terminal.repl.show(Begin(session=terminal.chat.info, messages=terminal.chat.messages[:1]))
+    terminal.repl.show(
+        ChatSessionSnapshot(session=terminal.chat.info, messages=terminal.chat.messages[:1])
+    )
     terminal.settle()
     assert "was changed in the debugger" in terminal.text
     assert terminal.text.count("You said: Hello") == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb import installed as packages
+from agentstepper_nb import entry_point_loader as packages
 from agentstepper_nb.chat import roles, word_registry
 from agentstepper_nb.chat.roles import RoleSpec, add_role, find_role, list_role_names
 from agentstepper_nb.errors import ProtocolError

@@ -8,7 +8,7 @@ import pytest
 
 from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.errors import CommandError, ProtocolError
-from agentstepper_nb.protocol.chat import AgentChanged, Ending, State
+from agentstepper_nb.protocol.chat import ChatAgentChanged, State, TurnEnding
 from tests.chat.house import NOWHERE, Actor, house, refused
 
 
@@ -52,7 +52,7 @@ async def test_an_agent_that_fails_ends_with_why() -> None:
 
     async with agents(Actor(fails)) as home:
         await home.ask()
-        last = [event for event in home.fold.events if isinstance(event, AgentChanged)][-1]
+        last = [event for event in home.fold.events if isinstance(event, ChatAgentChanged)][-1]
         assert (last.agent.phase, last.error) == ("ended", "ValueError: broken")
 
 
@@ -116,7 +116,7 @@ async def test_a_message_is_handed_on_as_it_is_with_what_was_said_to_it() -> Non
 async def test_a_hand_on_that_may_not_be_is_an_error(first: Actor, others: Any, why: str) -> None:
     async with agents(first, *others) as home:
         await home.ask()
-        assert home.info.ending is Ending.ERROR
+        assert home.info.ending is TurnEnding.ERROR
         assert home.messages[-1].content.startswith("The message can't be handed on: ")
         assert why in home.messages[-1].content
 
@@ -132,7 +132,7 @@ async def test_a_turn_comes_back_to_a_supervisor() -> None:
     async with agents(Actor(leads, "boss", "SUPERVISOR"), crew) as home:
         await home.ask("Go.")
         assert rounds == ["Go.", "It is ready."]
-        assert home.info.ending is Ending.DONE
+        assert home.info.ending is TurnEnding.DONE
 
 
 async def test_agents_may_come_and_go() -> None:
@@ -161,7 +161,7 @@ async def test_an_agent_that_goes_may_end_its_answer() -> None:
     async with agents(Actor(leaves, "one"), Actor(name="two")) as home:
         await home.ask()
         assert home.messages[-1].content == "Good bye."
-        assert home.info.ending is Ending.DONE
+        assert home.info.ending is TurnEnding.DONE
         assert home.fold.info == home.info
 
 
@@ -196,7 +196,7 @@ async def test_what_an_agent_says_of_itself_breaks_nothing() -> None:
     async with agents(Odd(go_on="half \ud800"), auto_chat=True, auto_chat_max=1) as home:
         home.interpreter.set(home.session, title="\ud800" + "x" * 500)
         home.send("Go.")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         (agent,) = home.info.agents
         assert (len(agent.description), agent.run_id, agent.notice) == (1000, None, "")
         assert len(home.info.title) == 200
@@ -216,4 +216,4 @@ async def test_what_is_handed_on_must_be_a_text() -> None:
     told: Any = 3
     async with agents(boss(Handoff("worker", told)), Actor(name="worker")) as home:
         await home.ask()
-        assert home.info.ending is Ending.ERROR
+        assert home.info.ending is TurnEnding.ERROR

@@ -8,9 +8,9 @@ from typing import Any
 from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.chat.connectors.function_agent import FunctionAgent
 from agentstepper_nb.chat.run_recorder import HaltWatcher
-from agentstepper_nb.protocol.chat import Ending
-from agentstepper_nb.protocol.values import AgentState, RunState, Side
-from agentstepper_nb.protocol.values import Ending as RunEnding
+from agentstepper_nb.protocol.chat import TurnEnding
+from agentstepper_nb.protocol.values import AgentActivity, EventSide, RunState
+from agentstepper_nb.protocol.values import RunEnding as RunEnding
 from tests.chat.house import NOWHERE, SAME, Actor, House, debugged, house, shown, through
 from tests.coding.debugged import View
 
@@ -30,7 +30,7 @@ async def test_a_turn_is_a_tool_invocation_of_the_sessions_run(view: View) -> No
         await view.steps()
         assert await view.at() == [shown("Yes.", agent_name="actor")]
         await view.steps()
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         home.send("Again.")
         begun = await view.at()
         assert begun["Argument"]["window"] == [
@@ -66,10 +66,10 @@ async def test_what_a_function_does_stands_within_its_turn(view: View) -> None:
     async with debugged(Actor(works), Actor(works_too, "too"), step=False) as home:
         await home.ask()
         await home.ask(to="too")
-        assert home.info.ending is Ending.DONE
+        assert home.info.ending is TurnEnding.DONE
     await asyncio.to_thread(view.over)
     rows = await asyncio.to_thread(view.rows)
-    _, *begun, _ = [(row.name, row.depth) for row in rows if row.side is Side.BEGIN]
+    _, *begun, _ = [(row.name, row.depth) for row in rows if row.side is EventSide.BEGIN]
     assert begun == [("actor", 0), ("look", 1), ("too", 0), (None, 1), ("own", 1)]
     assert len(view.runs) == 1
 
@@ -83,12 +83,12 @@ async def test_a_denied_turn_is_an_error_and_the_run_goes_on(view: View) -> None
         home.send("Hello.")
         await view.at()
         await view.denies("Not today.")
-        await home.rests(Ending.ERROR)
+        await home.rests(TurnEnding.ERROR)
         assert home.messages[-1].content == "Not today."
         assert not actor.given
         home.send("Now?")
         await through(view, SAME, SAME)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert len(view.runs) == 1
 
 
@@ -100,14 +100,14 @@ async def test_stop_in_the_debugger_ends_turn_and_run_and_the_next_has_a_new_one
         await view.at()
         first = home.info.run_id
         await asyncio.to_thread(view.stop)
-        await home.rests(Ending.STOPPED)
+        await home.rests(TurnEnding.STOPPED)
         assert (await asyncio.to_thread(view.over)).ending.value == "stopped"
         assert home.said == [("user", "Hello.")]
         home.send("Again.")
         info = await home.until(lambda info: info.run_id != first)
         await asyncio.to_thread(view.until, lambda run: run.id == info.run_id)
         await through(view, SAME, SAME)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
 
 
 async def test_stop_within_a_functions_own_event_ends_the_turn(view: View) -> None:
@@ -121,7 +121,7 @@ async def test_stop_within_a_functions_own_event_ends_the_turn(view: View) -> No
         await through(view, SAME)
         assert await view.at() == {"Tool": "look", "Argument": "Hello."}
         await asyncio.to_thread(view.stop)
-        await home.rests(Ending.STOPPED)
+        await home.rests(TurnEnding.STOPPED)
         assert home.said == [("user", "Hello.")]
         assert (await asyncio.to_thread(view.over)).ending is RunEnding.STOPPED
 
@@ -133,7 +133,7 @@ async def test_stop_between_turns_ends_the_run_and_not_what_is_said_next(view: V
         await asyncio.to_thread(view.until, lambda run: run.id == first)
         await asyncio.to_thread(view.stop)
         assert [each.content for each in await home.ask("Two.")] == ["Yes."]
-        assert (home.info.ending, home.info.run_id != first) == (Ending.DONE, True)
+        assert (home.info.ending, home.info.run_id != first) == (TurnEnding.DONE, True)
         await asyncio.to_thread(view.until, lambda run: run.id != first)
         assert view.runs[str(first)].ending is RunEnding.STOPPED
 
@@ -143,13 +143,13 @@ async def test_stop_in_the_chat_withdraws_the_breakpoint(view: View) -> None:
         home.send("Hello.")
         await view.at()
         await home.stop()
-        assert home.info.ending is Ending.STOPPED
+        assert home.info.ending is TurnEnding.STOPPED
         await asyncio.to_thread(view.until, lambda run: not run.pending)
         home.send("Again.")
         assert (await view.at())["Argument"]["message"]["content"] == "Again."
         await view.steps()
         await through(view, SAME)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
 
 
 async def test_stop_ends_a_function_that_waits_at_a_breakpoint_of_its_own(view: View) -> None:
@@ -170,7 +170,7 @@ async def test_stop_ends_a_function_that_waits_at_a_breakpoint_of_its_own(view: 
         await view.steps()
         assert (await view.at())["Tool"] == "look"
         await home.stop()
-        assert home.info.ending is Ending.STOPPED
+        assert home.info.ending is TurnEnding.STOPPED
         assert await asyncio.wait_for(ended, 20) == "AgentStopped"
         await asyncio.to_thread(view.until, lambda run: not run.pending)
         home.send("And you?", "actor")
@@ -181,7 +181,9 @@ async def test_stop_ends_a_function_that_waits_at_a_breakpoint_of_its_own(view: 
 async def test_between_turns_nothing_is_said_to_run(core: AgentStepperCore, view: View) -> None:
     async with debugged(Actor(), step=False) as home:
         await home.ask()
-        run = await asyncio.to_thread(view.until, lambda run: run.agent_state is AgentState.WAITING)
+        run = await asyncio.to_thread(
+            view.until, lambda run: run.agent_state is AgentActivity.WAITING
+        )
         assert run.rows >= 2  # the turn's begin and end
 
 
@@ -229,7 +231,7 @@ async def test_a_halted_turn_is_said_to_be_and_no_longer_once_it_goes_on(view: V
         await view.at()
         await until(home, halted=True)
         await view.steps()
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert not home.info.halted
 
 

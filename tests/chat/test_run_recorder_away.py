@@ -10,9 +10,9 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.chat import run_recorder
-from agentstepper_nb.protocol.chat import Ending
-from agentstepper_nb.protocol.values import Ending as RunEnding
-from agentstepper_nb.protocol.values import Side
+from agentstepper_nb.protocol.chat import TurnEnding
+from agentstepper_nb.protocol.values import EventSide
+from agentstepper_nb.protocol.values import RunEnding as RunEnding
 from tests.chat.house import Actor, Gate, debugged
 from tests.coding.debugged import View
 
@@ -124,10 +124,10 @@ async def test_a_core_that_goes_away_takes_no_turn_with_it(
         await gate.reached.wait()
         await asyncio.to_thread(core.stop)
         gate.opened.set()
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.messages[-1].content == "One two."
         await home.ask("And now?")
-        assert home.info.ending is Ending.DONE
+        assert home.info.ending is TurnEnding.DONE
         assert "away" in (home.info.no_debugger or "")
         dbg = home.interpreter.find(home.session).recording._dbg
         assert dbg is not None
@@ -156,7 +156,7 @@ async def test_a_core_that_comes_back_has_what_was_done_meanwhile(
             lambda info: "away" in (info.no_debugger or "")
         )  # told while a turn goes on
         gate.opened.set()
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         await home.ask("Meanwhile.", "other")
         core = await asyncio.to_thread(made, port)
         try:
@@ -169,7 +169,7 @@ async def test_a_core_that_comes_back_has_what_was_done_meanwhile(
                 assert run.ending is RunEnding.FINISHED
                 rows = await asyncio.to_thread(view.rows)
                 tools = [(row.name, row.side) for row in rows if row.name in ("actor", "other")]
-                each = [Side.BEGIN, Side.END]
+                each = [EventSide.BEGIN, EventSide.END]
                 assert tools == [
                     *(("actor", side) for side in each),
                     *(("other", side) for side in each * 2),

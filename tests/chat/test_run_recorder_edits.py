@@ -10,7 +10,7 @@ import pytest
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.chat_thread import AnswerCollector
 from agentstepper_nb.chat.connector import Handoff
-from agentstepper_nb.protocol.chat import Begin, Ending
+from agentstepper_nb.protocol.chat import ChatSessionSnapshot, TurnEnding
 from tests.chat.house import PNG, SAME, Actor, debugged, shown, through
 from tests.coding.debugged import View
 
@@ -23,7 +23,7 @@ async def test_an_edited_message_is_what_the_agent_is_given_and_what_was_said(vi
         call["Argument"]["message"]["content"] = "Keep it."
         await view.steps(call)
         await through(view, SAME)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert actor.given[0][0].content == "Keep it."
         assert home.said == [("user", "Keep it."), ("assistant", "Yes.")]
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
@@ -34,7 +34,7 @@ async def test_an_edited_window_is_what_the_agent_is_given(view: View) -> None:
     async with debugged(actor) as home:
         home.send("One.")
         await through(view, SAME, SAME)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         home.send("Two.")
         call = await view.at()
         mine, theirs = call["Argument"]["window"]
@@ -42,7 +42,7 @@ async def test_an_edited_window_is_what_the_agent_is_given(view: View) -> None:
         call["Argument"]["window"] = [{"content": "Be brief.", "role": "system"}, theirs]
         await view.steps(call)
         await through(view, SAME)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert [(each.role, each.content) for each in actor.given[1][1].window] == [
             ("system", "Be brief."),
             ("assistant", "No."),
@@ -68,7 +68,7 @@ async def test_an_edited_result_is_what_was_said(view: View, edit: Any, said: li
     async with debugged(Actor(["Yes."])) as home:
         home.send("Hello.")
         await through(view, SAME, edit)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert [content for _, content in home.said] == ["Hello.", *said]
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
         everything = home.interpreter.earlier(home.session, home.messages[-1].id, 50).messages
@@ -84,9 +84,9 @@ async def test_a_result_with_less_is_told_as_it_is_now(view: View) -> None:
         await view.steps()
         result = await view.at()
         await view.steps([result[0], {**result[1], "content": "2"}])
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert [content for _, content in home.said] == ["Hello.", "one", "2"]
-        assert any(isinstance(event, Begin) for event in home.fold.events[1:])
+        assert any(isinstance(event, ChatSessionSnapshot) for event in home.fold.events[1:])
         assert home.fold.messages == home.messages
         assert home.info.messages == 3
 
@@ -112,7 +112,7 @@ async def test_an_edit_that_cannot_be_used_is_an_error(
         await through(view, begin, *([] if end is None else [end]))
         if end is None:  # the failed call halts, too
             await through(view, SAME)
-        await home.rests(Ending.ERROR)
+        await home.rests(TurnEnding.ERROR)
         assert why in home.messages[-1].content
         assert home.fold.messages == home.messages
 
@@ -125,7 +125,7 @@ async def test_a_person_may_give_the_answer_in_place_of_an_error(view: View) -> 
     async with debugged(Actor(fails)) as home:
         home.send("Hello.")
         await through(view, SAME, ["Whole."])
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.said == [("user", "Hello."), ("assistant", "Whole.")]
 
 
@@ -141,7 +141,7 @@ async def test_a_hand_on_is_shown_and_may_be_edited(view: View) -> None:
         assert (await view.at())["Tool"] == "two"
         await view.steps()
         await through(view, SAME)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert [content for _, content in home.said] == ["Go.", "I think.", "Try it.", "Two."]
         assert not one.given
 
@@ -153,7 +153,7 @@ async def test_what_memory_let_go_may_still_be_edited(view: View) -> None:
         result = await view.at()
         result[0]["content"] = "zero"
         await view.steps(result)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
         assert [each.content for each in home.messages][-1] == "109"
         page = home.interpreter.earlier(home.session, home.messages[0].id)
@@ -168,7 +168,7 @@ async def test_pictures_are_not_shown_by_their_bytes_and_stay(view: View) -> Non
         assert result[0]["bytes"] == len(PNG)
         assert "data" not in result[0]
         await view.steps([{**result[0], "content": "A graph"}])
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.messages[-1].content == "A graph"
         assert (await home.interpreter.picture(home.session, home.messages[-1].id)).data == PNG
 
@@ -181,7 +181,7 @@ async def test_what_is_too_long_is_shown_cut_and_stays_whole(view: View) -> None
         (result,) = await view.at()
         assert len(result["content"]) < 210_000
         await view.steps([{**result, "role": "computer"}])
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert (home.messages[-1].role, home.messages[-1].content) == ("computer", long)
 
 
@@ -192,7 +192,7 @@ async def test_hostile_text_travels_as_text(view: View, hostile: str) -> None:
     async with debugged(Actor([hostile]), step=False) as home:
         await home.ask("Say it.")
         await home.ask(hostile.replace("\ud800", "?"))
-        assert home.info.ending is Ending.DONE
+        assert home.info.ending is TurnEnding.DONE
         assert home.messages[1].content == hostile.replace("\ud800", "?")
 
 

@@ -12,7 +12,14 @@ import pytest
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.service import MOST_KEYS, ChatRight, ChatService, SentMessages
 from agentstepper_nb.errors import CommandError, ProtocolError
-from agentstepper_nb.protocol.chat import Begin, Message, MessageType, SessionChanged, State, Told
+from agentstepper_nb.protocol.chat import (
+    ChatSessionChanged,
+    ChatSessionSnapshot,
+    Message,
+    MessageType,
+    NumberedChatEvent,
+    State,
+)
 from tests.chat.house import message, refused
 from tests.chat.talking import (
     Agent,
@@ -39,7 +46,7 @@ async def test_what_is_sent_is_answered_and_each_event_is_told_in_order(tmp_path
         session = (await ask(service, "create", title="Birds")).id
         stream = watch(service, session)
         first = await anext(stream)
-        assert isinstance(first.event, Begin) and first.event.session.title == "Birds"
+        assert isinstance(first.event, ChatSessionSnapshot) and first.event.session.title == "Birds"
         said = await ask(service, "send", session=session, content="Hello")
         assert (said.role, said.content, said.session_id) == ("user", "Hello", session)
         events = [first, *await until(stream, stopped)]
@@ -91,8 +98,11 @@ async def test_a_confirmation_is_answered(tmp_path: Path) -> None:
     async with served(tmp_path, Agent(say)) as (_, service, session, stream):
         await ask(service, "send", session=session, content="Hello")
 
-        def waits(told: Told) -> bool:
-            return isinstance(told.event, SessionChanged) and told.event.session.waiting is not None
+        def waits(told: NumberedChatEvent) -> bool:
+            return (
+                isinstance(told.event, ChatSessionChanged)
+                and told.event.session.waiting is not None
+            )
 
         events = await until(stream, waits)
         id = events[-1].event.session.waiting

@@ -16,7 +16,13 @@ from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.event_feed import prepare_message, select_newest
 from agentstepper_nb.chat.message_types import MessageTypeSpec, add_message_type
 from agentstepper_nb.chat.service import ChatRight, ChatService
-from agentstepper_nb.protocol.chat import Message, MessageType, Picture, Piece, Said
+from agentstepper_nb.protocol.chat import (
+    AgentOutput,
+    ChatImage,
+    ChatMessageChanged,
+    Message,
+    MessageType,
+)
 from tests.chat.house import PNG, message, refused
 from tests.chat.talking import (
     Agent,
@@ -46,7 +52,7 @@ async def test_pictures_and_files_are_given_where_somebody_asks(tmp_path: Path) 
     async with served(tmp_path, Agent(say)) as (_, service, session, stream):
         await ask(service, "send", session=session, content="Show me")
         events = await until(stream, stopped)
-        told = [each.event.message for each in events if isinstance(each.event, Said)]
+        told = [each.event.message for each in events if isinstance(each.event, ChatMessageChanged)]
         assert all(each.data is None for each in told)
         bytes_, file, elsewhere, source = list(dict.fromkeys(each.id for each in told))[-4:]
 
@@ -69,10 +75,10 @@ async def test_a_disk_that_hangs_holds_up_no_conversation(
     """Files are read beside the loop, also for a view that goes in the middle of a picture."""
     reached, go = threading.Event(), threading.Event()
 
-    def hang(self: AllowedPaths, path: str) -> Picture:
+    def hang(self: AllowedPaths, path: str) -> ChatImage:
         reached.set()
         go.wait()
-        return Picture(media_type="image/png", data=PNG)
+        return ChatImage(media_type="image/png", data=PNG)
 
     async def say(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         yield pieces.image("plot.png")
@@ -154,7 +160,7 @@ def shout() -> Iterator[str]:
 async def test_an_extensions_message_is_told_as_one_that_views_know(
     tmp_path: Path, shout: str
 ) -> None:
-    held = Held(Piece(type=shout, content="ab"), Piece(type=shout, content="cd"))
+    held = Held(AgentOutput(type=shout, content="ab"), AgentOutput(type=shout, content="cd"))
     async with served(tmp_path, Agent(held)) as (here, service, session, stream):
         await ask(service, "send", session=session, content="Hello")
         await held.reached.wait()
@@ -162,7 +168,7 @@ async def test_an_extensions_message_is_told_as_one_that_views_know(
         assert [each.content for each in half.event.messages] == ["Hello", "ABCD"]
         held.opened.set()
         events = await until(stream, stopped)
-        told = [each.event.message for each in events if isinstance(each.event, Said)]
+        told = [each.event.message for each in events if isinstance(each.event, ChatMessageChanged)]
         assert {each.type for each in told} == {MessageType.MESSAGE}
         assert content_of(events)[1:] == [("assistant", "ABCD"), ("assistant", ", and go.")]
         assert [each.type for each in here.messages(session)][1] == shout

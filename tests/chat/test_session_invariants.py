@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import Turn
 from agentstepper_nb.protocol.chat import (
-    Begin,
     ChatEvent,
-    Ending,
+    ChatSessionChanged,
+    ChatSessionSnapshot,
     Message,
-    SessionChanged,
     State,
+    TurnEnding,
 )
 from tests.chat.house import Actor, Fold, Gate, House, kept_nowhere, refused
 
@@ -54,9 +54,9 @@ async def test_inv_state_001_a_turn_goes_from_running_to_stop_and_never_back() -
         endings = [
             event.session.ending
             for event in home.fold.events
-            if isinstance(event, SessionChanged) and event.session.state is State.STATE_STOP
+            if isinstance(event, ChatSessionChanged) and event.session.state is State.STATE_STOP
         ]
-        assert endings == [Ending.DONE, Ending.ERROR, Ending.STOPPED]
+        assert endings == [TurnEnding.DONE, TurnEnding.ERROR, TurnEnding.STOPPED]
 
 
 async def test_inv_state_002_what_is_told_is_the_state_at_each_step() -> None:
@@ -65,7 +65,7 @@ async def test_inv_state_002_what_is_told_is_the_state_at_each_step() -> None:
         seen: list[tuple[State, State]] = []
 
         def look(event: ChatEvent) -> None:
-            if isinstance(event, Begin | SessionChanged):
+            if isinstance(event, ChatSessionSnapshot | ChatSessionChanged):
                 seen.append((event.session.state, home.info.state))
 
         home.interpreter.attach(home.session, look)
@@ -81,9 +81,9 @@ async def test_inv_backend_002_states_are_pushed_to_every_backend() -> None:
         for fold in folds:
             home.interpreter.attach(home.session, fold)
         await home.ask()
-        told = [event for event in home.fold.events if not isinstance(event, Begin)]
+        told = [event for event in home.fold.events if not isinstance(event, ChatSessionSnapshot)]
         for fold in folds:
-            assert isinstance(fold.events[0], Begin)
+            assert isinstance(fold.events[0], ChatSessionSnapshot)
             assert fold.events[1:] == told
             assert (fold.info, fold.messages) == (home.info, home.messages)
 

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from agentstepper_nb.chat.session_states import AutoChat, SessionStates
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.protocol.chat import AUTO_CHAT_MAX, Ending, State
+from agentstepper_nb.protocol.chat import AUTO_CHAT_MAX, State, TurnEnding
 from tests.chat.house import refused
 
 NEXT = {
@@ -51,7 +51,7 @@ class Sessions(RuleBasedStateMachine):
         why = self.auto.may_continue(machine.state, machine.ending, self.asked)
         if why is None:
             assert machine.state is State.STATE_STOP
-            assert machine.ending is Ending.DONE
+            assert machine.ending is TurnEnding.DONE
             assert not self.asked
             machine.begin()
             self.auto.took()
@@ -63,8 +63,8 @@ class Sessions(RuleBasedStateMachine):
     def ask(self) -> None:
         self.asked = True
 
-    @rule(ending=st.sampled_from(Ending))
-    def end(self, ending: Ending) -> None:
+    @rule(ending=st.sampled_from(TurnEnding))
+    def end(self, ending: TurnEnding) -> None:
         if self.machine.running:
             self.machine.end(ending)
             assert self.machine.ending is ending
@@ -103,51 +103,51 @@ def test_inv_state_001_transitions_are_monotonic() -> None:
         assert (machine.state, machine.ending) == (State.STATE_RUNNING, None)
         with pytest.raises(CommandError, match="wait until it has ended"):
             machine.begin()
-        machine.end(Ending.DONE)
-        assert (machine.state, machine.ending) == (State.STATE_STOP, Ending.DONE)
+        machine.end(TurnEnding.DONE)
+        assert (machine.state, machine.ending) == (State.STATE_STOP, TurnEnding.DONE)
         with pytest.raises(AssertionError, match="STATE_STOP"):
-            machine.end(Ending.ERROR)
+            machine.end(TurnEnding.ERROR)
 
 
 def test_what_is_created_cannot_end() -> None:
     with pytest.raises(AssertionError, match="STATE_INIT"):
-        SessionStates().end(Ending.STOPPED)
+        SessionStates().end(TurnEnding.STOPPED)
 
 
 @given(
     state=st.sampled_from(State),
-    ending=st.sampled_from([None, *Ending]),
+    ending=st.sampled_from([None, *TurnEnding]),
     asked=st.booleans(),
     most=st.integers(0, 4),
     taken=st.integers(0, 5),
 )
 def test_inv_auto_001_only_in_stop_and_bounded(
-    state: State, ending: Ending | None, asked: bool, most: int, taken: int
+    state: State, ending: TurnEnding | None, asked: bool, most: int, taken: int
 ) -> None:
     """AutoChat goes on in STATE_STOP only, after a turn that went well and asked nothing, bounded."""
     auto = AutoChat(most)
     for _ in range(taken):
         auto.took()
     may = auto.may_continue(state, ending, asked) is None
-    done = state is State.STATE_STOP and ending not in (Ending.ERROR, Ending.STOPPED)
+    done = state is State.STATE_STOP and ending not in (TurnEnding.ERROR, TurnEnding.STOPPED)
     assert may is (done and not asked and taken < most)
 
 
 def test_a_user_starts_the_count_anew() -> None:
     auto = AutoChat(1)
     auto.took()
-    assert auto.may_continue(State.STATE_STOP, Ending.DONE) == (
+    assert auto.may_continue(State.STATE_STOP, TurnEnding.DONE) == (
         "it took 1 of 1 turns by itself: say something yourself"
     )
     auto.user_said()
     assert auto.turns == 0
-    assert auto.may_continue(State.STATE_STOP, Ending.DONE) is None
+    assert auto.may_continue(State.STATE_STOP, TurnEnding.DONE) is None
 
 
 def test_the_bound_may_be_moved_while_it_goes_on() -> None:
     auto = AutoChat(1)
     auto.took()
     auto.max = 2
-    assert auto.may_continue(State.STATE_STOP, Ending.DONE) is None
+    assert auto.may_continue(State.STATE_STOP, TurnEnding.DONE) is None
     auto.max = 0
-    assert auto.may_continue(State.STATE_STOP, Ending.DONE) is not None
+    assert auto.may_continue(State.STATE_STOP, TurnEnding.DONE) is not None

@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import Turn
-from agentstepper_nb.protocol.chat import Ending, Message, State
+from agentstepper_nb.protocol.chat import Message, State, TurnEnding
 from tests.chat.house import PATIENCE, Actor, Gate, kept_nowhere, refused
 
 
@@ -23,7 +23,7 @@ async def test_who_closes_the_stream_ends_the_turn() -> None:
         async with home.send("Count.") as stream:
             async for _ in stream:
                 break
-        await home.rests(Ending.STOPPED)
+        await home.rests(TurnEnding.STOPPED)
         assert gate.closed
         assert home.said == [("user", "Count."), ("assistant", "One")]
 
@@ -35,7 +35,7 @@ async def test_stop_keeps_what_was_said_and_closes_the_answer() -> None:
         await gate.reached.wait()
         await home.stop()
         assert gate.closed
-        assert (home.info.state, home.info.ending) == (State.STATE_STOP, Ending.STOPPED)
+        assert (home.info.state, home.info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
         assert [(each.content, each.final) for each in home.messages][1:] == [("Half an ", True)]
         await home.stop()  # there is none any more
 
@@ -61,7 +61,7 @@ async def test_what_an_agent_does_at_its_end_is_not_disturbed() -> None:
         await stream.aclose()
         await asyncio.gather(*stops)
         assert tidied.is_set()
-        assert home.info.ending is Ending.STOPPED
+        assert home.info.ending is TurnEnding.STOPPED
 
 
 @pytest.mark.parametrize("error", [None, ValueError("in the end")])
@@ -81,7 +81,7 @@ async def test_an_answer_that_was_stopped_is_stopped_however_it_ends(
         home.send("Go.")
         await home.until(lambda info: info.kept == 2)
         await home.stop()
-        assert (home.info.state, home.info.ending) == (State.STATE_STOP, Ending.STOPPED)
+        assert (home.info.state, home.info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
         assert [role for role, _ in home.said] == ["user", "assistant"]
 
 
@@ -89,7 +89,7 @@ async def test_stop_before_the_turn_has_begun() -> None:
     async with kept_nowhere() as home:
         home.send("Go.")
         await home.stop()
-        assert (home.info.ending, home.said) == (Ending.STOPPED, [("user", "Go.")])
+        assert (home.info.ending, home.said) == (TurnEnding.STOPPED, [("user", "Go.")])
         assert [each.content for each in await home.ask("Again.")] == ["Yes."]
 
 
@@ -106,7 +106,7 @@ async def test_a_function_that_blocks_does_not_hold_up_stop() -> None:
         home.send("Go.")
         await asyncio.to_thread(entered.wait, PATIENCE)
         await home.stop()
-        assert home.info.ending is Ending.STOPPED
+        assert home.info.ending is TurnEnding.STOPPED
         leave.set()
         assert home.said == [("user", "Go."), ("assistant", "One")]
 
@@ -130,7 +130,7 @@ async def test_an_agent_that_does_not_let_itself_be_cancelled_is_left_alone(
         home.send("Go.")
         await home.until(lambda info: info.speaking)
         await home.stop()
-        assert (home.info.ending, home.info.speaking) == (Ending.STOPPED, None)
+        assert (home.info.ending, home.info.speaking) == (TurnEnding.STOPPED, None)
         assert [each.content for each in await home.ask("And you?", "other")] == ["Yes."]
         leave.set()
         await left.wait()
@@ -150,7 +150,7 @@ async def test_an_endless_answer_that_waits_for_nothing_can_be_stopped() -> None
         await home.until(lambda info: info.kept == 2)
         assert [each.content for each in await other.ask()] == ["Yes."]
         await home.stop()
-        assert home.info.ending is Ending.STOPPED
+        assert home.info.ending is TurnEnding.STOPPED
         assert set(home.messages[-1].content) == {"x"}
 
 
@@ -165,7 +165,7 @@ async def test_an_agent_that_goes_over_its_cancelling_ends_where_it_yields() -> 
         stream = home.send("Go.")
         await home.until(lambda info: info.kept == 2)
         await stream.aclose()  # which cancels once
-        await home.rests(Ending.STOPPED)
+        await home.rests(TurnEnding.STOPPED)
 
 
 async def asks(message: Message, turn: Turn) -> Any:
@@ -211,7 +211,7 @@ async def test_a_sync_generator_is_sent_the_choice() -> None:
         home.send("Go.")
         info = await home.until(lambda info: info.waiting)
         home.interpreter.choose(home.session, info.waiting or "", "Yes")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.messages[-1].content == "Chosen: Yes"
 
 
@@ -239,7 +239,7 @@ async def test_an_agent_may_take_its_question_back() -> None:
         await home.ask()
         _, withdrawn, last = home.messages
         assert (withdrawn.final, withdrawn.chosen, last.content) == (True, None, "Never mind.")
-        assert home.info.ending is Ending.DONE
+        assert home.info.ending is TurnEnding.DONE
 
 
 async def test_a_question_after_the_answer_is_refused() -> None:
@@ -261,5 +261,5 @@ async def test_a_choice_that_comes_with_the_stop_is_refused() -> None:
             with refused("not_waiting"):
                 home.interpreter.choose(home.session, str(waiting), "Yes")
         await closing
-        await home.rests(Ending.STOPPED)
+        await home.rests(TurnEnding.STOPPED)
         assert home.messages[-1].chosen is None

@@ -17,10 +17,10 @@ from agentstepper_nb.chat import line_store
 from agentstepper_nb.chat.transcripts import ChatTranscripts
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import (
-    AgentInfo,
     AgentType,
+    ChatAgentInfo,
+    ChatSessionInfo,
     Message,
-    SessionInfo,
     State,
 )
 from tests.chat.house import message, numbered, refused, session
@@ -31,7 +31,7 @@ def kept(tmp_path: Path) -> ChatTranscripts:
     return ChatTranscripts(tmp_path / "chats")
 
 
-def written(kept: ChatTranscripts, messages: list[Message], **fields: Any) -> SessionInfo:
+def written(kept: ChatTranscripts, messages: list[Message], **fields: Any) -> ChatSessionInfo:
     """Keep a conversation, and let go of it."""
     info = session(**fields)
     with closing(kept.create(info)) as made:
@@ -156,7 +156,7 @@ def test_a_long_conversation_is_listed_by_its_ends(
 
 
 def test_what_a_connector_says_of_itself_makes_no_file_unreadable(kept: ChatTranscripts) -> None:
-    agent = AgentInfo(
+    agent = ChatAgentInfo(
         name="a", role="OTHER", type=AgentType.TOOL_CALLING, description="d" * 1_000_000
     )
     info = written(kept, numbered(1), agents=(agent,))

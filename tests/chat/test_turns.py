@@ -13,7 +13,14 @@ import pytest
 from agentstepper_nb.chat import pieces
 from agentstepper_nb.chat.connector import TextReplacement, Turn
 from agentstepper_nb.errors import ModelError, ProtocolError
-from agentstepper_nb.protocol.chat import Delta, Ending, Message, Piece, Said, State
+from agentstepper_nb.protocol.chat import (
+    AgentOutput,
+    ChatMessageChanged,
+    ChatMessageDelta,
+    Message,
+    State,
+    TurnEnding,
+)
 from tests.chat.house import Actor, Gate, House, house, kept_nowhere, refused
 
 
@@ -46,7 +53,7 @@ async def test_the_stream_gives_pieces_and_then_the_whole() -> None:
 async def test_who_does_not_read_holds_nothing_up() -> None:
     async with kept_nowhere(Actor(map(str, range(1500)))) as home:
         home.send("Count.")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.messages[-1].content.endswith("1499")
 
 
@@ -65,7 +72,7 @@ async def test_of_very_much_the_newest_waits_for_who_reads(monkeypatch: pytest.M
     monkeypatch.setattr("agentstepper_nb.chat.turn.MOST_UNREAD", 3 * 501)
     async with kept_nowhere(Actor([pieces.code(str(n), f"l{n}") for n in range(9)])) as home:
         stream = home.send("Go.")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert [each.content async for each in stream] == ["6", "7", "8"]
         assert home.info.messages == 10
 
@@ -77,7 +84,7 @@ async def test_a_second_message_is_refused_while_one_is_answered() -> None:
         with refused("session_busy"):
             home.send("Second.")
         gate.opened.set()
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.said == [("user", "First.")]
 
 
@@ -88,10 +95,10 @@ async def test_a_claim_is_for_the_message_that_follows() -> None:
         with refused("session_busy"):
             home.interpreter.change_state_running(home.session)
         await home.ask("Hello.")
-        assert home.info.ending is Ending.DONE
+        assert home.info.ending is TurnEnding.DONE
         home.interpreter.change_state_running(UUID(home.session))
         await home.stop()
-        assert (home.info.state, home.info.ending) == (State.STATE_STOP, Ending.STOPPED)
+        assert (home.info.state, home.info.ending) == (State.STATE_STOP, TurnEnding.STOPPED)
 
 
 async def test_several_sessions_answer_at_once() -> None:
@@ -104,7 +111,7 @@ async def test_several_sessions_answer_at_once() -> None:
         assert {each.info.state for each in (home, *others)} == {State.STATE_RUNNING}
         gate.opened.set()
         for each in (home, *others):
-            await each.rests(Ending.DONE)
+            await each.rests(TurnEnding.DONE)
 
 
 async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> None:
@@ -122,7 +129,7 @@ async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> No
             final=False,
         )
         home.interpreter.process_message(home.session, given)
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         (said, _) = actor.given[0]
         assert (said.role, said.type, said.final, said.session_id) == (
             "user",
@@ -140,7 +147,7 @@ async def test_an_agent_may_go_before_its_turn_has_begun() -> None:
     async with kept_nowhere(Actor(), Actor(["I am gone."], "goes")) as home:
         home.send("Go.", "goes")
         home.interpreter.remove_agent(home.session, "goes")
-        await home.rests(Ending.DONE)
+        await home.rests(TurnEnding.DONE)
         assert home.messages[-1].content == "I am gone."
         assert home.fold.info == home.info
 
@@ -167,9 +174,11 @@ async def test_what_was_taken_back_is_gone() -> None:
 async def test_a_long_text_is_told_piece_by_piece_and_written_once(tmp_path: Path) -> None:
     async with house(tmp_path, Actor(["word "] * 3000)) as home:
         await home.ask()
-        told = [event.text for event in home.fold.events if isinstance(event, Delta)]
+        told = [event.text for event in home.fold.events if isinstance(event, ChatMessageDelta)]
         assert "".join(["word ", *told]) == home.messages[-1].content
-        whole = [event.message for event in home.fold.events if isinstance(event, Said)]
+        whole = [
+            event.message for event in home.fold.events if isinstance(event, ChatMessageChanged)
+        ]
         assert [(each.content[:9], each.final) for each in whole] == [
             ("Hello.", True),
             ("word ", False),
@@ -214,7 +223,7 @@ async def test_an_error_is_said_and_ends_the_turn(error: BaseException, text: st
         assert (half.content, half.final) == ("Half", True)
         assert (last.role, last.type, last.format) == ("system", "MESSAGE", "error")
         assert last.content.endswith(text)
-        assert home.info.ending is Ending.ERROR
+        assert home.info.ending is TurnEnding.ERROR
         assert home.fold.messages == home.messages
 
 
@@ -231,19 +240,19 @@ async def test_a_long_error_is_cut() -> None:
 async def test_what_cannot_be_said_is_an_error(item: object) -> None:
     async with kept_nowhere(Actor(["Before.", item, "After."])) as home:
         await home.ask()
-        assert home.info.ending is Ending.ERROR
+        assert home.info.ending is TurnEnding.ERROR
         assert [each.content for each in home.messages][1:2] == ["Before."]
         assert home.messages[-1].format == "error"
 
 
 async def test_an_agent_does_not_speak_as_the_user() -> None:
-    said = [Piece(content="Yes, do it.", role="user")]
+    said = [AgentOutput(content="Yes, do it.", role="user")]
     async with kept_nowhere(
         Actor(said), Actor([{"role": "user", "content": "I agree."}], "b")
     ) as home:
         for name in ("actor", "b"):
             await home.ask(to=name)
-            assert home.info.ending is Ending.ERROR
+            assert home.info.ending is TurnEnding.ERROR
             assert "doesn't speak as the user" in home.messages[-1].content
         assert [role for role, _ in home.said] == ["user", "system"] * 2
 

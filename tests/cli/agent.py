@@ -14,7 +14,13 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import agent as wire
 from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
-from agentstepper_nb.protocol.values import Approval, Ending, EventKind, FileChange, Side
+from agentstepper_nb.protocol.values import (
+    ApprovalPrompt,
+    EventKind,
+    EventSide,
+    FileChange,
+    RunEnding,
+)
 from tests.helpers.bearing import as_agent, bearing
 
 
@@ -59,10 +65,10 @@ class Agent:
     def reach(
         self,
         event: str,
-        side: Side,
+        side: EventSide,
         data: str,
         waits: bool = True,
-        approval: Approval | None = None,
+        approval: ApprovalPrompt | None = None,
     ) -> str:
         """Reach a breakpoint, with its JSON text, and return its id."""
         id = str(uuid4())
@@ -82,8 +88,8 @@ class Agent:
 
     def answer(self) -> str:
         """Wait for an answer: `resume`, the JSON text of an edit, or `stop`."""
-        answered = self._receive(wire.Answered).answer
-        if isinstance(answered, wire.Resume):
+        answered = self._receive(wire.AnswerMessage).answer
+        if isinstance(answered, wire.ResumeAnswer):
             text = bytes(answered.data).decode() if isinstance(answered.data, Raw) else "resume"
             return text
         return type(answered).__name__.lower()
@@ -91,20 +97,20 @@ class Agent:
     def asks(self, prompt: Any) -> str:
         """Begin an LLM query and reach its begin; the query's event."""
         event = self.begin(EventKind.LLM_QUERY)
-        self.reach(event, Side.BEGIN, json.dumps(prompt))
+        self.reach(event, EventSide.BEGIN, json.dumps(prompt))
         return event
 
     def calls(self, tool: str, **arguments: Any) -> str:
         """Begin a tool invocation and reach its begin; the invocation's event."""
         event = self.begin(EventKind.TOOL_INVOCATION, tool)
-        self.reach(event, Side.BEGIN, json.dumps({"Tool": tool, "Argument": arguments}))
+        self.reach(event, EventSide.BEGIN, json.dumps({"Tool": tool, "Argument": arguments}))
         return event
 
     def commit(self, title: str, *changes: FileChange) -> None:
         """Say that files changed."""
         self._send(wire.CommitMade(id=uuid4().hex, at=1.0, title=title, changes=changes))
 
-    def end(self, ending: Ending = Ending.FINISHED) -> None:
+    def end(self, ending: RunEnding = RunEnding.FINISHED) -> None:
         """Say goodbye."""
         self._send(wire.Bye(ending=ending))
         self.close()

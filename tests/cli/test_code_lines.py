@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.cli.code_talk import Reader
+from agentstepper_nb.cli.code_conversation import EventPrinter
 from agentstepper_nb.cli.code_view import (
     CodeView,
-    call_line,
-    end_line,
-    proposed_lines,
-    result_lines,
-    written_call_line,
+    format_call,
+    format_end,
+    format_proposal,
+    format_result,
+    format_written_call,
 )
 from agentstepper_nb.cli.screen import Screen
 from agentstepper_nb.coding.orchestrator import RunResult
@@ -85,20 +85,20 @@ def test_traces_that_a_person_should_see() -> None:
 def test_long_things_are_cut() -> None:
     output = "\n".join(f"line {n}" for n in range(20))
     failed = ToolResult(ok=False, error="Exit code 1.", data={"output": output})
-    lines = [text for text, _ in result_lines(failed)]
+    lines = [text for text, _ in format_result(failed)]
     assert lines[:2] == ["  ✗ Exit code 1.", "  … 12 lines before"]
     assert lines[-1] == "  line 19"
     diff = "\n".join(["+x"] * 100)
-    assert len(list(result_lines(ToolResult.success({"diff": diff})))) == 62
-    assert len(call_line("t", {"a": "x" * 1000})) == 160
-    assert written_call_line("t", '{"half') == 't({"half)'
-    assert written_call_line("t", json.dumps([1])) == "t([1])"
+    assert len(list(format_result(ToolResult.success({"diff": diff})))) == 62
+    assert len(format_call("t", {"a": "x" * 1000})) == 160
+    assert format_written_call("t", '{"half') == 't({"half)'
+    assert format_written_call("t", json.dumps([1])) == "t([1])"
 
 
 def test_how_it_ended() -> None:
     usage = Usage(input_tokens=1200, output_tokens=30)
     result = RunResult(reason="done", messages=(), usage=usage, iterations=2)
-    assert end_line(result) == "Done · 2 queries · 1,200 → 30 tokens"
+    assert format_end(result) == "Done · 2 queries · 1,200 → 30 tokens"
 
 
 def test_once_the_reader_has_gone_the_work_ends() -> None:
@@ -109,7 +109,7 @@ def test_once_the_reader_has_gone_the_work_ends() -> None:
         raise BrokenPipeError
 
     async def work() -> None:
-        reader = Reader(show)
+        reader = EventPrinter(show)
         with reader.needed():
             reader.hear(TextDelta("a"))
             reader.hear(TextDelta("b"))
@@ -144,4 +144,4 @@ def test_once_the_reader_has_gone_the_work_ends() -> None:
     ],
 )
 def test_what_is_asked_about_is_shown_as_a_diff(tool: str, args: Any, lines: list[str]) -> None:
-    assert [line.removeprefix("  ") for line, _ in proposed_lines(tool, args)] == lines
+    assert [line.removeprefix("  ") for line, _ in format_proposal(tool, args)] == lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentstepper_nb.cli.code_view import MESSAGES, past_lines
+from agentstepper_nb.cli.code_view import MESSAGES, format_past
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
     ChatMessage,
@@ -20,7 +20,7 @@ def test_each_kind_of_message() -> None:
         ToolResultMessage(call_id="1", content='{"ok": false}', ok=False),
         AssistantMessage(content="Not\x1b[2Jthere."),
     ]
-    assert list(past_lines(messages)) == [
+    assert list(format_past(messages)) == [
         ("> Look.", "bold"),
         ("> Well.", "bold"),
         ("I look.", ""),
@@ -32,10 +32,10 @@ def test_each_kind_of_message() -> None:
 
 def test_only_the_newest_are_shown_and_only_the_beginning_of_long_ones() -> None:
     many: list[ChatMessage] = [UserMessage(content=str(number)) for number in range(MESSAGES + 40)]
-    first, second, *_, last = past_lines(many)
+    first, second, *_, last = format_past(many)
     assert first == ("… 40 earlier messages", "dim")
     assert (second[0], last[0]) == ("> 40", f"> {MESSAGES + 39}")
-    assert next(past_lines(many[: MESSAGES + 1])) == ("… 1 earlier message", "dim")
-    (*shown, cut) = past_lines([AssistantMessage(content="line\n" * 50)])
+    assert next(format_past(many[: MESSAGES + 1])) == ("… 1 earlier message", "dim")
+    (*shown, cut) = format_past([AssistantMessage(content="line\n" * 50)])
     assert (len(shown), cut) == (20, ("… 30 more lines", "dim"))
-    assert list(past_lines([])) == []
+    assert list(format_past([])) == []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.store.lock import take
+from agentstepper_nb.store.folder_lock import lock_folder
 from tests.helpers.damage import build
 
 from .conftest import COMMAND, Served
@@ -92,7 +92,7 @@ def test_a_hurt_run_is_named_and_repaired(data: Path) -> None:
 
 def test_a_folder_in_use_is_looked_at_and_not_repaired(data: Path) -> None:
     hurt(data)
-    with take(data, "agentstepper serve"):
+    with lock_folder(data, "agentstepper serve"):
         found = examined("--data", str(data))
         assert "belongs to agentstepper serve (pid " in found.stdout
         assert found.returncode == 1

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 import agentstepper_nb
 from agentstepper_nb.cli import main
-from agentstepper_nb.history import import_run, search
-from agentstepper_nb.protocol.records import RunImported
+from agentstepper_nb.history import import_run, search_runs
+from agentstepper_nb.protocol.records import ImportedRunSaved
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import archive, open_store
-from agentstepper_nb.store.archive import readable
+from agentstepper_nb.store.archive import render_run_text
 from tests.helpers.histories import with_every_field
 
 from .conftest import COMMAND, RECORDED, Served
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     async def keep() -> None:
         store = open_store(folder)
         kept = asyncio.Event()
-        store.append([RunImported(history=EVERY)], synced=kept.set)
+        store.append([ImportedRunSaved(history=EVERY)], synced=kept.set)
         await kept.wait()
         store.close()
 
@@ -43,10 +43,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "options", "expected"),
     [
-        ("a.run", [], runfile.dump(EVERY)),
-        ("a.zip", [], archive.dump(EVERY)),
-        ("a.log", [], readable(EVERY).encode()),
-        ("a", ["--format", "archive"], archive.dump(EVERY)),
+        ("a.run", [], runfile.dump_run(EVERY)),
+        ("a.zip", [], archive.dump_archive(EVERY)),
+        ("a.log", [], render_run_text(EVERY).encode()),
+        ("a", ["--format", "archive"], archive.dump_archive(EVERY)),
     ],
 )
 @pytest.mark.parametrize("wanted", ["r", "Night run"])
@@ -78,7 +78,7 @@ def test_what_is_there_is_replaced_only_when_asked(
         f"agentstepper export: {path} exists: choose another name, or say --force.\n"
     )
     assert main([*command, "--force"]) == 0
-    assert path.read_bytes() == runfile.dump(EVERY)
+    assert path.read_bytes() == runfile.dump_run(EVERY)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_hostile_name_does_nothing_to_the_terminal(
 ) -> None:
     hostile = replace(EVERY, run=replace(EVERY.run, name="\x1b[2Jgone"))
     source = tmp_path / "a.zip"
-    source.write_bytes(archive.dump(hostile))
+    source.write_bytes(archive.dump_archive(hostile))
     taken = import_run(source, tmp_path / "runs")
     command = ["export", taken.id, str(tmp_path / "b.log"), "--data", str(tmp_path / "runs")]
     assert main(command) == 0
@@ -125,13 +125,13 @@ def test_beside_a_core_that_takes_runs_in(
 ) -> None:
     served = serve("--data", str(folder))
     taken = import_run(RECORDED, folder)
-    assert list(agentstepper_nb.runs(folder).index) == ["r", taken.id]
+    assert list(agentstepper_nb.list_runs(folder).index) == ["r", taken.id]
     path = tmp_path / "b.run"
     command = [*COMMAND, "export", taken.id, str(path), "--data", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    expected = runfile.load(RECORDED.read_bytes(), taken.id)
-    assert runfile.load(path.read_bytes()) == expected
+    expected = runfile.load_run(RECORDED.read_bytes(), taken.id)
+    assert runfile.load_run(path.read_bytes()) == expected
     assert "Recorded run imported" in served.stop()
     assert taken.history() == expected
-    assert set(search("recorder", folder=folder).run) == {taken.id}
+    assert set(search_runs("recorder", folder=folder).run) == {taken.id}

@@ -8,18 +8,18 @@ import logging
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.cli.lines import change_line, commit_line, row_line, run_line
-from agentstepper_nb.cli.text import LineFormatter
-from agentstepper_nb.core import row
+from agentstepper_nb.cli.run_lines import format_change, format_commit, format_row, format_run
+from agentstepper_nb.cli.terminal_text import LogLineFormatter
+from agentstepper_nb.core import make_row
 from agentstepper_nb.protocol.values import (
     ChangeKind,
     Commit,
-    Ending,
     Failure,
     FileChange,
+    RunEnding,
     RunState,
 )
-from agentstepper_nb.store.archive import readable
+from agentstepper_nb.store.archive import render_run_text
 from tests.helpers.histories import with_every_field
 
 HISTORY = with_every_field()
@@ -32,30 +32,30 @@ def test_a_runs_name_and_failure_forge_no_line() -> None:
         HISTORY.run,
         name=FORGED,
         state=RunState.IDLE,
-        ending=Ending.CRASHED,
+        ending=RunEnding.CRASHED,
         failure=Failure(type="E", message=FORGED),
         usage=None,
     )
-    assert run_line(run) == f"{SHOWN}: crashed (E: {SHOWN})"
+    assert format_run(run) == f"{SHOWN}: crashed (E: {SHOWN})"
 
 
 def test_commits_and_changes_forge_no_line() -> None:
     change = FileChange(path=FORGED, kind=ChangeKind.RENAMED, previous_path="a")
     commit = Commit(id="c", at=1.0, title=FORGED, changes=(change,))
-    assert commit_line(1, commit) == f"      changes 1: {SHOWN} (1 file, +0 -0)"
-    assert change_line(change) == f"  > a → {SHOWN}  +0 -0"
+    assert format_commit(1, commit) == f"      changes 1: {SHOWN} (1 file, +0 -0)"
+    assert format_change(change) == f"  > a → {SHOWN}  +0 -0"
 
 
 def test_a_deep_row_is_set_to_the_right_only_so_far() -> None:
-    shown = row(HISTORY.breakpoints[0])
-    assert row_line(replace(shown, depth=2**52)) == row_line(replace(shown, depth=20))
-    assert row_line(replace(shown, depth=2)) != row_line(replace(shown, depth=3))
+    shown = make_row(HISTORY.breakpoints[0])
+    assert format_row(replace(shown, depth=2**52)) == format_row(replace(shown, depth=20))
+    assert format_row(replace(shown, depth=2)) != format_row(replace(shown, depth=3))
 
 
 def test_a_run_as_text_has_no_forged_line() -> None:
     run = replace(HISTORY.run, name=FORGED)
     commits = tuple(replace(commit, title=FORGED) for commit in HISTORY.commits)
-    text = readable(replace(HISTORY, run=run, commits=commits))
+    text = render_run_text(replace(HISTORY, run=run, commits=commits))
     assert text.startswith(f"{SHOWN} (")
     assert "\n— theirs" not in text and text.count(SHOWN) == 1 + len(commits)
 
@@ -63,7 +63,7 @@ def test_a_run_as_text_has_no_forged_line() -> None:
 def test_a_log_has_a_line_for_a_record() -> None:
     out = io.StringIO()
     handler = logging.StreamHandler(out)
-    handler.setFormatter(LineFormatter("%(levelname)s %(message)s"))
+    handler.setFormatter(LogLineFormatter("%(levelname)s %(message)s"))
     log = logging.Logger("hostile")
     log.addHandler(handler)
     log.info("%s imported", FORGED)
@@ -78,4 +78,4 @@ def test_a_log_has_a_line_for_a_record() -> None:
 
 @pytest.mark.parametrize("text", ["plain: ünïcode 🎉", ""])
 def test_what_is_harmless_stays(text: str) -> None:
-    assert run_line(replace(HISTORY.run, name=text)).startswith(f"{text}: ")
+    assert format_run(replace(HISTORY.run, name=text)).startswith(f"{text}: ")

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.cli.lines import row_line, standing
+from agentstepper_nb.cli.run_lines import describe_run_state, format_row
 from agentstepper_nb.protocol.values import (
     Actor,
-    Ending,
     EventKind,
+    EventSide,
     Failure,
-    Row,
     Run,
+    RunEnding,
     RunState,
-    Side,
+    TimelineRow,
     Usage,
 )
 
@@ -32,7 +32,7 @@ def test_a_run_whose_agent_is_away(pending: tuple[str, ...], words: str) -> None
     run = Run(
         id="r", name="R", program="P", started_at=1.0, state=RunState.DETACHED, pending=pending
     )
-    assert standing(run) == words
+    assert describe_run_state(run) == words
 
 
 def test_a_run_whose_process_was_killed() -> None:
@@ -43,19 +43,21 @@ def test_a_run_whose_process_was_killed() -> None:
         program="P",
         started_at=1.0,
         state=RunState.IDLE,
-        ending=Ending.CRASHED,
+        ending=RunEnding.CRASHED,
         failure=failure,
     )
-    assert standing(run).startswith("crashed (ProcessEnded: The agent's process was killed")
+    assert describe_run_state(run).startswith(
+        "crashed (ProcessEnded: The agent's process was killed"
+    )
 
 
-def a_row(**fields: Any) -> Row:
-    return Row(
+def a_row(**fields: Any) -> TimelineRow:
+    return TimelineRow(
         id="b",
         seq=7,
         event="e",
         kind=EventKind.LLM_QUERY,
-        side=Side.END,
+        side=EventSide.END,
         source=Actor.LLM,
         target=Actor.AGENT,
         summary="Hello",
@@ -85,7 +87,7 @@ def a_row(**fields: Any) -> Row:
     ],
 )
 def test_what_a_row_took(fields: dict[str, Any], figures: str) -> None:
-    assert row_line(a_row(**fields)) == f"   7  LLM → Agent     Hello{figures}"
+    assert format_row(a_row(**fields)) == f"   7  LLM → Agent     Hello{figures}"
 
 
 def test_what_a_run_took() -> None:
@@ -96,7 +98,7 @@ def test_what_a_run_took() -> None:
         program="P",
         started_at=1.0,
         state=RunState.IDLE,
-        ending=Ending.FINISHED,
+        ending=RunEnding.FINISHED,
         usage=usage,
     )
-    assert standing(run) == "finished, 9,812 → 400 tokens, ≈$0.020"
+    assert describe_run_state(run) == "finished, 9,812 → 400 tokens, ≈$0.020"

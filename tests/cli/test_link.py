@@ -13,11 +13,18 @@ from websockets.http11 import Request, Response
 from websockets.sync.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
-from agentstepper_nb.cli.link import Connected, Happening, Link, Lost, Received, Refused
-from agentstepper_nb.discover import ui_endpoint
+from agentstepper_nb.cli.core_connection import (
+    ConnectionEvent,
+    CoreConnected,
+    CoreConnection,
+    CoreConnectionLost,
+    CoreConnectionRefused,
+    CoreMessageReceived,
+)
+from agentstepper_nb.discover import find_view_endpoint
 from agentstepper_nb.protocol import ui
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
-from agentstepper_nb.protocol.pieces import Pieces
+from agentstepper_nb.protocol.pieces import EncodedContent
 from agentstepper_nb.protocol.values import StoreInfo
 
 STORE = StoreInfo(kind="memory")
@@ -73,10 +80,10 @@ class Server:
 
 
 @contextmanager
-def linked(url: str) -> Iterator[Callable[[], Happening]]:
+def linked(url: str) -> Iterator[Callable[[], ConnectionEvent]]:
     """A link to a URL, and what happens on it, one after the other."""
-    happenings: SimpleQueue[Happening] = SimpleQueue()
-    link = Link(ui_endpoint(url), happenings.put)
+    happenings: SimpleQueue[ConnectionEvent] = SimpleQueue()
+    link = CoreConnection(find_view_endpoint(url), happenings.put)
     with ExitStack() as stack:
         stack.callback(link.close)
         link.start()
@@ -90,7 +97,7 @@ def linked(url: str) -> Iterator[Callable[[], Happening]]:
         (Server(version=1), "speaks version 1 only"),
         (Server(status=403), "not here Give --token"),
         (Server(status=404), "not here"),
-        (Server(ui.to_ui.encode(ui.Done(), 1, "hello")), "did not say hello"),
+        (Server(ui.to_ui.encode(ui.CommandDone(), 1, "hello")), "did not say hello"),
         (Server("{}"), "what this version doesn't know"),
         (
             Server(ui.to_ui.encode(ui.UiError(code="version_mismatch", message="Upgrade."), 1)),
@@ -102,28 +109,28 @@ def linked(url: str) -> Iterator[Callable[[], Happening]]:
 def test_what_is_no_core_is_named(server: Server, said: str) -> None:
     with server, linked(server.url) as next_happening:
         happened = next_happening()
-        assert isinstance(happened, Refused)
+        assert isinstance(happened, CoreConnectionRefused)
         assert said in happened.reason
 
 
 def test_what_is_no_url_is_named() -> None:
     with linked("http://127.0.0.1") as next_happening:
         happened = next_happening()
-        assert isinstance(happened, Refused)
+        assert isinstance(happened, CoreConnectionRefused)
         assert "http://127.0.0.1 isn't a valid URI" in happened.reason
 
 
 def test_it_is_tried_again_less_and_less_often() -> None:
-    with Server(HELLO, ui.to_ui.encode(ui.RunGone(run="r"), 2)) as server:
+    with Server(HELLO, ui.to_ui.encode(ui.RunRemoved(run="r"), 2)) as server:
         with linked(server.url) as next_happening:
-            assert isinstance(next_happening(), Connected)
-            assert next_happening() == Received(ui.RunGone(run="r"), None)
-            assert next_happening() == Lost("it went away", 0.5)
+            assert isinstance(next_happening(), CoreConnected)
+            assert next_happening() == CoreMessageReceived(ui.RunRemoved(run="r"), None)
+            assert next_happening() == CoreConnectionLost("it went away", 0.5)
             server.messages = []  # it is there and hangs up: no better than away
-            assert next_happening() == Lost("it went away", 1.0)
+            assert next_happening() == CoreConnectionLost("it went away", 1.0)
 
 
-def body(data: str, pieces: Pieces | None = None) -> ui.MessageBody:
+def body(data: str, pieces: EncodedContent | None = None) -> ui.MessageBody:
     return ui.MessageBody(
         run="r", message="m", revision=1, data=data, pieces=pieces, edit=None, strict=True
     )
@@ -131,17 +138,19 @@ def body(data: str, pieces: Pieces | None = None) -> ui.MessageBody:
 
 def test_contents_in_pieces_are_joined_anew_on_each_connection() -> None:
     told = [
-        body("", Pieces(number=1, then=("[1", ",2]"))),
-        body("", Pieces(number=2, like=1, keep=1, then=(2,))),
-        body("", Pieces(number=3, then=(7,))),
+        body("", EncodedContent(number=1, then=("[1", ",2]"))),
+        body("", EncodedContent(number=2, like=1, keep=1, then=(2,))),
+        body("", EncodedContent(number=3, then=(7,))),
     ]
     texts = [ui.to_ui.encode(message, n) for n, message in enumerate(told, 2)]
     with Server(HELLO, *texts) as server, linked(server.url) as next_happening:
         for delay in (0.5, 0.5):
-            assert isinstance(next_happening(), Connected)
-            assert [next_happening(), next_happening()] == [Received(body("[1,2]"), None)] * 2
+            assert isinstance(next_happening(), CoreConnected)
+            assert [next_happening(), next_happening()] == [
+                CoreMessageReceived(body("[1,2]"), None)
+            ] * 2
             lost = next_happening()
-            assert isinstance(lost, Lost)
+            assert isinstance(lost, CoreConnectionLost)
             assert "doesn't know piece 7" in lost.reason
             assert lost.delay == delay
 
@@ -149,7 +158,7 @@ def test_contents_in_pieces_are_joined_anew_on_each_connection() -> None:
 def test_a_message_of_a_newer_core_ends_it() -> None:
     with Server(HELLO, '{"n": 2, "type": "dance", "body": {}}') as server:
         with linked(server.url) as next_happening:
-            assert isinstance(next_happening(), Connected)
+            assert isinstance(next_happening(), CoreConnected)
             happened = next_happening()
-            assert isinstance(happened, Refused)
+            assert isinstance(happened, CoreConnectionRefused)
             assert "dance" in happened.reason

@@ -20,7 +20,7 @@ import pytest
 from agentstepper_nb import discover
 from agentstepper_nb.cli import main
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.protocol.values import RunEnding
 from tests.helpers.announced import announce, announce_core
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
@@ -163,7 +163,7 @@ def test_its_run_appears_at_once_under_the_name(
     assert (person.run.program, person.run.pid) == ("my run", process.pid)
     assert len(person.runs) == 1  # the look at the Core before was no run
     person.go_on()
-    assert person.over().ending is Ending.FINISHED
+    assert person.over().ending is RunEnding.FINISHED
     assert process.wait(PATIENCE) == 0
 
 
@@ -211,7 +211,7 @@ def test_the_terminal_is_its_own_and_ctrl_c_stops_it(announced: str, person: Per
     finally:
         terminal.close(force=True)
     assert terminal.signalstatus == signal.SIGINT
-    assert person.over().ending is Ending.STOPPED
+    assert person.over().ending is RunEnding.STOPPED
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -222,7 +222,7 @@ def test_a_signal_ends_it_at_a_breakpoint(
     person.halted()
     process.send_signal(number)
     assert process.wait(PATIENCE) == -number
-    assert person.over().ending is Ending.CRASHED
+    assert person.over().ending is RunEnding.CRASHED
 
 
 def test_stop_in_the_view_ends_it(announced: str, start: Start, person: Person) -> None:
@@ -232,7 +232,7 @@ def test_stop_in_the_view_ends_it(announced: str, start: Start, person: Person) 
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "AgentStopped" in err
-    assert person.over().ending is Ending.STOPPED
+    assert person.over().ending is RunEnding.STOPPED
 
 
 #: Starts what its arguments say, tells its process's number, and ends when its input does.
@@ -255,7 +255,7 @@ def test_it_ends_with_its_parent_also_where_that_is_killed(announced: str, perso
         person.halted()
         assert person.run.pid == pid
         parent.kill()
-    assert person.over().ending is Ending.CRASHED
+    assert person.over().ending is RunEnding.CRASHED
 
 
 # ---- what can't be run --------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def test_a_server_that_is_no_core_is_named(capsys: pytest.CaptureFixture[str]) -
 def test_a_core_that_hangs_is_given_up(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentstepper_nb.sdk.dialing.probe.__defaults__", (0.2,))
+    monkeypatch.setattr("agentstepper_nb.sdk.handshake.probe.__defaults__", (0.2,))
     with socket.create_server(("127.0.0.1", 0)) as silent:
         said = refusal(capsys, "--url", f"ws://127.0.0.1:{silent.getsockname()[1]}")
     assert "No Core answered" in said and "0.2 seconds" in said

@@ -69,10 +69,10 @@ def test_it_ends_with_whoever_holds_its_input() -> None:
     ) as process:
         assert process.stdout
         assert process.stdout.readline().startswith("agents: ")
-        assert len(list(discover.running_servers())) == 1
+        assert len(list(discover.list_running_servers())) == 1
         process.kill()
         assert process.stdout.read().startswith("UIs: ")  # to its end: nobody writes there any more
-    assert list(discover.running_servers()) == []
+    assert list(discover.list_running_servers()) == []
 
 
 @pytest.mark.parametrize("number", sampled((signal.SIGINT, signal.SIGTERM), signal.SIGTERM))
@@ -122,12 +122,14 @@ def _address(url: str) -> tuple[str, int]:
 def test_agents_find_it_while_it_runs(serve: Serve) -> None:
     served = serve()
     found = discover.discover()
-    assert found == discover.Endpoint(served.agents, discover.read_token())
-    assert discover.ui_endpoint(served.uis) == discover.Endpoint(served.uis, control_token())
+    assert found == discover.CoreEndpoint(served.agents, discover.read_token())
+    assert discover.find_view_endpoint(served.uis) == discover.CoreEndpoint(
+        served.uis, control_token()
+    )
     for url in (served.agents.replace("localhost", "127.0.0.1"), served.agents):
         assert discover.discover(url) == found
     served.stop()
-    assert list(discover.running_servers()) == []
+    assert list(discover.list_running_servers()) == []
 
 
 def test_runs_that_ended_are_listed_after_a_restart(serve: Serve, home: Path) -> None:
@@ -234,7 +236,7 @@ def test_tokens_of_another_core_are_not_taken(
 
 def test_the_runtime_file_names_the_folder_where_the_tokens_lie(serve: Serve, home: Path) -> None:
     serve("--data", str(home / "kept"))
-    (server,) = discover.running_servers()
+    (server,) = discover.list_running_servers()
     assert server.data_dir == str(home / "kept")
     (file,) = (home / "jupyter_runtime_dir").glob("agentstepper-*.json")
     for name in ("agent", "control", "worker"):

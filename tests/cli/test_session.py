@@ -9,37 +9,42 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentstepper_nb.cli.keys import Keys
-from agentstepper_nb.cli.link import Connected, Lost, Received, Refused
+from agentstepper_nb.cli.core_connection import (
+    CoreConnected,
+    CoreConnectionLost,
+    CoreConnectionRefused,
+    CoreMessageReceived,
+)
 from agentstepper_nb.cli.screen import Screen
-from agentstepper_nb.cli.session import Session
+from agentstepper_nb.cli.step_keys import StepKeys
+from agentstepper_nb.cli.step_session import StepSession
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.stops import Reaction, Stop
+from agentstepper_nb.protocol.stops import BreakpointRule, Reaction
 from agentstepper_nb.protocol.values import (
     Actor,
-    Approval,
+    ApprovalPrompt,
     ChangeKind,
     Commit,
-    Ending,
     EventKind,
+    EventSide,
     Failure,
     FileChange,
-    Mode,
     Risk,
-    Row,
     Run,
+    RunEnding,
+    RunMode,
     RunState,
-    Side,
     StoreInfo,
+    TimelineRow,
 )
 
 RUN = Run(id="r1", name="Run #1 of demo", program="demo", started_at=0.0)
-ROW = Row(
+ROW = TimelineRow(
     id="b1",
     seq=1,
     event="e1",
     kind=EventKind.LLM_QUERY,
-    side=Side.BEGIN,
+    side=EventSide.BEGIN,
     source=Actor.AGENT,
     target=Actor.LLM,
     summary="a prompt",
@@ -58,8 +63,8 @@ class Stage:
         self.sent: list[Struct] = []
         self.connected = True
         screen = Screen(self._out, colour=False, terminal=False)
-        self.session = Session(screen, self._send, wanted)
-        self.keys = Keys(self.session)
+        self.session = StepSession(screen, self._send, wanted)
+        self.keys = StepKeys(self.session)
 
     def _send(self, command: Struct) -> str | None:
         if not self.connected:
@@ -78,18 +83,18 @@ class Stage:
             stops=(),
             prices=(),
         )
-        self.session.happen(Connected(hello))
+        self.session.handle(CoreConnected(hello))
 
     def comes(self, message: Struct) -> None:
         """The Core pushes a message."""
-        self.session.happen(Received(message, None))
+        self.session.handle(CoreMessageReceived(message, None))
 
     def answers(self, message: Struct) -> Struct:
         """The Core answers the last command, which is returned."""
-        self.session.happen(Received(message, str(len(self.sent))))
+        self.session.handle(CoreMessageReceived(message, str(len(self.sent))))
         return self.sent[-1]
 
-    def opens(self, run: Run, *rows: Row) -> None:
+    def opens(self, run: Run, *rows: TimelineRow) -> None:
         command = self.sent[-1]
         assert command == ui.OpenRun(run=run.id)
         self.answers(ui.RunOpened(run=run, rows=rows, commits=(), notes=()))
@@ -99,7 +104,7 @@ class Stage:
         data: str = '"a prompt"',
         revision: int = 1,
         message: str = "b1",
-        approval: Approval | None = None,
+        approval: ApprovalPrompt | None = None,
     ) -> None:
         command = self.sent[-1]
         assert command == ui.GetMessage(run="r1", message=message)
@@ -133,13 +138,13 @@ def halted() -> Stage:
 
 
 CALL = '{"Tool": "run_command", "Argument": {"command": "rm -r build"}}'
-DELETES = Approval(risk=Risk.MEDIUM, why="It deletes files.", rule="rm -r *")
+DELETES = ApprovalPrompt(risk=Risk.MEDIUM, why="It deletes files.", rule="rm -r *")
 
 
 def asking(risk: Risk = Risk.MEDIUM, data: str = CALL, run: Run = HALTED) -> Stage:
     """Halted by what asks for an approval."""
     stage = Stage()
-    run = replace(run, mode=Mode.CONTINUE)
+    run = replace(run, mode=RunMode.CONTINUE)
     stage.hello(run)
     stage.opens(run, replace(ROW, approval=True))
     stage.halts(data, approval=replace(DELETES, risk=risk))
@@ -160,18 +165,18 @@ def test_it_is_approved_or_denied() -> None:
     stage = asking()
     for line, always in (("a", False), ("a always", True), ("approve always", True)):
         stage.keys.line(line)
-        sent = stage.answers(ui.Done())
-        assert sent == ui.Approve(run="r1", breakpoint="b1", revision=1, always=always)
+        sent = stage.answers(ui.CommandDone())
+        assert sent == ui.ApproveCall(run="r1", breakpoint="b1", revision=1, always=always)
     stage.keys.line("deny Not  today, 3 times.")
-    sent = stage.answers(ui.Done())
-    assert sent == ui.Deny(run="r1", breakpoint="b1", revision=1, reason="Not  today, 3 times.")
+    sent = stage.answers(ui.CommandDone())
+    assert sent == ui.DenyCall(run="r1", breakpoint="b1", revision=1, reason="Not  today, 3 times.")
 
 
 @pytest.mark.parametrize("key", ["n", "next", "s", "step"])
 def test_n_is_next(key: str) -> None:
     stage = halted()
     stage.keys.line(key)
-    assert stage.answers(ui.Done()) == ui.Step(run="r1", breakpoint="b1", revision=1)
+    assert stage.answers(ui.CommandDone()) == ui.StepRun(run="r1", breakpoint="b1", revision=1)
 
 
 @pytest.mark.parametrize("risk", [Risk.MEDIUM, Risk.HIGH])
@@ -196,7 +201,7 @@ def test_a_step_leaves_what_asks_and_shows_what_else_waits() -> None:
     assert "A step never approves: a approves this call, deny WHY denies it." in stage.shown()
     stage.halts(message="b2")
     stage.keys.line("s")
-    assert stage.answers(ui.Done()) == ui.Step(run="r1", breakpoint="b2", revision=1)
+    assert stage.answers(ui.CommandDone()) == ui.StepRun(run="r1", breakpoint="b2", revision=1)
     stage.comes(ui.RunChanged(run=HALTED))
     stage.halts(CALL, approval=DELETES)
     assert stage.shown().splitlines()[-1].startswith("[a]pprove")
@@ -214,9 +219,11 @@ def test_what_is_of_high_risk_is_approved_by_two_gestures(key: str) -> None:
         assert stage.sent == before
     stage.keys.line(key)
     stage.keys.line(" run_command ")
-    sent = stage.answers(ui.Done())
+    sent = stage.answers(ui.CommandDone())
     always = key.endswith("always")
-    assert sent == ui.Approve(run="r1", breakpoint="b1", revision=1, always=always, confirmed=True)
+    assert sent == ui.ApproveCall(
+        run="r1", breakpoint="b1", revision=1, always=always, confirmed=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -231,7 +238,7 @@ def test_a_tool_whose_name_cannot_confirm(tool: str | int) -> None:
     assert stage.sent == before
     stage.keys.line("a")
     stage.keys.line("I approve")
-    assert stage.answers(ui.Done()) == ui.Approve(
+    assert stage.answers(ui.CommandDone()) == ui.ApproveCall(
         run="r1", breakpoint="b1", revision=1, confirmed=True
     )
 
@@ -250,8 +257,8 @@ def test_a_call_that_was_edited_meanwhile_is_not_confirmed() -> None:
 def test_what_was_typed_before_a_question_is_no_answer_to_it() -> None:
     typed = ["a"]
     stage = Stage()
-    stage.session = Session(stage.session.screen, stage._send, None, typed.clear)
-    stage.keys = Keys(stage.session)
+    stage.session = StepSession(stage.session.screen, stage._send, None, typed.clear)
+    stage.keys = StepKeys(stage.session)
     stage.hello(HALTED)
     stage.opens(HALTED, replace(ROW, approval=True))
     assert typed == ["a"]
@@ -284,7 +291,7 @@ def test_the_reason_may_come_as_a_line_of_its_own() -> None:
     stage = asking()
     stage.keys.line("deny")
     stage.keys.line(" Not today. ")
-    assert stage.answers(ui.Done()) == ui.Deny(
+    assert stage.answers(ui.CommandDone()) == ui.DenyCall(
         run="r1", breakpoint="b1", revision=1, reason="Not today."
     )
     sent = list(stage.sent)
@@ -317,7 +324,7 @@ def test_to_continue_leaves_what_asks() -> None:
     stage = asking()
     stage.shown()
     stage.keys.line("c")
-    assert stage.answers(ui.Done()) == ui.Continue(run="r1", breakpoint="b1", revision=1)
+    assert stage.answers(ui.CommandDone()) == ui.ContinueRun(run="r1", breakpoint="b1", revision=1)
     first, prompt = stage.shown().splitlines()
     assert first == "Going on. What asks for an approval still waits."
     assert prompt.startswith("[a]pprove")
@@ -336,7 +343,7 @@ def test_what_halted_the_run_is_told() -> None:
     stage = Stage()
     stage.hello(HALTED)
     for id, then in (("s1", Reaction.HALT), ("s2", Reaction.LOG), ("s3", Reaction.HALT)):
-        stage.comes(ui.StopChanged(stop=Stop(id=id, side=Side.BEGIN, then=then)))
+        stage.comes(ui.StopChanged(stop=BreakpointRule(id=id, side=EventSide.BEGIN, then=then)))
     stage.comes(ui.StopGone(stop="s3"))
     stage.opens(HALTED, replace(ROW, stops=("s1", "s2", "s3"), stop_error="no \x1b[1m number"))
     stage.shown()
@@ -430,7 +437,7 @@ def test_a_new_run_follows_the_one_that_ended() -> None:
     stage.comes(
         ui.RunChanged(
             run=replace(
-                RUN, state=RunState.IDLE, pending=(), ending=Ending.CRASHED, failure=failure
+                RUN, state=RunState.IDLE, pending=(), ending=RunEnding.CRASHED, failure=failure
             )
         )
     )
@@ -441,7 +448,7 @@ def test_a_new_run_follows_the_one_that_ended() -> None:
 
 def test_after_a_reconnect_only_what_is_new_is_shown() -> None:
     stage = halted()
-    stage.session.happen(Lost("it went away", 0.5))
+    stage.session.handle(CoreConnectionLost("it went away", 0.5))
     assert stage.shown() == "Connection lost: it went away. Next try in 0.5 s.\n"
     stage.connected = False
     stage.keys.line("s")
@@ -461,7 +468,7 @@ def test_after_a_reconnect_only_what_is_new_is_shown() -> None:
 
 def test_a_run_that_is_gone_after_a_reconnect() -> None:
     stage = halted()
-    stage.session.happen(Lost("", 0.5))
+    stage.session.handle(CoreConnectionLost("", 0.5))
     stage.hello()
     assert "No agent is running" in stage.shown()
 
@@ -472,17 +479,17 @@ def test_what_another_person_edits_is_shown_again() -> None:
     assert "was edited by someone else" in stage.shown()
     stage.halts('"edited"', revision=2)
     stage.keys.line("s")
-    assert stage.sent[-1] == ui.Step(run="r1", breakpoint="b1", revision=2)
+    assert stage.sent[-1] == ui.StepRun(run="r1", breakpoint="b1", revision=2)
 
 
 def test_a_message_that_was_answered_while_it_was_fetched_is_not_shown() -> None:
     stage = Stage()
     stage.hello(HALTED)
     stage.opens(HALTED, ROW)
-    stage.comes(ui.RunChanged(run=replace(RUN, mode=Mode.CONTINUE, state=RunState.CONTINUE)))
+    stage.comes(ui.RunChanged(run=replace(RUN, mode=RunMode.CONTINUE, state=RunState.CONTINUE)))
     stage.halts()
     assert "Halted" not in stage.shown()
-    assert not stage.session.waits
+    assert not stage.session.is_waiting
 
 
 def test_what_is_refused_is_said_and_the_state_shown_again() -> None:
@@ -524,8 +531,8 @@ def test_keys_while_it_is_halted() -> None:
     stage.keys.line("h")
     assert "It is halted." in stage.shown()
     stage.keys.line("continue")
-    command = stage.answers(ui.Done())
-    assert command == ui.Continue(run="r1", breakpoint="b1", revision=1)
+    command = stage.answers(ui.CommandDone())
+    assert command == ui.ContinueRun(run="r1", breakpoint="b1", revision=1)
 
 
 def test_keys_while_it_runs() -> None:
@@ -533,12 +540,12 @@ def test_keys_while_it_runs() -> None:
     stage.comes(ui.RunChanged(run=RUN))
     stage.keys.line("s")
     assert "it halts at its next message" in stage.shown()
-    stage.comes(ui.RunChanged(run=replace(RUN, mode=Mode.CONTINUE, state=RunState.CONTINUE)))
+    stage.comes(ui.RunChanged(run=replace(RUN, mode=RunMode.CONTINUE, state=RunState.CONTINUE)))
     stage.keys.line("s")
-    assert stage.answers(ui.Done()) == ui.Step(run="r1")
+    assert stage.answers(ui.CommandDone()) == ui.StepRun(run="r1")
     assert "halts at its next message" in stage.shown()
     stage.keys.line("x")
-    assert stage.answers(ui.Done()) == ui.StopRun(run="r1")
+    assert stage.answers(ui.CommandDone()) == ui.StopRun(run="r1")
     assert "It ends at its next message" in stage.shown()
 
 
@@ -552,12 +559,12 @@ def test_an_edit_that_comes_too_late_changes_nothing() -> None:
 
 def test_a_run_that_was_deleted() -> None:
     stage = halted()
-    stage.comes(ui.RunGone(run="r1"))
+    stage.comes(ui.RunRemoved(run="r1"))
     assert "Run #1 of demo was deleted." in stage.shown()
     assert stage.session.run is None
 
 
 def test_a_refusal_ends_it() -> None:
     stage = Stage()
-    stage.session.happen(Refused("unauthorized"))
-    assert stage.session.over and stage.session.failed
+    stage.session.handle(CoreConnectionRefused("unauthorized"))
+    assert stage.session.is_over and stage.session.failed

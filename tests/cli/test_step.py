@@ -14,18 +14,18 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from agentstepper_nb.cli.line_input import Keyboard
+from agentstepper_nb.cli.line_input import InputLines
 from agentstepper_nb.discover import data_dir
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.values import (
-    Approval,
+    ApprovalPrompt,
     ChangeKind,
-    Ending,
     EventKind,
+    EventSide,
     FileBody,
     FileChange,
     Risk,
-    Side,
+    RunEnding,
 )
 from tests.helpers.sampling import sampled
 
@@ -62,7 +62,7 @@ def test_a_whole_walk(start: Step, ui_url: str, agent: Agent) -> None:
     step = start("--url", ui_url)
     step.expect("Run #1 of demo: running")
     event = agent.begin(EventKind.PROGRAM_STARTED)
-    agent.reach(event, Side.BEGIN, '"demo"')
+    agent.reach(event, EventSide.BEGIN, '"demo"')
     step.expect("Halted at 1, System → Agent:")
     step.expect(PROMPT)
     step.sendline("s")
@@ -76,7 +76,7 @@ def test_a_whole_walk(start: Step, ui_url: str, agent: Agent) -> None:
     step.sendline("step")
     assert agent.answer() == "resume"
 
-    agent.reach(query, Side.END, '"done"')
+    agent.reach(query, EventSide.END, '"done"')
     step.expect("3  LLM → Agent     done")
     step.expect(PROMPT)
     step.sendline("c")
@@ -94,7 +94,7 @@ def test_a_whole_walk(start: Step, ui_url: str, agent: Agent) -> None:
     step.sendline("x")
     assert agent.answer() == "stop"
     step.expect("It was told to stop")
-    agent.end(Ending.STOPPED)
+    agent.end(RunEnding.STOPPED)
     step.expect("Run #1 of demo: stopped")
     step.sendline("s")
     step.expect("This run has ended")
@@ -113,7 +113,12 @@ def test_approvals(start: Step, ui_url: str, agent: Agent) -> None:
     ):
         event = agent.begin(EventKind.TOOL_INVOCATION, "shell")
         call = '{"Tool": "shell", "Argument": "rm -r build"}'
-        agent.reach(event, Side.BEGIN, call, approval=Approval(risk=risk, why="It deletes files."))
+        agent.reach(
+            event,
+            EventSide.BEGIN,
+            call,
+            approval=ApprovalPrompt(risk=risk, why="It deletes files."),
+        )
         step.expect(r"Asks: shell\(rm -r build\)")
         step.expect(f"Asks for approval, {risk} risk: It deletes files.")
         step.expect(r"\[a\]pprove")
@@ -123,7 +128,7 @@ def test_approvals(start: Step, ui_url: str, agent: Agent) -> None:
         for line in typed:
             step.sendline(line)
         assert agent.answer() == answer
-        agent.reach(event, Side.END, "null", waits=False)
+        agent.reach(event, EventSide.END, "null", waits=False)
     quits(step)
 
 
@@ -149,8 +154,8 @@ def test_a_line_is_edited_completed_and_remembered(
     step.send("\x1b[21~")  # F10
     assert agent.answer() == "resume"
     event = agent.begin(EventKind.TOOL_INVOCATION, "shell")
-    approval = Approval(risk=Risk.MEDIUM, why="It deletes files.")
-    agent.reach(event, Side.BEGIN, '{"Tool": "shell", "Argument": 1}', approval=approval)
+    approval = ApprovalPrompt(risk=Risk.MEDIUM, why="It deletes files.")
+    agent.reach(event, EventSide.BEGIN, '{"Tool": "shell", "Argument": 1}', approval=approval)
     step.expect(r"\[a\]pprove")
     for _ in range(2):
         step.send("\x1b[21~")
@@ -175,8 +180,8 @@ def test_what_was_typed_before_a_question_came_is_no_answer_to_it(
     step.send("approve")  # and no Enter yet
     step.expect("approve")
     event = agent.begin(EventKind.TOOL_INVOCATION, "shell")
-    approval = Approval(risk=Risk.MEDIUM, why="It deletes files.")
-    agent.reach(event, Side.BEGIN, '{"Tool": "shell", "Argument": 1}', approval=approval)
+    approval = ApprovalPrompt(risk=Risk.MEDIUM, why="It deletes files.")
+    agent.reach(event, EventSide.BEGIN, '{"Tool": "shell", "Argument": 1}', approval=approval)
     step.expect(r"\[a\]pprove")
     step.send("\r")
     step.expect(r"\[a\]pprove")
@@ -204,7 +209,7 @@ def test_what_was_typed_ahead_is_dropped_at_a_terminal_alone() -> None:
     out, into = os.pipe()
     try:
         for descriptor, written in ((line, terminal), (out, into)):
-            keyboard = Keyboard(descriptor)
+            keyboard = InputLines(descriptor)
             os.write(written, b"a\n")
             keyboard.read()
             os.write(written, b"shell\n")
@@ -272,7 +277,7 @@ def test_what_is_read_only_is_not_edited(through_pipes: Step, ui_url: str, agent
     step.expect(PROMPT)
     step.sendline("s")
     assert json.loads(agent.answer())["Argument"] == {"to": mark, "text": "bye"}
-    agent.reach(event, Side.END, json.dumps(mark))
+    agent.reach(event, EventSide.END, json.dumps(mark))
     step.expect(PROMPT)
     step.sendline("e")
     step.expect("The value is read-only: its type, socket, has no fields")
@@ -299,7 +304,7 @@ def test_an_edit_in_the_editor(
     step.expect(PROMPT)
     step.sendline("s")
     assert agent.answer() == "resume"
-    agent.reach(event, Side.END, "[1]")
+    agent.reach(event, EventSide.END, "[1]")
     step.expect(PROMPT)
     step.sendline("e")
     step.expect("This isn't JSON: line 1, column 2")
@@ -343,7 +348,7 @@ def test_who_was_too_late_is_told(through_pipes: Step, ui_url: str, agent: Agent
     late.sendline("s")  # typed while its screen shows the old state
     fast.sendline("s")
     assert agent.answer() == "resume"
-    agent.reach(query, Side.END, '"an answer"')
+    agent.reach(query, EventSide.END, '"an answer"')
     fast.expect("Halted at 2")
     late.proc.send_signal(signal.SIGCONT)
     late.expect(r"Refused \(stale\): .* decide again")

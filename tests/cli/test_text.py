@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from agentstepper_nb.cli.text import complaint, folded, inert, pretty, readable
+from agentstepper_nb.cli.terminal_text import (
+    escape_controls,
+    find_json_error,
+    fold_text,
+    format_readable,
+    indent_json,
+)
 
 
 @pytest.mark.parametrize(
@@ -24,12 +30,12 @@ from agentstepper_nb.cli.text import complaint, folded, inert, pretty, readable
     ],
 )
 def test_what_a_terminal_would_act_on_is_shown(text: str, shown: str) -> None:
-    assert inert(text) == shown
+    assert escape_controls(text) == shown
 
 
 def test_numbers_keys_and_escapes_stay_as_they_were_written() -> None:
     data = r'{"b":1.0,"a":12345678901234567890,"a":1e400,"s":"\u00e9\/"}'
-    assert pretty(data).split() == [
+    assert indent_json(data).split() == [
         *("{", '"b":', "1.0,", '"a":', "12345678901234567890,", '"a":', "1e400,"),
         *('"s":', r'"\u00e9\/"', "}"),
     ]
@@ -37,17 +43,17 @@ def test_numbers_keys_and_escapes_stay_as_they_were_written() -> None:
 
 @pytest.mark.parametrize("data", ["[NaN]", "{", "[" * 100_000])
 def test_what_is_not_strict_json_is_given_back(data: str) -> None:
-    assert pretty(data) == data
-    assert readable(data) == data
+    assert indent_json(data) == data
+    assert format_readable(data) == data
 
 
 def test_a_text_is_read_as_such() -> None:
-    assert readable(r'"first\nsecond é"') == "first\nsecond é"
+    assert format_readable(r'"first\nsecond é"') == "first\nsecond é"
 
 
 def test_long_texts_inside_are_broken_at_their_line_ends() -> None:
     data = '{"short": "a\\nb", "long": "' + "x" * 100 + r"\nnext\\name\\\nlast" + '"}'
-    assert readable(data) == "\n".join(
+    assert format_readable(data) == "\n".join(
         [
             "{",
             r'  "short": "a\nb",',
@@ -59,17 +65,19 @@ def test_long_texts_inside_are_broken_at_their_line_ends() -> None:
 
 def test_long_messages_are_folded() -> None:
     text = "\n".join(str(number) for number in range(100))
-    lines = folded(text, "v 3 shows all").split("\n")
+    lines = fold_text(text, "v 3 shows all").split("\n")
     assert len(lines) == 41
     assert lines[31:34] == ["31", "… 60 more lines: v 3 shows all", "92"]
-    assert folded("x" * 2001, "v 3 shows all") == "x" * 2000 + "… 1 more characters: v 3 shows all"
+    assert (
+        fold_text("x" * 2001, "v 3 shows all") == "x" * 2000 + "… 1 more characters: v 3 shows all"
+    )
     short = "\n".join("x" * 40)
-    assert folded(short, "") == short
+    assert fold_text(short, "") == short
 
 
 @pytest.mark.parametrize("text", ["null", '""', "{}", '{"a": [1, 2.0]}', '"\\ud800"'])
 def test_json_has_nothing_to_complain_of(text: str) -> None:
-    assert complaint(text) is None
+    assert find_json_error(text) is None
 
 
 @pytest.mark.parametrize(
@@ -82,5 +90,5 @@ def test_json_has_nothing_to_complain_of(text: str) -> None:
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(text: str, said: str) -> None:
-    complained = complaint(text)
+    complained = find_json_error(text)
     assert complained and said in complained

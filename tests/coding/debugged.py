@@ -51,14 +51,14 @@ class View(Person):
     def _approve(self, edit: Any, always: bool) -> None:
         halted, text = self.halted(), None if edit is None else json.dumps(edit)
         meant = {"run": self.run.id, "breakpoint": halted, "revision": 1, "edit": text}
-        self._command(ui.Approve(**meant, always=always, confirmed=True))
+        self._command(ui.ApproveCall(**meant, always=always, confirmed=True))
 
     async def denies(self, reason: str) -> None:
         await asyncio.to_thread(self._deny, reason)
 
     def _deny(self, reason: str) -> None:
         halted = self.halted()
-        self._command(ui.Deny(run=self.run.id, breakpoint=halted, revision=1, reason=reason))
+        self._command(ui.DenyCall(run=self.run.id, breakpoint=halted, revision=1, reason=reason))
 
 
 class Made:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.cli.code_asking import TerminalApprover
-from agentstepper_nb.cli.screen import Question, Screen
+from agentstepper_nb.cli.code_approvals import TerminalApprover
+from agentstepper_nb.cli.screen import Screen, ScreenPrompt
 from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest, HttpApprover
 from agentstepper_nb.coding.policy import RuleBook
 from agentstepper_nb.coding.session_list import CodingFolders
-from agentstepper_nb.protocol.coding import ApprovalRequired, Approve, ServerEvent
+from agentstepper_nb.protocol.coding_api import ApprovalRequired, CodingApprovalBody, ServerEvent
 from tests.coding.kit import entries, opened
 from tests.coding.playing import Answering, Playing, calls, says
 
@@ -38,7 +38,7 @@ class Typed:
     def forget(self) -> None:
         pass
 
-    async def ask(self, question: Question) -> str | None:
+    async def ask(self, question: ScreenPrompt) -> str | None:
         return self._lines.pop(0)
 
 
@@ -65,7 +65,7 @@ async def test_an_answer_over_http_with_its_words(tmp_path: Path, approved: bool
     def hear(event: ServerEvent) -> None:
         assert isinstance(event, ApprovalRequired)
         asked.append(event.why)
-        answer = Approve(approved=approved, confirmed=True, reason="as agreed")
+        answer = CodingApprovalBody(approved=approved, confirmed=True, reason="as agreed")
         loop.call_soon(person.answer, "s", event.call_id, answer)
 
     loop, person = asyncio.get_running_loop(), HttpApprover(hear)

@@ -12,7 +12,7 @@ from agentstepper_nb.coding.approvals import ApprovalDecision
 from agentstepper_nb.coding.options import CodingLimits
 from agentstepper_nb.errors import RulesError
 from agentstepper_nb.sdk.approvals import NOBODY
-from agentstepper_nb.sdk.steps import DENIED
+from agentstepper_nb.sdk.flow_steps import DENIED
 from tests.coding.debugged import Made, run
 from tests.coding.playing import (
     Answering,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agentstepper_nb.coding.event_feed import LOST, TAKEN_OVER, SessionEventFeed
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.protocol.coding import Numbered, TextDelta, Trace
+from agentstepper_nb.protocol.coding_api import CodingTextDelta, CodingTrace, NumberedCodingEvent
 
 
 def run(test: Any) -> None:
@@ -22,17 +22,17 @@ def run(test: Any) -> None:
 
 def filled(feed: SessionEventFeed, count: int) -> SessionEventFeed:
     for number in range(1, count + 1):
-        feed.add(TextDelta(text=str(number)))
+        feed.add(CodingTextDelta(text=str(number)))
     return feed
 
 
-async def rest(feed: SessionEventFeed, last: str | None = None) -> list[Numbered]:
+async def rest(feed: SessionEventFeed, last: str | None = None) -> list[NumberedCodingEvent]:
     """All that a reader is given of a feed that is closed."""
     return [item async for item in feed.read(last)]
 
 
-def texts(items: list[Numbered]) -> list[str]:
-    return [item.event.text for item in items if isinstance(item.event, TextDelta)]
+def texts(items: list[NumberedCodingEvent]) -> list[str]:
+    return [item.event.text for item in items if isinstance(item.event, CodingTextDelta)]
 
 
 async def test_a_reader_gets_what_was_and_what_comes() -> None:
@@ -43,7 +43,7 @@ async def test_a_reader_gets_what_was_and_what_comes() -> None:
         assert [(await anext(reader)).n for _ in range(2)] == [1, 2]
         coming = asyncio.ensure_future(anext(reader))
         await asyncio.sleep(0)
-        feed.add(TextDelta(text="3"))
+        feed.add(CodingTextDelta(text="3"))
         assert texts([await coming]) == ["3"]
         feed.close()
         with pytest.raises(StopAsyncIteration):
@@ -64,7 +64,7 @@ async def test_the_second_reader_is_refused_and_who_was_cut_off_takes_over() -> 
     new = feed.read(items[-1].id)
     assert (await anext(new)).n == 2
     told = await waiting
-    assert isinstance(told.event, Trace)
+    assert isinstance(told.event, CodingTrace)
     assert told.event.kind == TAKEN_OVER
     with pytest.raises(StopAsyncIteration):
         await anext(old)
@@ -78,7 +78,7 @@ async def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
     feed = filled(SessionEventFeed(most_events=4), 10)
     feed.close()
     items = await rest(feed, f"{feed.life}-3")
-    assert isinstance(items[1].event, Trace)
+    assert isinstance(items[1].event, CodingTrace)
     assert (items[1].event.kind, items[1].n) == (LOST, 6)
     assert "3 events" in items[1].event.data
     assert texts(items) == ["7", "8", "9", "10"]
@@ -86,7 +86,7 @@ async def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
     assert texts(await rest(feed, items[1].id)) == ["7", "8", "9", "10"]
     large = SessionEventFeed(most_bytes=1000)
     for _ in range(5):
-        large.add(TextDelta(text="x" * 600))
+        large.add(CodingTextDelta(text="x" * 600))
     large.close()
     assert len(texts(await rest(large))) == 1
 
@@ -95,7 +95,7 @@ async def test_an_id_of_another_life_begins_anew_and_is_told_so() -> None:
     feed = filled(SessionEventFeed(), 2)
     feed.close()
     items = await rest(feed, "older-77")
-    assert isinstance(items[1].event, Trace)
+    assert isinstance(items[1].event, CodingTrace)
     assert items[1].event.kind == LOST
     assert texts(items) == ["1", "2"]
     assert texts(await rest(feed, f"{feed.life}-999999999999999999999999")) == []
@@ -108,13 +108,13 @@ class ReaderThatComesBack:
         self.feed = feed
         self.last: str | None = None
         self.seen: list[int] = []
-        self.items: AsyncIterator[Numbered] | None = None
+        self.items: AsyncIterator[NumberedCodingEvent] | None = None
 
-    def take(self, item: Numbered) -> None:
+    def take(self, item: NumberedCodingEvent) -> None:
         self.last = item.id
-        if isinstance(item.event, Trace):
+        if isinstance(item.event, CodingTrace):
             self.seen.extend(range(len(self.seen) + 1, item.n + 1))
-        elif isinstance(item.event, TextDelta):
+        elif isinstance(item.event, CodingTextDelta):
             assert item.event.text == str(item.n)
             self.seen.append(item.n)
 
@@ -140,7 +140,7 @@ async def test_a_reader_that_is_cut_off_misses_nothing_unsaid(steps: list[Any], 
     for step in steps:
         if isinstance(step, int):
             for number in range(added + 1, added + step + 1):
-                feed.add(TextDelta(text=str(number)))
+                feed.add(CodingTextDelta(text=str(number)))
             added += step
         elif step == "cut":
             reader.items = None  # without a word: its place is taken over

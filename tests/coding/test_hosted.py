@@ -17,12 +17,12 @@ from agentstepper_nb.coding.service import CodingService
 from agentstepper_nb.coding.tool import ToolResult
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.llm_wire import events
-from agentstepper_nb.protocol import coding as wire
-from agentstepper_nb.worker.service import ServiceContext
+from agentstepper_nb.protocol import coding_api as wire
+from agentstepper_nb.worker.services import ServiceContext
 from tests.helpers.conversing import Leader
 
 LOG = logging.getLogger("agentstepper_nb.test")
-HOW = wire.CreateSession(workspace_path="/ws", provider="scripted", model="jokes")
+HOW = wire.CreateCodingSession(workspace_path="/ws", provider="scripted", model="jokes")
 
 
 class Desk:
@@ -40,14 +40,16 @@ class Desk:
         return str(created.id)
 
     async def chat(self, session: str, message: str) -> None:
-        await self.ask("chat", wire.SendChat(session=session, message=message))
+        await self.ask("chat", wire.SendCodingMessage(session=session, message=message))
 
     async def approve(self, session: str, call: str, **answer: Any) -> None:
-        said = msgspec.json.decode(msgspec.json.encode(answer), type=wire.Approve)
-        await self.ask("approve", wire.AnswerCall(session=session, call=call, answer=said))
+        said = msgspec.json.decode(msgspec.json.encode(answer), type=wire.CodingApprovalBody)
+        await self.ask(
+            "approve", wire.AnswerCodingApproval(session=session, call=call, answer=said)
+        )
 
     def events(self, session: str, last: str | None = None) -> AsyncGenerator[Any, None]:
-        watch = wire.Watch(session=session, last=last)
+        watch = wire.WatchCodingSession(session=session, last=last)
         return self.service.stream("events", Raw(msgspec.json.encode(watch)))
 
     async def until(self, reader: AsyncGenerator[Any, None], kind: type) -> list[Any]:
@@ -74,19 +76,21 @@ async def test_a_message_is_answered() -> None:
     id = await desk.create()
     reader = desk.events(id)
     await desk.chat(id, "say Hello you")
-    assert await desk.until(reader, wire.Completed) == [
+    assert await desk.until(reader, wire.CodingTurnCompleted) == [
         None,
-        wire.TextDelta(text="Hello"),
-        wire.TextDelta(text="you"),
-        wire.Completed(reason="done", usage=desk_usage()),
+        wire.CodingTextDelta(text="Hello"),
+        wire.CodingTextDelta(text="you"),
+        wire.CodingTurnCompleted(reason="done", usage=desk_usage()),
     ]
-    (info,) = (await desk.ask("list", wire.ListSessions())).sessions
+    (info,) = (await desk.ask("list", wire.ListCodingSessions())).sessions
     assert (info.id, info.running, info.messages, info.run) == (id, False, 1, "run-1")
-    await desk.ask("close", wire.InSession(session=id))
+    await desk.ask("close", wire.CodingSessionRequest(session=id))
     with pytest.raises(StopAsyncIteration):
         await anext(reader)
     assert desk.leader.led[id].closed
-    assert await desk.refused("chat", wire.SendChat(session=id, message="x")) == ("unknown_session")
+    assert await desk.refused("chat", wire.SendCodingMessage(session=id, message="x")) == (
+        "unknown_session"
+    )
 
 
 def desk_usage() -> Any:
@@ -100,15 +104,20 @@ async def test_one_message_at_a_time_and_cancelled() -> None:
     id = await desk.create()
     reader = desk.events(id)
     await desk.chat(id, "wait")
-    await desk.until(reader, wire.TextDelta)
-    (info,) = (await desk.ask("list", wire.ListSessions())).sessions
+    await desk.until(reader, wire.CodingTextDelta)
+    (info,) = (await desk.ask("list", wire.ListCodingSessions())).sessions
     assert info.running
-    assert await desk.refused("chat", wire.SendChat(session=id, message="x")) == "session_busy"
-    await desk.ask("cancel", wire.InSession(session=id))
-    assert (await desk.until(reader, wire.Completed))[-1].reason == "cancelled"
-    await desk.ask("cancel", wire.InSession(session=id))  # nothing to cancel: nothing happens
+    assert (
+        await desk.refused("chat", wire.SendCodingMessage(session=id, message="x"))
+        == "session_busy"
+    )
+    await desk.ask("cancel", wire.CodingSessionRequest(session=id))
+    assert (await desk.until(reader, wire.CodingTurnCompleted))[-1].reason == "cancelled"
+    await desk.ask(
+        "cancel", wire.CodingSessionRequest(session=id)
+    )  # nothing to cancel: nothing happens
     await desk.chat(id, "say again")
-    assert (await desk.until(reader, wire.Completed))[-1].reason == "done"
+    assert (await desk.until(reader, wire.CodingTurnCompleted))[-1].reason == "done"
 
 
 def test_what_breaks_is_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -117,11 +126,11 @@ def test_what_breaks_is_said(caplog: pytest.LogCaptureFixture) -> None:
         id = await desk.create()
         reader = desk.events(id)
         await desk.chat(id, "break")
-        _, failed, completed = await desk.until(reader, wire.Completed)
-        assert isinstance(failed, wire.Failed)
+        _, failed, completed = await desk.until(reader, wire.CodingTurnCompleted)
+        assert isinstance(failed, wire.CodingTurnFailed)
         assert (failed.code, completed.reason) == ("internal", "error")
         await desk.chat(id, "say on")
-        await desk.until(reader, wire.Completed)
+        await desk.until(reader, wire.CodingTurnCompleted)
 
     with caplog.at_level(logging.ERROR):
         run(test())
@@ -141,17 +150,23 @@ async def test_approvals() -> None:
         risk="high",
         why="it deletes files",
     )
-    assert (await desk.ask("list", wire.ListSessions())).sessions[0].waiting == ("c1",)
-    answer = wire.AnswerCall(session=id, call="c2", answer=wire.Approve(approved=True))
+    assert (await desk.ask("list", wire.ListCodingSessions())).sessions[0].waiting == ("c1",)
+    answer = wire.AnswerCodingApproval(
+        session=id, call="c2", answer=wire.CodingApprovalBody(approved=True)
+    )
     assert await desk.refused("approve", answer) == "unknown_call"
-    answer = wire.AnswerCall(session=id, call="c1", answer=wire.Approve(approved=True))
+    answer = wire.AnswerCodingApproval(
+        session=id, call="c1", answer=wire.CodingApprovalBody(approved=True)
+    )
     assert await desk.refused("approve", answer) == "needs_confirmation"
-    assert (await desk.ask("list", wire.ListSessions())).sessions[0].waiting == ("c1",)
+    assert (await desk.ask("list", wire.ListCodingSessions())).sessions[0].waiting == ("c1",)
     edited = {"command": "ls"}
     await desk.approve(id, "c1", approved=True, confirmed=True, editedArgs=edited, always=True)
-    answer = wire.AnswerCall(session=id, call="c1", answer=wire.Approve(approved=False))
+    answer = wire.AnswerCodingApproval(
+        session=id, call="c1", answer=wire.CodingApprovalBody(approved=False)
+    )
     assert await desk.refused("approve", answer) == "stale"
-    await desk.until(reader, wire.Completed)
+    await desk.until(reader, wire.CodingTurnCompleted)
     assert await desk.refused("approve", answer) == "stale"
     (decision,) = led.decisions
     assert (decision.approved, decision.edited, decision.always) == (True, True, True)
@@ -160,31 +175,31 @@ async def test_approvals() -> None:
     await desk.chat(id, "ask c3")
     await desk.until(reader, wire.ApprovalRequired)
     await desk.approve(id, "c3", approved=False, reason="No.", editedArgs={"not": "used"})
-    await desk.until(reader, wire.Completed)
+    await desk.until(reader, wire.CodingTurnCompleted)
     assert (led.decisions[1].approved, led.decisions[1].reason) == (False, "No.")
     assert not led.decisions[1].edited
 
     await desk.chat(id, "ask c1")  # an id that was there before
     await desk.until(reader, wire.ApprovalRequired)
     led.elsewhere.set()
-    await desk.until(reader, wire.Completed)
+    await desk.until(reader, wire.CodingTurnCompleted)
     assert await desk.refused("approve", answer) == "stale"
 
 
 async def test_sessions_are_resumed_and_are_not_too_many() -> None:
     desk = Desk(most=2)
     id = await desk.create()
-    resume = wire.ResumeSession(session=id, how=HOW)
+    resume = wire.ResumeCodingSession(session=id, how=HOW)
     assert await desk.refused("resume", resume) == "session_open"
-    await desk.ask("close", wire.InSession(session=id))
+    await desk.ask("close", wire.CodingSessionRequest(session=id))
     both = await asyncio.gather(
         desk.ask("resume", resume), desk.ask("resume", resume), return_exceptions=True
     )
     assert sorted(type(each).__name__ for each in both) == ["CommandError", "SessionCreated"]
     for unknown in ("never", "../../etc/passwd", "", "x" * 101, "a\nb"):
-        asked = wire.ResumeSession(session=unknown, how=HOW)
+        asked = wire.ResumeCodingSession(session=unknown, how=HOW)
         assert await desk.refused("resume", asked) == "unknown_session"
-    other = wire.CreateSession(workspace_path="/ws", provider="nobody", model="m")
+    other = wire.CreateCodingSession(workspace_path="/ws", provider="nobody", model="m")
     assert await desk.refused("create", other) == "session_failed"
     await desk.create()
     assert await desk.refused("create", HOW) == "too_many"
@@ -207,7 +222,7 @@ async def test_what_is_not_understood_is_refused() -> None:
 @pytest.mark.parametrize(
     ("event", "told"),
     [
-        (events.TextDelta("a"), wire.TextDelta(text="a")),
+        (events.TextDelta("a"), wire.CodingTextDelta(text="a")),
         (events.ToolCallStarted("c", "ls"), None),
         (events.ToolCallArgsDelta("c", "{"), None),
         (
@@ -229,10 +244,10 @@ async def test_what_is_not_understood_is_refused() -> None:
         (events.ResponseCompleted("stop"), None),
         (
             events.TraceEvent("error", {"kind": "timeout", "message": "late"}),
-            wire.Failed(code="timeout", message="late"),
+            wire.CodingTurnFailed(code="timeout", message="late"),
         ),
-        (events.TraceEvent("error", "late"), wire.Failed(code="error", message="late")),
-        (events.TraceEvent("unknown", {"a": 1}), wire.Trace(kind="unknown", data={"a": 1})),
+        (events.TraceEvent("error", "late"), wire.CodingTurnFailed(code="error", message="late")),
+        (events.TraceEvent("unknown", {"a": 1}), wire.CodingTrace(kind="unknown", data={"a": 1})),
     ],
 )
 def test_what_clients_are_told(event: events.AgentEvent, told: wire.ServerEvent | None) -> None:
@@ -241,7 +256,7 @@ def test_what_clients_are_told(event: events.AgentEvent, told: wire.ServerEvent 
 
 def test_what_json_cannot_carry_is_told_in_words() -> None:
     told = make_server_event(events.TraceEvent("odd", {"a": object()}))
-    assert isinstance(told, wire.Trace)
+    assert isinstance(told, wire.CodingTrace)
     assert "object" in told.data
     returned = make_server_event(events.ToolResultEvent("c", ToolResult.success(object())))
     assert isinstance(returned, wire.ToolReturned)

@@ -13,7 +13,7 @@ from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.coding.moniker import CodingMoniker
 from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.protocol.runtime import SessionStatus
-from agentstepper_nb.protocol.values import Ending, EventKind
+from agentstepper_nb.protocol.values import EventKind, RunEnding
 from tests.coding import scenes
 from tests.coding.debugged import View
 from tests.runtime.living import house
@@ -79,7 +79,7 @@ async def test_it_mends_a_repository_with_an_approval_of_a_person(
     assert row.text is not None and row.text.startswith("All tests pass.")
     # All of it is one run: the step, and in it the model's questions and the tools' calls.
     run = await asyncio.to_thread(view.over)
-    assert (len(view.runs), run.program, run.ending) == (1, "a · coding", Ending.FINISHED)
+    assert (len(view.runs), run.program, run.ending) == (1, "a · coding", RunEnding.FINISHED)
     rows = await asyncio.to_thread(view.rows)
     assert {EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION} <= {row.kind for row in rows}
     names = {row.name for row in rows if row.kind is EventKind.TOOL_INVOCATION}
@@ -164,4 +164,4 @@ async def test_stop_at_what_it_asks_stops_the_session(tmp_path: Path, view: View
         await agent.join()
         assert (await home.state()).status is SessionStatus.STOPPED
         assert await home.steps() == []
-    assert (await asyncio.to_thread(view.over)).ending is Ending.STOPPED
+    assert (await asyncio.to_thread(view.over)).ending is RunEnding.STOPPED

@@ -15,7 +15,7 @@ from agentstepper_nb.llm_wire.events import (
     ToolResultEvent,
     TraceEvent,
 )
-from agentstepper_nb.protocol.chat import Piece
+from agentstepper_nb.protocol.chat import AgentOutput
 
 
 class Heard(ChatPieceWriter):
@@ -27,9 +27,9 @@ class Heard(ChatPieceWriter):
 
     def __init__(self) -> None:
         super().__init__(self)
-        self.said: list[Piece | str] = []
+        self.said: list[AgentOutput | str] = []
 
-    def say(self, piece: Piece) -> None:
+    def say(self, piece: AgentOutput) -> None:
         self.said.append(piece)
 
     def say_instead(self, text: str) -> None:
@@ -52,8 +52,8 @@ class Heard(ChatPieceWriter):
         self.edited(what="answer", message={"role": "assistant", "content": content})
 
     @property
-    def last(self) -> Piece:
-        assert isinstance(self.said[-1], Piece)
+    def last(self) -> AgentOutput:
+        assert isinstance(self.said[-1], AgentOutput)
         return self.said[-1]
 
 
@@ -79,13 +79,13 @@ def test_an_answer_that_a_person_gives_unasked_is_just_said(heard: Heard) -> Non
 def test_a_text_that_a_person_adds_to_calls_alone(heard: Heard) -> None:
     heard.hear(ResponseCompleted("tool_calls"))
     heard.answered("Look.")
-    assert heard.said == [Piece(content="Look.")]
+    assert heard.said == [AgentOutput(content="Look.")]
 
 
 def test_a_text_that_a_person_takes_away(heard: Heard) -> None:
     heard.text("Rude.")
     heard.answered(None)
-    assert heard.said == [Piece(content="Rude."), ""]
+    assert heard.said == [AgentOutput(content="Rude."), ""]
 
 
 def test_a_conversation_that_is_edited_in_a_question_says_nothing(heard: Heard) -> None:
@@ -98,7 +98,7 @@ def test_a_conversation_that_is_edited_in_a_question_says_nothing(heard: Heard) 
 def test_what_is_wrong_with_the_log_is_a_note(heard: Heard) -> None:
     heard.hear(TraceEvent("error", {"kind": "log", "message": "The disk is full."}))
     heard.hear(TraceEvent("warning", {"message": "A rule can't be kept."}))
-    assert [(each.role, each.content) for each in heard.said if isinstance(each, Piece)] == [
+    assert [(each.role, each.content) for each in heard.said if isinstance(each, AgentOutput)] == [
         ("system", "The disk is full."),
         ("system", "A rule can't be kept."),
     ]
@@ -112,7 +112,7 @@ def test_a_call_whose_result_a_person_gives_is_said_with_it(heard: Heard) -> Non
     heard.edited(what="result", call_id="1", result={"ok": True, "data": "done"})
     heard.result("done")
     called, returned = heard.said
-    assert isinstance(called, Piece) and isinstance(returned, Piece)
+    assert isinstance(called, AgentOutput) and isinstance(returned, AgentOutput)
     assert (called.type, called.name, called.arguments) == (
         "FUNCTION",
         "run_command",
@@ -143,7 +143,7 @@ def test_a_command_that_isnt_one_is_a_call(heard: Heard) -> None:
     heard.calls("run_command", '{"command": ["ls"]}')
     heard.began("run_command", {"command": ["ls"]})
     heard.result(ok=False, error="Wrong arguments.")
-    assert [each.type for each in heard.said if isinstance(each, Piece)] == ["FUNCTION"] * 2
+    assert [each.type for each in heard.said if isinstance(each, AgentOutput)] == ["FUNCTION"] * 2
 
 
 def test_a_failure_with_more_to_say_says_it(heard: Heard) -> None:
@@ -159,8 +159,8 @@ def test_a_picture_as_a_person_made_it(heard: Heard) -> None:
         heard.began("show_image", {"path": "a.png"})
         heard.result(data)
     picture, *rest = heard.said
-    assert picture == Piece(type="IMAGE", path="b.png", content="b.png")
-    assert {each.type for each in rest if isinstance(each, Piece)} == {"FUNCTION"}
+    assert picture == AgentOutput(type="IMAGE", path="b.png", content="b.png")
+    assert {each.type for each in rest if isinstance(each, AgentOutput)} == {"FUNCTION"}
 
 
 def test_a_result_that_nobody_called_for_is_nothing(heard: Heard) -> None:

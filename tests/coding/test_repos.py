@@ -182,7 +182,7 @@ def approve_each(person: Person, times: int) -> None:
         run = person.until(partial(asks, person, number))
         (halted,) = run.pending
         meant = {"run": run.id, "breakpoint": halted, "revision": 1, "edit": edit}
-        person._command(ui.Approve(**meant, confirmed=True))
+        person._command(ui.ApproveCall(**meant, confirmed=True))
         person.until(lambda run: not run.pending)
 
 

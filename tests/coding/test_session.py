@@ -13,7 +13,7 @@ from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.errors import ModelError, SessionError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
-from agentstepper_nb.protocol.values import AgentState
+from agentstepper_nb.protocol.values import AgentActivity
 from tests.coding import kit
 from tests.coding.kit import entries, resumed
 from tests.coding.playing import HANGS, Answering, Playing, calls, says
@@ -208,7 +208,7 @@ async def test_a_session_is_a_run_of_the_debugger_that_is_found(home: Path, pers
 
 def test_between_prompts_nothing_is_said_to_run(home: Path, person: Person) -> None:
     def waits(rows: int) -> None:
-        state = AgentState.WAITING
+        state = AgentActivity.WAITING
         person.until(lambda run: run.agent_state is state and run.rows == rows)
 
     async def scene() -> None:

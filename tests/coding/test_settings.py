@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
-from agentstepper_nb.cli.agent_arguments import add_settings, settings_of
+from agentstepper_nb.cli.agent_arguments import add_settings, read_settings
 from agentstepper_nb.coding.options import CodingLimits, override_limits
 from agentstepper_nb.errors import SessionError
 from agentstepper_nb.llm_wire.events import AgentEvent
-from agentstepper_nb.protocol.coding_settings import CodingSettings, chosen
+from agentstepper_nb.protocol.coding_settings import CodingSettings, select_given_settings
 from tests.chat.coder import talking
 from tests.coding.kit import opened, traces
 from tests.coding.playing import HANGS, Playing, calls, says
@@ -98,7 +98,7 @@ def parse() -> Parse:
     def parse(*words: str) -> CodingSettings:
         parser = argparse.ArgumentParser(exit_on_error=False)
         add_settings(parser)
-        return settings_of(parser.parse_args(words))
+        return read_settings(parser.parse_args(words))
 
     return parse
 
@@ -131,7 +131,7 @@ def test_the_command_line_has_every_setting(parse: Parse) -> None:
         memory_bytes=1 << 30,
         processes=7,
     )
-    assert set(chosen(settings)) == set(CodingSettings.__struct_fields__)
+    assert set(select_given_settings(settings)) == set(CodingSettings.__struct_fields__)
     assert parse() == CodingSettings()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from agentstepper_nb.coding.tools import default_tools
 from agentstepper_nb.coding.tools.read_file import ShowImage
-from agentstepper_nb.protocol.pictures import PICTURE_LIMIT, sniff
+from agentstepper_nb.protocol.image_types import PICTURE_LIMIT, detect_image_type
 from tests.coding.desk import Desk
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -53,7 +53,7 @@ def test_what_its_first_bytes_say_is_shown_whatever_its_name(
 )
 def test_anything_else_is_refused_and_said(desk: Desk, data: bytes) -> None:
     desk.write("chart.png", data)
-    assert sniff(data) is None
+    assert detect_image_type(data) is None
     result = desk.call("show_image", path="chart.png")
     assert result.error is not None
     assert result.error.startswith("chart.png doesn't begin as a PNG, JPEG, GIF or WebP does")

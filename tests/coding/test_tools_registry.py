@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from agentstepper_nb import installed as packages
+from agentstepper_nb import entry_point_loader as packages
 from agentstepper_nb.coding.tool import Risk, StructTool, ToolContext, ToolPolicy, ToolResult
 from agentstepper_nb.coding.tools import ToolRegistry, default_tools
 from tests.coding.desk import Desk

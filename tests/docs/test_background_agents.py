@@ -15,7 +15,7 @@ from agentstepper_nb.coding.moniker import CodingConfig
 from agentstepper_nb.hub.runtime.service import CALLS
 from agentstepper_nb.protocol.coding_settings import CodingSettings
 from agentstepper_nb.protocol.runtime import ActionKind, Limits
-from agentstepper_nb.protocol.runtime_wire import CreateAgent
+from agentstepper_nb.protocol.runtime_wire import CreateAgentPayload
 from agentstepper_nb.runtime.client import AsyncAgents
 from agentstepper_nb.runtime.monikers.joke import JokeConfig
 from agentstepper_nb.runtime.monikers.llm import LlmConfig
@@ -151,7 +151,11 @@ def test_every_method_is_named() -> None:
 
 def test_every_limit_and_kind_is_named() -> None:
     text = prose(PAGE)
-    words = {*Limits.__struct_fields__, *CreateAgent.__struct_fields__, *map(str, ActionKind)}
+    words = {
+        *Limits.__struct_fields__,
+        *CreateAgentPayload.__struct_fields__,
+        *map(str, ActionKind),
+    }
     assert {word for word in words if word not in text} == set()
 
 

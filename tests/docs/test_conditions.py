@@ -8,11 +8,11 @@ from typing import Final
 
 import pytest
 
-from agentstepper_nb.core.stops import Point, Stops, check
+from agentstepper_nb.core.stops import BreakpointEngine, ObservedPoint, check_rule
+from agentstepper_nb.core.stops.condition_view import NAMES
 from agentstepper_nb.core.stops.functions import FUNCTIONS, METHODS
-from agentstepper_nb.core.stops.view import NAMES
-from agentstepper_nb.protocol.stops import Stop
-from agentstepper_nb.protocol.values import EventKind, Failure, Outcome, Side, Usage
+from agentstepper_nb.protocol.stops import BreakpointRule
+from agentstepper_nb.protocol.values import EventKind, EventOutcome, EventSide, Failure, Usage
 from tests.docs.pages import GUIDE
 
 PAGE: Final = (GUIDE / "stops.md").read_text()
@@ -30,11 +30,11 @@ EXAMPLES: Final = first_column("Condition")
 ANSWER = {"choices": [{"message": {"content": "Hi", "tool_calls": []}}]}
 FAILURE = Failure(type="OSError", message="no")
 POINTS: Final = (
-    (EventKind.PROGRAM_STARTED, Side.BEGIN, "coder"),
-    (EventKind.LLM_QUERY, Side.BEGIN, {"messages": [{"role": "user", "content": "Hi"}]}),
-    (EventKind.LLM_QUERY, Side.END, ANSWER),
-    (EventKind.TOOL_INVOCATION, Side.BEGIN, {"Tool": "read", "Argument": {"path": "/etc/x"}}),
-    (EventKind.TOOL_INVOCATION, Side.END, None),
+    (EventKind.PROGRAM_STARTED, EventSide.BEGIN, "coder"),
+    (EventKind.LLM_QUERY, EventSide.BEGIN, {"messages": [{"role": "user", "content": "Hi"}]}),
+    (EventKind.LLM_QUERY, EventSide.END, ANSWER),
+    (EventKind.TOOL_INVOCATION, EventSide.BEGIN, {"Tool": "read", "Argument": {"path": "/etc/x"}}),
+    (EventKind.TOOL_INVOCATION, EventSide.END, None),
 )
 
 
@@ -46,14 +46,19 @@ def test_each_name_and_function_is_on_the_page() -> None:
 
 @pytest.mark.parametrize("condition", [*EXAMPLES, *first_column("Function")])
 def test_what_is_on_the_page_can_be_set(condition: str) -> None:
-    check(Stop(id="s", condition=re.sub(r"\b([xab])\b", "data", condition)))
+    check_rule(BreakpointRule(id="s", condition=re.sub(r"\b([xab])\b", "data", condition)))
 
 
 @pytest.mark.parametrize("condition", EXAMPLES)
 def test_an_example_fails_nowhere(condition: str) -> None:
-    stops = Stops("coder", [Stop(id="s", condition=condition)])
+    stops = BreakpointEngine("coder", [BreakpointRule(id="s", condition=condition)])
     for kind, side, data in POINTS:
-        error, used = (Outcome.ERROR, Usage(input_tokens=5)) if side is Side.END else (None, None)
+        error, used = (
+            (EventOutcome.ERROR, Usage(input_tokens=5)) if side is EventSide.END else (None, None)
+        )
         text = json.dumps(data).encode()
-        assert stops.reach(Point(kind, side, "read", text, 0, error, FAILURE, used)).error is None
+        assert (
+            stops.reach(ObservedPoint(kind, side, "read", text, 0, error, FAILURE, used)).error
+            is None
+        )
     assert len(EXAMPLES) > 5

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.values import Actor, EventKind, Row
+from agentstepper_nb.protocol.values import Actor, EventKind, TimelineRow
 from notebooks.driver import Driver
 from tests.docs.conftest import (
     PATIENCE,
@@ -74,7 +74,7 @@ def at(url: str, text: str) -> str:
     return text.replace("ws://localhost:4567", url)
 
 
-def retrieval(url: str) -> list[Row]:
+def retrieval(url: str) -> list[TimelineRow]:
     """The rows of the custom event of the only run."""
     with sit_down(url) as person:
         person._send(ui.OpenRun(run=person.newest.id))

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 import agentstepper_nb
-from agentstepper_nb.protocol.records import RunImported
+from agentstepper_nb.protocol.records import ImportedRunSaved
 from agentstepper_nb.store import open_store
 from tests.docs.conftest import shell, stranger
 from tests.docs.pages import GUIDE, Block, blocks
@@ -32,7 +32,7 @@ async def keep(folder: Path) -> None:
     try:
         kept = asyncio.Event()
         changed = replace(history, run=run, events=(history.events[0], said, *history.events[2:]))
-        store.append([RunImported(history=changed)], synced=kept.set)
+        store.append([ImportedRunSaved(history=changed)], synced=kept.set)
         await kept.wait()
     finally:
         store.close()
@@ -49,4 +49,4 @@ def test_the_page_from_top_to_bottom(home: Path) -> None:
     assert done.returncode == 0, done.stderr
     for said in ("night run", "crashed", "custom", "Mend it", "a timeout, again"):
         assert said in done.stdout
-    assert list(agentstepper_nb.runs(folder).name) == ["night run", "night run"]
+    assert list(agentstepper_nb.list_runs(folder).name) == ["night run", "night run"]

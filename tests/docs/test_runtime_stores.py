@@ -15,7 +15,11 @@ from tests.docs.pages import GUIDE, files, write_files
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
 
-from agentstepper_nb.store.runtime.conformance.suite import begin, step, write  # noqa: E402
+from agentstepper_nb.store.runtime.conformance.base_suite import (  # noqa: E402
+    begin_session,
+    make_step,
+    write_session,
+)
 
 PAGE = GUIDE / "runtime-stores.md"
 
@@ -47,8 +51,8 @@ def test_the_tables_are_read_as_printed(
 ) -> None:
     async def kept() -> None:
         store = await LanceRuntimeStore.open(tmp_path / "agents")
-        await begin(store)
-        await write(store, steps=(step(iteration=0), step(iteration=1)))
+        await begin_session(store)
+        await write_session(store, steps=(make_step(iteration=0), make_step(iteration=1)))
         await store.close()
 
     asyncio.run(kept())

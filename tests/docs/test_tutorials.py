@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from agentstepper_nb import add_stop, prices, set_price, stops
+from agentstepper_nb import add_stop, list_prices, set_price, stops
 from agentstepper_nb.hub import AgentStepperCore
 from notebooks.driver import Driver
 from tests.docs.pages import ROOT
@@ -80,7 +80,7 @@ def test_a_tutorial_takes_away_only_what_it_has_set(
     set_price("gpt-mini", 1, 2)
     execute(folder / f"{name}.ipynb")
     assert stops() == [mine]
-    assert [price.model for price in prices()] == ["gpt-mini"]
+    assert [price.model for price in list_prices()] == ["gpt-mini"]
 
 
 @pytest.mark.soak  # make test-notebooks has it where there is no Core

@@ -12,13 +12,13 @@ import pytest
 
 from agentstepper_nb import Agents, discover
 from agentstepper_nb.doctor import examine_store
-from agentstepper_nb.doctor.agents import agents
-from agentstepper_nb.doctor.facts import Agents as Facts
-from agentstepper_nb.doctor.findings import Sign, as_text
-from agentstepper_nb.doctor.gather import gather
-from agentstepper_nb.doctor.judge_agents import judge_agents
+from agentstepper_nb.doctor.agent_facts import collect_agent_facts
+from agentstepper_nb.doctor.agent_findings import make_agent_findings
+from agentstepper_nb.doctor.fact_collection import collect_facts
+from agentstepper_nb.doctor.facts import BackgroundAgentFacts as Facts
+from agentstepper_nb.doctor.findings import FindingStatus, format_findings
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.runtime_wire import Wakes
+from agentstepper_nb.protocol.runtime_wire import SubscribeWakes
 from tests.helpers.announced import announce_core
 from tests.runtime.remote import Hand
 from tests.sdk.scripted_core import ScriptedCore
@@ -52,13 +52,16 @@ def start(home: Path) -> Iterator[Start]:
 
 def found() -> Facts:
     """What is gathered of the one Core that runs."""
-    (core,) = gather().cores
+    (core,) = collect_facts().cores
     assert core.agents is not None
     return core.agents
 
 
-def said(facts: Facts) -> list[tuple[Sign, str]]:
-    return [(each.sign, f"{each.text} {each.advice}") for each in judge_agents(facts, "ws://here")]
+def said(facts: Facts) -> list[tuple[FindingStatus, str]]:
+    return [
+        (each.sign, f"{each.text} {each.advice}")
+        for each in make_agent_findings(facts, "ws://here")
+    ]
 
 
 def test_a_core_without_agents(start: Start, home: Path) -> None:
@@ -68,10 +71,10 @@ def test_a_core_without_agents(start: Start, home: Path) -> None:
     assert facts == Facts("sqlite", str(file), size=facts.size)
     assert facts.size >= file.stat().st_size > 0
     kept, work = said(facts)
-    assert kept[0] is work[0] is Sign.WELL
+    assert kept[0] is work[0] is FindingStatus.WELL
     assert f"are kept in {file} (sqlite, 0." in kept[1]
     assert "no agent waits for a worker" in work[1]
-    assert as_text(list(judge_agents(facts, "here"))).endswith("Nothing is wrong.")
+    assert format_findings(list(make_agent_findings(facts, "here"))).endswith("Nothing is wrong.")
     assert "agents" not in {finding.about for finding in examine_store(file.parent)}
 
 
@@ -83,7 +86,7 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
     facts = found()
     assert (facts.live, facts.open, facts.workers) == (1, 2, 0)
     (_, (sign, text)) = said(facts)
-    assert sign is Sign.WRONG
+    assert sign is FindingStatus.WRONG
     assert "1 session and 2 actions wait, and there is no worker for them" in text
     assert "`agentstepper worker` starts one by hand" in text
 
@@ -91,16 +94,19 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
     wakes: list[Any] = []
 
     async def listen(runtime: Any) -> None:
-        wakes.append(runtime.wakes(Wakes(owner="one")))
+        wakes.append(runtime.wakes(SubscribeWakes(owner="one")))
         await anext(wakes[0])
 
     hand.do(listen)
     facts = found()
     assert (facts.live, facts.open, facts.workers) == (1, 2, 1)
-    assert said(facts)[1] == (Sign.WELL, "At ws://here: 1 worker for 1 session and 2 actions. ")
+    assert said(facts)[1] == (
+        FindingStatus.WELL,
+        "At ws://here: 1 worker for 1 session and 2 actions. ",
+    )
     hand.do(lambda runtime: wakes[0].aclose())
     assert found().workers == 0
-    assert "secret" not in repr(gather())
+    assert "secret" not in repr(collect_facts())
 
 
 def test_a_file_that_was_put_aside(start: Start, home: Path) -> None:
@@ -111,7 +117,7 @@ def test_a_file_that_was_put_aside(start: Start, home: Path) -> None:
     (aside,) = facts.aside
     assert Path(aside).read_bytes().startswith(b"no database")
     *_, (sign, text) = said(facts)
-    assert sign is Sign.WRONG
+    assert sign is FindingStatus.WRONG
     assert f"{aside} couldn't be read, and a new file began" in text
     assert f"`sqlite3 {aside} .recover`" in text
     (finding,) = (each for each in examine_store(home / "kept") if each.about == "damaged agents")
@@ -132,12 +138,12 @@ def test_a_file_that_is_damaged_inside(start: Start, home: Path) -> None:
         whole[(page - 1) * size : page * size] = b"\xff" * size
     file.write_bytes(whole)
     (finding,) = (each for each in examine_store(home / "kept") if each.about == "agents")
-    assert finding.sign is Sign.WRONG
+    assert finding.sign is FindingStatus.WRONG
     assert "The file of agents that run on their own is damaged: " in finding.text
     assert f"Stop the Core, and move {file} away" in finding.advice
     start()
     ((sign, text),) = said(found())
-    assert sign is Sign.WRONG
+    assert sign is FindingStatus.WRONG
     assert f"{file} is damaged: " in text
     assert "Stop the Core, and move the file away: a new one begins." in text
 
@@ -145,14 +151,17 @@ def test_a_file_that_is_damaged_inside(start: Start, home: Path) -> None:
 def test_agents_in_memory(start: Start) -> None:
     start(data=None)
     (sign, text), _ = said(found())
-    assert (sign, "are kept in memory: they are gone with that Core." in text) == (Sign.NOTE, True)
+    assert (sign, "are kept in memory: they are gone with that Core." in text) == (
+        FindingStatus.NOTE,
+        True,
+    )
 
 
 def test_no_worker_is_started_to_ask_it_for_its_rows(start: Start, home: Path) -> None:
     start(runtime_store=f"lance:{home / 'rows'}")
     assert found() == Facts()
     ((sign, text),) = said(Facts())
-    assert sign is Sign.NOTE
+    assert sign is FindingStatus.NOTE
     assert "are kept by a worker that isn't running" in text
     assert not (home / "rows").exists()
 
@@ -168,15 +177,15 @@ def test_a_folder_of_lance_is_named() -> None:
 def test_a_core_that_takes_agents_and_no_clients() -> None:
     """Its token isn't the right one, say; the rest of the doctor goes on."""
     with ScriptedCore(token="right") as core:
-        told = discover.RuntimeFile(1, core.url, tokens=discover.Tokens("right", "wrong"))
-        facts = agents(told)
+        told = discover.RuntimeFile(1, core.url, tokens=discover.CoreTokens("right", "wrong"))
+        facts = collect_agent_facts(told)
     assert "(401)" in facts.problem
     ((sign, text),) = said(facts)
-    assert (sign, "nothing is told: The server at" in text) == (Sign.NOTE, True)
+    assert (sign, "nothing is told: The server at" in text) == (FindingStatus.NOTE, True)
 
 
 def test_a_core_that_takes_no_workers_is_not_asked() -> None:
     with ScriptedCore() as core:
         discover.write_runtime_file(url=core.url, data_dir=None)
-        (found,) = gather().cores
+        (found,) = collect_facts().cores
     assert (found.problem, found.agents) == ("", None)

@@ -13,10 +13,10 @@ import pytest
 from agentstepper_nb import __version__, discover, doctor
 from agentstepper_nb.coding.sandbox import ResourceLimits
 from agentstepper_nb.coding.sandbox.choice import choose_sandbox
-from agentstepper_nb.doctor import jupyter
-from agentstepper_nb.doctor.facts import Folder
-from agentstepper_nb.doctor.gather import folder, gather
-from agentstepper_nb.store import files as network_types
+from agentstepper_nb.doctor import jupyter_facts
+from agentstepper_nb.doctor.fact_collection import collect_facts, collect_folder_facts
+from agentstepper_nb.doctor.facts import FolderFacts
+from agentstepper_nb.store import atomic_files as network_types
 from tests.helpers.announced import announce
 from tests.sdk.scripted_core import ScriptedCore
 
@@ -46,7 +46,7 @@ def other() -> Iterator[int]:
 
 
 def test_nothing_runs() -> None:
-    facts = gather()
+    facts = collect_facts()
     assert (facts.cores, facts.kernel) == ((), None)
     assert (facts.token_mode, facts.control_mode) == (None, None)
     assert (facts.choice.url, "`agentstepper serve`" in facts.choice.why) == ("", True)
@@ -59,7 +59,7 @@ def test_nothing_runs() -> None:
 def test_a_core_that_answers_is_asked_without_a_run() -> None:
     with ScriptedCore(token="t") as core:
         announce(core.url, agent="t", name="here", pid=os.getppid())
-        facts = gather()
+        facts = collect_facts()
         assert all(peer.sent == [] for peer in core.peers)
     assert [(each.url, each.version, each.problem) for each in facts.cores] == [
         (core.url, __version__, "")
@@ -71,7 +71,7 @@ def test_a_core_that_answers_is_asked_without_a_run() -> None:
 def test_the_only_one(other: int) -> None:
     with ScriptedCore(version=1) as core:
         announce(core.url, pid=other)
-        choice = gather().choice
+        choice = collect_facts().choice
     assert (choice.url, choice.protocol) == (core.url, 1)
     assert "only one" in choice.why
 
@@ -80,7 +80,7 @@ def test_a_core_that_is_gone_and_one_that_refuses(other: int) -> None:
     with ScriptedCore(token="right") as core:
         announce(core.url, agent="wrong", pid=other)
         announce("ws://127.0.0.1:9")
-        problems = {each.url: each.problem for each in gather().cores}
+        problems = {each.url: each.problem for each in collect_facts().cores}
     assert "the token is missing or wrong" in problems[core.url]
     assert "No Core listens" in problems["ws://127.0.0.1:9"]
 
@@ -94,8 +94,8 @@ def test_the_environment_names_one_with_the_token_of_another(
         monkeypatch.setenv("AGENTSTEPPER_URL", core.url)
         monkeypatch.setenv("AGENTSTEPPER_TOKEN", "b")
         monkeypatch.setenv("AGENTSTEPPER_NAME", "called")
-        facts = gather()
-        said = doctor.report()
+        facts = collect_facts()
+        said = doctor.format_report()
     assert facts.choice.token_of == "another"
     assert "the token is missing or wrong" in facts.choice.problem
     assert (facts.variables.url, facts.variables.token) == (core.url, True)
@@ -108,14 +108,14 @@ def test_the_environment_names_one_with_the_token_of_another(
 
 
 def test_a_folder_that_is_not_there_yet(home: Path) -> None:
-    found = folder(home / "not" / "yet")
+    found = collect_folder_facts(home / "not" / "yet")
     assert (found.path, found.writable) == (str(home / "not" / "yet"), True)
     assert found.free > 0
 
 
 def test_a_file_is_in_the_way(home: Path) -> None:
     (home / "file").write_text("")
-    assert not folder(home / "file").writable
+    assert not collect_folder_facts(home / "file").writable
 
 
 MOUNTS = """\
@@ -134,7 +134,7 @@ def test_network_file_systems(
     (home / "mounts").write_text(MOUNTS.format(home))
     monkeypatch.setattr(network_types, "_MOUNTS", home / "mounts")
     (home / below).mkdir(parents=True)
-    found: Folder = folder(home / below / "not yet")
+    found: FolderFacts = collect_folder_facts(home / below / "not yet")
     assert found.network == network
 
 
@@ -148,17 +148,17 @@ def test_network_file_systems(
 )
 def test_a_token_that_others_read(home: Path, file: str, fact: str) -> None:
     token = discover.load_or_create_token(file=file)
-    assert getattr(gather(), fact) == 0o600
+    assert getattr(collect_facts(), fact) == 0o600
     (discover.data_dir() / file).chmod(0o644)
-    assert getattr(gather(), fact) == 0o644
-    assert token not in doctor.report()
+    assert getattr(collect_facts(), fact) == 0o644
+    assert token not in doctor.format_report()
 
 
 def test_no_token_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "of the variable")
     with ScriptedCore(token="t") as core:
         announce(core.url, agent="t", control="of-the-file")
-        facts, said = repr(gather()), doctor.report()
+        facts, said = repr(collect_facts()), doctor.format_report()
     for secret in ("of-the-file", "of the variable"):
         assert secret not in facts + said
 
@@ -180,7 +180,7 @@ def test_the_server_extension_is_as_it_is_configured(home: Path, enabled: bool) 
         "jupyter_server_config.d/zz.json",
         {"ServerApp": {"jpserver_extensions": extensions}},
     )
-    assert jupyter.server_extension() is enabled
+    assert jupyter_facts.is_server_extension_enabled() is enabled
 
 
 @pytest.fixture
@@ -196,28 +196,28 @@ def lab(home: Path) -> Path:
 
 
 def test_an_installed_labextension(lab: Path) -> None:
-    assert jupyter.labextension() == ("9.9", "", ())
-    assert "is of version 9.9, the package" in doctor.report()
+    assert jupyter_facts.read_labextension() == ("9.9", "", ())
+    assert "is of version 9.9, the package" in doctor.format_report()
 
 
 def test_a_damaged_labextension(lab: Path) -> None:
     (lab / "static" / "remoteEntry.js").unlink()
-    assert jupyter.labextension() == ("9.9", "static/remoteEntry.js", ())
+    assert jupyter_facts.read_labextension() == ("9.9", "static/remoteEntry.js", ())
     (lab / "package.json").write_text("{")
-    assert jupyter.labextension()[:2] == ("?", "its entry in package.json")
+    assert jupyter_facts.read_labextension()[:2] == ("?", "its entry in package.json")
 
 
 def test_a_disabled_labextension(lab: Path, home: Path) -> None:
     disabled = {"agentstepper_nb:panel": True, "agentstepper_nb:other": False, "another": True}
     configure(home, "labconfig/page_config.json", {"disabledExtensions": disabled})
-    assert jupyter.labextension()[2] == ("agentstepper_nb:panel",)
+    assert jupyter_facts.read_labextension()[2] == ("agentstepper_nb:panel",)
 
 
 def test_no_labextension(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jupyter, "jupyter_path", lambda *names: [str(home.joinpath(*names))])
-    assert jupyter.labextension() == ("", "", ())
+    monkeypatch.setattr(jupyter_facts, "jupyter_path", lambda *names: [str(home.joinpath(*names))])
+    assert jupyter_facts.read_labextension() == ("", "", ())
 
 
 def test_nothing_is_left_behind(home: Path) -> None:
-    gather()
+    collect_facts()
     assert sorted(os.listdir(home)) == []

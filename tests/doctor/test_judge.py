@@ -8,45 +8,51 @@ from dataclasses import replace
 import pytest
 
 from agentstepper_nb.doctor.facts import (
-    Choice,
-    Core,
-    Facts,
-    Folder,
-    Here,
-    Jupyter,
-    Kernel,
-    Sandbox,
-    Variables,
+    CoreFacts,
+    DiscoveryFacts,
+    FolderFacts,
+    JupyterFacts,
+    KernelFacts,
+    MachineFacts,
+    PythonFacts,
+    SandboxFacts,
+    VariableFacts,
 )
-from agentstepper_nb.doctor.findings import Finding, Sign, any_wrong, as_json, as_text
-from agentstepper_nb.doctor.judge import judge
+from agentstepper_nb.doctor.findings import (
+    Finding,
+    FindingStatus,
+    encode_findings,
+    format_findings,
+    has_wrong,
+)
+from agentstepper_nb.doctor.machine_findings import make_findings
 
-CORE = Core("ws://here", "Jupyter server in /work", 7, "1.0")
-WELL = Facts(
-    here=Here(python="3.11.7", package="1.0", git="2.39.5"),
-    jupyter=Jupyter(("JupyterLab 4.6.6", "Notebook 7.6.5"), True, "1.0"),
+CORE = CoreFacts("ws://here", "Jupyter server in /work", 7, "1.0")
+WELL = MachineFacts(
+    here=PythonFacts(python="3.11.7", package="1.0", git="2.39.5"),
+    jupyter=JupyterFacts(("JupyterLab 4.6.6", "Notebook 7.6.5"), True, "1.0"),
     cores=(CORE,),
-    choice=Choice("ws://here", "it is the only one of yours that runs"),
+    choice=DiscoveryFacts("ws://here", "it is the only one of yours that runs"),
     token_mode=0o600,
     control_mode=0o600,
     worker_mode=0o600,
-    kernel=Kernel("ipykernel 7.4.0", subshells=True, server="ws://here"),
-    sandbox=Sandbox("bubblewrap"),
+    kernel=KernelFacts("ipykernel 7.4.0", subshells=True, server="ws://here"),
+    sandbox=SandboxFacts("bubblewrap"),
 )
 JUPYTER = WELL.jupyter
 KERNEL = WELL.kernel
 assert KERNEL is not None
 
 
-def about(facts: Facts, what: str) -> list[Finding]:
-    return [finding for finding in judge(facts) if finding.about == what]
+def about(facts: MachineFacts, what: str) -> list[Finding]:
+    return [finding for finding in make_findings(facts) if finding.about == what]
 
 
 def test_where_all_is_well_all_is_said() -> None:
-    findings = judge(WELL)
-    assert {finding.sign for finding in findings} == {Sign.WELL}
-    assert not any_wrong(findings)
-    assert as_text(findings).splitlines() == [
+    findings = make_findings(WELL)
+    assert {finding.sign for finding in findings} == {FindingStatus.WELL}
+    assert not has_wrong(findings)
+    assert format_findings(findings).splitlines() == [
         "✓ agentstepper_nb 1.0 on Python 3.11.7.",
         "✓ The view's JavaScript is built.",
         "✓ git 2.39.5 can watch a workspace.",
@@ -95,8 +101,11 @@ WRONG = {
         replace(WELL, choice=replace(WELL.choice, problem="Nobody listens there.")),
         "An agent here tries ws://here: it is the only one of yours that runs. It fails: Nobody",
     ),
-    "data": (replace(WELL, data=Folder("/full", writable=False)), "/full can't be written."),
-    "runtime": (replace(WELL, runtime=Folder("/run", writable=False)), "/run can't be written."),
+    "data": (replace(WELL, data=FolderFacts("/full", writable=False)), "/full can't be written."),
+    "runtime": (
+        replace(WELL, runtime=FolderFacts("/run", writable=False)),
+        "/run can't be written.",
+    ),
     "agents' token": (
         replace(WELL, token_mode=0o644),
         "the agents' token (its file has mode 0644). Run `chmod 600 data/agent-token`",
@@ -116,10 +125,10 @@ WRONG = {
 def test_what_is_wrong(what: str) -> None:
     facts, said = WRONG[what]
     (found,) = about(facts, "core" if what == "lost folder" else what)
-    assert found.sign is Sign.WRONG
+    assert found.sign is FindingStatus.WRONG
     assert said in f"{found.text} {found.advice}"
-    assert any_wrong(judge(facts))
-    assert as_text(judge(facts)).splitlines()[-1] == "1 thing is wrong."
+    assert has_wrong(make_findings(facts))
+    assert format_findings(make_findings(facts)).splitlines()[-1] == "1 thing is wrong."
 
 
 @pytest.mark.parametrize(
@@ -134,20 +143,23 @@ def test_what_is_wrong(what: str) -> None:
         (replace(JUPYTER, labextension="0.9"), "is of version 0.9, the package 1.0."),
     ],
 )
-def test_what_may_be_wrong_with_jupyter(jupyter: Jupyter, said: str) -> None:
-    assert said in as_text(judge(replace(WELL, jupyter=jupyter)))
-    assert any_wrong(judge(replace(WELL, jupyter=jupyter)))
+def test_what_may_be_wrong_with_jupyter(jupyter: JupyterFacts, said: str) -> None:
+    assert said in format_findings(make_findings(replace(WELL, jupyter=jupyter)))
+    assert has_wrong(make_findings(replace(WELL, jupyter=jupyter)))
 
 
 NOTES = {
     "git": (replace(WELL, here=replace(WELL.here, git_problem="git is too old.")), "is too old."),
-    "jupyter": (replace(WELL, jupyter=Jupyter()), "must be installed as well."),
+    "jupyter": (replace(WELL, jupyter=JupyterFacts()), "must be installed as well."),
     "version": (
         replace(WELL, cores=(replace(CORE, version="0.9"),)),
         "is of version 0.9, this Python has 1.0. Upgrade the older",
     ),
-    "name": (replace(WELL, variables=Variables(name="x")), "calls every run that begins here 'x'."),
-    "token": (replace(WELL, variables=Variables(token=True)), "without AGENTSTEPPER_URL"),
+    "name": (
+        replace(WELL, variables=VariableFacts(name="x")),
+        "calls every run that begins here 'x'.",
+    ),
+    "token": (replace(WELL, variables=VariableFacts(token=True)), "without AGENTSTEPPER_URL"),
     "view": (replace(WELL, kernel=replace(KERNEL, server="")), "%%step starts one in the kernel"),
     "kernel": (
         replace(WELL, kernel=replace(KERNEL, subshells=False, core_inside="You asked for it.")),
@@ -161,9 +173,9 @@ NOTES = {
     ("name", "said"), [("landlock", "holds less than bubblewrap"), ("none", "Nothing confines")]
 )
 def test_a_weaker_sandbox_is_said_with_the_reason(name: str, said: str) -> None:
-    facts = replace(WELL, sandbox=Sandbox(name, ("bubblewrap: no user namespaces",)))
+    facts = replace(WELL, sandbox=SandboxFacts(name, ("bubblewrap: no user namespaces",)))
     (found,) = about(facts, "sandbox")
-    assert found.sign is Sign.NOTE
+    assert found.sign is FindingStatus.NOTE
     assert said in found.text
     assert "no user namespaces" in found.text
     assert "install.md" in found.advice
@@ -174,44 +186,51 @@ def test_a_weaker_sandbox_is_said_with_the_reason(name: str, said: str) -> None:
 def test_what_is_worth_knowing(what: str) -> None:
     facts, said = NOTES[what]
     (found,) = about(facts, what)
-    assert found.sign is Sign.NOTE
+    assert found.sign is FindingStatus.NOTE
     assert said in f"{found.text} {found.advice}"
-    assert not any_wrong(judge(facts))
+    assert not has_wrong(make_findings(facts))
 
 
 def test_a_folder_may_be_more_than_one_thing() -> None:
-    folder = Folder("/home/data", free=5 * 1024 * 1024, network="nfs4")
+    folder = FolderFacts("/home/data", free=5 * 1024 * 1024, network="nfs4")
     well, space, network = about(replace(WELL, data=folder), "data")
-    assert (well.sign, space.sign, network.sign) == (Sign.WELL, Sign.NOTE, Sign.NOTE)
+    assert (well.sign, space.sign, network.sign) == (
+        FindingStatus.WELL,
+        FindingStatus.NOTE,
+        FindingStatus.NOTE,
+    )
     assert "Only 5 MiB are free" in space.text
     assert "network file system (nfs4)" in network.text
 
 
 def test_no_core() -> None:
-    facts = replace(WELL, cores=(), choice=Choice(why="long words"))
+    facts = replace(WELL, cores=(), choice=DiscoveryFacts(why="long words"))
     (found,) = about(facts, "choice")
-    assert found.sign is Sign.NOTE
+    assert found.sign is FindingStatus.NOTE
     assert "No Core runs" in found.text and "`agentstepper serve`" in found.advice
 
 
 def test_several_cores() -> None:
     cores = (replace(CORE, is_jupyter=True), replace(CORE, pid=8))
-    facts = replace(WELL, cores=cores, choice=Choice(why="Several:\n  ws://a\n  ws://b"))
+    facts = replace(WELL, cores=cores, choice=DiscoveryFacts(why="Several:\n  ws://a\n  ws://b"))
     said = "! Several: ws://a ws://b Stop what you don't need: `kill 8`."
-    assert said in as_text(judge(facts)).splitlines()
+    assert said in format_findings(make_findings(facts)).splitlines()
 
 
 @pytest.mark.parametrize(
     ("choice", "advice"),
     [
-        (Choice("ws://x", "so", "refused"), "Unset AGENTSTEPPER_URL"),
-        (Choice("ws://x", "so", "refused", token_of="Jupyter"), "TOKEN is that of Jupyter: set"),
+        (DiscoveryFacts("ws://x", "so", "refused"), "Unset AGENTSTEPPER_URL"),
+        (
+            DiscoveryFacts("ws://x", "so", "refused", token_of="Jupyter"),
+            "TOKEN is that of Jupyter: set",
+        ),
     ],
 )
-def test_variables_that_are_wrong(choice: Choice, advice: str) -> None:
-    facts = replace(WELL, choice=choice, variables=Variables("ws://x", token=True))
+def test_variables_that_are_wrong(choice: DiscoveryFacts, advice: str) -> None:
+    facts = replace(WELL, choice=choice, variables=VariableFacts("ws://x", token=True))
     (found,) = about(facts, "choice")
-    assert found.sign is Sign.WRONG
+    assert found.sign is FindingStatus.WRONG
     assert advice in found.advice
 
 
@@ -221,9 +240,11 @@ def test_an_old_core_is_said_to_be_one() -> None:
 
 
 def test_a_kernel_without_subshells_needs_none_at_the_servers_core() -> None:
-    facts = replace(WELL, kernel=Kernel("ipykernel 6.31.0", subshells=False, server="ws://here"))
+    facts = replace(
+        WELL, kernel=KernelFacts("ipykernel 6.31.0", subshells=False, server="ws://here")
+    )
     (found,) = about(facts, "kernel")
-    assert (found.sign, "needs none" in found.text) == (Sign.WELL, True)
+    assert (found.sign, "needs none" in found.text) == (FindingStatus.WELL, True)
 
 
 def test_a_core_in_the_kernel_is_reached_by_comm() -> None:
@@ -235,13 +256,13 @@ def test_a_core_in_the_kernel_is_reached_by_comm() -> None:
 def test_no_token_yet_and_no_kernel() -> None:
     facts = replace(WELL, token_mode=None, control_mode=None, kernel=None)
     for which in ("agents'", "control"):
-        assert f"no {which} token yet" in as_text(judge(facts))
+        assert f"no {which} token yet" in format_findings(make_findings(facts))
     assert about(facts, "kernel") == []
 
 
 def test_for_programs() -> None:
     facts = replace(WELL, token_mode=0o640)
-    document = json.loads(as_json(judge(facts)))
+    document = json.loads(encode_findings(make_findings(facts)))
     assert document["well"] is False
     (wrong,) = [each for each in document["findings"] if each["sign"] == "wrong"]
     assert wrong["about"] == "agents' token"
@@ -250,6 +271,6 @@ def test_for_programs() -> None:
 
 def test_names_of_folders_do_nothing_to_a_terminal() -> None:
     facts = replace(WELL, cores=(replace(CORE, name="in /a\x1b[2J\nb"),))
-    text = as_text(judge(facts))
+    text = format_findings(make_findings(facts))
     assert "\x1b" not in text
-    assert len(text.splitlines()) == len(judge(facts)) + 1
+    assert len(text.splitlines()) == len(make_findings(facts)) + 1

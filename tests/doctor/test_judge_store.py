@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import pytest
 
-from agentstepper_nb.doctor.findings import Finding, Sign, any_wrong, as_text
-from agentstepper_nb.doctor.judge_store import judge_store
-from agentstepper_nb.store.checkup import Aside, Checkup, HurtRun
+from agentstepper_nb.doctor.findings import Finding, FindingStatus, format_findings, has_wrong
+from agentstepper_nb.doctor.store_findings import make_store_findings
+from agentstepper_nb.store.checkup import DamagedRun, FolderReport, SetAsideStore
 
-WELL = Checkup(folder="data", size=3 << 20, version=2, newest=2, runs=7)
-HURT = HurtRun("id", "Run #1", "its header is hurt")
+WELL = FolderReport(folder="data", size=3 << 20, version=2, newest=2, runs=7)
+HURT = DamagedRun("id", "Run #1", "its header is hurt")
 REPAIR = "Run `agentstepper doctor --data data --repair`."
 
 
-def about(checkup: Checkup, what: str) -> list[Finding]:
-    return [finding for finding in judge_store(checkup) if finding.about == what]
+def about(checkup: FolderReport, what: str) -> list[Finding]:
+    return [finding for finding in make_store_findings(checkup) if finding.about == what]
 
 
 def test_where_all_is_well() -> None:
-    findings = judge_store(WELL)
-    assert not any_wrong(findings)
-    assert as_text(findings).splitlines() == [
+    findings = make_store_findings(WELL)
+    assert not has_wrong(findings)
+    assert format_findings(findings).splitlines() == [
         "✓ data holds 7 runs in a store of version 2; all its files have 3 MiB.",
         "✓ SQLite finds the store's file whole.",
         "✓ Every run agrees with its checksums.",
@@ -31,7 +31,7 @@ def test_where_all_is_well() -> None:
 
 
 def test_each_hurt_run_is_named_with_what_of_it_is_hurt() -> None:
-    hurt = replace(WELL, hurt=(HURT, HurtRun("other", "", "its header is lost")))
+    hurt = replace(WELL, damaged=(HURT, DamagedRun("other", "", "its header is lost")))
     texts = [finding.text for finding in about(hurt, "run")]
     assert texts == [
         "Of run 'Run #1' (id) something is damaged: its header is hurt.",
@@ -42,9 +42,9 @@ def test_each_hurt_run_is_named_with_what_of_it_is_hurt() -> None:
 
 
 def test_a_core_has_to_let_go_first() -> None:
-    held = replace(WELL, holder="agentstepper serve (pid 7 on box)", hurt=(HURT,))
+    held = replace(WELL, holder="agentstepper serve (pid 7 on box)", damaged=(HURT,))
     (holder,) = about(held, "holder")
-    assert holder.sign is Sign.WELL
+    assert holder.sign is FindingStatus.WELL
     (run,) = about(held, "run")
     assert run.advice == (
         "Stop agentstepper serve (pid 7 on box), then run "
@@ -55,61 +55,103 @@ def test_a_core_has_to_let_go_first() -> None:
 @pytest.mark.parametrize(
     ("facts", "what", "sign", "text"),
     [
-        (replace(WELL, exists=False), "store", Sign.NOTE, "data holds no store"),
-        (replace(WELL, version=3), "version", Sign.WRONG, "is of version 3, and this agentstep"),
-        (replace(WELL, version=1), "version", Sign.NOTE, "is of version 1, and this agentstep"),
-        (replace(WELL, unreadable="why"), "store", Sign.WRONG, "can't be read now: why."),
-        (replace(WELL, structure=("a", "b")), "structure", Sign.WRONG, "damaged: a, and 1 thing"),
+        (replace(WELL, exists=False), "store", FindingStatus.NOTE, "data holds no store"),
         (
-            replace(WELL, missing=(HurtRun("id", "Run #1", "the last change is lost of run id"),)),
+            replace(WELL, version=3),
+            "version",
+            FindingStatus.WRONG,
+            "is of version 3, and this agentstep",
+        ),
+        (
+            replace(WELL, version=1),
+            "version",
+            FindingStatus.NOTE,
+            "is of version 1, and this agentstep",
+        ),
+        (replace(WELL, unreadable="why"), "store", FindingStatus.WRONG, "can't be read now: why."),
+        (
+            replace(WELL, structure=("a", "b")),
+            "structure",
+            FindingStatus.WRONG,
+            "damaged: a, and 1 thing",
+        ),
+        (
+            replace(
+                WELL, missing=(DamagedRun("id", "Run #1", "the last change is lost of run id"),)
+            ),
             "marks",
-            Sign.WRONG,
+            FindingStatus.WRONG,
             "cost something: the last change is lost of run id ('Run #1').",
         ),
         (
-            replace(WELL, once=(HurtRun("id", "", "run id is lost whole"),)),
+            replace(WELL, once=(DamagedRun("id", "", "run id is lost whole"),)),
             "marks",
-            Sign.NOTE,
+            FindingStatus.NOTE,
             "A damaged journal once cost something: run id is lost whole.",
         ),
-        (replace(WELL, hurt_rules=1), "rules", Sign.WRONG, "1 row of the stops and prices"),
-        (replace(WELL, hurt_marks=2), "marks", Sign.NOTE, "2 marks beside the journal"),
-        (replace(WELL, search="why"), "search", Sign.NOTE, "The search's file can't be used: why."),
-        (replace(WELL, unread=(("a.run", "why"),)), "file", Sign.WRONG, "logs/a.run isn't listed"),
+        (
+            replace(WELL, damaged_rules=1),
+            "rules",
+            FindingStatus.WRONG,
+            "1 row of the stops and prices",
+        ),
+        (replace(WELL, damaged_marks=2), "marks", FindingStatus.NOTE, "2 marks beside the journal"),
+        (
+            replace(WELL, search="why"),
+            "search",
+            FindingStatus.NOTE,
+            "The search's file can't be used: why.",
+        ),
+        (
+            replace(WELL, unread=(("a.run", "why"),)),
+            "file",
+            FindingStatus.WRONG,
+            "logs/a.run isn't listed",
+        ),
         (
             replace(WELL, tokens=(("control-token", "it is damaged"),)),
             "token",
-            Sign.WRONG,
+            FindingStatus.WRONG,
             "The token in control-token can't be used: it is damaged.",
         ),
         (
             replace(WELL, open_to_others=(".", "b")),
             "rights",
-            Sign.WRONG,
+            FindingStatus.WRONG,
             "yours: the folder, b.",
         ),
-        (replace(WELL, copies=("x",)), "copies", Sign.NOTE, "deleted since: x."),
-        (replace(WELL, others=("data/2",)), "others", Sign.NOTE, "their own: data/2."),
-        (replace(WELL, leftovers=("x.part",)), "leftovers", Sign.NOTE, "behind: x.part."),
-        (replace(WELL, network="nfs4"), "network", Sign.NOTE, "network file system (nfs4)"),
-        (replace(WELL, free=1 << 20), "room", Sign.NOTE, "Only 1 MiB are free in data."),
-        (replace(WELL, sqlite=(3, 40, 1)), "sqlite", Sign.NOTE, "SQLite 3.40.1 can damage"),
+        (replace(WELL, copies=("x",)), "copies", FindingStatus.NOTE, "deleted since: x."),
+        (replace(WELL, others=("data/2",)), "others", FindingStatus.NOTE, "their own: data/2."),
+        (replace(WELL, leftovers=("x.part",)), "leftovers", FindingStatus.NOTE, "behind: x.part."),
+        (
+            replace(WELL, network="nfs4"),
+            "network",
+            FindingStatus.NOTE,
+            "network file system (nfs4)",
+        ),
+        (replace(WELL, free=1 << 20), "room", FindingStatus.NOTE, "Only 1 MiB are free in data."),
+        (
+            replace(WELL, sqlite=(3, 40, 1)),
+            "sqlite",
+            FindingStatus.NOTE,
+            "SQLite 3.40.1 can damage",
+        ),
     ],
     ids=range(19),
 )
-def test_a_finding(facts: Checkup, what: str, sign: Sign, text: str) -> None:
+def test_a_finding(facts: FolderReport, what: str, sign: FindingStatus, text: str) -> None:
     (found,) = about(facts, what)
     assert found.sign is sign
     assert text in found.text
-    assert any_wrong(judge_store(facts)) is (sign is Sign.WRONG)
+    assert has_wrong(make_store_findings(facts)) is (sign is FindingStatus.WRONG)
 
 
 @pytest.mark.parametrize("where", ["aside", "unopened"])
 def test_a_store_that_cannot_be_opened(where: str) -> None:
-    damaged = Aside("store.sqlite.damaged-1", whole=3, hurt=(HURT,))
+    damaged = SetAsideStore("store.sqlite.damaged-1", whole=3, damaged=(HURT,))
     value = (damaged,) if where == "aside" else damaged
-    found = judge_store(replace(WELL, **{where: value}))
-    (store, run) = [finding for finding in found if finding.sign is Sign.WRONG]
+    found = make_store_findings(replace(WELL, **{where: value}))
+    (store, run) = [finding for finding in found if finding.sign is FindingStatus.WRONG]
     assert store.text == (
         "store.sqlite.damaged-1 can't be opened. Of its runs 3 can be brought back whole, and 1 in "
         "part."
@@ -119,7 +161,7 @@ def test_a_store_that_cannot_be_opened(where: str) -> None:
 
 
 def test_a_store_of_which_nothing_can_be_read() -> None:
-    empty = Aside("store.sqlite", lost=("a", "b"), problem="the file is empty")
+    empty = SetAsideStore("store.sqlite", lost=("a", "b"), problem="the file is empty")
     lost = replace(WELL, unopened=empty)
     (store,) = about(lost, "damaged store")
     assert "All of its runs are lost." in store.text

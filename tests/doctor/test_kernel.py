@@ -32,7 +32,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
         kernel.close()
 
 
-REPORT = "import os; from agentstepper_nb import doctor; print(doctor.report())"
+REPORT = "import os; from agentstepper_nb import doctor; print(doctor.format_report())"
 
 
 def test_with_the_servers_core(kernel: Kernel) -> None:
@@ -52,7 +52,9 @@ def test_with_none(kernel: Kernel) -> None:
 
 
 def test_with_a_core_in_the_kernel_and_loops_that_nest(kernel: Kernel) -> None:
-    start = "from agentstepper_nb.widgets import kernel_core; core = kernel_core.start()"
+    start = (
+        "from agentstepper_nb.widgets import kernel_core; core = kernel_core.start_kernel_core()"
+    )
     ran = kernel.run(f"{start}\n{REPORT}\nprint('TOKEN', core.endpoint.token)")
     said, _, token = ran.text.partition("TOKEN ")
     assert re.search(
@@ -60,7 +62,7 @@ def test_with_a_core_in_the_kernel_and_loops_that_nest(kernel: Kernel) -> None:
     )
     assert "✓ The view reaches the Core through the kernel (comm): You asked for" in said
     assert token.strip() and token.strip() not in said
-    kernel.run("kernel_core.stop()\nimport asyncio; asyncio._nest_patched = True")
+    kernel.run("kernel_core.close_kernel_core()\nimport asyncio; asyncio._nest_patched = True")
     assert "! Event loops nest in this kernel" in kernel.run(REPORT).text
 
 

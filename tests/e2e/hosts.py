@@ -17,8 +17,8 @@ from playwright.sync_api import Page
 from websockets.sync.server import ServerConnection, serve
 
 from agentstepper_nb.static_files import STATIC
+from agentstepper_nb.widgets.comm_links import CommLinks
 from agentstepper_nb.widgets.kernel_core import KernelCore
-from agentstepper_nb.widgets.kernel_links import Links
 
 from .lab import DebuggerView
 
@@ -31,7 +31,7 @@ def kernel() -> Iterator[tuple[KernelCore, str]]:
     core = KernelCore(WHY)
 
     def converse(socket: ServerConnection) -> None:
-        links = Links(core, lambda content: socket.send(json.dumps(content)))
+        links = CommLinks(core, lambda content: socket.send(json.dumps(content)))
         for text in socket:
             links.receive(json.loads(text))
         links.close()

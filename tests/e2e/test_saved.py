@@ -16,16 +16,16 @@ from agentstepper_nb.protocol.values import (
     AnswerKind,
     ChangeKind,
     Commit,
-    Ending,
     EventKind,
+    EventSide,
     Failure,
     FileChange,
-    Row,
     Run,
-    Side,
+    RunEnding,
+    TimelineRow,
 )
 from agentstepper_nb.widgets import VIEW_MIME
-from agentstepper_nb.widgets.saved import timeline_html
+from agentstepper_nb.widgets.saved_timeline import render_timeline
 from tests.helpers.sampling import sampled
 from tests.widgets import hostile, pages
 
@@ -57,11 +57,11 @@ def saved_page() -> str:
     rows, commits = [], []
     for text in TEXTS:
         for side, source, target in (
-            (Side.BEGIN, Actor.AGENT, Actor.TOOLS),
-            (Side.END, Actor.TOOLS, Actor.AGENT),
+            (EventSide.BEGIN, Actor.AGENT, Actor.TOOLS),
+            (EventSide.END, Actor.TOOLS, Actor.AGENT),
         ):
             rows.append(
-                Row(
+                TimelineRow(
                     id=f"row-{len(rows)}",
                     seq=len(rows) + 1,
                     event=text,
@@ -73,9 +73,9 @@ def saved_page() -> str:
                     at=1.0,
                     size=1,
                     name=text,
-                    edited=side is Side.BEGIN,
+                    edited=side is EventSide.BEGIN,
                     answer=AnswerKind.RESUME,
-                    duration=0.25 if side is Side.END else None,
+                    duration=0.25 if side is EventSide.END else None,
                 )
             )
         change = FileChange(path=text, kind=ChangeKind.RENAMED, previous_path=f"{text}2", added=2)
@@ -99,12 +99,12 @@ def saved_page() -> str:
         program=evil,
         started_at=1.0,
         ended_at=2.0,
-        ending=Ending.CRASHED,
+        ending=RunEnding.CRASHED,
         failure=Failure(type=evil, message=evil),
         rows=len(rows),
         commits=len(commits),
     )
-    return timeline_html(Timeline(run=run, rows=tuple(rows), commits=tuple(commits)))
+    return render_timeline(Timeline(run=run, rows=tuple(rows), commits=tuple(commits)))
 
 
 def write(path: Path, *outputs: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import signal
 import pytest
 from playwright.sync_api import expect
 
-from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.protocol.values import RunEnding
 
 from .conftest import NewLab
 from .jupyter import Jupyter
@@ -81,7 +81,7 @@ def test_an_interrupt_ends_the_child(new_lab: NewLab, jupyter: Jupyter) -> None:
     view.expect_state("Stopped")
     expect(lab.prompt(1)).to_have_text("[2]:")
     expect(lab.outputs(1)).to_contain_text("KeyboardInterrupt")
-    assert ending_of(jupyter, "interrupted-child") == Ending.STOPPED
+    assert ending_of(jupyter, "interrupted-child") == RunEnding.STOPPED
     with pytest.raises(ProcessLookupError):
         os.kill(int(found[1]), 0)
     choose(view, "parent")

@@ -19,49 +19,49 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from agentstepper_nb.protocol.records import Record, RunHistory, RunImported, RunStarted
-from agentstepper_nb.protocol.runtime import ConversationStatus, Cursor, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import (
+from agentstepper_nb.protocol.records import ImportedRunSaved, Record, RunHistory, RunStarted
+from agentstepper_nb.protocol.runtime import ConversationCursor, ConversationStatus, SessionStatus
+from agentstepper_nb.protocol.runtime_store_messages import (
+    ActionList,
     ActionQuery,
-    Actions,
+    AgentStateList,
+    AgentStepList,
+    ConversationList,
+    ConversationMessageList,
     ConversationQuery,
-    Conversations,
-    CursorAt,
     CursorQuery,
+    CursorResult,
     MessageQuery,
-    Messages,
+    ParticipantList,
     ParticipantQuery,
-    Participants,
-    Post,
+    PostMessage,
     StateQuery,
-    States,
     StepQuery,
-    Steps,
 )
 from agentstepper_nb.protocol.stops import (
+    BreakpointRule,
     CostBudget,
     Price,
     Reaction,
     Repeated,
-    Stop,
     TokenBudget,
     Touched,
 )
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
     ChangeKind,
-    Ending,
     EventKind,
+    EventSide,
     Failure,
     FileBody,
     FileChange,
     Run,
-    Side,
+    RunEnding,
     Usage,
 )
 from agentstepper_nb.store import archive, open_store
 from agentstepper_nb.store.runtime.base import RuntimeStore
-from agentstepper_nb.store.runtime.conformance import suite
+from agentstepper_nb.store.runtime.conformance import base_suite
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.helpers.histories import records_by_chance, with_every_field
 from tests.helpers.stage import Stage
@@ -76,20 +76,20 @@ SYSTEM = f"You are a solver. {LONG}"
 class Agents(Struct, frozen=True, kw_only=True):
     """Everything that a runtime's store answers."""
 
-    actions: Actions
-    states: States
-    steps: Steps
-    conversations: Conversations
-    participants: Participants
-    messages: Messages
-    cursor: CursorAt
+    actions: ActionList
+    states: AgentStateList
+    steps: AgentStepList
+    conversations: ConversationList
+    participants: ParticipantList
+    messages: ConversationMessageList
+    cursor: CursorResult
 
 
 class Truth(Struct, frozen=True, kw_only=True):
     """What is in the golden store and in the golden files."""
 
     runs: tuple[Run, ...]  # as the Core shows them once it has replayed
-    stops: tuple[Stop, ...]
+    stops: tuple[BreakpointRule, ...]
     prices: tuple[Price, ...]
     histories: tuple[RunHistory, ...]
     sentences: dict[str, str]
@@ -120,18 +120,20 @@ def records(stage: Stage) -> list[Record]:
     _halted(stage)
     _deleted(stage)
     by_chance = [r for seed in (1, 2, 3) for r in records_by_chance(seed, f"chance-{seed}", 12)]
-    return [*stage.records, *by_chance, RunImported(history=with_every_field())]
+    return [*stage.records, *by_chance, ImportedRunSaved(history=with_every_field())]
 
 
 def _rules(stage: Stage) -> None:
-    stage.set_stop(Stop(id="tokens", watch=TokenBudget(limit=10**6), enabled=False))
-    stage.set_stop(Stop(id="cost", watch=CostBudget(limit=2.5), then=Reaction.LOG))
-    stage.set_stop(Stop(id="again", watch=Repeated(times=4, in_a_row=False), once=True))
-    stage.set_stop(Stop(id="file", watch=Touched(path="*.py"), program="solve*"))
+    stage.set_stop(BreakpointRule(id="tokens", watch=TokenBudget(limit=10**6), enabled=False))
+    stage.set_stop(BreakpointRule(id="cost", watch=CostBudget(limit=2.5), then=Reaction.LOG))
+    stage.set_stop(BreakpointRule(id="again", watch=Repeated(times=4, in_a_row=False), once=True))
+    stage.set_stop(BreakpointRule(id="file", watch=Touched(path="*.py"), program="solve*"))
     condition = "data.Tool == 'rm'"
-    call, begin = EventKind.TOOL_INVOCATION, Side.BEGIN
-    stage.set_stop(Stop(id="rm", kind=call, side=begin, name="r*", condition=condition, nth=2))
-    stage.set_stop(Stop(id="gone"))
+    call, begin = EventKind.TOOL_INVOCATION, EventSide.BEGIN
+    stage.set_stop(
+        BreakpointRule(id="rm", kind=call, side=begin, name="r*", condition=condition, nth=2)
+    )
+    stage.set_stop(BreakpointRule(id="gone"))
     stage.delete_stop("gone")
     stage.set_prices(
         Price(model="gpt-*", input=1.25, output=10.0), Price(model="*", input=0, output=0)
@@ -153,7 +155,7 @@ def _turn(stage: Stage, run: str, turn: int) -> None:
         stage.step(asked, run=run)
     stage.now += 1
     usage = Usage(input_tokens=900, output_tokens=50 + turn)
-    said = stage.reach(event, Side.END, json.dumps(f"Answer {turn}"), run, usage=usage)
+    said = stage.reach(event, EventSide.END, json.dumps(f"Answer {turn}"), run, usage=usage)
     stage.step(said, run=run)
 
 
@@ -175,7 +177,7 @@ def _ended(stage: Stage) -> None:
     stage.tag("blue", "größe", run=run)
     stage.sentence(stage.point(denied), "It asks to list a folder.")
     stage.hear(40, run)
-    stage.finish(run, Ending.CRASHED, Failure(type="ValueError", message="no"), exit_code=1)
+    stage.finish(run, RunEnding.CRASHED, Failure(type="ValueError", message="no"), exit_code=1)
 
 
 def _halted(stage: Stage) -> None:
@@ -197,17 +199,31 @@ def _deleted(stage: Stage) -> None:
 
 async def write_agents(store: RuntimeStore) -> None:
     """Two sessions, their steps and actions, and a conversation."""
-    await store.save_conversation(suite.conversation(tags=("t",), status=ConversationStatus.OPEN))
-    await store.join(suite.participant("p"))
-    await suite.begin(store, "done", status=SessionStatus.DONE, result={"text": LONG})
-    standing = await suite.begin(store, conversation_id="c", config={"subject": "größe"})
-    rows = tuple(suite.step(iteration=n, data={"n": n}, guidance="none yet") for n in range(3))
-    heard = suite.message("m0", data={"a": [1, None]})
+    await store.save_conversation(
+        base_suite.make_conversation(tags=("t",), status=ConversationStatus.OPEN)
+    )
+    await store.join(base_suite.make_participant("p"))
+    await base_suite.begin_session(store, "done", status=SessionStatus.DONE, result={"text": LONG})
+    standing = await base_suite.begin_session(
+        store, conversation_id="c", config={"subject": "größe"}
+    )
+    rows = tuple(
+        base_suite.make_step(iteration=n, data={"n": n}, guidance="none yet") for n in range(3)
+    )
+    heard = base_suite.make_message("m0", data={"a": [1, None]})
     changed = msgspec.structs.replace(standing, iteration=3, state={"seen": [LONG]})
-    await suite.write(store, state=changed, steps=rows, messages=(heard,))
-    await suite.enqueue(store, suite.action("later", payload=LONG, urgency=2, idem_key="key"))
-    await store.post(Post(message=suite.message("m1", 1.0), actions=(suite.action("told"),)))
-    await store.advance(Cursor(session_id="s", conversation_id="c", last_message_id="m0"))
+    await base_suite.write_session(store, state=changed, steps=rows, messages=(heard,))
+    await base_suite.enqueue_actions(
+        store, base_suite.make_action("later", payload=LONG, urgency=2, idem_key="key")
+    )
+    await store.post(
+        PostMessage(
+            message=base_suite.make_message("m1", 1.0), actions=(base_suite.make_action("told"),)
+        )
+    )
+    await store.advance(
+        ConversationCursor(session_id="s", conversation_id="c", last_message_id="m0")
+    )
 
 
 # ---- writing ----------------------------------------------------------------------------------------
@@ -239,12 +255,12 @@ def _bare(data: bytes) -> bytes:
 def files(recorded: bytes, histories: tuple[RunHistory, ...]) -> dict[str, bytes]:
     """A run's file of each form, by its name."""
     ended = next(each for each in histories if each.run.id == "ended")
-    whole = archive.dump(with_every_field())
+    whole = archive.dump_archive(with_every_field())
     return {
         "original.run": recorded,
-        "packed.run": runfile.dump(ended),
-        "bare.run": _bare(runfile.dump(ended)),
-        "every_field.run": runfile.dump(with_every_field()),
+        "packed.run": runfile.dump_run(ended),
+        "bare.run": _bare(runfile.dump_run(ended)),
+        "every_field.run": runfile.dump_run(with_every_field()),
         "whole.agentstepper.zip": whole,
         "in_base64.run": base64.b64encode(whole),
     }
@@ -269,7 +285,7 @@ def main(folder: Path) -> None:
         histories=histories,
         sentences={"key of It asks to list a folder.": "It asks to list a folder."},
         agents=agents,
-        files={name: archive.load_any(data) for name, data in written.items()},
+        files={name: archive.load_run_file(data) for name, data in written.items()},
     )
     text: Any = msgspec.json.format(msgspec.json.encode(truth), indent=1)
     (folder / TRUTH).write_bytes(text + b"\n")

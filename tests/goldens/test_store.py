@@ -11,7 +11,7 @@ import pytest
 from agentstepper_nb.core import Debugger
 from agentstepper_nb.protocol.values import RunState
 from agentstepper_nb.store import archive, open_store
-from agentstepper_nb.store.checkup import examine
+from agentstepper_nb.store.checkup import examine_folder
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.goldens.make_store import STORE, TRUTH, Truth, read_agents
 from tests.helpers.histories import rows_of
@@ -67,14 +67,14 @@ async def test_a_golden_store_s_agents_are_as_they_were(folder: Path) -> None:
 
 
 def test_a_golden_store_is_sound(folder: Path) -> None:
-    about = examine(folder)
+    about = examine_folder(folder)
     assert about.runs == len(TOLD.runs)
-    assert not (about.hurt or about.missing or about.structure or about.agents or about.search)
+    assert not (about.damaged or about.missing or about.structure or about.agents or about.search)
 
 
 @pytest.mark.parametrize("name", sorted(TOLD.files))
 def test_a_golden_file_is_the_run_that_it_was(name: str) -> None:
-    assert archive.load_any((GOLDENS / name).read_bytes()) == TOLD.files[name]
+    assert archive.load_run_file((GOLDENS / name).read_bytes()) == TOLD.files[name]
 
 
 def by_id(run: object) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from jupyter_core.paths import jupyter_runtime_dir
 
 from agentstepper_nb import discover
-from agentstepper_nb.discover import Tokens
+from agentstepper_nb.discover import CoreTokens
 from agentstepper_nb.hub import AgentStepperCore
 
 
@@ -37,7 +37,7 @@ def announce(
     folder = Path(jupyter_runtime_dir()) / f"data-{said.get('pid', os.getpid())}"
     folder.mkdir(parents=True, exist_ok=True)
     files = (discover.TOKEN_FILE, discover.CONTROL_FILE, discover.WORKER_FILE)
-    for file, token in zip(files, Tokens(agent, control, worker), strict=True):
+    for file, token in zip(files, CoreTokens(agent, control, worker), strict=True):
         if token:
             (folder / file).write_text(token + "\n")
     return discover.write_runtime_file(url=url, data_dir=folder, **said)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentstepper_nb import discover
-from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.discover import CoreEndpoint
 
 
 def bearing(token: str | None) -> dict[str, str]:
@@ -13,7 +13,7 @@ def bearing(token: str | None) -> dict[str, str]:
 
 def as_ui(url: str) -> dict[str, str]:
     """The headers of a UI that connects there."""
-    return _headers(discover.ui_endpoint(url))
+    return _headers(discover.find_view_endpoint(url))
 
 
 def as_agent(url: str) -> dict[str, str]:
@@ -21,5 +21,5 @@ def as_agent(url: str) -> dict[str, str]:
     return _headers(discover.discover(url))
 
 
-def _headers(endpoint: Endpoint) -> dict[str, str]:
+def _headers(endpoint: CoreEndpoint) -> dict[str, str]:
     return bearing(endpoint.token)

@@ -96,7 +96,7 @@ resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))  # a bomb that goes o
 data = Path(sys.argv[1]).read_bytes()
 before, said = peak(), "taken"
 try:
-    archive.load_any(data, "mine", int(sys.argv[2]))
+    archive.load_run_file(data, "mine", int(sys.argv[2]))
 except ProtocolError as error:
     said = error.code
     assert len(error.message) < 1000, len(error.message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from agentstepper_nb.hub.pacing import Pace, Pacer
+from agentstepper_nb.hub.rate_limit import RateLimiter, RateLimits
 
 
 class Clock:
@@ -18,6 +18,6 @@ class Clock:
         self.now += seconds
         await asyncio.sleep(0)
 
-    def pacer(self, pace: Pace) -> Pacer:
+    def pacer(self, pace: RateLimits) -> RateLimiter:
         """One that goes by this clock."""
-        return Pacer(pace, lambda: self.now, self.sleep)
+        return RateLimiter(pace, lambda: self.now, self.sleep)

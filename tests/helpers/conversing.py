@@ -13,7 +13,7 @@ from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.errors import CommandError, ModelError
 from agentstepper_nb.llm_wire.conversation import ChatMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TextDelta
-from agentstepper_nb.protocol.coding import SandboxReport
+from agentstepper_nb.protocol.coding_api import SandboxReport
 from agentstepper_nb.protocol.values import Usage
 
 

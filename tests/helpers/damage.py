@@ -13,15 +13,15 @@ from pathlib import Path
 from agentstepper_nb.core import Debugger
 from agentstepper_nb.errors import DamagedRunError, StoreError
 from agentstepper_nb.protocol.records import Record, RunHistory
-from agentstepper_nb.protocol.stops import Price, Stop, Touched
-from agentstepper_nb.protocol.values import ChangeKind, Commit, FileBody, FileChange, Run, Side
-from agentstepper_nb.store.checkup import Checkup, examine, repair
-from agentstepper_nb.store.sqlite import migrate
-from agentstepper_nb.store.sqlite.marks import Marks
-from agentstepper_nb.store.sqlite.opening import MARKS_FILE, STORE_FILE, open_writer
-from agentstepper_nb.store.sqlite.reader import Reader
+from agentstepper_nb.protocol.stops import BreakpointRule, Price, Touched
+from agentstepper_nb.protocol.values import ChangeKind, Commit, EventSide, FileBody, FileChange, Run
+from agentstepper_nb.store.checkup import FolderReport, examine_folder, repair_folder
+from agentstepper_nb.store.sqlite import migrations
+from agentstepper_nb.store.sqlite.database import MARKS_FILE, STORE_FILE, open_writer
+from agentstepper_nb.store.sqlite.reader import StoreReader
+from agentstepper_nb.store.sqlite.record_writer import RecordWriter
 from agentstepper_nb.store.sqlite.store import SqliteStore, open_store
-from agentstepper_nb.store.sqlite.tables import Tables
+from agentstepper_nb.store.sqlite.transaction_marks import TransactionMarks
 from tests.helpers.histories import rows_of
 from tests.helpers.stage import Stage
 
@@ -86,7 +86,7 @@ def story(stage: Stage, run: str) -> None:
         event = stage.begin(run=run)
         asked = stage.reach(event, data=f"[{', '.join(prompt)}]", run=run)
         stage.step(asked, 1, f'"edited in turn {turn}"' if turn % 3 == 0 else None, run)
-        stage.reach(event, Side.END, data=f'"answer {turn} of {run}"', run=run)
+        stage.reach(event, EventSide.END, data=f'"answer {turn} of {run}"', run=run)
         stage.step(run=run)
     said = stage.say('"look"', run)
     stage.note(said, f"a note on {run}", run)
@@ -116,7 +116,9 @@ def records() -> list[list[Record]]:
     for run in LIVE:
         stage.query(run)  # is halted there
     for id in ("first", "second", "third"):
-        stage.set_stop(Stop(id=id, condition="tokens > 2000", watch=Touched(path="src/*")))
+        stage.set_stop(
+            BreakpointRule(id=id, condition="tokens > 2000", watch=Touched(path="src/*"))
+        )
     stage.set_prices(Price(model="*", input=1.0, output=2.0))
     sizes = random.Random(1)
     found, at = [], 0
@@ -136,11 +138,11 @@ def build(folder: Path, *, emptied: bool) -> Built:
     """
     kept = records()
     connection = open_writer(folder / STORE_FILE)
-    marks = Marks(folder / MARKS_FILE)
-    tables = Tables(connection)
+    marks = TransactionMarks(folder / MARKS_FILE)
+    tables = RecordWriter(connection)
     try:
         for at, transaction in enumerate(kept):
-            with migrate.transaction(connection):
+            with migrations.transaction(connection):
                 for record in transaction:
                     tables.keep(record)
                 touched = tables.finish()
@@ -225,25 +227,25 @@ async def whole(history: object, run: str) -> RunHistory | None:
         return None
 
 
-def named(about: Checkup) -> set[str]:
+def named(about: FolderReport) -> set[str]:
     """The runs that the doctor names."""
     stores = [*about.aside, *([about.unopened] if about.unopened else [])]
     hurt = [
-        *about.hurt,
+        *about.damaged,
         *about.missing,
         *about.once,
-        *(run for store in stores for run in store.hurt),
+        *(run for store in stores for run in store.damaged),
     ]
     return {run.id for run in hurt} | {id for store in stores for id in store.lost}
 
 
 def rules(folder: Path) -> tuple[Record, ...]:
     """What leads to the stops and prices of a folder's store."""
-    with contextlib.closing(Reader(folder / STORE_FILE)) as reader:
+    with contextlib.closing(StoreReader(folder / STORE_FILE)) as reader:
         return reader.rules().records
 
 
-def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> Checkup:
+def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> FolderReport:
     """Harm a file, and show that nothing is silently wrong, before and after a repair.
 
     Args:
@@ -256,7 +258,7 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> Checkup
         What the doctor found.
     """
     (built.lay_out(folder) / harmed_file).write_bytes(data)
-    about = examine(folder)
+    about = examine_folder(folder)
     known = named(about)
     gone = about.unopened is not None  # its list of runs as well, perhaps: the doctor says so
     core = folder.with_name("core")
@@ -266,11 +268,11 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> Checkup
         shown = seen(core)
     except StoreError as error:
         assert "agentstepper doctor" in str(error)
-        assert gone or about.structure or about.hurt, error
+        assert gone or about.structure or about.damaged, error
     else:
         if rules(core) != built.rules and "-wal" not in harmed_file:  # no mark counts stops
-            assert gone or about.structure or about.hurt_rules, about
-        put_aside = examine(core).aside
+            assert gone or about.structure or about.damaged_rules, about
+        put_aside = examine_folder(core).aside
         for run, truth in built.truth.items():
             if shown.get(run) != truth:
                 assert run in known or (gone and put_aside), (run, about)
@@ -280,9 +282,9 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> Checkup
 
 def see_repaired(built: Built, folder: Path, known: set[str], gone: bool) -> None:
     """Repair a folder, and see that each run is whole or was said to be hurt."""
-    repair(folder)
-    again = examine(folder)
-    assert not again.hurt_store and not again.missing and not again.hurt_marks, again
+    repair_folder(folder)
+    again = examine_folder(folder)
+    assert not again.damaged_store and not again.missing and not again.damaged_marks, again
     back = histories(folder)
     if (folder / STORE_FILE).exists():
         assert set(rules(folder)) <= set(built.rules)
@@ -300,5 +302,5 @@ def histories(folder: Path) -> dict[str, RunHistory]:
     """Every run of a store, whole."""
     if not (folder / STORE_FILE).exists():
         return {}
-    with contextlib.closing(Reader(folder / STORE_FILE)) as reader:
+    with contextlib.closing(StoreReader(folder / STORE_FILE)) as reader:
         return {run.id: reader.history(run.id) for run in reader.headers()}

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any
 
-from agentstepper_nb.protocol.values import EventKind, Side
+from agentstepper_nb.protocol.values import EventKind, EventSide
 from agentstepper_nb.store import SqliteStore
 from tests.helpers.stage import Stage
 
@@ -35,7 +35,7 @@ async def grow(store: SqliteStore, turns: int) -> int:
         stage.reach(asked, data=json.dumps(prompt))
         stage.step()
         messages.append({"role": "assistant", "content": answer})
-        stage.reach(asked, Side.END, data=json.dumps(messages[-1]))
+        stage.reach(asked, EventSide.END, data=json.dumps(messages[-1]))
         stage.step()
         done = asyncio.Event()
         store.append(stage.records, done.set)

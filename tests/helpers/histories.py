@@ -11,25 +11,25 @@ from msgspec.structs import replace
 from agentstepper_nb.errors import NeedsApprovalError
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.protocol.values import (
-    AgentState,
+    AgentActivity,
     AnswerKind,
-    Approval,
+    ApprovalPrompt,
     Breakpoint,
     ChangeKind,
     Commit,
-    Ending,
     Event,
     EventKind,
+    EventOutcome,
+    EventSide,
     Failure,
     FileBody,
     FileChange,
-    Mode,
-    Note,
-    Outcome,
     Risk,
+    RowNote,
     Run,
+    RunEnding,
+    RunMode,
     RunState,
-    Side,
     StopHits,
     Usage,
 )
@@ -90,7 +90,7 @@ class _Chance:
         if self._chance.random() < 0.8:
             self._release()
             failure = self._chance.choice((None, Failure(type="ValueError", message="no")))
-            stage.finish(self._run, self._chance.choice(list(Ending)), failure)
+            stage.finish(self._run, self._chance.choice(list(RunEnding)), failure)
         return stage.records
 
     def _data(self) -> str:
@@ -110,7 +110,7 @@ class _Chance:
             self._stage.edit(asked, self._data(), run=self._run)
         self._release()
         usage = self._chance.choice((None, Usage(input_tokens=3), Usage(output_tokens=4)))
-        self._stage.reach(event, Side.END, self._data(), self._run, usage=usage)
+        self._stage.reach(event, EventSide.END, self._data(), self._run, usage=usage)
         if self._chance.random() < 0.8:
             self._release()
 
@@ -161,9 +161,9 @@ def with_every_field() -> RunHistory:
         started_at=1.5,
         ended_at=9.25,
         state=RunState.IDLE,
-        agent_state=AgentState.FINISHED,
-        mode=Mode.CONTINUE,
-        ending=Ending.CRASHED,
+        agent_state=AgentActivity.FINISHED,
+        mode=RunMode.CONTINUE,
+        ending=RunEnding.CRASHED,
         failure=failure,
         can_stop=False,
         rows=4,
@@ -188,7 +188,7 @@ def with_every_field() -> RunHistory:
         depth=1,
         name="retrieval",
         data='"x"',
-        outcome=Outcome.ERROR,
+        outcome=EventOutcome.ERROR,
         ended_at=3.0,
     )
     said = Event(id="d", run="r", kind=EventKind.DEBUG_MESSAGE, at=4.0, seq=3, data='"said"')
@@ -197,7 +197,7 @@ def with_every_field() -> RunHistory:
         run="r",
         event="e",
         seq=1,
-        side=Side.BEGIN,
+        side=EventSide.BEGIN,
         kind=EventKind.CUSTOM,
         name="retrieval",
         depth=1,
@@ -220,8 +220,8 @@ def with_every_field() -> RunHistory:
         begin,
         id="c",
         seq=2,
-        side=Side.END,
-        outcome=Outcome.ERROR,
+        side=EventSide.END,
+        outcome=EventOutcome.ERROR,
         failure=failure,
         traceback='  File "solve.py", line 3, in größe\n    raise OSError("gone")',
         usage=Usage(input_tokens=5, output_tokens=6, cost=0.125),
@@ -234,14 +234,14 @@ def with_every_field() -> RunHistory:
         run="r",
         event="t",
         seq=4,
-        side=Side.BEGIN,
+        side=EventSide.BEGIN,
         kind=EventKind.TOOL_INVOCATION,
         name="ls",
         at=6.0,
         data='{"Tool": "ls", "Argument": null}',
         answer=AnswerKind.RESUME,
         answered_at=6.5,
-        approval=Approval(risk=Risk.HIGH, why="It lists secrets.", rule="ls *"),
+        approval=ApprovalPrompt(risk=Risk.HIGH, why="It lists secrets.", rule="ls *"),
         always=True,
     )
     return RunHistory(
@@ -249,7 +249,7 @@ def with_every_field() -> RunHistory:
         events=(event, said, call),
         breakpoints=(begin, end, asked),
         commits=(_commit(),),
-        notes=(Note(run="r", message="d", text="why?", at=5.0),),
+        notes=(RowNote(run="r", message="d", text="why?", at=5.0),),
     )
 
 

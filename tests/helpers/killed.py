@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 from agentstepper_nb.protocol.records import (
-    AgentHeard,
     BreakpointSaved,
     EventSaved,
+    MessagesReceived,
     Record,
     RunStarted,
 )
@@ -24,8 +24,8 @@ from agentstepper_nb.protocol.values import (
     Durability,
     Event,
     EventKind,
+    EventSide,
     Run,
-    Side,
 )
 from agentstepper_nb.store import open_store
 
@@ -40,18 +40,22 @@ def said(run: str, n: int) -> list[Record]:
         run=run,
         event=event.id,
         seq=n,
-        side=Side.BEGIN,
+        side=EventSide.BEGIN,
         kind=event.kind,
         at=n,
         data=f'"{n} ' + "lorem ipsum " * (n * 37 % 300) + '"',
     )
-    return [EventSaved(event=event), BreakpointSaved(breakpoint=point), AgentHeard(run=run, n=n)]
+    return [
+        EventSaved(event=event),
+        BreakpointSaved(breakpoint=point),
+        MessagesReceived(run=run, n=n),
+    ]
 
 
 async def write(folder: Path, durability: Durability, told: int) -> None:
     """Write until killed; what is recorded is told."""
     store = open_store(folder, durability)
-    kept = {record.run: record.n for record in store.load() if isinstance(record, AgentHeard)}
+    kept = {record.run: record.n for record in store.load() if isinstance(record, MessagesReceived)}
 
     async def agent(run: str) -> None:
         if run not in kept:
@@ -71,7 +75,7 @@ async def check(folder: Path, told: dict[str, int]) -> dict[str, int]:
     """What is there, which is all that was told, each once, with its number."""
     store = open_store(folder)
     records = list(store.load())
-    heard = {record.run: record.n for record in records if isinstance(record, AgentHeard)}
+    heard = {record.run: record.n for record in records if isinstance(record, MessagesReceived)}
     for run, n in heard.items():
         history = await store.history(run)
         assert n >= told.get(run, 0), f"{run}: {n} of {told[run]} messages are there"
@@ -79,7 +83,7 @@ async def check(folder: Path, told: dict[str, int]) -> dict[str, int]:
         kept: list[Record] = []
         for event, point in zip(history.events, history.breakpoints, strict=True):
             kept += [EventSaved(event=event), BreakpointSaved(breakpoint=point)]
-        assert kept == [record for record in points if not isinstance(record, AgentHeard)]
+        assert kept == [record for record in points if not isinstance(record, MessagesReceived)]
     assert set(told) <= set(heard)
     store.close()
     return heard

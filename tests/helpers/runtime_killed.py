@@ -23,15 +23,15 @@ from agentstepper_nb.protocol.runtime import (
     SessionStatus,
 )
 from agentstepper_nb.protocol.runtime import AgentState as State
-from agentstepper_nb.protocol.runtime_asks import (
+from agentstepper_nb.protocol.runtime_store_messages import (
+    ActionCompletion,
     ActionQuery,
-    Claim,
-    Create,
-    Enqueue,
-    Finish,
+    ClaimAction,
+    CreateAgentSession,
+    EnqueueActions,
+    SessionWrite,
     StateQuery,
     StepQuery,
-    Write,
 )
 from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
@@ -43,7 +43,7 @@ LEASE = 10.0
 async def session(store: RuntimeStore, name: str, told: int, now: float) -> None:
     """Give a session one input after the other; each is a step, and told once it is kept."""
     await store.create(
-        Create(
+        CreateAgentSession(
             state=State(agent_id="a", session_id=name, moniker="m", created_at=now, updated_at=now),
             action=Action(
                 id=f"{name} create",
@@ -64,7 +64,7 @@ async def session(store: RuntimeStore, name: str, told: int, now: float) -> None
             session_id=name,
             payload="lorem ipsum " * (done * 37 % 300),
         )
-        await store.enqueue(Enqueue(actions=(ask,)))
+        await store.enqueue(EnqueueActions(actions=(ask,)))
         await work(store, name, now)
         after = (await store.states(StateQuery(session_id=name))).states[0].iteration
         while done < after:
@@ -75,7 +75,7 @@ async def session(store: RuntimeStore, name: str, told: int, now: float) -> None
 async def work(store: RuntimeStore, owner: str, now: float) -> None:
     """Do what is ready for an owner: an input is a step."""
     while True:
-        ask = Claim(owner=f"{owner} {now}", now=now, lease_until=now + LEASE)
+        ask = ClaimAction(owner=f"{owner} {now}", now=now, lease_until=now + LEASE)
         found = await store.claim(ask)
         action, state = found.action, found.state
         if action is None or state is None:
@@ -95,9 +95,11 @@ async def work(store: RuntimeStore, owner: str, now: float) -> None:
                 ),
             )
         after = replace(state, status=SessionStatus.RUNNING, iteration=state.iteration + len(steps))
-        done = Finish(id=action.id, owner=ask.owner, status=ActionStatus.DONE, processed_at=now)
+        done = ActionCompletion(
+            id=action.id, owner=ask.owner, status=ActionStatus.DONE, processed_at=now
+        )
         await store.write(
-            Write(
+            SessionWrite(
                 session_id=state.session_id,
                 epoch=state.epoch,
                 owner=ask.owner,

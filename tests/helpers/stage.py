@@ -6,26 +6,33 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agentstepper_nb.core import Debugger, Leased, Output, Reply, Saved, Verdict
-from agentstepper_nb.core.fold import Runs
-from agentstepper_nb.protocol.records import Proof, Record, SentenceMade
-from agentstepper_nb.protocol.stops import Price, Stop
+from agentstepper_nb.core import (
+    AnswerDecision,
+    AnswerOutput,
+    Debugger,
+    LeaseGranted,
+    Output,
+    RecordOutput,
+)
+from agentstepper_nb.core.run_state import RunStates
+from agentstepper_nb.protocol.records import AgentProof, Record, SummarySaved
+from agentstepper_nb.protocol.stops import BreakpointRule, Price
 from agentstepper_nb.protocol.values import (
     AnswerKind,
-    Approval,
+    ApprovalPrompt,
     Breakpoint,
     ChangeKind,
     Commit,
-    Ending,
     Event,
     EventKind,
+    EventSide,
     Failure,
     FileChange,
-    Note,
     Risk,
+    RowNote,
     Run,
+    RunEnding,
     RunState,
-    Side,
 )
 
 #: A tool call.
@@ -49,7 +56,7 @@ class Stage:
         self.now = 1000.0
         self.records: list[Record] = []
         self.answers: list[Answered] = []
-        self.leases: list[Leased] = []
+        self.leases: list[LeaseGranted] = []
         self.told: list[Breakpoint] = []  # as they then stood
         self._ids = 0
 
@@ -60,14 +67,14 @@ class Stage:
     def perform(self, outputs: list[Output]) -> None:
         """What the hub does: records are kept, replies are sent."""
         for output in outputs:
-            if isinstance(output, Saved):
+            if isinstance(output, RecordOutput):
                 self.records.append(output.record)
                 if output.breakpoint is not None:
                     self.told.append(output.breakpoint)
-            elif isinstance(output, Leased):
+            elif isinstance(output, LeaseGranted):
                 self.leases.append(output)
             else:
-                assert isinstance(output, Reply)
+                assert isinstance(output, AnswerOutput)
                 point = output.breakpoint
                 self.answers.append(Answered(point.id, output.answer, point.edit, point.run))
 
@@ -75,7 +82,7 @@ class Stage:
 
     def start(self, run: str = "run", program: str = "P", **fields: Any) -> str:
         header = Run(id=run, name="", program=program, started_at=self.now, **fields)
-        self.perform(self.debugger.start_run(header, Proof(secret="s", boot="b")))
+        self.perform(self.debugger.start_run(header, AgentProof(secret="s", boot="b")))
         return run
 
     def begin(
@@ -92,7 +99,7 @@ class Stage:
     def reach(
         self,
         event: str,
-        side: Side = Side.BEGIN,
+        side: EventSide = EventSide.BEGIN,
         data: str = '"hello"',
         run: str = "run",
         id: str | None = None,
@@ -128,7 +135,7 @@ class Stage:
         """Begin a tool invocation and reach its begin, which asks for an approval."""
         fields.setdefault("data", CALL)
         event = self.begin(EventKind.TOOL_INVOCATION, run)
-        asks = Approval(risk=risk, why="It deletes files.")
+        asks = ApprovalPrompt(risk=risk, why="It deletes files.")
         return self.reach(event, run=run, id=id, approval=asks, **fields)
 
     def say(self, text: str, run: str = "run") -> str:
@@ -165,7 +172,7 @@ class Stage:
     ) -> None:
         """Somebody at the agent approves, or denies with a reason."""
         answer = AnswerKind.RESUME if denied is None else AnswerKind.DENY
-        verdict = Verdict(answer, denied, always)
+        verdict = AnswerDecision(answer, denied, always)
         self.perform(self.debugger.decide(run, self.now, breakpoint, verdict, edit))
 
     def await_message(self, run: str = "run") -> None:
@@ -183,7 +190,7 @@ class Stage:
     def finish(
         self,
         run: str = "run",
-        ending: Ending = Ending.FINISHED,
+        ending: RunEnding = RunEnding.FINISHED,
         failure: Failure | None = None,
         exit_code: int | None = None,
     ) -> None:
@@ -191,8 +198,8 @@ class Stage:
         outputs = self.debugger.finish_run(run, ending, self.now, ids, failure, exit_code)
         self.perform(outputs)
 
-    def tell_exit(self, code: int, failure: Failure | None = None, run: str = "run") -> None:
-        self.perform(self.debugger.tell_exit(run, code, failure))
+    def report_exit(self, code: int, failure: Failure | None = None, run: str = "run") -> None:
+        self.perform(self.debugger.report_exit(run, code, failure))
 
     # ---- the person ---------------------------------------------------------------------------------
 
@@ -240,7 +247,7 @@ class Stage:
     def stop(self, run: str = "run") -> None:
         self.perform(self.debugger.commands.stop(run, self.now))
 
-    def set_stop(self, stop: Stop) -> None:
+    def set_stop(self, stop: BreakpointRule) -> None:
         self.perform(self.debugger.commands.set_stop(stop))
 
     def delete_stop(self, id: str) -> None:
@@ -261,12 +268,12 @@ class Stage:
         self.perform(self.debugger.commands.tag(run, tags))
 
     def note(self, message: str, text: str, run: str = "run") -> None:
-        note = Note(run=run, message=message, text=text, at=self.now)
+        note = RowNote(run=run, message=message, text=text, at=self.now)
         self.perform(self.debugger.commands.write_note(note))
 
     def sentence(self, about: Breakpoint | Commit, text: str) -> None:
-        made = SentenceMade(run=about.run, id=about.id, key=f"key of {text}", text=text)
-        self.perform(self.debugger.commands.put_sentence(made, about))
+        made = SummarySaved(run=about.run, id=about.id, key=f"key of {text}", text=text)
+        self.perform(self.debugger.commands.record_summary(made, about))
 
     def delete(self, run: str = "run") -> None:
         self.perform(self.debugger.commands.delete(run))
@@ -302,7 +309,7 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Record)
 
 
-def replayed(records: list[Record]) -> Runs:
+def replayed(records: list[Record]) -> RunStates:
     """The state of a Core that starts anew on these records."""
     debugger = Debugger()
     debugger.replay(records)

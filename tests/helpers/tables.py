@@ -7,9 +7,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from agentstepper_nb.protocol.records import Record
-from agentstepper_nb.store.sqlite.opening import STORE_FILE, Journal, open_writer
-from agentstepper_nb.store.sqlite.reader import Reader
-from agentstepper_nb.store.sqlite.tables import Tables, Touched
+from agentstepper_nb.store.sqlite.database import STORE_FILE, TransactionJournal, open_writer
+from agentstepper_nb.store.sqlite.reader import StoreReader
+from agentstepper_nb.store.sqlite.record_writer import RecordWriter, TransactionChanges
 
 
 class Tabled:
@@ -22,11 +22,11 @@ class Tabled:
     def __init__(self, folder: Path) -> None:
         self.path = folder / STORE_FILE
         self.connection = open_writer(self.path)
-        self.journal = Journal(self.connection, self.path)
-        self.tables = Tables(self.connection)
-        self.reader = Reader(self.path)
+        self.journal = TransactionJournal(self.connection, self.path)
+        self.tables = RecordWriter(self.connection)
+        self.reader = StoreReader(self.path)
 
-    def keep(self, records: Iterable[Record]) -> Touched:
+    def keep(self, records: Iterable[Record]) -> TransactionChanges:
         """Keep records in one transaction, or none of them."""
         try:
             with self.journal.transaction(full=False):

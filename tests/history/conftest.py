@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.protocol.records import Record, RunImported
+from agentstepper_nb.protocol.records import ImportedRunSaved, Record
 from agentstepper_nb.store import open_store
 from tests.helpers.histories import history_by_chance, with_every_field
 
@@ -43,5 +43,5 @@ def folder(tmp_path: Path) -> Path:
     for number in (1, 2):
         history = history_by_chance(number, f"0{number}-run")
         histories.append(replace(history, run=replace(history.run, name="Twin", tags=())))
-    asyncio.run(keep(folder, [RunImported(history=history) for history in histories]))
+    asyncio.run(keep(folder, [ImportedRunSaved(history=history) for history in histories]))
     return folder

@@ -11,12 +11,12 @@ import pytest
 import agentstepper_nb
 from agentstepper_nb import history
 from agentstepper_nb.errors import CommandError, DiscoveryError, ProtocolError
-from agentstepper_nb.history import importing
+from agentstepper_nb.history import run_import
 from agentstepper_nb.protocol.records import RunDeleted, RunHistory
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import archive
-from agentstepper_nb.store.archive import readable
-from agentstepper_nb.store.lock import take
+from agentstepper_nb.store.archive import render_run_text
+from agentstepper_nb.store.folder_lock import lock_folder
 from tests.helpers.histories import with_every_field
 from tests.history.conftest import keep
 
@@ -24,7 +24,7 @@ EVERY = with_every_field()
 
 
 def moved(history: RunHistory, id: str) -> RunHistory:
-    return archive.load(archive.dump(history), id)
+    return archive.load_archive(archive.dump_archive(history), id)
 
 
 # ---- to a file --------------------------------------------------------------------------------------
@@ -33,18 +33,18 @@ def moved(history: RunHistory, id: str) -> RunHistory:
 @pytest.mark.parametrize(
     ("name", "format", "expected"),
     [
-        ("a.run", None, runfile.dump(EVERY)),
-        ("a.agentstepper.zip", None, archive.dump(EVERY)),
-        ("a.LOG", None, readable(EVERY).encode()),
-        ("a.txt", None, readable(EVERY).encode()),
-        ("a.backup", "archive", archive.dump(EVERY)),
-        ("a.zip", "run", runfile.dump(EVERY)),
+        ("a.run", None, runfile.dump_run(EVERY)),
+        ("a.agentstepper.zip", None, archive.dump_archive(EVERY)),
+        ("a.LOG", None, render_run_text(EVERY).encode()),
+        ("a.txt", None, render_run_text(EVERY).encode()),
+        ("a.backup", "archive", archive.dump_archive(EVERY)),
+        ("a.zip", "run", runfile.dump_run(EVERY)),
     ],
 )
 def test_each_format(
     folder: Path, tmp_path: Path, name: str, format: str | None, expected: bytes
 ) -> None:
-    path = agentstepper_nb.run("r", folder).export(tmp_path / name, format)
+    path = agentstepper_nb.load_run("r", folder).export(tmp_path / name, format)
     assert path == tmp_path / name
     assert path.read_bytes() == expected
     assert path.stat().st_mode & 0o777 == 0o600
@@ -53,12 +53,12 @@ def test_each_format(
 def test_nothing_is_overwritten_unasked(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     path.write_text("mine")
-    run = agentstepper_nb.run("r", folder)
+    run = agentstepper_nb.load_run("r", folder)
     with pytest.raises(FileExistsError, match="exists"):
         run.export(path)
     assert path.read_text() == "mine"
     run.export(path, force=True)
-    assert runfile.load(path.read_bytes()).run.name == "Night run"
+    assert runfile.load_run(path.read_bytes()).run.name == "Night run"
 
 
 @pytest.mark.parametrize(("name", "format"), [("a.png", None), ("a", None), ("a.run", "pdf")])
@@ -66,11 +66,11 @@ def test_a_format_that_nobody_knows(
     folder: Path, tmp_path: Path, name: str, format: str | None
 ) -> None:
     with pytest.raises(ValueError, match="says no format"):
-        agentstepper_nb.run("r", folder).export(tmp_path / name, format)
+        agentstepper_nb.load_run("r", folder).export(tmp_path / name, format)
 
 
 def test_a_run_that_was_deleted_meanwhile(folder: Path) -> None:
-    run = agentstepper_nb.run("r", folder)
+    run = agentstepper_nb.load_run("r", folder)
     asyncio.run(keep(folder, [RunDeleted(run="r")]))
     for call in (run.events, run.history, lambda: run.header):
         with pytest.raises(CommandError) as error:
@@ -85,13 +85,13 @@ def test_a_run_that_was_deleted_meanwhile(folder: Path) -> None:
 def test_a_run_is_taken_in_where_nobody_has_the_folder(
     folder: Path, tmp_path: Path, name: str
 ) -> None:
-    path = agentstepper_nb.run("r", folder).export(tmp_path / name)
+    path = agentstepper_nb.load_run("r", folder).export(tmp_path / name)
     target = tmp_path / "elsewhere"
     taken = history.import_run(path, target)
     assert taken.id != "r"
-    assert list(agentstepper_nb.runs(target).index) == [taken.id]
-    assert taken.history() == archive.load_any(path.read_bytes(), taken.id)
-    assert set(history.search("asks", folder=target).run) == {taken.id}
+    assert list(agentstepper_nb.list_runs(target).index) == [taken.id]
+    assert taken.history() == archive.load_run_file(path.read_bytes(), taken.id)
+    assert set(history.search_runs("asks", folder=target).run) == {taken.id}
 
 
 def test_a_damaged_file_leaves_no_trace(tmp_path: Path) -> None:
@@ -105,17 +105,20 @@ def test_a_damaged_file_leaves_no_trace(tmp_path: Path) -> None:
 
 
 def test_a_core_that_has_the_folder_and_is_not_found(folder: Path, tmp_path: Path) -> None:
-    path = agentstepper_nb.run("r", folder).export(tmp_path / "a.zip")
-    with take(folder, "a test"), pytest.raises(DiscoveryError, match="No AgentStepper Core"):
+    path = agentstepper_nb.load_run("r", folder).export(tmp_path / "a.zip")
+    with lock_folder(folder, "a test"), pytest.raises(DiscoveryError, match="No AgentStepper Core"):
         history.import_run(path, folder)
 
 
 def test_a_file_above_what_a_core_takes(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "MAX_MESSAGE", 1500)
+    monkeypatch.setattr(run_import, "MAX_MESSAGE_BYTES", 1500)
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
-    path = agentstepper_nb.run("r", folder).export(tmp_path / "a.zip")
-    with take(folder, "a test"), pytest.raises(ProtocolError, match="while it is stopped") as error:
+    path = agentstepper_nb.load_run("r", folder).export(tmp_path / "a.zip")
+    with (
+        lock_folder(folder, "a test"),
+        pytest.raises(ProtocolError, match="while it is stopped") as error,
+    ):
         history.import_run(path, folder)
     assert error.value.code == "too_large"

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 import agentstepper_nb
 from agentstepper_nb import history
 from agentstepper_nb.errors import CommandError, StoreError
-from agentstepper_nb.history.frames import of_runs
+from agentstepper_nb.history.data_frames import make_run_frame
 from tests.helpers.histories import with_every_field
 
 EVERY = with_every_field()
 
 
 def test_runs(folder: Path) -> None:
-    runs = agentstepper_nb.runs(folder)
+    runs = agentstepper_nb.list_runs(folder)
     assert list(runs.index) == ["r", "01-run", "02-run"]
     run = runs.loc["r"].to_dict()
     assert run == {
@@ -51,14 +51,14 @@ def test_runs(folder: Path) -> None:
 
 
 def test_what_pandas_does_with_them(folder: Path) -> None:
-    runs = agentstepper_nb.runs(folder)
+    runs = agentstepper_nb.list_runs(folder)
     assert runs.groupby("program")["rows"].sum()["solver"] == 4
     assert list(runs[runs.tags.map(lambda tags: "a" in tags)].index) == ["r"]
     assert (runs.ended_at - runs.started_at).dt.total_seconds().loc["r"] == 7.75
 
 
 def test_events(folder: Path) -> None:
-    events = agentstepper_nb.run("r", folder).events()
+    events = agentstepper_nb.load_run("r", folder).events()
     assert list(events.index) == ["b", "c", "d", "a"]
     row = events.loc["c"].to_dict()
     assert row.pop("at") == datetime.fromtimestamp(2.0, UTC)
@@ -95,7 +95,7 @@ def test_events(folder: Path) -> None:
 
 
 def test_commits(folder: Path) -> None:
-    commits = agentstepper_nb.run("r", folder).commits()
+    commits = agentstepper_nb.load_run("r", folder).commits()
     (commit,) = commits.reset_index().to_dict("records")
     assert commit.pop("at") == datetime.fromtimestamp(3.5, UTC)
     assert commit == {
@@ -114,7 +114,7 @@ def test_commits(folder: Path) -> None:
 
 
 def test_contents(folder: Path) -> None:
-    run = agentstepper_nb.run("r", folder)
+    run = agentstepper_nb.load_run("r", folder)
     assert run.content("b") is run.content(1) is None  # as edited
     assert run.content(3) == run.content("d") == "said"
     for missing in ("e", 5, 0):
@@ -125,7 +125,7 @@ def test_contents(folder: Path) -> None:
 
 def test_each_row_of_each_run_has_contents(folder: Path) -> None:
     for id in ("01-run", "02-run"):
-        run = agentstepper_nb.run(id, folder)
+        run = agentstepper_nb.load_run(id, folder)
         points = {point.id: point for point in run.history().breakpoints}
         for row in run.events().itertuples():
             if row.Index in points:
@@ -134,7 +134,7 @@ def test_each_row_of_each_run_has_contents(folder: Path) -> None:
 
 
 def test_tables_of_nothing(tmp_path: Path, folder: Path) -> None:
-    found = history.search("nowhere to be found", folder=folder)
+    found = history.search_runs("nowhere to be found", folder=folder)
     assert found.empty
     assert list(found.columns) == ["run", "name", "place", "id", "text", "found"]
 
@@ -147,7 +147,7 @@ def test_tables_of_nothing(tmp_path: Path, folder: Path) -> None:
     [("r", "r"), ("Night run", "r"), ("01", "01-run"), ("Twin", "02-run"), ("02-run", "02-run")],
 )
 def test_a_run_by_its_id_its_name_or_a_beginning(folder: Path, wanted: str, id: str) -> None:
-    assert agentstepper_nb.run(wanted, folder).id == id
+    assert agentstepper_nb.load_run(wanted, folder).id == id
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,12 @@ def test_a_run_by_its_id_its_name_or_a_beginning(folder: Path, wanted: str, id: 
 )
 def test_no_run_or_several(folder: Path, wanted: str, says: str) -> None:
     with pytest.raises(CommandError, match=says) as error:
-        agentstepper_nb.run(wanted, folder)
+        agentstepper_nb.load_run(wanted, folder)
     assert error.value.code == "unknown_run"
 
 
 def test_what_a_run_shows_of_itself(folder: Path) -> None:
-    run = agentstepper_nb.run("r", folder)
+    run = agentstepper_nb.load_run("r", folder)
     assert repr(run) == "<StoredRun r 'Night run', crashed, 4 rows>"
     assert run.header == EVERY.run
     assert run.history() == EVERY
@@ -176,9 +176,9 @@ def test_what_a_run_shows_of_itself(folder: Path) -> None:
 
 def test_a_folder_without_runs(tmp_path: Path) -> None:
     for call in (
-        lambda: history.runs(tmp_path),
-        lambda: history.run("a", tmp_path),
-        lambda: history.search("a", folder=tmp_path),
+        lambda: history.list_runs(tmp_path),
+        lambda: history.load_run("a", tmp_path),
+        lambda: history.search_runs("a", folder=tmp_path),
     ):
         with pytest.raises(StoreError, match=r"No runs are kept in .*: there is no store.sqlite"):
             call()
@@ -187,7 +187,7 @@ def test_a_folder_without_runs(tmp_path: Path) -> None:
 
 def test_the_folder_is_jupyters_where_none_is_named(home: Path) -> None:
     with pytest.raises(StoreError, match="jupyter_data_dir/agentstepper"):
-        agentstepper_nb.runs()
+        agentstepper_nb.list_runs()
 
 
 def test_without_pandas(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,12 +200,12 @@ def test_without_pandas(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"pip install 'agentstepper_nb\[history\]'"):
-        agentstepper_nb.runs(folder)
-    assert agentstepper_nb.run("r", folder).content(3) == "said"
+        agentstepper_nb.list_runs(folder)
+    assert agentstepper_nb.load_run("r", folder).content(3) == "said"
 
 
 def test_times_that_pandas_can_not_tell_are_empty() -> None:
     far = replace(EVERY.run, ended_at=250_000_000_000.0)
-    frame = of_runs([EVERY.run, far])
+    frame = make_run_frame([EVERY.run, far])
     assert frame.started_at.notna().all()
     assert frame.ended_at.isna().tolist() == [False, True]

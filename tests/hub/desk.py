@@ -6,9 +6,9 @@ import asyncio
 import json
 from typing import Any, Final
 
-from agentstepper_nb.hub import Hub, Rights
-from agentstepper_nb.hub.presence import Look, Presence
-from agentstepper_nb.hub.processes import Process
+from agentstepper_nb.hub import AccessRights, Hub
+from agentstepper_nb.hub.presence import AgentPresence, FindProcess
+from agentstepper_nb.hub.process_info import ProcessInfo
 from agentstepper_nb.store import MemoryStore, Store
 
 #: Seconds after which a test that waits for what never comes fails.
@@ -117,7 +117,7 @@ class Person:
 
     def __init__(self, hub: Hub, control: bool = True) -> None:
         self.line = Line()
-        self.session = hub.connect_ui(self.line, 2, Rights(control))
+        self.session = hub.connect_ui(self.line, 2, AccessRights(control))
         self._sent = 0
         self.give("hello", version=2, client="t")
 
@@ -146,13 +146,13 @@ class Machine:
     """The processes of this machine, as a test wants them, and a clock that only moves when told."""
 
     def __init__(self) -> None:
-        self.processes: dict[int, Process] = {7: Process(started=900.0)}
+        self.processes: dict[int, ProcessInfo] = {7: ProcessInfo(started=900.0)}
         self.now = 1000.0
 
     def clock(self) -> float:
         return self.now
 
-    def look(self, pid: int) -> Process | None:
+    def look(self, pid: int) -> ProcessInfo | None:
         return self.processes.get(pid)
 
 
@@ -160,8 +160,8 @@ async def a_hub(store: Store | None = None, machine: Machine | None = None) -> H
     """A hub that has started, whose processes are the machine's."""
     machine = machine or Machine()
     hub = Hub(store or MemoryStore(), clock=machine.clock, extensions=())
-    look: Look = machine.look
-    hub.presence = Presence(hub, MACHINE, look)
+    look: FindProcess = machine.look
+    hub.presence = AgentPresence(hub, MACHINE, look)
     await hub.start()
     return hub
 

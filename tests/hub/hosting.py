@@ -11,15 +11,25 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from agentstepper_nb.hub.runtime import Right
+from agentstepper_nb.hub.runtime import MethodRight
 from agentstepper_nb.hub.runtime_host import RuntimeHost
 from agentstepper_nb.hub.worker_process import WorkerProcess
 from agentstepper_nb.protocol.runtime import Action, ActionKind
-from agentstepper_nb.protocol.runtime_asks import ActionQuery, Claim, Claimed, Renew
-from agentstepper_nb.protocol.runtime_wire import Acted, NewAction, Wake, Wakes
+from agentstepper_nb.protocol.runtime_store_messages import (
+    ActionQuery,
+    ClaimAction,
+    ClaimedAction,
+    RenewLeases,
+)
+from agentstepper_nb.protocol.runtime_wire import (
+    ActionEnqueued,
+    DispatcherWake,
+    NewAction,
+    SubscribeWakes,
+)
 from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
-from agentstepper_nb.rpc.line import Line, Service
+from agentstepper_nb.rpc.session import RpcService, RpcSession
 from tests.worker.joined import Wire
 
 LOG = logging.getLogger("agentstepper_nb.test")
@@ -57,11 +67,11 @@ class Starting(WorkerProcess):
 class Client:
     """A client's end of a line to a host, which hears in the loop's next turn."""
 
-    def __init__(self, host: RuntimeHost, right: Right, *, greets: bool = True) -> None:
+    def __init__(self, host: RuntimeHost, right: MethodRight, *, greets: bool = True) -> None:
         self.closed_with: tuple[int, str] | None = None
         self._loop = asyncio.get_running_loop()
         self._welcomed = False
-        self.line = Line(self._to_core, {}, LOG)
+        self.line = RpcSession(self._to_core, {}, LOG)
         self.session = host.connect(self, right)
         if greets:
             hello = WorkerHello(version=WORKER_VERSION, worker="test", pid=1, services=())
@@ -80,14 +90,14 @@ class Client:
     async def ask(self, method: str, params: Struct, kind: type[Value]) -> Value:
         return msgspec.json.decode(await self.line.call("runtime", method, params), type=kind)
 
-    async def create(self, session_id: str = "s1") -> Acted:
+    async def create(self, session_id: str = "s1") -> ActionEnqueued:
         ask = NewAction(
             kind=ActionKind.CREATE,
             agent_id="a1",
             session_id=session_id,
             payload={"moniker": "joke"},
         )
-        return await self.ask("act", ask, Acted)
+        return await self.ask("act", ask, ActionEnqueued)
 
     def _to_core(self, text: str) -> None:
         self._loop.call_soon(self.session.receive, text)
@@ -96,7 +106,7 @@ class Client:
 class Worker(Wire):
     """A worker whose dispatcher reads `wakes`."""
 
-    def __init__(self, host: RuntimeHost, owner: str, services: Mapping[str, Service]) -> None:
+    def __init__(self, host: RuntimeHost, owner: str, services: Mapping[str, RpcService]) -> None:
         super().__init__(host.workers, services, PID)
         self.owner = owner
         self.wakes = self._wakes()
@@ -106,19 +116,19 @@ class Worker(Wire):
         assert (await anext(self.wakes)).n == 1
 
     async def claim(self, now: float, lease_until: float) -> Action:
-        ask = Claim(owner=self.owner, now=now, lease_until=lease_until)
+        ask = ClaimAction(owner=self.owner, now=now, lease_until=lease_until)
         answer = await self.line.call("runtime", "claim", ask)
-        action = msgspec.json.decode(answer, type=Claimed).action
+        action = msgspec.json.decode(answer, type=ClaimedAction).action
         assert action is not None
         return action
 
     async def renew(self, lease_until: float) -> None:
-        ask = Renew(owner=self.owner, now=0.0, lease_until=lease_until)
+        ask = RenewLeases(owner=self.owner, now=0.0, lease_until=lease_until)
         await self.line.call("runtime", "renew", ask)
 
-    async def _wakes(self) -> AsyncGenerator[Wake, None]:
-        async for item in self.line.stream("runtime", "wakes", Wakes(owner=self.owner)):
-            yield msgspec.json.decode(item, type=Wake)
+    async def _wakes(self) -> AsyncGenerator[DispatcherWake, None]:
+        async for item in self.line.stream("runtime", "wakes", SubscribeWakes(owner=self.owner)):
+            yield msgspec.json.decode(item, type=DispatcherWake)
 
 
 class Hosted:
@@ -128,7 +138,7 @@ class Hosted:
         self.host = host
         self.starting = starting
 
-    def client(self, right: Right = Right.CONTROL) -> Client:
+    def client(self, right: MethodRight = MethodRight.CONTROL) -> Client:
         return Client(self.host, right)
 
     def worker(self, owner: str = "w1", **services: Any) -> Worker:

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from agentstepper_nb.core import Saved
+from agentstepper_nb.core import RecordOutput
 from agentstepper_nb.hub import Hub
-from agentstepper_nb.hub.pacing import Pace
-from agentstepper_nb.hub.sentences import Sentences
-from agentstepper_nb.protocol.records import SentenceMade
+from agentstepper_nb.hub.model_summaries import ModelSummaries
+from agentstepper_nb.hub.rate_limit import RateLimits
+from agentstepper_nb.protocol.records import SummarySaved
 from agentstepper_nb.protocol.values import Breakpoint, Commit
 from agentstepper_nb.store import Store
 from tests.helpers.clock import Clock
@@ -59,19 +59,19 @@ class Model:
 class HubStage(Stage):
     """An agent and a person at a hub whose rows a model summarises."""
 
-    def __init__(self, store: Store, pace: Pace) -> None:
+    def __init__(self, store: Store, pace: RateLimits) -> None:
         super().__init__()
         self.hub = Hub(store, extensions=[])
         self.debugger = self.hub.debugger
         self.model = Model()
         self.clock = Clock()
-        self.sentences = Sentences(self.hub, self.model, self.clock.pacer(pace))
+        self.sentences = ModelSummaries(self.hub, self.model, self.clock.pacer(pace))
         self.hub.listeners += [self.sentences, self]
         self.made: list[str] = []
 
-    def tell(self, saved: Saved) -> None:
+    def notify(self, saved: RecordOutput) -> None:
         """Keep what the UIs are told."""
-        if isinstance(saved.record, SentenceMade):
+        if isinstance(saved.record, SummarySaved):
             self.made.append(saved.record.text)
 
     async def close(self) -> None:

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol.v1 import runfile
-from agentstepper_nb.protocol.values import AnswerKind, Approval, Durability, Mode, Risk, RunState
+from agentstepper_nb.protocol.values import (
+    AnswerKind,
+    ApprovalPrompt,
+    Durability,
+    Risk,
+    RunMode,
+    RunState,
+)
 from agentstepper_nb.store import MemoryStore, Store, archive, open_store
 from tests.hub.conftest import Stand
 from tests.hub.desk import Agent, Person, a_hub
@@ -60,7 +67,7 @@ async def test_a_run_that_begins_by_continuing_is_leased_so() -> None:
 
 async def test_approved_edited_and_for_always() -> None:
     hub, agent = await a_run()
-    assert (hub.run("r").state, hub.run("r").mode) == (RunState.HALTED, Mode.CONTINUE)
+    assert (hub.run("r").state, hub.run("r").mode) == (RunState.HALTED, RunMode.CONTINUE)
     person = Person(hub)
     await person.command("open_run", run="r")
     body = (await person.command("get_message", run="r", message="b"))["body"]
@@ -194,14 +201,14 @@ async def test_all_of_it_is_kept_and_travels(
     await hub.recorded()
     history = await hub.history("r")
     approved, denied = (point for point in history.breakpoints if point.approval is not None)
-    asks = Approval(risk=Risk.HIGH, why="It deletes files.", rule="rm -r *")
+    asks = ApprovalPrompt(risk=Risk.HIGH, why="It deletes files.", rule="rm -r *")
     assert (approved.approval, approved.always, approved.reason) == (asks, True, None)
     assert (denied.answer, denied.reason) == (AnswerKind.DENY, "Not today.")
     _, exported = await hub.export("r", "archive")
-    again = archive.load(exported)
+    again = archive.load_archive(exported)
     assert again.breakpoints == history.breakpoints
     _, exported = await hub.export("r")
-    assert len(runfile.load(exported, "x").breakpoints) == len(history.breakpoints)
+    assert len(runfile.load_run(exported, "x").breakpoints) == len(history.breakpoints)
     await hub.close()
 
 
@@ -214,7 +221,7 @@ async def test_it_is_still_asked_after_a_restart(tmp_path: Path) -> None:
     hub = await a_hub(sqlite(tmp_path))
     assert (hub.run("r").state, hub.run("r").pending) == (RunState.DETACHED, ("b",))
     await agent.connect(hub, waiting=["b"])
-    assert (hub.run("r").state, hub.run("r").mode) == (RunState.HALTED, Mode.CONTINUE)
+    assert (hub.run("r").state, hub.run("r").mode) == (RunState.HALTED, RunMode.CONTINUE)
     person = Person(hub)
     body = (await person.command("get_message", run="r", message="b"))["body"]
     assert body["approval"] == ASKS

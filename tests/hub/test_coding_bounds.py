@@ -9,8 +9,8 @@ import pytest
 
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub.coding_bounds import CodingBounds, CodingRoots
-from agentstepper_nb.protocol.coding_settings import WIRE_NAMES, CodingSettings, chosen_of
-from agentstepper_nb.protocol.runtime_wire import CreateAgent
+from agentstepper_nb.protocol.coding_settings import WIRE_NAMES, CodingSettings, read_settings
+from agentstepper_nb.protocol.runtime_wire import CreateAgentPayload
 
 
 @pytest.fixture
@@ -21,13 +21,13 @@ def root(tmp_path: Path) -> Path:
 
 def bounds(root: Path, defaults: Any = None, limits: Any = None) -> CodingBounds:
     return CodingBounds(
-        CodingRoots([str(root)]), chosen_of(defaults or {}), chosen_of(limits or {})
+        CodingRoots([str(root)]), read_settings(defaults or {}), read_settings(limits or {})
     )
 
 
 def refusal(bounds: CodingBounds, **asked: Any) -> tuple[str, str | None]:
     with pytest.raises(CommandError) as caught:
-        bounds.allow(chosen_of(asked))
+        bounds.allow(read_settings(asked))
     return caught.value.code, caught.value.field
 
 
@@ -104,11 +104,11 @@ def test_folders_lie_in_the_roots(root: Path, tmp_path: Path, name: str) -> None
     for path in ("/", "/etc", "..", "~", str(outside), str(root / "link"), str(root / ".." / "x")):
         assert refusal(server, **{name: [str(root / "repo"), path]}) == ("outside_roots", name)
     with pytest.raises(ProtocolError):
-        server.allow(chosen_of({name: [str(root / "none")]}))
-    allowed = server.allow(chosen_of({name: ["repo", str(root)]}))
+        server.allow(read_settings({name: [str(root / "none")]}))
+    allowed = server.allow(read_settings({name: ["repo", str(root)]}))
     assert allowed == {name: (str(root / "repo"), str(root))}
     wider = bounds(root, limits={name: [str(outside)]})
-    assert wider.allow(chosen_of({name: [str(outside)]})) == {name: (str(outside),)}
+    assert wider.allow(read_settings({name: [str(outside)]})) == {name: (str(outside),)}
     assert wider.allow(CodingSettings()) == {}
 
 
@@ -119,13 +119,13 @@ def test_no_request_leaves_the_sandbox_without_the_control_token(root: Path, ask
     (name,) = asked
     server = bounds(root, limits={"sandbox_mode": "danger-full-access"})
     assert refusal(server, **asked) == ("needs_control_token", WIRE_NAMES[name])
-    assert server.allow(chosen_of(asked), has_control=True)[name] == asked[name]
+    assert server.allow(read_settings(asked), has_control=True)[name] == asked[name]
 
 
 # ---- background agents -------------------------------------------------------------------------------
 
 
-def agent(root: Path, moniker: str = "coding", **config: Any) -> CreateAgent:
+def agent(root: Path, moniker: str = "coding", **config: Any) -> CreateAgentPayload:
     given = {
         "workspace": str(root / "repo"),
         "prompt": "x",
@@ -133,7 +133,7 @@ def agent(root: Path, moniker: str = "coding", **config: Any) -> CreateAgent:
         "model": "m",
         **config,
     }
-    return CreateAgent(moniker=moniker, config=given)
+    return CreateAgentPayload(moniker=moniker, config=given)
 
 
 def test_a_background_agent_has_the_servers_settings(root: Path) -> None:

@@ -17,13 +17,13 @@ from msgspec import Struct
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.extend import (
     Actor,
-    AgentState,
+    AgentActivity,
     Breakpoint,
     EventKind,
     Extension,
     Hub,
 )
-from agentstepper_nb.hub import Rights
+from agentstepper_nb.hub import AccessRights
 from agentstepper_nb.store import MemoryStore
 from tests.hub.conftest import Stand
 from tests.hub.scene import Scene, reads_well
@@ -145,7 +145,7 @@ def test_who_may_only_watch(command: str, code: str) -> None:
 
 async def refusal_of_watcher(command: str) -> str:
     hub, wire = Hub(MemoryStore(), extensions=[renaming()]), Wire()
-    session = hub.connect_ui(wire, 2, Rights(control=False))
+    session = hub.connect_ui(wire, 2, AccessRights(control=False))
     hello = {"n": 1, "type": "hello", "id": "1", "body": {"version": 2, "client": "t"}}
     session.receive(json.dumps(hello))
     session.receive(json.dumps({"n": 2, "type": command, "id": "2", "body": {"run": "r"}}))
@@ -224,7 +224,7 @@ def test_installed_ones_that_fail_are_left_out(
 
 def planning() -> Extension:
     extension = Extension("planning")
-    extension.event_type("plan", actor=Actor.LLM, state=AgentState.LLM_THINKING)
+    extension.event_type("plan", actor=Actor.LLM, state=AgentActivity.LLM_THINKING)
     return extension
 
 

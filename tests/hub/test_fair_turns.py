@@ -10,7 +10,7 @@ import pytest
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosedOK
 
-from agentstepper_nb.hub.sockets import MARK, TURN, FairTurns, converse, fair_turns
+from agentstepper_nb.hub.sockets import MARK, TURN, FairTurns, make_fair_turns, serve_connection
 from agentstepper_nb.protocol.records import Record
 from agentstepper_nb.store import MemoryStore
 from tests.helpers.loops import settle
@@ -53,7 +53,7 @@ class Heard:
 
 async def speak(name: str, messages: int, heard: list[str], turns: FairTurns) -> None:
     socket = cast(ServerConnection, Queued(["x"] * messages))
-    await converse(socket, Heard(name, heard), turns)
+    await serve_connection(socket, Heard(name, heard), turns)
 
 
 async def test_who_sends_without_end_lets_others_have_their_turn() -> None:
@@ -96,13 +96,13 @@ async def stands_still(heard: list[str]) -> int:
 async def test_who_is_faster_than_the_store_waits_for_it() -> None:
     store, heard = Slow(), list[str]()
     hub = await a_hub(store)
-    flood = asyncio.ensure_future(speak("flood", QUEUED, heard, fair_turns(hub)))
+    flood = asyncio.ensure_future(speak("flood", QUEUED, heard, make_fair_turns(hub)))
     assert await stands_still(heard) == 2 * MARK
     for marks in range(3, 6):
         store.waiting.pop(0)()
         assert await stands_still(heard) == marks * MARK
     # Who sends little is never among those that wait.
-    await speak("other", MARK - 1, heard, fair_turns(hub))
+    await speak("other", MARK - 1, heard, make_fair_turns(hub))
     assert not flood.done()
     # A hub that stops calls back what waits, and nobody waits for its store any more.
     hub.closing = True

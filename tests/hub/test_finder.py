@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.hub import Hub, finder
-from agentstepper_nb.hub.finder import Finder
+from agentstepper_nb.hub import Hub, row_search
+from agentstepper_nb.hub.row_search import RowSearch
 from agentstepper_nb.protocol.ui import FindRows
 from agentstepper_nb.protocol.values import Commit
 from agentstepper_nb.store import MemoryStore
@@ -20,7 +20,7 @@ LOOK = 7
 
 @pytest.fixture(autouse=True)
 def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finder, "_LOOK", LOOK)
+    monkeypatch.setattr(row_search, "_LOOK", LOOK)
 
 
 class Noting(MemoryStore):
@@ -145,7 +145,7 @@ async def test_of_a_run_that_was_deleted_or_closed_nothing_is_remembered() -> No
 async def test_who_is_not_asked_again_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Noting()
     hub, agent, person = await begun(store)
-    monkeypatch.setattr(finder, "_MOST", 2)
+    monkeypatch.setattr(row_search, "_MOST", 2)
     await seqs(person, "x")
     store.looks.clear()
     for number in range(3):
@@ -219,6 +219,6 @@ async def test_it_finds_what_a_new_one_finds(seed: int) -> None:
             for _ in range(5):
                 await chance.act()
             found = await seqs(person, text)
-            new = await Finder(hub).find(FindRows(run="r", text=text), lambda: True)
+            new = await RowSearch(hub).find(FindRows(run="r", text=text), lambda: True)
             assert tuple(found) == new.seqs
     await hub.close()

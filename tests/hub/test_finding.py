@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from agentstepper_nb.hub.finder import Filter
-from agentstepper_nb.protocol.values import Commit, Row
+from agentstepper_nb.hub.row_search import RowFilter
+from agentstepper_nb.protocol.values import Commit, TimelineRow
 
 TABLE: Final = json.loads(
     (Path(__file__).parents[2] / "js" / "tests" / "helpers" / "filter_cases.json").read_text()
@@ -19,9 +19,9 @@ ROW: Final = {"kind": "custom", "side": "begin", "at": 0.0, "size": 0}
 CHANGE: Final = {"kind": "changed"}
 
 
-def rows() -> list[Row]:
+def rows() -> list[TimelineRow]:
     made = [ROW | {"id": f"r{fields['seq']}"} | fields for fields in TABLE["rows"]]
-    return [msgspec.convert(fields, Row) for fields in made]
+    return [msgspec.convert(fields, TimelineRow) for fields in made]
 
 
 def commits() -> list[Commit]:
@@ -42,7 +42,7 @@ def test_it_leaves_what_the_view_s_leaves_however_the_pages_are_cut(
     case: dict[str, Any], size: int
 ) -> None:
     """As a store does, each page brings the commits of its rows' events."""
-    filter = Filter(case["filter"])
+    filter = RowFilter(case["filter"])
     left, left_by_it = rows(), list[int]()
     while left:
         page, left = left[-size:], left[:-size]

@@ -13,7 +13,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from agentstepper_nb.protocol.stops import MOST_STOPS
-from agentstepper_nb.protocol.values import Mode
+from agentstepper_nb.protocol.values import RunMode
 from tests.hub.conftest import Stand
 from tests.hub.peers import Agent, AgentV1, AgentV2, Json
 from tests.hub.scene import Scene
@@ -288,7 +288,7 @@ def holds(stand: Stand) -> None:
     for run in debugger.runs:
         assert len(run.hits) <= 1000
         assert run.pending == tuple(point.id for point in debugger.pending(run.id))
-        assert run.mode is Mode.STEP or not run.pending
+        assert run.mode is RunMode.STEP or not run.pending
 
 
 def forget_all_stops(stand: Stand) -> None:

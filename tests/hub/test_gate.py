@@ -15,9 +15,9 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from agentstepper_nb.discover import Tokens
+from agentstepper_nb.discover import CoreTokens
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.hub.gate import is_loopback
+from agentstepper_nb.hub.access import is_loopback
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
 from tests.hub.conftest import Stand
 
@@ -231,7 +231,7 @@ def test_the_token_is_no_leave_for_a_foreign_page(stand: Stand) -> None:
 
 def test_tokens_may_be_chosen(new_stand: Callable[..., Stand]) -> None:
     stand = new_stand(token="a", control_token="c", worker_token="w")
-    assert stand.core.tokens == Tokens("a", "c", "w")
+    assert stand.core.tokens == CoreTokens("a", "c", "w")
 
 
 @pytest.mark.parametrize("token", ["the tökén", "two words", "new\nline"])
@@ -254,7 +254,9 @@ def test_the_data_folder_keeps_the_tokens(tmp_path: Path) -> None:
     with core:
         first = core.tokens
         files = {name: tmp_path / f"{name}-token" for name in first._fields}
-        assert first == Tokens(**{name: file.read_text().strip() for name, file in files.items()})
+        assert first == CoreTokens(
+            **{name: file.read_text().strip() for name, file in files.items()}
+        )
         assert {file.stat().st_mode & 0o777 for file in files.values()} == {0o600}
         assert len(set(first)) == 3
     assert first.agent == "chosen"

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.hub import Rights
-from agentstepper_nb.protocol.records import SentenceMade
+from agentstepper_nb.hub import AccessRights
+from agentstepper_nb.protocol.records import SummarySaved
 from agentstepper_nb.protocol.values import Breakpoint
 from tests.hub.desk import Line, Person, a_hub, a_run
 from tests.hub.test_reading import settle
@@ -136,7 +136,7 @@ async def test_an_agents_side_may_bring_a_run_in_without_one_of_its_own() -> Non
     agent.bye()
     _, data = await hub.export("r")
     line = Line()
-    session = hub.connect_agent(line, 2, Rights())
+    session = hub.connect_agent(line, 2, AccessRights())
 
     def send(data: str) -> None:
         message = {"n": 1, "type": "take_run", "id": "q", "body": {"data": data}}
@@ -157,17 +157,17 @@ async def test_a_sentence_is_told_and_kept() -> None:
     person = Person(hub)
     await person.command("open_run", run="r")
 
-    def made(id: str, text: str) -> SentenceMade:
-        return SentenceMade(run="r", id=id, key=text, text=text)
+    def made(id: str, text: str) -> SummarySaved:
+        return SummarySaved(run="r", id=id, key=text, text=text)
 
-    await hub.put_sentence(made("b", "It says hello."))
+    await hub.record_summary(made("b", "It says hello."))
     assert (await person.line.expect("row"))["row"]["pending"]
     hub.perform(hub.commands.step("r", hub.clock()))
-    await hub.put_sentence(made("b", "It greets."))
+    await hub.record_summary(made("b", "It greets."))
     row = await person.line.expect("row", run="r")
     row = (await person.line.expect("row", run="r"))["row"]
     assert (row["id"], row["pending"]) == ("b", False)
-    await hub.put_sentence(made("k", "It changes a."))
+    await hub.record_summary(made("k", "It changes a."))
     commit = (await person.line.expect("commit_changed"))["commit"]
     assert (commit["sentence"], commit["ruled"], commit["changes"][0]["body"]) == (
         "It changes a.",
@@ -179,6 +179,6 @@ async def test_a_sentence_is_told_and_kept() -> None:
     assert found.sentence == "It greets."
     for id in ("said", "none"):
         with pytest.raises(CommandError, match="no such message"):
-            await hub.put_sentence(made(id, "x"))
+            await hub.record_summary(made(id, "x"))
     agent.bye()
     await hub.close()

@@ -15,19 +15,26 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from agentstepper_nb.core.stops import Point, Stops, try_stop
+from agentstepper_nb.core.stops import BreakpointEngine, ObservedPoint, try_stop
 from agentstepper_nb.hub import Hub
-from agentstepper_nb.protocol.agent import Lease
+from agentstepper_nb.protocol.agent import LeaseMessage
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.protocol.stops import (
+    BreakpointRule,
     CostBudget,
     Reaction,
     Repeated,
-    Stop,
     TokenBudget,
     Touched,
 )
-from agentstepper_nb.protocol.values import EventKind, Failure, Mode, Outcome, Side, Usage
+from agentstepper_nb.protocol.values import (
+    EventKind,
+    EventOutcome,
+    EventSide,
+    Failure,
+    RunMode,
+    Usage,
+)
 from agentstepper_nb.store import MemoryStore
 from tests.hub.desk import Agent, Json, a_hub
 
@@ -85,8 +92,8 @@ class Program(Agent):
     def __init__(self, *, leased: bool) -> None:
         super().__init__()
         self.leased = leased
-        self._stops = Stops("P")
-        self._lease: Lease | None = None
+        self._stops = BreakpointEngine("P")
+        self._lease: LeaseMessage | None = None
 
     async def connected(self, hub: Hub, **fields: Json) -> None:
         await self.connect(hub, **fields)
@@ -94,10 +101,12 @@ class Program(Agent):
         self._read(await self.line.expect("lease"))
 
     def _read(self, body: Json) -> None:
-        self._lease = msgspec.convert(body, Lease)
+        self._lease = msgspec.convert(body, LeaseMessage)
         self._stops.set(self._lease.stops)
 
-    async def come_to(self, id: str, event: str, point: Point, chance: random.Random) -> None:
+    async def come_to(
+        self, id: str, event: str, point: ObservedPoint, chance: random.Random
+    ) -> None:
         """Reach a breakpoint, and go on past it."""
         for body in self.line.take("lease"):
             self._read(body)
@@ -105,7 +114,7 @@ class Program(Agent):
         if self.leased:
             assert self._lease is not None
             verdict = self._stops.reach(point)
-            waits = self._lease.mode is Mode.STEP or verdict.halts
+            waits = self._lease.mode is RunMode.STEP or verdict.halts
             decided = {"waits": waits, "epoch": self._lease.epoch, "stops": verdict.hits}
             decided["stop_error"] = verdict.error
         said = {"outcome": point.outcome, "failure": point.failure, "usage": point.usage}
@@ -137,7 +146,9 @@ class Program(Agent):
         self._stops.touch([path])
 
 
-async def lived(seed: int, stops: list[Stop], *, leased: bool, lost: Iterable[int]) -> RunHistory:
+async def lived(
+    seed: int, stops: list[BreakpointRule], *, leased: bool, lost: Iterable[int]
+) -> RunHistory:
     """Live a run of chance: the same for the same seed, wherever it is interrupted.
 
     Args:
@@ -188,27 +199,29 @@ async def step(
         agent.begin(f"d{number}", "debug_message", data="look")
     elif open_events and (way < 0.6 or depth > 2):
         event, kind, name = open_events.pop()
-        outcome = chance.choice((Outcome.OK, Outcome.OK, Outcome.ERROR))
-        failure = Failure(type="E", message="m") if outcome is Outcome.ERROR else None
+        outcome = chance.choice((EventOutcome.OK, EventOutcome.OK, EventOutcome.ERROR))
+        failure = Failure(type="E", message="m") if outcome is EventOutcome.ERROR else None
         used = Usage(input_tokens=chance.randrange(50), cost=chance.choice((None, 0.25)))
         usage = used if kind is EventKind.LLM_QUERY else None
-        point = Point(kind, Side.END, name, data, depth - 1, outcome, failure, usage)
+        point = ObservedPoint(kind, EventSide.END, name, data, depth - 1, outcome, failure, usage)
         await agent.come_to(f"b{number}", event, point, people)
     else:
         event, kind = f"e{number}", chance.choice(KINDS)
         name = chance.choice(NAMES[kind])
         agent.begin(event, kind, name=name, parent=open_events[-1][0] if open_events else None)
         open_events.append((event, kind, name))
-        await agent.come_to(f"b{number}", event, Point(kind, Side.BEGIN, name, data, depth), people)
+        await agent.come_to(
+            f"b{number}", event, ObservedPoint(kind, EventSide.BEGIN, name, data, depth), people
+        )
 
 
-def stops_by_chance(chance: random.Random) -> list[Stop]:
+def stops_by_chance(chance: random.Random) -> list[BreakpointRule]:
     return [
-        Stop(
+        BreakpointRule(
             id=f"s{number}",
             program=chance.choice(("P", "*", "*", "Q")),
             kind=chance.choice((None, None, None, None, *KINDS)),
-            side=chance.choice((None, None, *Side)),
+            side=chance.choice((None, None, *EventSide)),
             name=chance.choice((*[None] * 8, "run_*", "gpt-?")),
             on_error=chance.random() < 0.1,
             condition=chance.choice(CONDITIONS),

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.hub.imports import Imports
-from agentstepper_nb.protocol.records import RunFound
+from agentstepper_nb.hub.run_imports import RunImporter
+from agentstepper_nb.protocol.records import EndedRunLoaded
 from agentstepper_nb.protocol.values import Failure, Run
 from agentstepper_nb.store import MemoryStore, archive
 from tests.helpers.bombs import BOMBS, QUOTED, archived, content, load, packed, unpacked
@@ -56,17 +56,23 @@ def with_content(text: bytes) -> bytes:
         point = msgspec.json.decode(first) | {"data": text.decode(), "strict": False}
         return msgspec.json.encode(point) + b"\n" + rest
 
-    return archived(archive.dump(HISTORY), "breakpoints.jsonl", change)
+    return archived(archive.dump_archive(HISTORY), "breakpoints.jsonl", change)
 
 
 ARCHIVES = {
     "values of a content": lambda: with_content(b"[NaN" + b",{}" * 4_000_000 + b"]"),
     "depth of a content": lambda: with_content(b"[" * 1_000_000),
-    "lines": lambda: archived(archive.dump(HISTORY), "notes.jsonl", lambda _: b"\n" * 1_000_000),
-    "values": lambda: archived(
-        archive.dump(HISTORY), "run.json", lambda _: b'{"tags": [0' + b",0" * 11_000_000 + b"]}"
+    "lines": lambda: archived(
+        archive.dump_archive(HISTORY), "notes.jsonl", lambda _: b"\n" * 1_000_000
     ),
-    "size": lambda: archived(archive.dump(HISTORY), "events.jsonl", lambda _: b" " * (130 << 20)),
+    "values": lambda: archived(
+        archive.dump_archive(HISTORY),
+        "run.json",
+        lambda _: b'{"tags": [0' + b",0" * 11_000_000 + b"]}",
+    ),
+    "size": lambda: archived(
+        archive.dump_archive(HISTORY), "events.jsonl", lambda _: b" " * (130 << 20)
+    ),
 }
 
 
@@ -107,7 +113,7 @@ async def test_others_are_answered_while_a_file_is_read() -> None:
 @pytest.mark.parametrize("by_closing", [False, True])
 async def test_work_for_nobody_ends(by_closing: bool) -> None:
     loader = Endless()
-    imports = Imports(loader)
+    imports = RunImporter(loader)
     task = asyncio.ensure_future(imports.load(b"endless", "r"))
     assert await asyncio.to_thread(loader.begun.wait, 30)
     if by_closing:
@@ -122,7 +128,7 @@ async def test_work_for_nobody_ends(by_closing: bool) -> None:
 async def test_an_import_ends_with_its_view() -> None:
     loader = Endless()
     hub = await a_hub()
-    hub._imports = Imports(loader)
+    hub._imports = RunImporter(loader)
     person = Person(hub)
     person.give("import_run", data="endless")
     assert await asyncio.to_thread(loader.begun.wait, 30)
@@ -133,7 +139,7 @@ async def test_an_import_ends_with_its_view() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [packed(content(b'"', b"x", 400_000, b'"')), archive.dump(HISTORY)]
+    "data", [packed(content(b'"', b"x", 400_000, b'"')), archive.dump_archive(HISTORY)]
 )
 def test_a_check_ends_the_reading(data: bytes) -> None:
     class Ended(Exception):
@@ -142,9 +148,9 @@ def test_a_check_ends_the_reading(data: bytes) -> None:
     def check() -> None:
         raise Ended
 
-    assert archive.load_any(data).run.id
+    assert archive.load_run_file(data).run.id
     with pytest.raises(Ended):
-        archive.load_any(data, check=check)
+        archive.load_run_file(data, check=check)
 
 
 # ---- headers ----------------------------------------------------------------------------------------
@@ -165,7 +171,7 @@ def long_header(run: Run) -> Run:
 
 async def test_an_imported_headers_texts_are_cut_for_all_views() -> None:
     hub = await a_hub()
-    data = archive.dump(replace(HISTORY, run=long_header(HISTORY.run)))
+    data = archive.dump_archive(replace(HISTORY, run=long_header(HISTORY.run)))
     await hub.import_run(data)
     person = Person(hub)
     hello = await person.line.expect("hello")
@@ -177,7 +183,7 @@ async def test_an_imported_headers_texts_are_cut_for_all_views() -> None:
 async def test_a_header_that_was_kept_before_is_cut() -> None:
     class Kept(MemoryStore):
         def load(self):  # type: ignore[no-untyped-def]
-            yield RunFound(run=long_header(HISTORY.run))
+            yield EndedRunLoaded(run=long_header(HISTORY.run))
 
     hub = await a_hub(Kept())
     person = Person(hub)
@@ -188,6 +194,6 @@ async def test_a_header_that_was_kept_before_is_cut() -> None:
 
 def test_a_rows_failure_is_cut() -> None:
     point = replace(HISTORY.breakpoints[-1], failure=Failure(type="E", message=LONG))
-    data = archive.dump(replace(HISTORY, breakpoints=(*HISTORY.breakpoints[:-1], point)))
-    failure = archive.load_any(data).breakpoints[-1].failure
+    data = archive.dump_archive(replace(HISTORY, breakpoints=(*HISTORY.breakpoints[:-1], point)))
+    failure = archive.load_run_file(data).breakpoints[-1].failure
     assert failure is not None and len(failure.message) == 10_000

@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
-from agentstepper_nb.hub import keeper as keeping
-from agentstepper_nb.hub.keeper import Keeper, Waits
+from agentstepper_nb.hub import worker_supervisor as keeping
+from agentstepper_nb.hub.worker_supervisor import StartBackoff, WorkerSupervisor
 
 LOG = logging.getLogger("agentstepper_nb.test")
 
 
 def test_starts_that_follow_each_other_wait_ever_longer() -> None:
-    waits, now, waited = Waits(), 100.0, []
+    waits, now, waited = StartBackoff(), 100.0, []
     assert waits.left(now) == 0
     for _ in range(8):
         waits.tried(now)
@@ -26,7 +26,7 @@ def test_starts_that_follow_each_other_wait_ever_longer() -> None:
 
 
 def test_a_worker_that_worked_long_is_started_again_at_once() -> None:
-    waits = Waits()
+    waits = StartBackoff()
     for now in (0.0, 1.0, 3.0):
         waits.tried(now)
     assert waits.left(3.0) == 4
@@ -46,7 +46,7 @@ class Scene:
         self.looked = 0
         self.settled = asyncio.Event()
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.keeper = Keeper(self, lambda: self.dispatching, self.work, LOG)
+        self.keeper = WorkerSupervisor(self, lambda: self.dispatching, self.work, LOG)
 
     async def work(self) -> bool:
         self.looked += 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.errors import CommandError, DamagedRunError
-from agentstepper_nb.hub import Hub, Keep
+from agentstepper_nb.hub import Hub, RetentionLimits
 from agentstepper_nb.hub.retention import Retention
 from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.protocol.values import Breakpoint, Commit, Event, StoreInfo
@@ -130,7 +130,7 @@ class Full(MemoryStore):
     full = False
 
     @property
-    def stuck(self) -> bool:
+    def is_stuck(self) -> bool:
         return self.full
 
 
@@ -200,7 +200,7 @@ async def test_old_runs_go_and_those_that_changed_meanwhile_stay() -> None:
         if run != "live":
             agent.bye()
     hub.perform(hub.commands.tag("tagged", ["mine"]))
-    await Retention(hub, Keep(days=0.01, gib=0.5)).sweep(store)
+    await Retention(hub, RetentionLimits(days=0.01, gib=0.5)).sweep(store)
     assert [run.id for run in hub.runs()] == ["tagged", "live"]
     assert store.asked == [(1000.0 - 864, 2**29)]
     await hub.close()
@@ -208,7 +208,7 @@ async def test_old_runs_go_and_those_that_changed_meanwhile_stay() -> None:
 
 async def test_it_happens_at_the_start() -> None:
     store = Old("r")
-    hub = Hub(store, clock=lambda: 1000.0, extensions=(), keep=Keep(gib=1))
+    hub = Hub(store, clock=lambda: 1000.0, extensions=(), keep=RetentionLimits(gib=1))
     agent = await a_run(hub)
     agent.bye()
     await hub.start()

@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.hub import Hub
 from agentstepper_nb.store import MemoryStore
-from agentstepper_nb.store.base import nothing
+from agentstepper_nb.store.base import do_nothing
 from tests.hub.desk import Agent, Json, Person, a_hub
 from tests.hub.stopping import PRICES, STOP, lease, sent, started
 from tests.hub.test_reading import settle
@@ -126,7 +126,7 @@ class SlowStore(MemoryStore):
         self.durable: list[Any] = []
 
     def append(
-        self, records: Any, done: Any = nothing, *, durable: bool = False, synced: Any = None
+        self, records: Any, done: Any = do_nothing, *, durable: bool = False, synced: Any = None
     ) -> None:
         super().append(records)
         self.recorded.append(done)

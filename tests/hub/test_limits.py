@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from agentstepper_nb.hub import sockets
-from agentstepper_nb.protocol.frame import MAX_MESSAGE
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES
 from tests.helpers.sampling import sampled
 from tests.hub.conftest import Stand
 from tests.hub.peers import Peer
@@ -29,7 +29,7 @@ def closing(peer: Peer) -> tuple[int, str]:
 
 
 def test_the_limit_is_that_of_the_design() -> None:
-    assert MAX_MESSAGE == 64 * 1024 * 1024
+    assert MAX_MESSAGE_BYTES == 64 * 1024 * 1024
 
 
 @pytest.mark.parametrize("version", sampled((1, 2), 2))
@@ -42,14 +42,14 @@ def test_too_large_a_message_closes_and_says_the_limit(
     peer = scene.agent if who == "agent" else scene.ui
 
     # Just as large as it may be: it is no JSON, and that is all that is said.
-    peer.say(" " * MAX_MESSAGE)
+    peer.say(" " * MAX_MESSAGE_BYTES)
     assert peer.error()["code"] == "malformed"
 
     with suppress(ConnectionClosed):  # the Core doesn't wait for all of it
-        peer.say(" " * (MAX_MESSAGE + 1))
+        peer.say(" " * (MAX_MESSAGE_BYTES + 1))
     code, reason = closing(peer)
     assert code == 1009
-    assert f"exceeds limit of {MAX_MESSAGE} bytes" in reason
+    assert f"exceeds limit of {MAX_MESSAGE_BYTES} bytes" in reason
 
     if who == "agent":
         scene.ui.until(run, "idle" if version == 1 else "detached")
@@ -61,7 +61,7 @@ def test_too_large_a_message_closes_and_says_the_limit(
 
 def test_pieces_count_together(stand: Stand) -> None:
     ui = stand.ui(2)
-    half = " " * (MAX_MESSAGE // 2 + 1)
+    half = " " * (MAX_MESSAGE_BYTES // 2 + 1)
     with suppress(ConnectionClosed):
         ui.socket.send([half, half])
     assert closing(ui)[0] == 1009

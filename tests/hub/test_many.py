@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from websockets.asyncio.server import ServerConnection, serve
 
-from agentstepper_nb.hub import Rights
-from agentstepper_nb.hub.gate import select_subprotocol
-from agentstepper_nb.hub.sockets import FairTurns, SocketConnection, converse
+from agentstepper_nb.hub import AccessRights
+from agentstepper_nb.hub.access import select_subprotocol
+from agentstepper_nb.hub.sockets import FairTurns, SocketConnection, serve_connection
 from tests.hub.conftest import Stand
 from tests.hub.peers import AgentV1, AgentV2
 from tests.hub.uis import Ui, UiV1, UiV2
@@ -241,8 +241,8 @@ def watching(stand: Stand, version: int) -> Iterator[Ui]:
         async def handle(socket: ServerConnection) -> None:
             chosen = 1 if socket.subprotocol is None else 2
             hub = stand.core.hub
-            session = hub.connect_ui(SocketConnection(socket), chosen, Rights(control=False))
-            await converse(socket, session, FairTurns())
+            session = hub.connect_ui(SocketConnection(socket), chosen, AccessRights(control=False))
+            await serve_connection(socket, session, FairTurns())
 
         server = await serve(handle, "127.0.0.1", 0, select_subprotocol=select_subprotocol)
         return server, next(iter(server.sockets)).getsockname()[1]

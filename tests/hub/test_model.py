@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.hub import uis_v1
-from agentstepper_nb.hub.sentences import Sentences
+from agentstepper_nb.hub import views_v1
+from agentstepper_nb.hub.model_summaries import ModelSummaries
 from agentstepper_nb.models.scripted import (
     ErrorFault,
     PauseFault,
@@ -58,7 +58,7 @@ def until(ui: Ui, id: str, summary: str) -> None:
 def settle(stand: Stand) -> None:
     """Wait until nothing is to be asked."""
     (sentences,) = stand.core.hub.listeners
-    assert isinstance(sentences, Sentences)
+    assert isinstance(sentences, ModelSummaries)
     asyncio.run_coroutine_threadsafe(sentences.settled(), stand.core.loop).result(30)
 
 
@@ -101,7 +101,7 @@ def test_an_old_view_sees_it_when_it_comes(stand: Stand) -> None:
 def test_it_comes_to_an_old_view_too(
     stand: Stand, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uis_v1, "PAUSE", 0)
+    monkeypatch.setattr(views_v1, "PAUSE", 0)
     old, agent = stand.ui(1), stand.started(version)
     run, point = old.find("P"), agent.ask("lunch")
     old.halted(run, point)
@@ -113,7 +113,7 @@ def test_it_comes_to_an_old_view_too(
 def test_a_commits_title_comes_to_an_old_view_too(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uis_v1, "PAUSE", 0)
+    monkeypatch.setattr(views_v1, "PAUSE", 0)
     old, agent = stand.ui(1), stand.started()
     change = {"path": "cart.py", "kind": "changed", "added": 1, "removed": 1}
     agent.commit("Change cart.py", ruled=True, changes=[change])  # type: ignore[call-arg]

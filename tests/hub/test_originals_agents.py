@@ -93,7 +93,7 @@ def test_a_refused_breakpoint_is_a_lost_connection(
 class Full(MemoryStore):
     """A store on a full disk."""
 
-    stuck = True
+    is_stuck = True
 
 
 async def test_a_program_that_starts_on_a_full_disk_is_let_go() -> None:

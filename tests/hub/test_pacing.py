@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
-from agentstepper_nb.hub.pacing import Pace, Pacer
+from agentstepper_nb.hub.rate_limit import RateLimiter, RateLimits
 from tests.helpers.clock import Clock
 
-PACE = Pace(a_minute=60, burst=3, failures=3, rest=60)
+PACE = RateLimits(a_minute=60, burst=3, failures=3, rest=60)
 
 
-def admitted(clock: Clock, pacer: Pacer, times: int) -> list[float]:
+def admitted(clock: Clock, pacer: RateLimiter, times: int) -> list[float]:
     """When each of some requests was let go."""
 
     async def ask() -> list[float]:
@@ -40,7 +40,7 @@ def test_a_pause_fills_it_up_and_no_further() -> None:
 
 def test_an_hour_of_requests_keeps_the_rate() -> None:
     clock = Clock()
-    pace = Pace(a_minute=7, burst=2)
+    pace = RateLimits(a_minute=7, burst=2)
     assert admitted(clock, clock.pacer(pace), 422)[-1] == pytest.approx(3600)
 
 

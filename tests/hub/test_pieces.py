@@ -12,7 +12,7 @@ import pytest
 
 from agentstepper_nb.hub import message_sequence
 from agentstepper_nb.protocol import pieces
-from agentstepper_nb.protocol.pieces import Pieces, Receiver, Sender
+from agentstepper_nb.protocol.pieces import DeltaDecoder, DeltaEncoder, EncodedContent
 from agentstepper_nb.protocol.values import RunState
 from tests.hub.desk import Agent, Person, a_hub
 from tests.hub.test_reading import settle
@@ -28,35 +28,35 @@ def prompt(count: int, size: int = 600) -> str:
     return f"[{' ,'.join(said)}\n]"
 
 
-def told(agent: Agent, sender: Sender, text: str, id: str) -> None:
+def told(agent: Agent, sender: DeltaEncoder, text: str, id: str) -> None:
     """Reach a breakpoint whose contents travel in pieces."""
     tell(agent, sender.pieces(text.encode()), id)
 
 
-def tell(agent: Agent, told: Pieces | None, id: str) -> None:
+def tell(agent: Agent, told: EncodedContent | None, id: str) -> None:
     assert told is not None
     agent.reach(id, pieces=msgspec.to_builtins(told), waits=False)
 
 
-async def shown(person: Person, receiver: Receiver, message: str) -> Json:
+async def shown(person: Person, receiver: DeltaDecoder, message: str) -> Json:
     """A message's contents, as a view gets them."""
     answer = await person.command("get_message", run="r", message=message)
     assert answer["type"] == "message", answer
     return whole(answer["body"], receiver)
 
 
-def whole(body: Json, receiver: Receiver) -> Json:
+def whole(body: Json, receiver: DeltaDecoder) -> Json:
     if body["pieces"] is None:
         return body["data"]
     assert body["data"] == ""
-    return receiver.text(msgspec.convert(body["pieces"], Pieces)).decode()
+    return receiver.text(msgspec.convert(body["pieces"], EncodedContent)).decode()
 
 
 # ---- from agents -----------------------------------------------------------------------------------
 
 
 async def test_what_an_agent_tells_in_pieces_is_recorded_as_it_was() -> None:
-    hub, agent, sender = await a_hub(), Agent(), Sender()
+    hub, agent, sender = await a_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
     for count in range(2, 12):
         told(agent, sender, prompt(count), f"b{count}")
@@ -69,12 +69,12 @@ async def test_what_an_agent_tells_in_pieces_is_recorded_as_it_was() -> None:
 async def test_what_is_told_again_is_taken_once_and_understood() -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
-    sender = Sender()
+    sender = DeltaEncoder()
     for count in (2, 3):
         told(agent, sender, prompt(count), f"b{count}")
     agent.hang_up()
     said, agent.said = agent.said, []
-    anew = Sender()
+    anew = DeltaEncoder()
     await agent.connect(hub, sent=len(said) + 1)
     for count in (2, 3):  # it didn't hear that these are kept
         told(agent, anew, prompt(count), f"b{count}")
@@ -88,11 +88,11 @@ async def test_what_is_told_again_is_taken_once_and_understood() -> None:
 async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    hub, agent, sender = await a_hub(), Agent(), Sender()
+    hub, agent, sender = await a_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
     told(agent, sender, prompt(2), "b2")
     agent.begin("e-b3")
-    lost = Pieces(number=2, like=1, keep=1, then=(99,))
+    lost = EncodedContent(number=2, like=1, keep=1, then=(99,))
     for _ in range(2):  # nothing that follows is heard
         agent.reach("b3", event="e-b3", pieces=msgspec.to_builtins(lost))
     code, reason = agent.line.closed_with or (0, "")
@@ -103,7 +103,7 @@ async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
     assert hub.run("r").state is RunState.DETACHED
     agent.said = agent.said[:-2]
     assert (await agent.connect(hub))["received"] == 1 + len(agent.said)
-    anew = Sender().pieces(prompt(3).encode())
+    anew = DeltaEncoder().pieces(prompt(3).encode())
     agent.reach("b3", event="e-b3", pieces=msgspec.to_builtins(anew))
     history = await hub.history("r")
     assert [point.data for point in history.breakpoints] == [prompt(2), prompt(3)]
@@ -111,7 +111,7 @@ async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
 
 
 async def test_a_content_that_could_not_be_read_is_missed() -> None:
-    hub, agent, sender = await a_hub(), Agent(), Sender()
+    hub, agent, sender = await a_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
     first = msgspec.to_builtins(sender.pieces(prompt(2).encode()))
     agent.reach("b2", pieces=first, clock="soon")
@@ -126,9 +126,9 @@ async def test_a_content_that_could_not_be_read_is_missed() -> None:
 async def test_joined_they_are_json(then: tuple[str, ...]) -> None:
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
-    tell(agent, Pieces(number=1, then=then), "b")
+    tell(agent, EncodedContent(number=1, then=then), "b")
     assert (await agent.line.expect("error"))["code"] == "invalid_message"
-    tell(agent, Pieces(number=2, then=("[", "1]")), "c")
+    tell(agent, EncodedContent(number=2, then=("[", "1]")), "c")
     assert [point.id for point in (await hub.history("r")).breakpoints] == ["c"]
     await hub.close()
 
@@ -136,11 +136,11 @@ async def test_joined_they_are_json(then: tuple[str, ...]) -> None:
 async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pieces, "MAX_MESSAGE", 10_000)
+    monkeypatch.setattr(pieces, "MAX_MESSAGE_BYTES", 10_000)
     hub, agent = await a_hub(), Agent()
     await agent.connect(hub)
-    tell(agent, Pieces(number=1, then=("[", "0", *[",0"] * 998, "]")), "a")
-    tell(agent, Pieces(number=2, like=1, keep=999, then=(2,) * 9000), "b")
+    tell(agent, EncodedContent(number=1, then=("[", "0", *[",0"] * 998, "]")), "a")
+    tell(agent, EncodedContent(number=2, like=1, keep=999, then=(2,) * 9000), "b")
     assert (await agent.line.expect("error"))["code"] == "too_large"
     assert [point.id for point in (await hub.history("r")).breakpoints] == ["a"]
     await hub.close()
@@ -149,7 +149,7 @@ async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
 async def test_what_is_acknowledged_counts_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_sequence, "SECONDS", 1000)
     monkeypatch.setattr(message_sequence, "BYTES", 20_000)
-    hub, agent, sender = await a_hub(), Agent(), Sender()
+    hub, agent, sender = await a_hub(), Agent(), DeltaEncoder()
     await agent.connect(hub)
     told(agent, sender, prompt(50), "b1")
     told(agent, sender, prompt(50), "b2")
@@ -166,7 +166,7 @@ async def test_a_ui_is_told_what_is_new() -> None:
     for count in range(1, 12):
         agent.reach(f"b{count}", data=json.loads(prompt(count)), waits=False)
     agent.reach("short", data=7, waits=False)
-    person, receiver = Person(hub), Receiver()
+    person, receiver = Person(hub), DeltaDecoder()
     await settle()
     person.line.sent.clear()
     size = 0
@@ -177,7 +177,7 @@ async def test_a_ui_is_told_what_is_new() -> None:
     assert size < 3 * len(json.dumps(json.loads(prompt(11))))
     answer = await person.command("get_message", run="r", message="short")
     assert (answer["body"]["data"], answer["body"]["pieces"]) == ("7", None)
-    other, anew = Person(hub), Receiver()
+    other, anew = Person(hub), DeltaDecoder()
     assert json.loads(await shown(other, anew, "b5")) == json.loads(prompt(5))
     await hub.close()
 
@@ -187,7 +187,7 @@ async def test_large_and_small_contents_come_in_the_order_in_which_they_were_ask
     await agent.connect(hub)
     for count in (300, 2, 301, 3):
         agent.reach(f"b{count}", data=json.loads(prompt(count)), waits=False)
-    person, receiver = Person(hub), Receiver()
+    person, receiver = Person(hub), DeltaDecoder()
     await settle()
     asked = [300, 2, 301, 3] * 2
     ids = [person.give("get_message", run="r", message=f"b{count}") for count in asked]
@@ -202,7 +202,7 @@ async def test_large_and_small_contents_come_in_the_order_in_which_they_were_ask
 # ---- hostile ones ------------------------------------------------------------------------------------
 
 
-def hostile(chance: random.Random, sender: Sender, count: int) -> Json:
+def hostile(chance: random.Random, sender: DeltaEncoder, count: int) -> Json:
     """What an agent might send as pieces; about half of it is right."""
     right: Json = msgspec.to_builtins(sender.pieces(prompt(2 + count % 30).encode()))
     match chance.randrange(14):
@@ -225,7 +225,7 @@ async def bombard(messages: int) -> None:
     """Tell a hub so much, each new connection from the start; the run stays one that can be shown."""
     hub, chance = await a_hub(), random.Random(messages)
     codes = set()
-    agent, sender = Agent(), Sender()
+    agent, sender = Agent(), DeltaEncoder()
     await agent.connect(hub)
     for number in range(messages):
         agent.begin(f"e{number}")
@@ -233,7 +233,7 @@ async def bombard(messages: int) -> None:
         if agent.line.closed_with is not None:
             codes.add(agent.line.closed_with[1].partition(":")[0])
             agent.hang_up()
-            sender = Sender()
+            sender = DeltaEncoder()
             await agent.connect(hub, acknowledged=0)
             agent.said = agent.said[: hub.debugger.heard("r") - 1]
         codes.update(error["code"] for error in agent.line.take("error"))

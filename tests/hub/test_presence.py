@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from agentstepper_nb.hub import Hub
-from agentstepper_nb.hub.endings import process_ended
-from agentstepper_nb.hub.presence import judge
-from agentstepper_nb.hub.processes import Process, look, this_machine
-from agentstepper_nb.protocol.values import Ending, Run, RunState
+from agentstepper_nb.hub.end_reasons import describe_ended_process
+from agentstepper_nb.hub.presence import presume_ending
+from agentstepper_nb.hub.process_info import ProcessInfo, find_process, identify_machine
+from agentstepper_nb.protocol.values import Run, RunEnding, RunState
 from tests.hub.desk import Agent, Machine, Person, a_hub
 
 RUN = Run(id="r", name="R", program="P", started_at=1000.0, pid=7, host="box")
@@ -24,30 +24,35 @@ RUN = Run(id="r", name="R", program="P", started_at=1000.0, pid=7, host="box")
 @pytest.mark.parametrize(
     ("process", "here", "waited", "ending"),
     [
-        (Process(started=990.0), True, 0.0, None),
-        (Process(started=1059.0), True, 0.0, None),  # the clock was set
-        (Process(started=1061.0), True, 0.0, Ending.CRASHED),  # another one of the same number
-        (Process(started=None), True, 1e6, None),
-        (None, True, 0.0, Ending.CRASHED),
+        (ProcessInfo(started=990.0), True, 0.0, None),
+        (ProcessInfo(started=1059.0), True, 0.0, None),  # the clock was set
+        (
+            ProcessInfo(started=1061.0),
+            True,
+            0.0,
+            RunEnding.CRASHED,
+        ),  # another one of the same number
+        (ProcessInfo(started=None), True, 1e6, None),
+        (None, True, 0.0, RunEnding.CRASHED),
         (None, False, 0.0, None),
         (None, False, 600.0, None),
-        (None, False, 600.1, Ending.LOST),
+        (None, False, 600.1, RunEnding.LOST),
     ],
 )
 def test_a_judgement(
-    process: Process | None, here: bool, waited: float, ending: Ending | None
+    process: ProcessInfo | None, here: bool, waited: float, ending: RunEnding | None
 ) -> None:
-    verdict = judge(RUN, process, here=here, returns=True, waited=waited)
+    verdict = presume_ending(RUN, process, here=here, returns=True, waited=waited)
     assert (verdict and verdict.ending) == ending
 
 
 @pytest.mark.parametrize("here", [True, False])
 def test_who_does_not_come_back_is_waited_for_only_a_moment(here: bool) -> None:
-    process = Process(started=990.0)
-    assert judge(RUN, process, here=here, returns=False, waited=0.0) is None
-    verdict = judge(RUN, process, here=here, returns=False, waited=1.0)
+    process = ProcessInfo(started=990.0)
+    assert presume_ending(RUN, process, here=here, returns=False, waited=0.0) is None
+    verdict = presume_ending(RUN, process, here=here, returns=False, waited=1.0)
     assert verdict is not None
-    assert verdict.ending is Ending.LOST
+    assert verdict.ending is RunEnding.LOST
     assert "on_disconnect" in verdict.failure.message
 
 
@@ -62,7 +67,7 @@ def test_who_does_not_come_back_is_waited_for_only_a_moment(here: bool) -> None:
     ],
 )
 def test_an_exit_code_in_words(code: int, says: str) -> None:
-    assert process_ended(code).message == f"The agent's process {says}"
+    assert describe_ended_process(code).message == f"The agent's process {says}"
 
 
 # ---- the runs' ends --------------------------------------------------------------------------------
@@ -84,7 +89,7 @@ async def test_a_process_that_is_gone_is_noticed_at_once() -> None:
     machine.processes.clear()
     agent.hang_up()
     run = hub.run("r")
-    assert (run.state, run.ending, run.pending) == (RunState.IDLE, Ending.CRASHED, ())
+    assert (run.state, run.ending, run.pending) == (RunState.IDLE, RunEnding.CRASHED, ())
     assert (run.last_event, run.detached_at) == ("tool call run_tests (row 1)", None)
     assert run.failure is not None
     assert "process is gone" in run.failure.message
@@ -100,9 +105,9 @@ async def test_a_process_that_ends_later_is_noticed_by_the_next_look() -> None:
         machine.now += 10_000
         hub.presence.check()
         assert hub.run("r").state is RunState.DETACHED
-    machine.processes[7] = Process(started=machine.now)
+    machine.processes[7] = ProcessInfo(started=machine.now)
     hub.presence.check()
-    assert hub.run("r").ending is Ending.CRASHED
+    assert hub.run("r").ending is RunEnding.CRASHED
     hub.presence.check()
     await hub.close()
 
@@ -126,7 +131,7 @@ async def test_an_agent_that_takes_a_lost_connection_for_the_end_is_lost() -> No
     assert hub.run("r").state is RunState.DETACHED
     machine.now += 1
     hub.presence.check()
-    assert hub.run("r").ending is Ending.LOST
+    assert hub.run("r").ending is RunEnding.LOST
     await hub.close()
 
 
@@ -147,7 +152,7 @@ async def test_an_agent_elsewhere_has_ten_minutes() -> None:
         machine.now += 601
         hub.presence.check()
         run = hub.run("r")
-        assert (run.ending, run.last_event) == (Ending.LOST, "tool call run_tests (row 1)")
+        assert (run.ending, run.last_event) == (RunEnding.LOST, "tool call run_tests (row 1)")
         assert run.failure is not None
         assert run.failure.message == "Nothing was heard of the agent for 10 minutes."
         refused = await agent.connect(hub)
@@ -173,7 +178,7 @@ async def test_a_child_that_was_killed_before_its_connection_was_closed() -> Non
     assert hub.run("r").state is RunState.HALTED  # what it said last may still come
     child.hang_up()
     run = hub.run("r")
-    assert (run.ending, run.exit_code) == (Ending.CRASHED, -9)
+    assert (run.ending, run.exit_code) == (RunEnding.CRASHED, -9)
     assert "killed by SIGKILL" in str(run.failure)
     assert hub.run("parent").live
     await hub.close()
@@ -185,7 +190,7 @@ async def test_a_child_that_was_killed_and_is_away() -> None:
     assert hub.run("r").state is RunState.DETACHED
     parent.say("process_ended", pid=7, code=3)
     run = hub.run("r")
-    assert (run.ending, run.exit_code) == (Ending.CRASHED, 3)
+    assert (run.ending, run.exit_code) == (RunEnding.CRASHED, 3)
     assert "exited with 3" in str(run.failure)
     await hub.close()
 
@@ -197,7 +202,7 @@ async def test_a_child_whose_process_was_missed_before() -> None:
     assert hub.run("r").exit_code is None
     parent.say("process_ended", pid=7, code=-15)
     run = hub.run("r")
-    assert (run.ending, run.exit_code) == (Ending.CRASHED, -15)
+    assert (run.ending, run.exit_code) == (RunEnding.CRASHED, -15)
     assert "killed by SIGTERM" in str(run.failure)
     await hub.close()
 
@@ -212,7 +217,7 @@ async def test_a_child_that_said_how_it_ended() -> None:
         if late:
             parent.say("process_ended", pid=7, code=1)
         run = hub.run("r")
-        assert (run.ending, run.exit_code) == (Ending.CRASHED, 1)
+        assert (run.ending, run.exit_code) == (RunEnding.CRASHED, 1)
         assert run.failure is not None
         assert run.failure.type == "KeyError"
         await hub.close()
@@ -245,20 +250,20 @@ async def test_a_run_that_was_deleted_is_told_nothing() -> None:
 
 
 def test_a_process_of_this_machine() -> None:
-    here = look(os.getpid())
+    here = find_process(os.getpid())
     assert here is not None
     assert here.started is not None
     assert 0 <= time.time() - here.started < 24 * 3600
-    assert this_machine()[0]
+    assert identify_machine()[0]
 
 
 def test_a_process_that_has_ended_and_nobody_asked_how() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        assert look(child.pid) is not None
+        assert find_process(child.pid) is not None
         assert child.stdin is not None
         child.stdin.close()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        assert look(child.pid) is None  # a zombie
+        assert find_process(child.pid) is None  # a zombie
         child.wait()
-    assert look(child.pid) is None
-    assert look(2**40) is None
+    assert find_process(child.pid) is None
+    assert find_process(2**40) is None

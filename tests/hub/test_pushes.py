@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from agentstepper_nb.core import debug_row
-from agentstepper_nb.hub.pushes import AT_ONCE, BEHIND, SPAN, Pushes
-from agentstepper_nb.hub.windows import PAGE
+from agentstepper_nb.core import make_debug_row
+from agentstepper_nb.hub.pagination import PAGE
+from agentstepper_nb.hub.pushes import AT_ONCE, BEHIND, SPAN, ViewUpdates
 from agentstepper_nb.protocol.ui import CoreToUi, NoteChanged, RowChanged, RunChanged
-from agentstepper_nb.protocol.values import Event, EventKind, Note, Run
+from agentstepper_nb.protocol.values import Event, EventKind, RowNote, Run
 
 
 class Later:
@@ -57,7 +57,7 @@ class Told:
         self.sent: list[CoreToUi] = []
         self.made = 0
         self.waiting = 0
-        self.pushes = Pushes(self.sent.append, lambda: self.clock, lambda: self.waiting)
+        self.pushes = ViewUpdates(self.sent.append, lambda: self.clock, lambda: self.waiting)
         for run in runs or ("run",):
             self.pushes.open(run, 0)
 
@@ -67,7 +67,7 @@ class Told:
             event = Event(
                 id=f"r{seq}", run=run, kind=EventKind.DEBUG_MESSAGE, at=0.0, seq=seq, data=text
             )
-            return RowChanged(run=run, row=debug_row(event))
+            return RowChanged(run=run, row=make_debug_row(event))
 
         self.pushes.row(run, f"r{seq}", seq, make, pending=pending)
 
@@ -75,7 +75,7 @@ class Told:
         self.pushes.header(Run(id=run, name="", program="P", started_at=0.0, rows=rows))
 
     def note(self, text: str, run: str = "run") -> None:
-        note = Note(run=run, message="r1", text=text, at=0.0)
+        note = RowNote(run=run, message="r1", text=text, at=0.0)
         self.pushes.put(run, lambda: NoteChanged(note=note))
 
     def take(self) -> list[str]:

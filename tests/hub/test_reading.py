@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, ParamSpec
 
-from agentstepper_nb.hub import Hub, Rights, Session, uis_v1
+from agentstepper_nb.hub import AccessRights, Hub, PeerSession, views_v1
 from agentstepper_nb.protocol.records import CommitSaved, Record, RunHistory
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import Commit
@@ -75,9 +75,9 @@ class Desk:
         self.says("event", {"uuid": f"e-{id}", "type": "LLM_QUERY"})
         self.says("breakpoint", {"uuid": id, "event_id": f"e-{id}", "original_data": id})
 
-    def connect(self, version: int, control: bool = True) -> tuple[Session, Line]:
+    def connect(self, version: int, control: bool = True) -> tuple[PeerSession, Line]:
         line = Line()
-        return self.hub.connect_ui(line, version, Rights(control)), line
+        return self.hub.connect_ui(line, version, AccessRights(control)), line
 
 
 async def heard(line: Line, id: str) -> None:
@@ -86,7 +86,7 @@ async def heard(line: Line, id: str) -> None:
         await asyncio.sleep(0)
 
 
-def say(session: Session, type: str, id: str | None = None, **body: Json) -> None:
+def say(session: PeerSession, type: str, id: str | None = None, **body: Json) -> None:
     named = {} if id is None else {"id": id}
     session.receive(json.dumps({"n": 1, "type": type, "body": body} | named))
 
@@ -132,7 +132,7 @@ async def test_nothing_that_the_snapshot_shows_is_told_again() -> None:
     commit = {"id": "k", "date": 1.0, "title": "t", "changes": []}
     desk.says("commit", commit)
     history = await desk.hub.history(desk.run)
-    copy = runfile.load(runfile.dump(history), "copy")
+    copy = runfile.load_run(runfile.dump_run(history), "copy")
     desk.hub.perform(desk.hub.debugger.commands.import_run(copy))
     desk.says("event", {"uuid": "again", "type": "PROGRAM_STARTED", "data": "Q"})
     await settle()
@@ -236,14 +236,14 @@ async def test_the_snapshot_of_version_1_holds_the_newest_runs_and_all_live_ones
         agent.receive(json.dumps({"message": "event", "data": said}))
         agent.closed()
         others.append(desk.hub.runs()[-1].id)
-    before = uis_v1.SNAPSHOT
+    before = views_v1.SNAPSHOT
     assert before == 256 * 1024 * 1024
-    uis_v1.SNAPSHOT = 250
+    views_v1.SNAPSHOT = 250
     try:
         _, line = desk.connect(1)
         await settle()
     finally:
-        uis_v1.SNAPSHOT = before
+        views_v1.SNAPSHOT = before
     (snapshot,) = line.take()
     assert [run["uuid"] for run in snapshot["content"]["runs"]] == [desk.run, *others[2:]]
 
@@ -256,7 +256,7 @@ async def test_a_ui_that_cannot_be_told_is_no_harm_to_others() -> None:
                 raise RuntimeError("a bug")
 
     desk = Desk()
-    desk.hub.connect_ui(Broken(), 1, Rights())
+    desk.hub.connect_ui(Broken(), 1, AccessRights())
     _, line = desk.connect(1)
     await settle()
     line.take()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from agentstepper_nb.hub import windows
+from agentstepper_nb.hub import pagination
 from agentstepper_nb.store import open_store
 from tests.helpers.loops import settle
 from tests.hub.desk import Agent, Person, a_hub
@@ -34,7 +34,7 @@ async def _end(tmp_path: Path) -> None:
     with nothing_is_written(tmp_path):
         agent.bye()
         late = Person(hub)
-        reads = (hub.listed(), hub.history("r"), windows.opened(hub, "r"))
+        reads = (hub.listed(), hub.history("r"), pagination.read_opened_run(hub, "r"))
         listed, whole, opened = (asyncio.ensure_future(each) for each in reads)
         await settle()
         assert not hub.run("r").live

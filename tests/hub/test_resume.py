@@ -9,7 +9,7 @@ import pytest
 
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.hub import Hub, message_sequence
-from agentstepper_nb.hub.message_sequence import Acknowledgements, Intake
+from agentstepper_nb.hub.message_sequence import AcknowledgementTimer, MessageSequence
 from agentstepper_nb.protocol.values import Durability, RunState
 from agentstepper_nb.store import open_store
 from tests.hub.desk import Agent, Line, Machine, Person, a_hub
@@ -156,7 +156,7 @@ async def test_an_agent_of_version_1_can_not_come_back() -> None:
 
 
 def test_each_number_is_taken_once_and_none_is_left_out() -> None:
-    numbers = Intake(1)
+    numbers = MessageSequence(1)
     assert [numbers.takes(n) for n in (2, 3, 2, 3, 4)] == [True, True, False, False, True]
     with pytest.raises(ProtocolError, match="Message 6 came after 4: send those between") as gap:
         numbers.takes(6)
@@ -165,7 +165,7 @@ def test_each_number_is_taken_once_and_none_is_left_out() -> None:
 
 
 def test_messages_whose_numbers_cannot_be_read_leave_no_gap() -> None:
-    numbers = Intake(1)
+    numbers = MessageSequence(1)
     assert not numbers.refused(None)
     assert not numbers.refused(77)  # it can't be its own
     assert numbers.takes(4)
@@ -192,25 +192,25 @@ async def test_a_refused_message_is_taken_too() -> None:
 
 async def test_acknowledgements_are_few() -> None:
     told: list[int] = []
-    acknowledgements = Acknowledgements(told.append)
+    acknowledgements = AcknowledgementTimer(told.append)
     for n in range(1, 200):
-        acknowledgements.kept(n, 10)
+        acknowledgements.acknowledge(n, 10)
     assert told == [64, 128, 192]
-    acknowledgements.kept(200, message_sequence.BYTES)
+    acknowledgements.acknowledge(200, message_sequence.BYTES)
     assert told[-1] == 200
-    acknowledgements.kept(201, 1)
+    acknowledgements.acknowledge(201, 1)
     acknowledgements.now()
     acknowledgements.now()
     assert told[3:] == [200, 201]
     acknowledgements.end()
-    acknowledgements.kept(202, message_sequence.BYTES)
+    acknowledgements.acknowledge(202, message_sequence.BYTES)
     acknowledgements.now()
     assert told[-1] == 201
 
 
 async def test_the_last_is_acknowledged_soon() -> None:
     told: asyncio.Queue[int] = asyncio.Queue()
-    Acknowledgements(told.put_nowait).kept(2, 10)
+    AcknowledgementTimer(told.put_nowait).acknowledge(2, 10)
     assert told.empty()
     assert await asyncio.wait_for(told.get(), 30) == 2
 

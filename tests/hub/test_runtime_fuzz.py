@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.hub.runtime import Right
-from agentstepper_nb.protocol.runtime_asks import StateQuery, States
+from agentstepper_nb.hub.runtime import MethodRight
+from agentstepper_nb.protocol.runtime_store_messages import AgentStateList, StateQuery
 from tests.hub.hosting import hosted
 from tests.kit.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
 
@@ -56,7 +56,7 @@ def fuzz(count: int) -> None:
     async def test() -> None:
         async with hosted() as core:
             ear = CountingTransport()
-            session = core.host.connect(ear, Right.CONTROL)
+            session = core.host.connect(ear, MethodRight.CONTROL)
             session.receive(
                 '{"n":1,"type":"hello","body":{"version":1,"worker":"w","pid":1,"services":[]}}'
             )
@@ -67,7 +67,7 @@ def fuzz(count: int) -> None:
             session.closed()
             client = core.client()
             assert (await client.create("after it")).fresh
-            states = await client.ask("states", StateQuery(limit=1000), States)
+            states = await client.ask("states", StateQuery(limit=1000), AgentStateList)
             assert "after it" in {state.session_id for state in states.states}
 
     asyncio.run(test())

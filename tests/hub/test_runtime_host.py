@@ -12,13 +12,13 @@ import pytest
 from msgspec import Raw, Struct
 
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.hub.runtime import Right
-from agentstepper_nb.hub.runtime_host import RuntimeHost, check_place
+from agentstepper_nb.hub.runtime import MethodRight
+from agentstepper_nb.hub.runtime_host import RuntimeHost, check_store_place
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus
-from agentstepper_nb.protocol.runtime_asks import StateQuery, States
-from agentstepper_nb.protocol.runtime_wire import Acted, NewAction, WatchTopic
+from agentstepper_nb.protocol.runtime_store_messages import AgentStateList, StateQuery
+from agentstepper_nb.protocol.runtime_wire import ActionEnqueued, NewAction, WatchTopic
 from agentstepper_nb.protocol.values import Durability
-from agentstepper_nb.store.runtime.remote import answer
+from agentstepper_nb.store.runtime.remote_store import answer_request
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from tests.helpers.loops import settle
 from tests.hub.hosting import LOG, Client, Hosted, Starting, hosted
@@ -41,12 +41,12 @@ async def test_each_line_may_what_its_right_says() -> None:
     async with hosted() as core:
         made = await core.client().create()
         assert made.fresh
-        watcher = core.client(Right.WATCH)
-        seen = await watcher.ask("states", StateQuery(), States)
+        watcher = core.client(MethodRight.WATCH)
+        seen = await watcher.ask("states", StateQuery(), AgentStateList)
         assert [each.session_id for each in seen.states] == ["s1"]
         pause = NewAction(kind=ActionKind.PAUSE, session_id="s1")
         with refused("watch_only"):
-            await watcher.ask("act", pause, Acted)
+            await watcher.ask("act", pause, ActionEnqueued)
         with refused("watch_only"):
             await core.client().line.call("runtime", "claim")
         with refused("watch_only"):
@@ -156,7 +156,7 @@ async def test_a_worker_by_hand_is_enough() -> None:
 async def test_work_of_before_the_start_is_looked_for(tmp_path: Any) -> None:
     host = RuntimeHost(tmp_path, Durability.RELAXED, "sqlite", LOG)
     await host.start()
-    await Client(host, Right.CONTROL).create()
+    await Client(host, MethodRight.CONTROL).create()
     await host.close()
     starting = Starting()
     host = RuntimeHost(tmp_path, Durability.RELAXED, "sqlite", LOG, starting)
@@ -192,7 +192,7 @@ class Keeping:
         self.store = SqliteRuntimeStore(None)
 
     async def call(self, method: str, params: Raw) -> Struct | None:
-        return await answer(self.store, method, params)
+        return await answer_request(self.store, method, params)
 
     def stream(self, method: str, params: Raw) -> Any:
         raise NotImplementedError
@@ -216,8 +216,8 @@ async def test_the_rows_may_be_a_workers() -> None:
 @pytest.mark.parametrize("place", ["", "lance", "lance:", "postgres:x", "SQLITE"])
 def test_a_place_that_is_none(place: str) -> None:
     with pytest.raises(ValueError, match="take sqlite, or lance: and a folder"):
-        check_place(place)
-    assert check_place("lance:x") == "lance:x"
+        check_store_place(place)
+    assert check_store_place("lance:x") == "lance:x"
 
 
 # ---- what isn't understood --------------------------------------------------------------------------
@@ -234,7 +234,7 @@ async def test_before_hello_nothing_is_asked() -> None:
             def close(self, code: int, reason: str) -> None:
                 raise AssertionError
 
-        session = core.host.connect(Ear(), Right.CONTROL)
+        session = core.host.connect(Ear(), MethodRight.CONTROL)
         session.receive(
             '{"n":1,"type":"request","id":"1","body":{"service":"runtime","method":"states"}}'
         )

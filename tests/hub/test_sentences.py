@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.core import Saved
+from agentstepper_nb.core import RecordOutput
 from agentstepper_nb.errors import ModelError
-from agentstepper_nb.hub.pacing import Pace
-from agentstepper_nb.hub.sentences import MOST
+from agentstepper_nb.hub.model_summaries import MOST
+from agentstepper_nb.hub.rate_limit import RateLimits
 from agentstepper_nb.protocol.records import BreakpointSaved
-from agentstepper_nb.protocol.values import Commit, Side
+from agentstepper_nb.protocol.values import Commit, EventSide
 from agentstepper_nb.store import MemoryStore, open_store
 from tests.hub.summed import HubStage
 
@@ -27,7 +27,7 @@ Open = Callable[..., Any]
 @pytest.fixture(params=["memory", "sqlite"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     @asynccontextmanager
-    async def opened(pace: Pace = Pace(burst=1000)) -> AsyncIterator[HubStage]:  # noqa: B008
+    async def opened(pace: RateLimits = RateLimits(burst=1000)) -> AsyncIterator[HubStage]:  # noqa: B008
         sqlite = request.param == "sqlite"
         stage = HubStage(open_store(tmp_path) if sqlite else MemoryStore(), pace)
         await stage.hub.start()
@@ -52,7 +52,7 @@ async def each_step_gets_one(opened: Open) -> None:
         assert await stage.sentence(begin) == "It is about lunch"
         assert stage.debugger.pending("run")[0].sentence == "It is about lunch"
         stage.step(begin)
-        end = stage.reach(event, Side.END, data='"soup"')
+        end = stage.reach(event, EventSide.END, data='"soup"')
         stage.step(end)
         stage.finish()
         await stage.settled()
@@ -186,7 +186,7 @@ async def too_many_leave_the_oldest_out(opened: Open) -> None:
 
 
 async def no_more_than_the_pace_allows(opened: Open) -> None:
-    async with opened(Pace(a_minute=60, burst=3)) as stage:
+    async with opened(RateLimits(a_minute=60, burst=3)) as stage:
         stage.start()
         stage.resume()
         for n in range(10):
@@ -264,7 +264,7 @@ async def closing_takes_all_back(opened: Open) -> None:
         await stage.model.was_asked(2)
         await stage.hub.close()
         point = replace(stage.debugger.pending("other")[0], summary=None)
-        stage.sentences.tell(Saved(BreakpointSaved(breakpoint=point), point))
+        stage.sentences.notify(RecordOutput(BreakpointSaved(breakpoint=point), point))
         await stage.sentences.settled()
         assert (len(stage.model.asked), stage.model.cancelled) == (2, 2)
 

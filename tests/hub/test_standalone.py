@@ -20,8 +20,8 @@ from websockets.sync.client import connect
 
 from agentstepper_nb.errors import CommandError, NeedsApprovalError, ProtocolError, StaleError
 from agentstepper_nb.hub import AgentStepperCore, standalone
-from agentstepper_nb.protocol.records import RunFound
-from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.protocol.records import EndedRunLoaded
+from agentstepper_nb.protocol.values import RunEnding
 from agentstepper_nb.store import open_store
 from tests.hub.conftest import Stand
 from tests.hub.peers import AgentV2
@@ -154,8 +154,8 @@ def test_stop_ends_runs_and_tells_everybody_why(tmp_path: Path) -> None:
     assert core_threads() == []
     with contextlib.closing(open_store(tmp_path)) as store:
         (found,) = store.load()
-    assert isinstance(found, RunFound)
-    assert (found.run.name, found.run.ending) == ("Run #1 of Halted", Ending.LOST)
+    assert isinstance(found, EndedRunLoaded)
+    assert (found.run.name, found.run.ending) == ("Run #1 of Halted", RunEnding.LOST)
 
 
 def test_stop_does_not_wait_for_who_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

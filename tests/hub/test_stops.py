@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.hub import Rights, trials
+from agentstepper_nb.hub import AccessRights, dry_runs
 from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.stops import Stop, StopTrial
+from agentstepper_nb.protocol.stops import BreakpointRule, StopTrial
 from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.store import open_store
 from tests.hub.desk import PATIENCE, Agent, Json, Line, Person, a_hub
@@ -123,7 +123,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
     begun, ended = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def endless(stop: Stop, history: RunHistory, go_on: Callable[[], None]) -> StopTrial:
+    def endless(stop: BreakpointRule, history: RunHistory, go_on: Callable[[], None]) -> StopTrial:
         loop.call_soon_threadsafe(begun.set)
         try:
             while True:
@@ -131,7 +131,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
         finally:
             loop.call_soon_threadsafe(ended.set)
 
-    monkeypatch.setattr(trials, "tried_on", endless)
+    monkeypatch.setattr(dry_runs, "tried_on", endless)
     hub = await a_hub()
     agent = await started(hub)
     agent.reach("b")
@@ -148,7 +148,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
 
     asker = Agent()
     asker.line = Line()
-    asker.session = hub.connect_agent(asker.line, 2, Rights())
+    asker.session = hub.connect_agent(asker.line, 2, AccessRights())
     asker.say("try_stop", "id", stop={"id": "t"}, run=None)
     await begins()
     asker.hang_up()
@@ -156,7 +156,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
     person = Person(hub)
     person.give("try_stop", stop={"id": "s"}, run="r")
     await begins()
-    monkeypatch.setattr(trials, "PATIENCE", 0.0)
+    monkeypatch.setattr(dry_runs, "PATIENCE", 0.0)
     person.give("try_stop", stop={"id": "t"}, run="r")  # it takes the place of the first
     await ends()
     refused = await person.line.expect("error", code="invalid_stop")
@@ -168,7 +168,7 @@ async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     hub = await a_hub()
     (await started(hub)).reach("b")
     held, most = 0, 0
-    history, tried = hub.history, trials.tried_on
+    history, tried = hub.history, dry_runs.tried_on
 
     async def reading(run: str) -> RunHistory:
         nonlocal held, most
@@ -182,10 +182,10 @@ async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
         return tried(*args)
 
     monkeypatch.setattr(hub, "history", reading)
-    monkeypatch.setattr(trials, "tried_on", trying)
+    monkeypatch.setattr(dry_runs, "tried_on", trying)
     asker = Agent()
     asker.line = Line()
-    asker.session = hub.connect_agent(asker.line, 2, Rights())
+    asker.session = hub.connect_agent(asker.line, 2, AccessRights())
     for number in range(20):
         asker.say("try_stop", f"q{number}", stop={"id": "t"}, run="r")
     for _ in range(20):
@@ -215,7 +215,7 @@ async def test_programs_ask_without_a_hello() -> None:
     run.reach("b")
     asker = Agent()
     asker.line = Line()
-    asker.session = hub.connect_agent(asker.line, 2, Rights())
+    asker.session = hub.connect_agent(asker.line, 2, AccessRights())
 
     async def ask(question: str, **body: Json) -> Json:
         asker.say(question, "id", **body)

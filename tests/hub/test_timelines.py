@@ -12,7 +12,7 @@ from agentstepper_nb.hub import Hub
 from agentstepper_nb.protocol.records import Record
 from agentstepper_nb.protocol.values import RunState
 from agentstepper_nb.store import MemoryStore
-from agentstepper_nb.store.base import Page
+from agentstepper_nb.store.base import RowPage
 from tests.hub.conftest import Stand
 from tests.hub.peers import AgentV2
 from tests.hub.test_reading import Line, settle
@@ -142,7 +142,7 @@ class LateStore(MemoryStore):
         for keep in late:
             keep()
 
-    async def page(self, run: str, first: int, last: int) -> Page:
+    async def page(self, run: str, first: int, last: int) -> RowPage:
         await self.may_read.wait()
         return await super().page(run, first, last)
 
@@ -225,7 +225,7 @@ async def test_an_agent_that_goes_while_it_is_read() -> None:
 async def test_a_store_that_fails_is_an_error_and_the_run_goes_on() -> None:
     desk = Desk()
 
-    async def fail(run: str, first: int, last: int) -> Page:
+    async def fail(run: str, first: int, last: int) -> RowPage:
         raise OSError("disk on fire")
 
     desk.store.page = fail  # type: ignore[method-assign]

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from agentstepper_nb.hub import Hub, windows
-from agentstepper_nb.hub.connection import waiting
+from agentstepper_nb.hub import Hub, pagination
+from agentstepper_nb.hub.connection import count_waiting_bytes
+from agentstepper_nb.hub.pagination import PAGE, RUNS, ViewPage, fit_page, list_last_runs
 from agentstepper_nb.hub.pushes import AT_ONCE, BEHIND
-from agentstepper_nb.hub.windows import PAGE, RUNS, Shown, fitting, last_runs
 from agentstepper_nb.protocol.values import Commit, Run, RunState
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import Needs, Take
@@ -46,11 +46,11 @@ def a_run(number: int, *, live: bool = False) -> Run:
 
 def test_the_last_runs_are_told_and_all_that_live() -> None:
     runs = [a_run(number, live=number in (3, 30, 270)) for number in range(1, 301)]
-    shown, more = last_runs(runs)
+    shown, more = list_last_runs(runs)
     assert shown == (runs[2], runs[29], *runs[-RUNS:])
     assert more == 98
-    assert last_runs(runs[:RUNS]) == (tuple(runs[:RUNS]), 0)
-    assert last_runs([]) == ((), 0)
+    assert list_last_runs(runs[:RUNS]) == (tuple(runs[:RUNS]), 0)
+    assert list_last_runs([]) == ((), 0)
 
 
 async def test_hello_has_the_last_runs_and_the_others_are_asked_for() -> None:
@@ -171,10 +171,10 @@ async def test_of_a_page_that_is_too_large_the_end_fits_with_the_commits_that_st
     for number in range(2):
         agent.say("commit", id=f"k{number}", at=1.0, title="t", changes=[change])
         agent.begin(f"after{number}", kind="debug_message", data="x")
-    whole = await windows.rows(hub, "r", 0, 8)
+    whole = await pagination.iterate_rows(hub, "r", 0, 8)
 
     def fits(room: int) -> tuple[list[int], list[str]]:
-        part = fitting(whole, room)
+        part = fit_page(whole, room)
         return [row.seq for row in part.rows], [commit.id for commit in part.commits]
 
     assert fits(100_000) == ([1, 2, 3, 4, 5, 6, 7, 8], ["k0", "k1"])
@@ -183,7 +183,7 @@ async def test_of_a_page_that_is_too_large_the_end_fits_with_the_commits_that_st
     assert fits(room - 1) == ([7, 8], ["k1"])
     assert fits(size(whole.rows[7])) == ([8], [])
     assert fits(1) == ([8], [])
-    assert fitting(Shown((), ())) == Shown((), ())
+    assert fit_page(ViewPage((), ())) == ViewPage((), ())
     await hub.close()
 
 
@@ -354,7 +354,7 @@ async def test_who_does_not_read_is_owed_no_more_than_a_page() -> None:
     agent = await a_long_run(hub, 1)
     person, line = Person(hub), Behind()
     await person.command("open_run", run="r")
-    assert waiting(person.line) == 0
+    assert count_waiting_bytes(person.line) == 0
     slow = hub.connect_ui(line, 2, person.session.rights)
     for type, body in (("hello", {"version": 2, "client": "t"}), ("open_run", {"run": "r"})):
         slow.receive(json.dumps({"n": 1, "type": type, "body": body}))

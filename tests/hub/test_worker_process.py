@@ -8,8 +8,8 @@ import signal
 
 import pytest
 
-from agentstepper_nb.discover import Endpoint
-from agentstepper_nb.hub.worker_process import WorkerProcess, environment
+from agentstepper_nb.discover import CoreEndpoint
+from agentstepper_nb.hub.worker_process import WorkerProcess, make_environment
 from tests.hub.hosting import LOG
 
 
@@ -41,12 +41,12 @@ def test_what_it_inherits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where its Core is, and no token of whoever started that."""
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", "another's")
     monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "a person's")
-    given = environment(Endpoint("ws://localhost:1"), "the workers'")
+    given = make_environment(CoreEndpoint("ws://localhost:1"), "the workers'")
     said = {name: value for name, value in given.items() if name.startswith("AGENTSTEPPER_")}
     assert said == {
         "AGENTSTEPPER_URL": "ws://localhost:1",
         "AGENTSTEPPER_WORKER_URL": "ws://localhost:1/worker",
         "AGENTSTEPPER_WORKER_TOKEN": "the workers'",
     }
-    given = environment(Endpoint("ws://localhost:1", "agents'"), "the workers'")
+    given = make_environment(CoreEndpoint("ws://localhost:1", "agents'"), "the workers'")
     assert given["AGENTSTEPPER_TOKEN"] == "agents'"

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from websockets.sync.client import ClientConnection
 
-from agentstepper_nb.protocol.pieces import Pieces, Receiver
+from agentstepper_nb.protocol.pieces import DeltaDecoder, EncodedContent
 from tests.hub.peers import Json, Peer
 
 
@@ -151,13 +151,13 @@ class UiV2(Ui):
         self._sent = 0
         self.rows: dict[str, Json] = {}  # of opened runs, by id
         self.commits: list[Json] = []
-        self._receiver = Receiver()
+        self._receiver = DeltaDecoder()
 
     def hear(self) -> Json:
         """The next message, its contents as they were before they travelled in pieces."""
         message = super().hear()
         if message["type"] == "message" and message["body"]["pieces"] is not None:
-            pieces = msgspec.convert(message["body"].pop("pieces"), Pieces)
+            pieces = msgspec.convert(message["body"].pop("pieces"), EncodedContent)
             message["body"] |= {"data": self._receiver.text(pieces).decode(), "pieces": None}
         return message
 

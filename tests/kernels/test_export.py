@@ -27,7 +27,7 @@ def test_the_newest_and_a_named_one(front: Front, tmp_path: Path) -> None:
     assert "agentstepper serve --runs" in told
     told = front.run(f"%agentstepper --export '{named}' --run 'first one'").text
     assert f"'{named}'" in told  # to be pasted into a shell
-    later, first = (runfile.load(path.read_bytes()) for path in (newest, named))
+    later, first = (runfile.load_run(path.read_bytes()) for path in (newest, named))
     assert (later.run.program, first.run.program) == ("later", "first one")
     assert first.run.state is RunState.IDLE
     assert "hello" in repr(first.events)

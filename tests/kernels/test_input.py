@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.protocol.values import RunEnding
 from tests.kernels.front import CommLine, Front
 from tests.widgets.person import Person
 
@@ -101,4 +101,4 @@ def test_a_front_end_that_cannot_ask(front: Front) -> None:
     assert run.program == "mute"
     person.answer(run)
     person.step()
-    assert person.when_over().ending is Ending.FINISHED
+    assert person.when_over().ending is RunEnding.FINISHED

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol import ui as v2
-from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.protocol.values import RunEnding
 from agentstepper_nb.widgets import VIEW_MIME
 from tests.helpers.sampling import sampled
 from tests.kernels.front import CommLine, Front
@@ -58,13 +58,15 @@ def test_a_step_while_the_cell_waits(front: Front, subshell: str, option: str) -
     assert not front.has_ended(cell)
     person.step()
     assert front.ended(cell).value == "{'q': 1.0}"
-    assert person.when_over().ending is Ending.FINISHED
+    assert person.when_over().ending is RunEnding.FINISHED
 
 
 @pytest.fixture
 def impatient(front: Front) -> Iterator[None]:
     """A kernel that waits for a view hardly at all."""
-    front.run("import agentstepper_nb.magics.watch as w; patience, w.PATIENCE = w.PATIENCE, 0.01")
+    front.run(
+        "import agentstepper_nb.magics.view_wait as w; patience, w.PATIENCE = w.PATIENCE, 0.01"
+    )
     yield
     front.run("w.PATIENCE = patience")
 
@@ -80,7 +82,7 @@ def test_a_view_that_was_heard_keeps_the_cell_waiting(front: Front, subshell: st
     # What the Core's loop was to do by then is done when this is: timers are run in their order.
     front.run_aside(
         "from agentstepper_nb.widgets import kernel_core; passed = threading.Event()\n"
-        "loop = kernel_core.running().loop\n"
+        "loop = kernel_core.get_kernel_core().loop\n"
         "loop.call_soon_threadsafe(loop.call_later, w.PATIENCE, passed.set); _ = passed.wait()",
         subshell,
     )
@@ -97,7 +99,7 @@ def test_interrupt_while_the_cell_waits(front: Front, subshell: str) -> None:
     person.halted()
     front.kernel.interrupt()
     assert front.ended(cell).error == "KeyboardInterrupt"
-    assert person.when_over().ending is Ending.STOPPED
+    assert person.when_over().ending is RunEnding.STOPPED
 
 
 # ---- it goes on in the background -------------------------------------------------------------------
@@ -115,7 +117,7 @@ def test_a_kernel_without_subshells_is_left_free(front: Front) -> None:
     person = Person(CommLine(front, front.model_of(cell)))
     person.answer(person.halted(), '{"q": 1.0}')
     person.step()
-    assert person.when_over().ending is Ending.FINISHED
+    assert person.when_over().ending is RunEnding.FINISHED
     assert front.run("query.response").value == "{'q': 1.0}"
     assert front.run("dbg").value == "<AgentStepper 'agent', closed>"
 
@@ -142,7 +144,7 @@ def test_nobody_was_heard(front: Front) -> None:
     person = Person(CommLine(front, front.model_of(cell)))
     person.answer(person.halted())
     person.step()
-    assert person.when_over().ending is Ending.FINISHED
+    assert person.when_over().ending is RunEnding.FINISHED
 
 
 def test_background(front: Front) -> None:
@@ -183,7 +185,7 @@ def test_an_exception_in_the_background(front: Front) -> None:
     told = plain(ran.text)
     assert "----> 3     1 / 0" in told.replace("1/0", "1 / 0")
     assert "worker.py" not in told
-    assert person.when_over().ending is Ending.CRASHED
+    assert person.when_over().ending is RunEnding.CRASHED
 
 
 def test_stop_in_the_background(front: Front) -> None:
@@ -192,7 +194,7 @@ def test_stop_in_the_background(front: Front) -> None:
     person = Person(CommLine(front, front.model_of(cell)))
     person.do(v2.StopRun(run=person.halted().id))
     front.prints(cell, "Stopped by you at line 3 of this cell.\n")
-    assert person.when_over().ending is Ending.STOPPED
+    assert person.when_over().ending is RunEnding.STOPPED
 
 
 def test_an_interrupt_does_not_reach_the_background(front: Front) -> None:
@@ -206,7 +208,7 @@ def test_an_interrupt_does_not_reach_the_background(front: Front) -> None:
     assert front.ended(other).error == "KeyboardInterrupt"
     person.answer(run)
     person.step()
-    assert person.when_over().ending is Ending.FINISHED
+    assert person.when_over().ending is RunEnding.FINISHED
 
 
 # ---- links ------------------------------------------------------------------------------------------
@@ -247,7 +249,7 @@ def test_what_is_no_view(front: Front) -> None:
 
 
 def test_closing_the_widget_closes_its_sessions(front: Front) -> None:
-    uis = "__import__('agentstepper_nb.widgets.kernel_core').widgets.kernel_core.running()"
+    uis = "__import__('agentstepper_nb.widgets.kernel_core').widgets.kernel_core.get_kernel_core()"
     count = f"len({uis}._core.hub._uis)"
     model = front.shows("%agentstepper")
     before = int(str(front.run(count).value))
@@ -320,7 +322,7 @@ def elsewhere(front: Front) -> Iterator[str]:
     url = "ws://127.0.0.1:9"
     front.run(
         "import os; from agentstepper_nb.widgets import kernel_core\n"
-        f"kernel_core.stop(); os.environ['AGENTSTEPPER_URL'] = '{url}'"
+        f"kernel_core.close_kernel_core(); os.environ['AGENTSTEPPER_URL'] = '{url}'"
     )
     yield url
     front.run("os.environ.pop('AGENTSTEPPER_URL', None)")
@@ -352,7 +354,7 @@ def test_a_cell_in_the_background_with_the_servers_core(front: Front) -> None:
     """As anywhere: the main thread is free, and the view is the server's."""
     front.run(
         "from agentstepper_nb.hub import AgentStepperCore\n"
-        "from agentstepper_nb.widgets import kernel_core; kernel_core.stop()\n"
+        "from agentstepper_nb.widgets import kernel_core; kernel_core.close_kernel_core()\n"
         "server = AgentStepperCore(client_port=0, ui_port=0); server.start()\n"
         "os.environ['AGENTSTEPPER_URL'] = f'ws://127.0.0.1:{server.client_port}'"
     )
@@ -367,7 +369,7 @@ def test_a_cell_in_the_background_with_the_servers_core(front: Front) -> None:
             person.answer(person.halted())
             person.step()
             front.prints(cell, "late\n")
-            assert person.when_over().ending is Ending.FINISHED
+            assert person.when_over().ending is RunEnding.FINISHED
     finally:
         front.run("server.stop(); del os.environ['AGENTSTEPPER_URL']")
 

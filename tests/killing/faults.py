@@ -19,8 +19,8 @@ from agentstepper_nb.cli import main
 from agentstepper_nb.hub.agents_v2 import AgentSessionV2
 from agentstepper_nb.hub.hub import Hub
 from agentstepper_nb.protocol.records import BreakpointEdited, Record
-from agentstepper_nb.store.sqlite.opening import Journal
-from agentstepper_nb.store.sqlite.tables import Tables
+from agentstepper_nb.store.sqlite.database import TransactionJournal
+from agentstepper_nb.store.sqlite.record_writer import RecordWriter
 
 
 class Point(StrEnum):
@@ -59,21 +59,21 @@ def arm(point: Point, countdown: Countdown) -> None:
 
 
 def _before_commit(countdown: Countdown) -> None:
-    finish = Tables.finish
+    finish = RecordWriter.finish
 
-    def finish_and_die(self: Tables) -> Any:
+    def finish_and_die(self: RecordWriter) -> Any:
         touched = finish(self)
         countdown.tick()
         return touched
 
-    Tables.finish = finish_and_die  # type: ignore[method-assign]
+    RecordWriter.finish = finish_and_die  # type: ignore[method-assign]
 
 
 def _after_commit(countdown: Countdown) -> None:
-    transaction = Journal.transaction
+    transaction = TransactionJournal.transaction
 
     @contextmanager
-    def transact_and_die(self: Journal, *, full: bool) -> Iterator[None]:
+    def transact_and_die(self: TransactionJournal, *, full: bool) -> Iterator[None]:
         with transaction(self, full=full):
             yield
         countdown.tick()
@@ -82,7 +82,7 @@ def _after_commit(countdown: Countdown) -> None:
 
     async def armed(self: Hub) -> None:
         await start(self)
-        Journal.transaction = transact_and_die  # type: ignore[method-assign,assignment]
+        TransactionJournal.transaction = transact_and_die  # type: ignore[method-assign,assignment]
 
     Hub.start = armed  # type: ignore[method-assign]
 
@@ -98,14 +98,14 @@ def _before_telling(countdown: Countdown) -> None:
 
 
 def _in_edit(countdown: Countdown) -> None:
-    keep = Tables.keep
+    keep = RecordWriter.keep
 
-    def keep_and_die(self: Tables, record: Record) -> None:
+    def keep_and_die(self: RecordWriter, record: Record) -> None:
         keep(self, record)
         if isinstance(record, BreakpointEdited):
             countdown.tick()
 
-    Tables.keep = keep_and_die  # type: ignore[method-assign]
+    RecordWriter.keep = keep_and_die  # type: ignore[method-assign]
 
 
 def run(arguments: Sequence[str]) -> int:

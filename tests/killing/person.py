@@ -14,7 +14,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
 from agentstepper_nb.protocol.values import Run, RunState
 from tests.helpers.bearing import as_ui
 
@@ -67,7 +67,7 @@ class Person:
                 additional_headers=as_ui(url),
                 subprotocols=[Subprotocol(SUBPROTOCOL)],
                 proxy=None,
-                max_size=MAX_MESSAGE,
+                max_size=MAX_MESSAGE_BYTES,
             ) as socket:
                 self.here.clear()
                 _Visit(self, socket).act(enough)
@@ -112,7 +112,7 @@ class _Visit:
                     self._see(run)
             case ui.RunChanged(run=run):
                 self._see(run)
-            case ui.Done() if envelope.id is not UNSET and envelope.id in self._asked:
+            case ui.CommandDone() if envelope.id is not UNSET and envelope.id in self._asked:
                 self._promised(*self._asked.pop(envelope.id))
             case ui.UiError():
                 # Nobody knows whether an agent that was killed meanwhile would have taken the edit.
@@ -148,7 +148,7 @@ class _Visit:
             return
         self._acted.add((breakpoint, len(run.pending)))
         if run.program == CONTINUED or self._person.ends:
-            self._send(ui.Continue(run=run.id))
+            self._send(ui.ContinueRun(run=run.id))
         elif run.program == STEPPED or not self._person.leaves_alone():
             self._edit_and_step(run, breakpoint)
 
@@ -160,9 +160,9 @@ class _Visit:
             # A tool's call keeps its form; what it is, only the agent's own data tells.
             text = json.dumps(shape)
             self._person.promises.perhaps.setdefault(breakpoint, set()).add(text)
-            id = self._send(ui.Edit(run=run.id, breakpoint=breakpoint, revision=1, edit=text))
+            id = self._send(ui.SetEdit(run=run.id, breakpoint=breakpoint, revision=1, edit=text))
             self._asked[id] = (breakpoint, text)
-        self._send(ui.Step(run=run.id, breakpoint=breakpoint))
+        self._send(ui.StepRun(run=run.id, breakpoint=breakpoint))
 
     def _send(self, command: Struct) -> str:
         self._sent += 1

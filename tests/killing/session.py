@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agentstepper_nb.store.sqlite.reader import Reader
+from agentstepper_nb.store.sqlite.reader import StoreReader
 from tests.helpers.served import SilentDeath
 
 from .faults import Point
@@ -75,7 +75,7 @@ class Session:
                 self._lose_one(person, core, number, name)
             core.process.kill()
             core.process.wait(PATIENCE)
-        reader = Reader(self.house.data / "store.sqlite")
+        reader = StoreReader(self.house.data / "store.sqlite")
         try:
             for number in range(count):
                 journal = Journal.read(self.folder / f"{number}.journal")
@@ -111,7 +111,7 @@ class Session:
             assert point is not Point.ANYWHERE  # while it found its runs again, before it listened
 
     def _judge(self, person: Person) -> None:
-        reader = Reader(self.house.data / "store.sqlite")
+        reader = StoreReader(self.house.data / "store.sqlite")
         try:
             headers = reader.headers()
             assert sorted(run.program for run in headers) == sorted(NAMES)

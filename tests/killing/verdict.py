@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.values import AnswerKind, Breakpoint, Ending, EventKind, Side
+from agentstepper_nb.protocol.values import AnswerKind, Breakpoint, EventKind, EventSide, RunEnding
 
 from .person import Promises
 
 #: What an agent's journal calls each breakpoint of a call.
 WORDS = {
-    (EventKind.LLM_QUERY, Side.BEGIN): "prompt",
-    (EventKind.LLM_QUERY, Side.END): "response",
-    (EventKind.TOOL_INVOCATION, Side.BEGIN): "args",
-    (EventKind.TOOL_INVOCATION, Side.END): "result",
+    (EventKind.LLM_QUERY, EventSide.BEGIN): "prompt",
+    (EventKind.LLM_QUERY, EventSide.END): "response",
+    (EventKind.TOOL_INVOCATION, EventSide.BEGIN): "args",
+    (EventKind.TOOL_INVOCATION, EventSide.END): "result",
 }
 
 
@@ -54,7 +54,7 @@ def judge(
     calls = len(journal.passed) // len(words)
     expected = [(number, word) for number in range(calls) for word in words]
     assert [(number, word) for number, word, _ in journal.passed] == expected
-    assert history.run.ending is Ending.FINISHED, history.run
+    assert history.run.ending is RunEnding.FINISHED, history.run
     points = history.breakpoints
     assert [point.seq for point in points] == list(range(1, len(points) + 1))
     assert len({point.id for point in points}) == len(points)
@@ -81,7 +81,7 @@ def judge_broken_off(journal: Journal, history: RunHistory, *, waited: bool) -> 
             had the last of it still to send.
     """
     run = history.run
-    assert run.ending is Ending.CRASHED, run
+    assert run.ending is RunEnding.CRASHED, run
     assert run.failure is not None
     points = [point for point in history.breakpoints if (point.kind, point.side) in WORDS]
     assert len({point.id for point in points}) == len(points)
@@ -95,7 +95,7 @@ def judge_broken_off(journal: Journal, history: RunHistory, *, waited: bool) -> 
 
 def _in_force(point: Breakpoint) -> Any:
     value = json.loads(point.current)
-    is_call = (point.kind, point.side) == (EventKind.TOOL_INVOCATION, Side.BEGIN)
+    is_call = (point.kind, point.side) == (EventKind.TOOL_INVOCATION, EventSide.BEGIN)
     return value["Argument"] if is_call else value
 
 

@@ -19,8 +19,8 @@ from agentstepper_nb.protocol.values import (
     Durability,
     Event,
     EventKind,
+    EventSide,
     Run,
-    Side,
 )
 from agentstepper_nb.store import SqliteStore
 
@@ -59,7 +59,7 @@ def point(run: str, number: int) -> Breakpoint:
         event="e",
         seq=number,
         kind=EventKind.PROGRAM_STARTED,
-        side=Side.BEGIN,
+        side=EventSide.BEGIN,
         at=float(number),
         data=f'"{run} {number} {"x" * 700}"',
         answer=AnswerKind.RESUME,

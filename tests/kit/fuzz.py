@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from agentstepper_nb.protocol.worker import Failed, both_ways
+from agentstepper_nb.protocol.worker import RpcFailure, both_ways
 
 Json = Any
 
@@ -117,7 +117,7 @@ class CountingTransport:
     def send(self, text: str) -> None:
         envelope, message = both_ways.decode(text)
         self.answers[envelope.type] += 1
-        if isinstance(message, Failed):
+        if isinstance(message, RpcFailure):
             self.codes[message.code] += 1
 
     def close(self, code: int, reason: str) -> None:

@@ -10,8 +10,8 @@ import pytest
 from IPython.core.error import UsageError
 
 from agentstepper_nb import Chat, ChatWidget
-from agentstepper_nb.magics import chat as magic
-from agentstepper_nb.magics.completing import candidates
+from agentstepper_nb.magics import chat_magic as magic
+from agentstepper_nb.magics.completion import list_candidates
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_what_is_nobody_is_refused(
 def test_the_tab_key_offers_whom_there_is(tmp_path: Path) -> None:
     with Chat(data_dir=tmp_path, debugger=False) as chat:
         names = {"mine": chat, "_": chat, "other": 3}
-        offered = magic.chat_names(names)
+        offered = magic.list_chat_names(names)
     assert offered == ["mine", "coding", "endpoint", "session"]
-    assert candidates("%agentstepper chat e", lambda: offered) == ["endpoint"]
-    assert candidates("%agentstepper ch") == ["chat"]
+    assert list_candidates("%agentstepper chat e", lambda: offered) == ["endpoint"]
+    assert list_candidates("%agentstepper ch") == ["chat"]

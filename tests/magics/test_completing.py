@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentstepper_nb.magics.completing import candidates
+from agentstepper_nb.magics.completion import list_candidates
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ from agentstepper_nb.magics.completing import candidates
     ],
 )
 def test_candidates(line: str, offered: list[str]) -> None:
-    assert candidates(line) == offered
+    assert list_candidates(line) == offered

@@ -13,11 +13,11 @@ from agentstepper_nb.coding.moniker import CodingMoniker
 from agentstepper_nb.coding.service import create
 from agentstepper_nb.errors import CommandError, ModelError
 from agentstepper_nb.models import registry
-from agentstepper_nb.protocol import coding as wire
-from agentstepper_nb.runtime.monikers.asking import open_provider
+from agentstepper_nb.protocol import coding_api as wire
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
 from agentstepper_nb.runtime.monikers.llm import LlmMoniker
-from agentstepper_nb.worker.service import ServiceContext
+from agentstepper_nb.runtime.monikers.model_moniker import open_provider
+from agentstepper_nb.worker.services import ServiceContext
 
 #: Leaves a mark where it is run.
 EVIL = """
@@ -52,10 +52,10 @@ def test_no_background_agent_runs_a_file(moniker: str, evil: Path, tmp_path: Pat
 
 
 def ways(evil: Path) -> dict[str, Any]:
-    how = wire.CreateSession(
+    how = wire.CreateCodingSession(
         workspace_path=str(evil.parent), provider="scripted", model=str(evil), auto_approve=True
     )
-    return {"create": how, "resume": wire.ResumeSession(session="s1", how=how)}
+    return {"create": how, "resume": wire.ResumeCodingSession(session="s1", how=how)}
 
 
 @pytest.mark.parametrize("method", ["create", "resume"])

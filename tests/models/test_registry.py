@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from agentstepper_nb import installed
+from agentstepper_nb import entry_point_loader
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.models import registry
 from agentstepper_nb.models.anthropic import AnthropicProvider
@@ -46,7 +46,7 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> None:
             ("picky", "other_package:Picky"),
         )
     )
-    monkeypatch.setattr(installed, "entry_points", points.select)
+    monkeypatch.setattr(entry_point_loader, "entry_points", points.select)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
 

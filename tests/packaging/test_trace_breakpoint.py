@@ -21,5 +21,5 @@ def test_the_path_gets_no_longer() -> None:
     files, functions = map(int, figures.groups())
     assert files <= FILES, done.stdout
     assert functions <= FUNCTIONS, done.stdout
-    for passed in ("sdk/flow.py", "hub/service.py", "core/debugger.py", "store/memory.py"):
+    for passed in ("sdk/halt_flow.py", "hub/run_service.py", "core/debugger.py", "store/memory.py"):
         assert f"{passed} (" in done.stdout

@@ -9,11 +9,15 @@ from contextlib import asynccontextmanager, suppress
 import msgspec
 import pytest
 
-from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.errors import CommandError, ConnectionLostError, ProtocolError
-from agentstepper_nb.rpc import reconnecting
-from agentstepper_nb.rpc.dialing import NotTakenError, open_line
-from agentstepper_nb.rpc.reconnecting import Door, Find, stay_connected
+from agentstepper_nb.rpc import persistent_connection
+from agentstepper_nb.rpc.connection import RpcRefusedError, open_connection
+from agentstepper_nb.rpc.persistent_connection import (
+    FindEndpoint,
+    ReconnectingCaller,
+    maintain_connection,
+)
 from tests.worker.cores import Core, refuse
 from tests.worker.joined import LOG, Echo, Said
 
@@ -21,16 +25,16 @@ from tests.worker.joined import LOG, Echo, Said
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Who dials again does so at once."""
-    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.0)
+    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT", 0.0)
     yield
 
 
 @asynccontextmanager
 async def connected(
-    find: Find, services: dict[str, Echo] | None = None
-) -> AsyncGenerator[tuple[Door, asyncio.Task[object]], None]:
-    door = Door()
-    staying = asyncio.create_task(stay_connected(find, services or {}, door, LOG))
+    find: FindEndpoint, services: dict[str, Echo] | None = None
+) -> AsyncGenerator[tuple[ReconnectingCaller, asyncio.Task[object]], None]:
+    door = ReconnectingCaller()
+    staying = asyncio.create_task(maintain_connection(find, services or {}, door, LOG))
     try:
         yield door, staying
     finally:
@@ -39,20 +43,20 @@ async def connected(
             await staying
 
 
-async def echo(door: Door, text: str = "hello") -> Said:
+async def echo(door: ReconnectingCaller, text: str = "hello") -> Said:
     return await door.call("echo", "echo", Said(text), Said)
 
 
 async def test_both_ends_ask() -> None:
     async with Core() as core:
         served = Echo()
-        opened = await open_line(core.endpoint, {"mine": served}, LOG)
+        opened = await open_connection(core.endpoint, {"mine": served}, LOG)
         assert core.tokens == ["Bearer the token"]
         session = await core.connected()
         assert core.hello.services == ("mine",)
-        answer = await opened.line.call("echo", "echo", Said("to the Core"))
+        answer = await opened.rpc_session.call("echo", "echo", Said("to the Core"))
         assert msgspec.json.decode(answer, type=Said) == Said("to the Core")
-        answer = await session.line.call("mine", "echo", Said("back"))
+        answer = await session.rpc_session.call("mine", "echo", Said("back"))
         assert msgspec.json.decode(answer, type=Said) == Said("back")
         await opened.close()
         await opened.close()
@@ -61,13 +65,13 @@ async def test_both_ends_ask() -> None:
 
 async def test_who_is_asked_when_the_line_is_gone_hears_of_it_after_the_door_is_shut() -> None:
     async with Core() as core:
-        opened = await open_line(core.endpoint, {}, LOG)
+        opened = await open_connection(core.endpoint, {}, LOG)
         shut: list[str] = []
         opened.on_lost = lambda: shut.append("shut")
 
         async def ask() -> list[str]:
             with pytest.raises(CommandError, check=lambda error: error.code == "worker_lost"):
-                await opened.line.call("echo", "never", None)
+                await opened.rpc_session.call("echo", "never", None)
             return list(shut)
 
         asking = asyncio.create_task(ask())
@@ -89,8 +93,8 @@ async def test_who_is_asked_when_the_line_is_gone_hears_of_it_after_the_door_is_
 async def test_a_refusal_is_final_and_says_why(text: str, said: str) -> None:
     async with Core() as core:
         core.refuse = refuse(401, text)
-        with pytest.raises(NotTakenError, match=said):
-            await open_line(core.endpoint, {}, LOG)
+        with pytest.raises(RpcRefusedError, match=said):
+            await open_connection(core.endpoint, {}, LOG)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +111,8 @@ async def test_a_refusal_is_final_and_says_why(text: str, said: str) -> None:
 async def test_an_answer_that_is_no_welcome(greets: str, said: str) -> None:
     async with Core() as core:
         core.greets = greets
-        with pytest.raises(NotTakenError, match=said):
-            await open_line(core.endpoint, {}, LOG)
+        with pytest.raises(RpcRefusedError, match=said):
+            await open_connection(core.endpoint, {}, LOG)
 
 
 async def test_what_may_be_otherwise_the_next_time() -> None:
@@ -116,21 +120,21 @@ async def test_what_may_be_otherwise_the_next_time() -> None:
     await core.start()
     core.refuse = refuse(503, "later")
     with pytest.raises(ConnectionLostError, match="can't be reached now") as caught:
-        await open_line(core.endpoint, {}, LOG)
-    assert not isinstance(caught.value, NotTakenError)
+        await open_connection(core.endpoint, {}, LOG)
+    assert not isinstance(caught.value, RpcRefusedError)
     await core.stop()
     with pytest.raises(ConnectionLostError, match="can't be reached now"):
-        await open_line(core.endpoint, {}, LOG)
-    with pytest.raises(NotTakenError, match="is no address of a Core"):
-        await open_line(Endpoint("gopher://x"), {}, LOG)
+        await open_connection(core.endpoint, {}, LOG)
+    with pytest.raises(RpcRefusedError, match="is no address of a Core"):
+        await open_connection(CoreEndpoint("gopher://x"), {}, LOG)
 
 
 async def test_it_comes_back_with_the_token_of_the_new_start() -> None:
     async with Core() as core:
         tokens = iter(["first", "second", "third"])
 
-        def find() -> Endpoint:
-            return Endpoint(core.endpoint.url, next(tokens))
+        def find() -> CoreEndpoint:
+            return CoreEndpoint(core.endpoint.url, next(tokens))
 
         async with connected(find) as (door, _):
             await door.connected()
@@ -167,13 +171,13 @@ async def test_a_core_that_starts_again_may_refuse_for_a_while(
             await refused.wait()
             await door.connected()
             assert await echo(door) == Said("hello")
-            monkeypatch.setattr(reconnecting, "_RESTARTING", -1.0)
+            monkeypatch.setattr(persistent_connection, "_RESTARTING", -1.0)
             core.sessions[-1].connection.close(1001, "")
             await core.connected()
             core.refuse = refuse(401, "no more")
             await door.connected()
             core.sessions[-1].connection.close(1001, "")
-            with pytest.raises(NotTakenError, match="no more"):
+            with pytest.raises(RpcRefusedError, match="no more"):
                 await staying
 
 

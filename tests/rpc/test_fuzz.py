@@ -12,9 +12,9 @@ import pytest
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers
-from agentstepper_nb.protocol.worker import Request, both_ways
-from agentstepper_nb.rpc.line import Line
+from agentstepper_nb.protocol.worker import RpcRequest, both_ways
 from agentstepper_nb.rpc.peer import MOST_OPEN
+from agentstepper_nb.rpc.session import RpcSession
 from tests.kit.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
 from tests.worker.joined import LOG, Echo, Said, Wire
 
@@ -81,12 +81,12 @@ def at_the_worker(count: int) -> None:
 
     async def test() -> None:
         echo, ear = Echo(), CountingTransport()
-        line = Line(ear.send, {"echo": echo}, LOG)
+        line = RpcSession(ear.send, {"echo": echo}, LOG)
         await flood(count, 2, messages, line.receive)
         assert {"malformed", "unknown_service", "invalid_message", "duplicate"} <= set(ear.codes)
         assert ear.answers["result"] > 0
         assert ear.answers["item"] > 0
-        line.receive(both_ways.encode(Request(service="echo", method="nothing"), 1, "a new one"))
+        line.receive(both_ways.encode(RpcRequest(service="echo", method="nothing"), 1, "a new one"))
         before = ear.answers["result"]
         await asyncio.sleep(0)
         await asyncio.sleep(0)

@@ -11,27 +11,27 @@ from msgspec import Raw
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.worker import (
-    Cancel,
-    Failed,
-    Item,
-    More,
-    Request,
-    Result,
+    RpcCancel,
+    RpcCredit,
+    RpcFailure,
+    RpcItem,
+    RpcRequest,
+    RpcResult,
     WorkerHello,
     both_ways,
 )
 from agentstepper_nb.rpc.peer import (
     MOST_OPEN,
-    Answered,
-    Asked,
-    Broke,
-    Came,
-    Cancelled,
-    Complained,
-    Happening,
+    CreditGranted,
+    ErrorReceived,
+    ItemReceived,
+    MessageRejected,
     Peer,
-    Refused,
-    Room,
+    PeerEvent,
+    RequestCancelled,
+    RequestFailed,
+    RequestReceived,
+    ResponseReceived,
 )
 
 
@@ -45,16 +45,16 @@ class Pair:
     def __init__(self) -> None:
         self.here, self.there = Peer(), Peer()
 
-    def heard_there(self) -> list[Happening | None]:
+    def heard_there(self) -> list[PeerEvent | None]:
         return [self.there.receive(text) for text in self.here.drain()]
 
-    def heard_here(self) -> list[Happening | None]:
+    def heard_here(self) -> list[PeerEvent | None]:
         return [self.here.receive(text) for text in self.there.drain()]
 
     def asked(self, window: int = 0) -> str:
         id = self.here.ask("coding", "create", value({"a": 1}), window)
         (asked,) = self.heard_there()
-        assert isinstance(asked, Asked)
+        assert isinstance(asked, RequestReceived)
         assert asked.request.params == value({"a": 1})
         return id
 
@@ -67,7 +67,7 @@ def pair() -> Pair:
 def test_a_request_is_answered(pair: Pair) -> None:
     id = pair.asked()
     pair.there.result(id, value("done"))
-    assert pair.heard_here() == [Answered(id, value("done"))]
+    assert pair.heard_here() == [ResponseReceived(id, value("done"))]
     assert id not in pair.there._serving
 
 
@@ -75,11 +75,11 @@ def test_both_ends_may_ask_under_the_same_id(pair: Pair) -> None:
     ours = pair.asked()
     theirs = pair.there.ask("core", "runs")
     assert ours == theirs
-    assert isinstance(pair.heard_here()[0], Asked)
+    assert isinstance(pair.heard_here()[0], RequestReceived)
     pair.there.fail(ours, "unknown_run", "No.")
     pair.here.result(theirs, value([]))
-    assert pair.heard_here() == [Broke(ours, "unknown_run", "No.")]
-    assert pair.heard_there() == [Answered(theirs, value([]))]
+    assert pair.heard_here() == [RequestFailed(ours, "unknown_run", "No.")]
+    assert pair.heard_there() == [ResponseReceived(theirs, value([]))]
 
 
 def test_a_stream_is_as_fast_as_it_is_read(pair: Pair) -> None:
@@ -89,15 +89,15 @@ def test_a_stream_is_as_fast_as_it_is_read(pair: Pair) -> None:
     assert pair.there.credit(id) == 0
     with pytest.raises(ValueError, match="no room"):
         pair.there.item(id, value("too much"))
-    assert pair.heard_here() == [Came(id, value(number)) for number in range(4)]
-    pair.here.took(id)
+    assert pair.heard_here() == [ItemReceived(id, value(number)) for number in range(4)]
+    pair.here.accept_item(id)
     assert pair.heard_there() == []  # not a message an item
-    pair.here.took(id)
-    assert pair.heard_there() == [Room(id)]
+    pair.here.accept_item(id)
+    assert pair.heard_there() == [CreditGranted(id)]
     assert pair.there.credit(id) == 2
     pair.there.result(id)
-    assert pair.heard_here() == [Answered(id, value(None))]
-    pair.here.took(id)
+    assert pair.heard_here() == [ResponseReceived(id, value(None))]
+    pair.here.accept_item(id)
     assert pair.here.drain() == []
 
 
@@ -106,7 +106,7 @@ def test_a_cancelled_request_is_passed_over_by_what_crosses_it(pair: Pair) -> No
     pair.there.item(id, value("on its way"))
     pair.here.cancel(id)
     assert pair.heard_here() == [None]
-    assert pair.heard_there() == [Cancelled(id)]
+    assert pair.heard_there() == [RequestCancelled(id)]
     assert id in pair.there._serving  # until whoever serves it has stopped
     pair.there.item(id, value("it hadn't heard yet"))
     pair.there.result(id)
@@ -120,18 +120,18 @@ def test_what_is_open_is_bounded(pair: Pair) -> None:
     with pytest.raises(CommandError) as caught:
         pair.here.ask("coding", "list")
     assert caught.value.code == "too_many"
-    one_more = both_ways.encode(Request(service="coding", method="list"), 1, "more")
-    assert isinstance(pair.there.receive(one_more), Refused)
+    one_more = both_ways.encode(RpcRequest(service="coding", method="list"), 1, "more")
+    assert isinstance(pair.there.receive(one_more), MessageRejected)
     (told,) = pair.there.drain()
     assert both_ways.decode(told)[1].code == "too_many"  # type: ignore[attr-defined]
 
 
-def said(peer: Peer, text: str) -> tuple[Happening | None, str | None, Failed]:
+def said(peer: Peer, text: str) -> tuple[PeerEvent | None, str | None, RpcFailure]:
     """What a bad message means, and the answer with the id that it is under."""
     happening = peer.receive(text)
     (told,) = peer.drain()
     envelope, failed = both_ways.decode(told)
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, RpcFailure)
     return happening, envelope.id if isinstance(envelope.id, str) else None, failed
 
 
@@ -160,7 +160,7 @@ def said(peer: Peer, text: str) -> tuple[Happening | None, str | None, Failed]:
 def test_what_is_not_understood_is_said(text: str, id: str | None, code: str) -> None:
     peer = Peer()
     happening, under, failed = said(peer, text)
-    assert isinstance(happening, Refused)
+    assert isinstance(happening, MessageRejected)
     assert (under, failed.code) == (id, code)
 
 
@@ -168,35 +168,39 @@ def test_a_second_hello_and_a_second_request_of_an_id_are_refused(pair: Pair) ->
     hello = WorkerHello(version=1, worker="w", pid=1, services=())
     assert said(pair.there, both_ways.encode(hello, 1, "x"))[2].code == "already_open"
     id = pair.asked()
-    again = both_ways.encode(Request(service="coding", method="list"), 1, id)
+    again = both_ways.encode(RpcRequest(service="coding", method="list"), 1, id)
     assert said(pair.there, again)[1:] == (
         None,
-        Failed(code="duplicate", message=f"Request {id} is open already."),
+        RpcFailure(code="duplicate", message=f"Request {id} is open already."),
     )
     pair.there.result(id)
-    assert pair.heard_here() == [Answered(id, value(None))]
+    assert pair.heard_here() == [ResponseReceived(id, value(None))]
 
 
 def test_nobody_waits_for_an_answer_that_cannot_be_read(pair: Pair) -> None:
     id = pair.asked()
     happening, under, _ = said(pair.here, f'{{"n": 1, "type": "result", "id": "{id}", "body": 7}}')
-    assert isinstance(happening, Broke)
+    assert isinstance(happening, RequestFailed)
     assert (happening.id, happening.code, under) == (id, "invalid_message", None)
 
 
 def test_an_item_without_room_breaks_its_stream(pair: Pair) -> None:
     id = pair.asked()
-    happening = pair.here.receive(both_ways.encode(Item(value=value(1)), 1, id))
-    assert happening == Broke(id, "invalid_message", "An item came for which there was no room.")
-    assert pair.heard_there() == [Cancelled(id)]
+    happening = pair.here.receive(both_ways.encode(RpcItem(value=value(1)), 1, id))
+    assert happening == RequestFailed(
+        id, "invalid_message", "An item came for which there was no room."
+    )
+    assert pair.heard_there() == [RequestCancelled(id)]
 
 
 def test_a_complaint_is_for_the_log() -> None:
-    failed = both_ways.encode(Failed(code="malformed", message="What?"), 1)
-    assert Peer().receive(failed) == Complained("malformed", "What?")
+    failed = both_ways.encode(RpcFailure(code="malformed", message="What?"), 1)
+    assert Peer().receive(failed) == ErrorReceived("malformed", "What?")
 
 
-@pytest.mark.parametrize("message", [Cancel(), More(items=1), Item(value=value(1)), Result()])
+@pytest.mark.parametrize(
+    "message", [RpcCancel(), RpcCredit(items=1), RpcItem(value=value(1)), RpcResult()]
+)
 def test_what_names_nothing_open_is_passed_over(message: msgspec.Struct) -> None:
     peer = Peer()
     assert peer.receive(both_ways.encode(message, 1, "gone")) is None
@@ -233,11 +237,11 @@ class Conversations(RuleBasedStateMachine):
     def hear_there(self) -> None:
         happening = self.there.receive(self.to_there.pop(0))
         match happening:
-            case Asked(id=id):
+            case RequestReceived(id=id):
                 self.sent[id] = 0
-            case Cancelled(id=id):
+            case RequestCancelled(id=id):
                 self.there.fail(id, "cancelled", "")
-            case Refused() | Complained() | Broke():
+            case MessageRejected() | ErrorReceived() | RequestFailed():
                 raise AssertionError(happening)
         self.flush()
 
@@ -246,14 +250,14 @@ class Conversations(RuleBasedStateMachine):
     def hear_here(self) -> None:
         happening = self.here.receive(self.to_here.pop(0))
         match happening:
-            case Came(id=id, value=raw):
+            case ItemReceived(id=id, value=raw):
                 assert msgspec.json.decode(raw) == self.came[id]
                 self.came[id] += 1
                 assert self.came[id] - self.taken[id] <= self.windows[id]
-            case Answered(id=id):
+            case ResponseReceived(id=id):
                 assert self.came[id] == self.sent[id]
                 self.over.add(id)
-            case Refused() | Complained() | Broke():
+            case MessageRejected() | ErrorReceived() | RequestFailed():
                 raise AssertionError(happening)
         self.flush()
 
@@ -272,7 +276,7 @@ class Conversations(RuleBasedStateMachine):
         if waiting:
             id = data.draw(st.sampled_from(waiting))
             self.taken[id] += 1
-            self.here.took(id)
+            self.here.accept_item(id)
             self.flush()
 
     @rule(data=st.data())

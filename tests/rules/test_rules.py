@@ -15,7 +15,7 @@ from agentstepper_nb import (
     add_stop,
     delete_price,
     discover,
-    prices,
+    list_prices,
     set_price,
     stops,
     try_stop,
@@ -25,17 +25,17 @@ from agentstepper_nb.hub.standalone import AgentStepperCore
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.stops import Price
 from agentstepper_nb.protocol.values import (
-    AgentState,
+    AgentActivity,
     AnswerKind,
     Breakpoint,
     Event,
     EventKind,
+    EventSide,
     Run,
     RunState,
-    Side,
     Usage,
 )
-from agentstepper_nb.rules import words
+from agentstepper_nb.rules import breakpoint_syntax
 from agentstepper_nb.store import archive
 from notebooks.driver import Driver
 from tests.docs.pages import GUIDE, blocks
@@ -54,7 +54,7 @@ def core(running: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> Iterator
     yield running
     for stop in stops():
         stop.delete()
-    for price in prices():
+    for price in list_prices():
         delete_price(price.model)
 
 
@@ -66,7 +66,7 @@ def keep(core: AgentStepperCore, name: str, *paths: str, program: str = "reader"
             run="r",
             event=f"e{seq}",
             seq=seq,
-            side=Side.BEGIN,
+            side=EventSide.BEGIN,
             kind=EventKind.TOOL_INVOCATION,
             name="open",
             at=float(seq),
@@ -87,11 +87,11 @@ def keep(core: AgentStepperCore, name: str, *paths: str, program: str = "reader"
         started_at=1.0,
         ended_at=9.0,
         state=RunState.IDLE,
-        agent_state=AgentState.FINISHED,
+        agent_state=AgentActivity.FINISHED,
         rows=len(points),
     )
     history = RunHistory(run=run, events=tuple(events), breakpoints=tuple(points))
-    imported = core.hub.import_run(archive.dump(history))
+    imported = core.hub.import_run(archive.dump_archive(history))
     return asyncio.run_coroutine_threadsafe(imported, core.loop).result().id
 
 
@@ -157,7 +157,9 @@ def test_what_the_guide_shows_works(core: AgentStepperCore) -> None:
             exec(block.text, {})
     lines = [line for block in blocks(page) if block.language == "text" for line in block.lines]
     written = [rest for line in lines for _, _, rest in [line.partition("%agentstepper stop ")]]
-    assert [words.read(line, "s").id for line in written if line] == ["s"] * 5
+    assert [breakpoint_syntax.parse_breakpoint(line, "s").id for line in written if line] == [
+        "s"
+    ] * 5
 
 
 # ---- tried ------------------------------------------------------------------------------------------
@@ -202,18 +204,18 @@ def test_a_condition_that_fails_says_so(core: AgentStepperCore) -> None:
 
 
 def test_names_come_before_patterns() -> None:
-    assert (prices(), repr(prices())) == ([], "No prices are set.")
+    assert (list_prices(), repr(list_prices())) == ([], "No prices are set.")
     set_price("*", 1, 2)
     set_price("gpt-*", 3, 4.5)
     set_price("gpt-mini", 0.25, 2)
     set_price("gpt-*", 5, 6)
-    assert prices() == [
+    assert list_prices() == [
         Price(model="gpt-mini", input=0.25, output=2.0),
         Price(model="gpt-*", input=5.0, output=6.0),
         Price(model="*", input=1.0, output=2.0),
     ]
-    assert repr(prices()).splitlines()[1] == "gpt-mini  $0.25  $2"
-    assert "<td" in prices()._repr_html_()
+    assert repr(list_prices()).splitlines()[1] == "gpt-mini  $0.25  $2"
+    assert "<td" in list_prices()._repr_html_()
     assert [price.model for price in delete_price("gpt-*")] == ["gpt-mini", "*"]
 
 

@@ -11,15 +11,15 @@ from msgspec.structs import replace
 
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.stops import (
+    BreakpointRule,
     CostBudget,
     Reaction,
     Repeated,
-    Stop,
     TokenBudget,
     Touched,
 )
-from agentstepper_nb.protocol.values import EventKind, Side
-from agentstepper_nb.rules.words import read, words
+from agentstepper_nb.protocol.values import EventKind, EventSide
+from agentstepper_nb.rules.breakpoint_syntax import format_breakpoint, parse_breakpoint
 
 TOOL, LLM = EventKind.TOOL_INVOCATION, EventKind.LLM_QUERY
 
@@ -27,16 +27,16 @@ TOOL, LLM = EventKind.TOOL_INVOCATION, EventKind.LLM_QUERY
 @pytest.mark.parametrize(
     ("text", "fields"),
     [
-        ("before tool run_tests", {"side": Side.BEGIN, "kind": TOOL, "name": "run_tests"}),
-        ("after llm gpt-*", {"side": Side.END, "kind": LLM, "name": "gpt-*"}),
+        ("before tool run_tests", {"side": EventSide.BEGIN, "kind": TOOL, "name": "run_tests"}),
+        ("after llm gpt-*", {"side": EventSide.END, "kind": LLM, "name": "gpt-*"}),
         ("tool", {"kind": TOOL}),
         ("event retrieval", {"kind": EventKind.CUSTOM, "name": "retrieval"}),
-        ("before start", {"side": Side.BEGIN, "kind": EventKind.PROGRAM_STARTED}),
-        ("before any", {"side": Side.BEGIN}),
+        ("before start", {"side": EventSide.BEGIN, "kind": EventKind.PROGRAM_STARTED}),
+        ("before any", {"side": EventSide.BEGIN}),
         ("any", {}),
         ("any run_*", {"name": "run_*"}),
-        ("after error", {"side": Side.END, "on_error": True}),
-        ("after tool error", {"side": Side.END, "kind": TOOL, "on_error": True}),
+        ("after error", {"side": EventSide.END, "on_error": True}),
+        ("after tool error", {"side": EventSide.END, "kind": TOOL, "on_error": True}),
         ('tool "error"', {"kind": TOOL, "name": "error"}),
         (r'tool "a \"b\" \\"', {"kind": TOOL, "name": 'a "b" \\'}),
         ("tokens 50000", {"watch": TokenBudget(limit=50000)}),
@@ -51,7 +51,7 @@ TOOL, LLM = EventKind.TOOL_INVOCATION, EventKind.LLM_QUERY
         ("tool for 'my agent'", {"kind": TOOL, "program": "my agent"}),
         (
             "before tool 'error' once",
-            {"side": Side.BEGIN, "kind": TOOL, "name": "error", "once": True},
+            {"side": EventSide.BEGIN, "kind": TOOL, "name": "error", "once": True},
         ),
         ("tool 'tis", {"kind": TOOL, "name": "'tis"}),
         (
@@ -74,8 +74,8 @@ TOOL, LLM = EventKind.TOOL_INVOCATION, EventKind.LLM_QUERY
     ],
 )
 def test_what_words_mean(text: str, fields: dict[str, Any]) -> None:
-    found = read(text, "s", "mine")
-    expected = Stop(**{"id": "s", "program": "mine", "then": found.then, **fields})
+    found = parse_breakpoint(text, "s", "mine")
+    expected = BreakpointRule(**{"id": "s", "program": "mine", "then": found.then, **fields})
     assert found == expected
     assert (found.then is Reaction.LOG) == text.endswith("log")
 
@@ -101,7 +101,7 @@ def test_what_words_mean(text: str, fields: dict[str, Any]) -> None:
 )
 def test_words_that_mean_nothing(text: str, said: str) -> None:
     with pytest.raises(ProtocolError, match=f"^{said}") as error:
-        read(text, "s")
+        parse_breakpoint(text, "s")
     assert error.value.code == "invalid_stop"
     assert "before|after" in str(error.value)  # how it is written
 
@@ -109,7 +109,7 @@ def test_words_that_mean_nothing(text: str, said: str) -> None:
 @pytest.mark.parametrize("text", ["tokens 0", "cost -1", "cost nan", "repeated 1", "tool nth 0"])
 def test_numbers_out_of_bounds(text: str) -> None:
     with pytest.raises(ProtocolError, match=r"This can't be a stop: Expected"):
-        read(text, "s")
+        parse_breakpoint(text, "s")
 
 
 # What a person can name: a condition is one line here, and none ends as an option does.
@@ -123,11 +123,11 @@ watches = st.one_of(
     st.builds(Touched, path=texts),
 )
 stops = st.builds(
-    Stop,
+    BreakpointRule,
     id=st.just("s"),
     program=texts,
     kind=st.sampled_from([None, TOOL, LLM, EventKind.CUSTOM, EventKind.PROGRAM_STARTED]),
-    side=st.sampled_from([None, *Side]),
+    side=st.sampled_from([None, *EventSide]),
     name=st.none() | texts,
     on_error=st.booleans(),
     condition=st.none() | conditions,
@@ -139,7 +139,9 @@ stops = st.builds(
 
 
 @given(stops)
-def test_what_is_written_is_read_again(stop: Stop) -> None:
-    assert read(words(stop, program=True), "s") == stop
-    assert read(words(stop), "s", stop.program) == stop
-    assert read(words(replace(stop, enabled=False)), "s", stop.program) == stop
+def test_what_is_written_is_read_again(stop: BreakpointRule) -> None:
+    assert parse_breakpoint(format_breakpoint(stop, program=True), "s") == stop
+    assert parse_breakpoint(format_breakpoint(stop), "s", stop.program) == stop
+    assert (
+        parse_breakpoint(format_breakpoint(replace(stop, enabled=False)), "s", stop.program) == stop
+    )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from agentstepper_nb.rpc.line import Line, Service
-from agentstepper_nb.rpc.reconnecting import Door
+from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller
+from agentstepper_nb.rpc.session import RpcService, RpcSession
 
 LOG = logging.getLogger("agentstepper_nb.test")
 
@@ -18,10 +18,10 @@ class Doorway:
         core: The Core's service `runtime`.
     """
 
-    def __init__(self, core: Service) -> None:
-        self.door = Door()
+    def __init__(self, core: RpcService) -> None:
+        self.door = ReconnectingCaller()
         self._core = core
-        self._ends: tuple[Line, Line] | None = None
+        self._ends: tuple[RpcSession, RpcSession] | None = None
 
     def connect(self) -> None:
         """There is a connection from now on."""
@@ -33,7 +33,10 @@ class Doorway:
         def to_worker(text: str) -> None:
             loop.call_soon(worker.receive, text)
 
-        worker, core = Line(to_core, {}, LOG), Line(to_worker, {"runtime": self._core}, LOG)
+        worker, core = (
+            RpcSession(to_core, {}, LOG),
+            RpcSession(to_worker, {"runtime": self._core}, LOG),
+        )
         self._ends = (worker, core)
         self.door.open(worker)
 

@@ -20,7 +20,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from agentstepper_nb.discover import worker_endpoint
+from agentstepper_nb.discover import find_worker_endpoint
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import (
     Action,
@@ -29,12 +29,12 @@ from agentstepper_nb.protocol.runtime import (
     AgentState,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_asks import Finish, Write
-from agentstepper_nb.rpc.reconnecting import Door
+from agentstepper_nb.protocol.runtime_store_messages import ActionCompletion, SessionWrite
+from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller
 from agentstepper_nb.runtime.dispatcher import Dispatcher
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
-from agentstepper_nb.runtime.service import owner_name
-from agentstepper_nb.worker.run import work
+from agentstepper_nb.runtime.service import make_owner_name
+from agentstepper_nb.worker.serve_loop import run_worker
 from tests.runtime.queues import LOG
 
 #: Sessions that one of two takes: it has to leave the others to the other one.
@@ -88,7 +88,7 @@ class Clerk:
         else:
             self._note("made", action, number)
 
-    def _done(self, action: Action, state: AgentState, number: int) -> Write:
+    def _done(self, action: Action, state: AgentState, number: int) -> SessionWrite:
         after = replace(
             state,
             status=SessionStatus.RUNNING,
@@ -96,10 +96,10 @@ class Clerk:
             owner=None,
             lease_until=None,
         )
-        finish = Finish(
+        finish = ActionCompletion(
             id=action.id, owner=self._owner, status=ActionStatus.DONE, processed_at=time.time()
         )
-        return Write(
+        return SessionWrite(
             session_id=action.session_id,
             epoch=state.epoch,
             owner=self._owner,
@@ -125,7 +125,7 @@ async def main() -> None:
     for name in ("lease", "poll"):
         parser.add_argument(f"--{name}", type=float)
     given = parser.parse_args()
-    door, owner = Door(), owner_name()
+    door, owner = ReconnectingCaller(), make_owner_name()
     queue = RemoteQueue(door)
     clerk = Clerk(given.folder, queue, owner)
     dispatcher = Dispatcher(
@@ -139,8 +139,8 @@ async def main() -> None:
         most=MOST,
     )
     dispatcher.start()
-    endpoint = worker_endpoint(given.url, given.token)
-    await work(lambda: endpoint, {}, door, LOG, until_eof=False)
+    endpoint = find_worker_endpoint(given.url, given.token)
+    await run_worker(lambda: endpoint, {}, door, LOG, until_eof=False)
 
 
 if __name__ == "__main__":

@@ -19,16 +19,16 @@ from agentstepper_nb.protocol.runtime import (
     AgentStep,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_asks import ActionQuery, StateQuery, StepQuery
+from agentstepper_nb.protocol.runtime_store_messages import ActionQuery, StateQuery, StepQuery
 from agentstepper_nb.protocol.runtime_wire import NewAction, WatchTopic
-from agentstepper_nb.runtime.agent import SessionAgent
+from agentstepper_nb.runtime.action_handlers import ActionHandlers
 from agentstepper_nb.runtime.dispatcher import Dispatcher
 from agentstepper_nb.runtime.frame import FrameIn, FrameOut
-from agentstepper_nb.runtime.handlers import Handlers
-from agentstepper_nb.runtime.keeping import Surroundings
-from agentstepper_nb.runtime.moniker import Moniker, MonikerFactory, Task
-from agentstepper_nb.runtime.registry import Registry
-from agentstepper_nb.runtime.rehydrate import Household
+from agentstepper_nb.runtime.moniker import Moniker, MonikerFactory, MonikerTask
+from agentstepper_nb.runtime.session_agent import SessionAgent
+from agentstepper_nb.runtime.session_host import SessionHost
+from agentstepper_nb.runtime.session_registry import SessionRegistry
+from agentstepper_nb.runtime.session_writer import RuntimeContext
 from agentstepper_nb.store.runtime.base import RuntimeStore
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from tests.runtime.queues import LOG
@@ -95,7 +95,7 @@ class Monikers:
         except ValueError as error:
             raise CommandError("invalid_message", str(error)) from None
 
-    def make(self, task: Task) -> Moniker:
+    def make(self, task: MonikerTask) -> Moniker:
         task.config = {"leave": self.permit(task.session_id)}
         return Counting(task)
 
@@ -118,8 +118,8 @@ class Worker:
 
     def __init__(self, core: Core, queue: Any, folder: Path, **options: Any) -> None:
         self.owner = f"worker:{uuid4()}"
-        self.registry = Registry(LOG)
-        surroundings = Surroundings(
+        self.registry = SessionRegistry(LOG)
+        runtime_context = RuntimeContext(
             owner=self.owner,
             recorder=queue,
             data_dir=folder,
@@ -128,10 +128,10 @@ class Worker:
             new_id=lambda: str(uuid4()),
             debugger=False,
         )
-        self.household = Household(
+        self.session_host = SessionHost(
             queue,
             self.registry,
-            surroundings,
+            runtime_context,
             SessionAgent,
             core.monikers.find,
             core.monikers.check,
@@ -140,11 +140,11 @@ class Worker:
         )
         self.dispatcher = Dispatcher(
             queue,
-            Handlers(self.household).table(),
+            ActionHandlers(self.session_host).table(),
             owner=self.owner,
             clock=core.clock,
             log=LOG,
-            tenants=self.household,
+            held_sessions=self.session_host,
             **({"lease_s": LEASE_S, "poll_s": 3600.0} | options),
         )
 

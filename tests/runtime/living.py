@@ -21,24 +21,24 @@ from agentstepper_nb.protocol.runtime import (
     Limits,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_asks import (
+from agentstepper_nb.protocol.runtime_store_messages import (
+    ActionCompletion,
     ActionQuery,
-    Adopt,
-    Claim,
-    Create,
-    Enqueue,
-    Finish,
+    AdoptSessions,
+    ClaimAction,
+    CreateAgentSession,
+    EnqueueActions,
     MessageQuery,
-    Release,
+    ReleaseLeases,
+    SessionWrite,
+    SessionWriteResult,
     StateQuery,
     StepQuery,
-    Write,
-    Written,
 )
-from agentstepper_nb.runtime.agent import SessionAgent
 from agentstepper_nb.runtime.frame import FrameIn, FrameOut
-from agentstepper_nb.runtime.keeping import Surroundings
-from agentstepper_nb.runtime.moniker import Moniker, MonikerFactory, Task
+from agentstepper_nb.runtime.moniker import Moniker, MonikerFactory, MonikerTask
+from agentstepper_nb.runtime.session_agent import SessionAgent
+from agentstepper_nb.runtime.session_writer import RuntimeContext
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 
 #: Seconds that a claim lasts, by the house's clock, which nobody moves but the test.
@@ -60,7 +60,7 @@ class Doing(Moniker):
     name = "test"
     stop_on_done = True
 
-    def __init__(self, task: Task, does: Does, wait: float = 0.0) -> None:
+    def __init__(self, task: MonikerTask, does: Does, wait: float = 0.0) -> None:
         super().__init__(task)
         self.closed = False
         self._does = does
@@ -113,16 +113,16 @@ class House:
         self.now = 1000.0
         self.owner = "worker 1"
         self.session_id = "s"
-        self.writes: list[Write] = []
+        self.writes: list[SessionWrite] = []
         self.moniker: Doing | None = None
         self.agents: list[SessionAgent] = []
-        self.on_write: Callable[[Write], Awaitable[None]] | None = None
+        self.on_write: Callable[[SessionWrite], Awaitable[None]] | None = None
         self._changed = asyncio.Condition()
         self._data_dir = data_dir
         self._debugger = debugger
         self._ids = itertools.count(1)
 
-    async def write(self, ask: Write) -> Written:
+    async def write(self, ask: SessionWrite) -> SessionWriteResult:
         if self.on_write is not None:
             await self.on_write(ask)
         written = await self.store.write(ask)
@@ -136,7 +136,7 @@ class House:
 
     # ---- sessions -----------------------------------------------------------------------------------
 
-    async def create(self, **given: Any) -> tuple[AgentState, Finish]:
+    async def create(self, **given: Any) -> tuple[AgentState, ActionCompletion]:
         """A session that was created and is claimed, with its action's end."""
         state = AgentState(
             **{
@@ -153,7 +153,7 @@ class House:
             await self.store.save_conversation(
                 Conversation(conversation_id=state.conversation_id, created_at=self.now)
             )
-        await self.store.create(Create(state=state, action=action))
+        await self.store.create(CreateAgentSession(state=state, action=action))
         claimed = await self._claim()
         assert claimed is not None
         return claimed, self.finish(action.id)
@@ -173,12 +173,12 @@ class House:
     ) -> SessionAgent:
         """An agent of a session, which doesn't live yet."""
 
-        def make(task: Task) -> Moniker:
+        def make(task: MonikerTask) -> Moniker:
             self.moniker = Doing(task, does, wait)  # type: ignore[arg-type]
             return self.moniker
 
         real = isinstance(does, type)
-        surroundings = Surroundings(
+        runtime_context = RuntimeContext(
             owner=self.owner,
             recorder=self,
             data_dir=self._data_dir,
@@ -187,30 +187,32 @@ class House:
             new_id=self.new_id,
             debugger=self._debugger,
         )
-        agent = SessionAgent(state, does if real else make, surroundings)  # type: ignore[arg-type]
+        agent = SessionAgent(state, does if real else make, runtime_context)  # type: ignore[arg-type]
         self.agents.append(agent)
         return agent
 
     async def take_over(self) -> AgentState:
         """Another worker has the session now, as after a kill."""
-        await self.store.release(Release(owner=self.owner, until=self.now))
+        await self.store.release(ReleaseLeases(owner=self.owner, until=self.now))
         self.owner = f"worker {int(self.owner.split()[1]) + 1}"
         adopted = await self.store.adopt(
-            Adopt(owner=self.owner, now=self.now, lease_until=self.now + LEASE)
+            AdoptSessions(owner=self.owner, now=self.now, lease_until=self.now + LEASE)
         )
         (state,) = adopted.states
         return state
 
     # ---- actions ------------------------------------------------------------------------------------
 
-    def finish(self, id: str) -> Finish:
+    def finish(self, id: str) -> ActionCompletion:
         """An action's end, in this worker."""
-        return Finish(id=id, owner=self.owner, status=ActionStatus.DONE, processed_at=self.now)
+        return ActionCompletion(
+            id=id, owner=self.owner, status=ActionStatus.DONE, processed_at=self.now
+        )
 
-    async def action(self, kind: ActionKind) -> Finish:
+    async def action(self, kind: ActionKind) -> ActionCompletion:
         """Have an action enqueued and claimed; its end."""
         action = self._action(kind)
-        await self.store.enqueue(Enqueue(actions=(action,)))
+        await self.store.enqueue(EnqueueActions(actions=(action,)))
         await self._claim()
         return self.finish(action.id)
 
@@ -240,7 +242,7 @@ class House:
 
     async def _claim(self) -> AgentState | None:
         claimed = await self.store.claim(
-            Claim(owner=self.owner, now=self.now, lease_until=self.now + LEASE)
+            ClaimAction(owner=self.owner, now=self.now, lease_until=self.now + LEASE)
         )
         assert claimed.action is not None
         return claimed.state

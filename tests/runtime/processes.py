@@ -19,17 +19,23 @@ from msgspec import Struct
 from agentstepper_nb import discover
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import Action, ActionKind, AgentState, AgentStep
-from agentstepper_nb.protocol.runtime_asks import (
+from agentstepper_nb.protocol.runtime_store_messages import (
     LIMIT,
+    ActionList,
     ActionQuery,
-    Actions,
+    AgentStateList,
+    AgentStepList,
     StateQuery,
-    States,
     StepQuery,
-    Steps,
 )
-from agentstepper_nb.protocol.runtime_wire import SERVICE, Acted, NewAction, Notice, WatchTopic
-from agentstepper_nb.rpc.reconnecting import Door, stay_connected
+from agentstepper_nb.protocol.runtime_wire import (
+    SERVICE,
+    ActionEnqueued,
+    NewAction,
+    TopicEvent,
+    WatchTopic,
+)
+from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller, maintain_connection
 from tests.helpers.served import Served
 from tests.runtime.queues import LOG
 
@@ -97,9 +103,9 @@ class Place:
     @asynccontextmanager
     async def client(self) -> AsyncGenerator[Client, None]:
         """Somebody who asks, whatever dies."""
-        door = Door()
-        find = partial(discover.runtime_endpoint, self.agents, self.control)
-        connected = asyncio.create_task(stay_connected(find, {}, door, LOG))
+        door = ReconnectingCaller()
+        find = partial(discover.find_runtime_endpoint, self.agents, self.control)
+        connected = asyncio.create_task(maintain_connection(find, {}, door, LOG))
         try:
             yield Client(door)
         finally:
@@ -130,7 +136,7 @@ class Client:
         door: To the Core.
     """
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: ReconnectingCaller) -> None:
         self._door = door
 
     async def ask(self, method: str, params: Struct, kind: type[Answer]) -> Answer:
@@ -148,7 +154,7 @@ class Client:
         """Enqueue an action, once."""
         key = secrets.token_hex(8)
         ask = NewAction(kind=kind, session_id=session_id, idem_key=key, **given)
-        return (await self.ask("act", ask, Acted)).action
+        return (await self.ask("act", ask, ActionEnqueued)).action
 
     async def create(self, session_id: str, **given: Any) -> Action:
         """Create a session that tells jokes."""
@@ -157,24 +163,26 @@ class Client:
 
     async def state(self, session_id: str) -> AgentState:
         """A session as it stands."""
-        (state,) = (await self.ask("states", StateQuery(session_id=session_id), States)).states
+        (state,) = (
+            await self.ask("states", StateQuery(session_id=session_id), AgentStateList)
+        ).states
         return state
 
     async def steps(self, session_id: str) -> tuple[AgentStep, ...]:
         """All steps of a session."""
         ask = StepQuery(session_id=session_id, limit=LIMIT)
-        return (await self.ask("steps", ask, Steps)).steps
+        return (await self.ask("steps", ask, AgentStepList)).steps
 
     async def actions(self, ask: ActionQuery) -> tuple[Action, ...]:
         """Some actions."""
-        return (await self.ask("actions", ask, Actions)).actions
+        return (await self.ask("actions", ask, ActionList)).actions
 
     async def until(self, happened: Callable[[dict[str, AgentState]], bool]) -> None:
         """Wait until this is true of all sessions as they stand."""
         states: dict[str, AgentState] = {}
         while True:
             await self._door.connected()
-            watch = self._door.stream(SERVICE, "watch", WatchTopic(topic="sessions"), Notice)
+            watch = self._door.stream(SERVICE, "watch", WatchTopic(topic="sessions"), TopicEvent)
             try:
                 async with aclosing(watch) as notices:
                     async for notice in notices:

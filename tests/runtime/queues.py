@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentstepper_nb.protocol.runtime import Action, ActionKind, AgentState, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import (
-    Adopt,
-    Claim,
-    Claimed,
-    Held,
-    Release,
-    Renew,
-    Renewed,
-    States,
-    Write,
-    Written,
+from agentstepper_nb.protocol.runtime_store_messages import (
+    AdoptSessions,
+    AgentStateList,
+    ClaimAction,
+    ClaimedAction,
+    LeasedSession,
+    ReleaseLeases,
+    RenewedLeases,
+    RenewLeases,
+    SessionWrite,
+    SessionWriteResult,
 )
-from agentstepper_nb.protocol.runtime_wire import Wake, Wakes
+from agentstepper_nb.protocol.runtime_wire import DispatcherWake, SubscribeWakes
 
 LOG = logging.getLogger("agentstepper_nb.test")
 OWNER = "here:1:test"
@@ -66,28 +66,28 @@ class ScriptedQueue:
         actions: Which actions it finds.
     """
 
-    ready: list[Claimed] = field(default_factory=list)
+    ready: list[ClaimedAction] = field(default_factory=list)
     refusals: dict[str, list[Exception]] = field(default_factory=dict)
     adopted: list[tuple[AgentState, ...]] = field(default_factory=list)
-    sessions: tuple[Held, ...] = ()
+    sessions: tuple[LeasedSession, ...] = ()
     actions: tuple[str, ...] = ()
-    claims: list[Claim] = field(default_factory=list)
-    renewals: list[Renew] = field(default_factory=list)
-    writes: list[Write] = field(default_factory=list)
-    releases: list[Release] = field(default_factory=list)
+    claims: list[ClaimAction] = field(default_factory=list)
+    renewals: list[RenewLeases] = field(default_factory=list)
+    writes: list[SessionWrite] = field(default_factory=list)
+    releases: list[ReleaseLeases] = field(default_factory=list)
     listeners: int = 0
 
     def __post_init__(self) -> None:
-        self._wakes: asyncio.Queue[Wake | None] = asyncio.Queue()
+        self._wakes: asyncio.Queue[DispatcherWake | None] = asyncio.Queue()
         self._happened = asyncio.Condition()
 
     def put(self, *actions: Action, state: AgentState | None = None) -> None:
         """Let actions be ready, and say so."""
         for action in actions:
             self.ready.append(
-                Claimed(action=action, state=state or a_state(session_id=action.session_id))
+                ClaimedAction(action=action, state=state or a_state(session_id=action.session_id))
             )
-        self._wakes.put_nowait(Wake(n=0))
+        self._wakes.put_nowait(DispatcherWake(n=0))
 
     def end_stream(self) -> None:
         """Let the stream of wakes end: the Core went, say."""
@@ -98,26 +98,26 @@ class ScriptedQueue:
         async with self._happened:
             await self._happened.wait_for(happened)
 
-    async def claim(self, ask: Claim) -> Claimed:
+    async def claim(self, ask: ClaimAction) -> ClaimedAction:
         await self._note("claim", self.claims, ask)
-        return self.ready.pop(0) if self.ready else Claimed()
+        return self.ready.pop(0) if self.ready else ClaimedAction()
 
-    async def renew(self, ask: Renew) -> Renewed:
+    async def renew(self, ask: RenewLeases) -> RenewedLeases:
         await self._note("renew", self.renewals, ask)
-        return Renewed(sessions=self.sessions, actions=self.actions)
+        return RenewedLeases(sessions=self.sessions, actions=self.actions)
 
-    async def adopt(self, ask: Adopt) -> States:
+    async def adopt(self, ask: AdoptSessions) -> AgentStateList:
         await self._note("adopt", [], ask)
-        return States(states=self.adopted.pop(0) if self.adopted else ())
+        return AgentStateList(states=self.adopted.pop(0) if self.adopted else ())
 
-    async def release(self, ask: Release) -> None:
+    async def release(self, ask: ReleaseLeases) -> None:
         await self._note("release", self.releases, ask)
 
-    async def write(self, ask: Write) -> Written:
+    async def write(self, ask: SessionWrite) -> SessionWriteResult:
         await self._note("write", self.writes, ask)
-        return Written()
+        return SessionWriteResult()
 
-    async def wakes(self, ask: Wakes) -> AsyncGenerator[Wake, None]:
+    async def wakes(self, ask: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
         self.listeners += 1
         try:
             while (wake := await self._wakes.get()) is not None:

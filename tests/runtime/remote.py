@@ -12,7 +12,12 @@ from msgspec.structs import replace
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.hub.runtime import Runtime
 from agentstepper_nb.protocol.runtime import ActionStatus, AgentState, AgentStep, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import Claim, Finish, StateQuery, Write
+from agentstepper_nb.protocol.runtime_store_messages import (
+    ActionCompletion,
+    ClaimAction,
+    SessionWrite,
+    StateQuery,
+)
 
 T = TypeVar("T")
 
@@ -39,11 +44,11 @@ class Hand:
     def take(self) -> AgentState:
         """Claim the next action and finish it; gives its session, which runs."""
         now = time.time()
-        ask = Claim(owner="hand", now=now, lease_until=now + 600)
+        ask = ClaimAction(owner="hand", now=now, lease_until=now + 600)
         claimed = self.do(lambda runtime: runtime.claim(ask))
         assert claimed.action is not None
         assert claimed.state is not None
-        done = Finish(
+        done = ActionCompletion(
             id=claimed.action.id, owner="hand", status=ActionStatus.DONE, processed_at=now
         )
         return self._write(claimed.state, finished=(done,), status=SessionStatus.RUNNING)
@@ -77,12 +82,12 @@ class Hand:
         self,
         state: AgentState,
         *,
-        finished: tuple[Finish, ...] = (),
+        finished: tuple[ActionCompletion, ...] = (),
         steps: tuple[AgentStep, ...] = (),
         **changed: Any,
     ) -> AgentState:
         after = replace(state, **changed, updated_at=time.time())
-        ask = Write(
+        ask = SessionWrite(
             session_id=state.session_id,
             epoch=state.epoch,
             owner="hand",

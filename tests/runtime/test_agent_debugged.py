@@ -12,8 +12,8 @@ import pytest
 
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.protocol.runtime import SessionStatus
-from agentstepper_nb.protocol.values import Actor, Ending, RunState
-from agentstepper_nb.runtime import watching
+from agentstepper_nb.protocol.values import Actor, RunEnding, RunState
+from agentstepper_nb.runtime import debugged_run
 from agentstepper_nb.runtime.frame import FrameIn
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
 from tests.coding.debugged import View
@@ -45,7 +45,7 @@ async def test_a_session_is_a_run_that_goes_on_by_itself(view: View) -> None:
         await agent.join()
         run = await asyncio.to_thread(view.over)
         state = await home.state()
-        assert (run.program, run.ending) == ("a · test", Ending.FINISHED)
+        assert (run.program, run.ending) == ("a · test", RunEnding.FINISHED)
         assert state.run_id == run.id
         rows = await asyncio.to_thread(view.rows)
         (result,) = [row for row in rows if row.source is Actor.TOOLS]
@@ -152,7 +152,7 @@ async def test_stop_ends_the_session(view: View) -> None:
         state = await home.state()
         assert state.status is SessionStatus.STOPPED
         assert "pressed Stop" in state.context["note"]
-        assert (await asyncio.to_thread(view.over)).ending is Ending.STOPPED
+        assert (await asyncio.to_thread(view.over)).ending is RunEnding.STOPPED
         assert await home.steps() == []
 
 
@@ -163,7 +163,7 @@ async def test_destroy_withdraws_what_halts(view: View) -> None:
         await home.destroy(agent, timeout_s=0)
         await agent.join()
         run = await asyncio.to_thread(view.over)
-        assert (run.pending, run.ending) == ((), Ending.STOPPED)
+        assert (run.pending, run.ending) == ((), RunEnding.STOPPED)
         assert (await home.state()).status is SessionStatus.STOPPED
 
 
@@ -212,7 +212,7 @@ async def test_without_a_debugger_it_goes_on_and_says_so_once(
 async def test_a_core_that_goes_away_hinders_no_end(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "GOODBYE_S", 0.0)
+    monkeypatch.setattr(debugged_run, "GOODBYE_S", 0.0)
     async with house(NOWHERE, debugger=True) as home:
         steps = Steps()
         agent = await home.begin(steps)
@@ -285,7 +285,7 @@ async def test_a_run_that_is_lost_is_gone_on_without(
             steps = Steps()
             agent = await home.begin(steps, wait=1e6 if when == "between" else 0)
             await steps.begun()
-            dbg = agent._watching.dbg
+            dbg = agent._debugged_run.dbg
             assert dbg is not None
             if when == "between":
                 steps.go()
@@ -298,7 +298,7 @@ async def test_a_run_that_is_lost_is_gone_on_without(
             steps.go(lambda frame: count(frame, done=True))
             await agent.join()
             assert (await home.state()).status is SessionStatus.DONE
-            assert agent._watching.task is not None
-            assert agent._watching.task.dbg is None
+            assert agent._debugged_run.task is not None
+            assert agent._debugged_run.task.dbg is None
     said = [record for record in caplog.records if "any more" in record.message]
     assert len(said) == 1

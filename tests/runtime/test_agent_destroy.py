@@ -10,10 +10,10 @@ import pytest
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import Write
-from agentstepper_nb.runtime import agent as agents
-from agentstepper_nb.runtime.agent import SessionAgent
+from agentstepper_nb.protocol.runtime_store_messages import SessionWrite
+from agentstepper_nb.runtime import session_agent as agents
 from agentstepper_nb.runtime.frame import FrameIn
+from agentstepper_nb.runtime.session_agent import SessionAgent
 from tests.runtime.living import House, Steps, count, house
 
 NOWHERE = Path("nowhere")
@@ -191,7 +191,7 @@ async def test_a_cancelled_step_whose_write_is_under_way_is_kept() -> None:
         steps = Steps()
         writing, go_on = asyncio.Event(), asyncio.Event()
 
-        async def holds(ask: Write) -> None:
+        async def holds(ask: SessionWrite) -> None:
             if ask.steps:
                 writing.set()
                 await go_on.wait()
@@ -232,7 +232,7 @@ async def test_suspend_takes_back_a_write_that_waits_for_the_core() -> None:
         await steps.begun()
         writing = asyncio.Event()
 
-        async def away(ask: Write) -> None:
+        async def away(ask: SessionWrite) -> None:
             writing.set()
             await asyncio.Event().wait()
 
@@ -250,7 +250,7 @@ async def test_an_action_of_another_owner_by_now_changes_nothing() -> None:
         await steps.begun()
         finish = await home.action(ActionKind.PAUSE)
 
-        async def stale(ask: Write) -> None:
+        async def stale(ask: SessionWrite) -> None:
             raise CommandError("stale_claim", "Somebody else does it.")
 
         home.on_write = stale
@@ -280,7 +280,7 @@ async def test_a_destroy_that_is_another_owner_s_by_now_stops_the_session_all_th
         await steps.begun()
         finish = await home.action(ActionKind.DESTROY)
 
-        async def stale(ask: Write) -> None:
+        async def stale(ask: SessionWrite) -> None:
             if ask.finished:
                 raise CommandError("stale_claim", "Somebody else does it.")
 

@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import SessionStatus
-from agentstepper_nb.runtime.agent import SessionAgent
+from agentstepper_nb.runtime.session_agent import SessionAgent
 from tests.runtime.living import House, Steps, house
 
 NOWHERE = Path("nowhere")
@@ -57,7 +57,7 @@ async def test_of_many_interrupts_of_a_paused_session_the_last_is_held() -> None
         for text in ("one", "two", "three"):
             await home.interrupt(agent, text)
         await home.input(agent, "four")
-        assert agent.heard() == ["three", "four"]
+        assert agent.take_texts() == ["three", "four"]
 
 
 async def test_what_comes_during_a_step_is_the_next_ones() -> None:

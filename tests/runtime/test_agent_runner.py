@@ -126,7 +126,9 @@ async def test_max_runtime_counts_all_lives_and_no_pause(tmp_path: Path) -> None
         await home.pause(agent)
         steps.go(takes(2))
         await home.until_iteration(2)
-        while agent._keeping.watch._since is not None:  # until it has seen that it is to pause
+        while (
+            agent._session_writer.watch._since is not None
+        ):  # until it has seen that it is to pause
             await asyncio.sleep(0)
         home.now += 50
         await home.resume(agent)

@@ -19,17 +19,17 @@ from msgspec import Raw, Struct
 from agentstepper_nb import Agents, AsyncAgents, discover
 from agentstepper_nb.errors import CommandError, ConnectionLostError, DiscoveryError
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.hub.runtime import Right, RuntimeService
+from agentstepper_nb.hub.runtime import MethodRight, RuntimeService
 from agentstepper_nb.protocol.runtime import (
     ActionKind,
     ActionStatus,
     Delivery,
-    Role,
+    ParticipantRole,
     SenderType,
     SessionStatus,
 )
-from agentstepper_nb.rpc import reconnecting
-from agentstepper_nb.rpc.line import Service
+from agentstepper_nb.rpc import persistent_connection
+from agentstepper_nb.rpc.session import RpcService
 from tests.helpers.announced import announce_core
 from tests.hub.runtime.desk import opened
 from tests.runtime.remote import Hand
@@ -42,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
     for name in ("URL", "TOKEN", "CONTROL_TOKEN"):
         monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
-    monkeypatch.setattr(reconnecting, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT", 0.01)
     return tmp_path
 
 
@@ -147,7 +147,7 @@ def test_talking(agents: Agents) -> None:
     assert agents.create_conversation(conversation_id=talk.conversation_id) == talk
     session = agents.create_agent("a1", "joke", conversation_id=talk.conversation_id)
     joined = agents.join(talk.conversation_id, user_id="bob", role="observer", delivery="pull")
-    assert (joined.role, joined.delivery) == (Role.OBSERVER, Delivery.PULL)
+    assert (joined.role, joined.delivery) == (ParticipantRole.OBSERVER, Delivery.PULL)
     said = agents.post(talk.conversation_id, "Hello.", "ada", {"x": 1})
     assert (said.sender_type, said.text, said.data) == (SenderType.USER, "Hello.", {"x": 1})
     (told,) = agents.actions(kind="agent_input")
@@ -314,7 +314,7 @@ async def test_what_was_said_as_the_connection_broke_is_said_once() -> None:
 
     async with opened() as table:
         await table.conversation()
-        lossy = Lossy(RuntimeService(table.runtime, Right.CONTROL), "say")
+        lossy = Lossy(RuntimeService(table.runtime, MethodRight.CONTROL), "say")
         async with Core({"runtime": lossy}) as core:
             async with AsyncAgents.connect(core.endpoint.url) as agents:
                 post = asyncio.create_task(agents.post("c", "Once."))
@@ -335,7 +335,7 @@ class Lossy:
         done: Set once it was.
     """
 
-    def __init__(self, service: Service, method: str) -> None:
+    def __init__(self, service: RpcService, method: str) -> None:
         self.done = asyncio.Event()
         self._service = service
         self._method = method

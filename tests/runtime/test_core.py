@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.runtime.core import AgentBase, InterruptMixin, PauseMixin, StopMixin
-from agentstepper_nb.runtime.keeping import Stopwatch
-from agentstepper_nb.runtime.runner import first
+from agentstepper_nb.runtime.agent_base import AgentBase, InterruptMixin, PauseMixin, StopMixin
+from agentstepper_nb.runtime.session_writer import Stopwatch
+from agentstepper_nb.runtime.step_runner import wait_for_first
 
 MIXINS = (InterruptMixin, PauseMixin, StopMixin)
 
@@ -20,18 +20,18 @@ MIXINS = (InterruptMixin, PauseMixin, StopMixin)
 async def test_the_mixins_go_together_in_any_order(order: tuple[type, ...]) -> None:
     made: Any = type("Made", (*order, AgentBase), {})(agent_id="a", session_id="s")
     assert (made.agent_id, made.session_id) == ("a", "s")
-    assert (made.paused, made.stopping, made.heard()) == (False, False, [])
+    assert (made.paused, made.stopping, made.take_texts()) == (False, False, [])
     made.request_pause()
     made.request_stop()
-    made.tell("one")
-    made.tell("two")
-    await made.asked_to_pause()
-    await made.asked_to_stop()
+    made.send_text("one")
+    made.send_text("two")
+    await made.wait_for_pause()
+    await made.wait_for_stop()
     assert (made.paused, made.stopping) == (True, True)
-    assert await made.hear() == "one"
-    assert made.heard() == ["two"]
+    assert await made.receive_text() == "one"
+    assert made.take_texts() == ["two"]
     made.request_resume()
-    await made.resumed()
+    await made.wait_until_resumed()
     assert not made.paused
 
 
@@ -47,9 +47,9 @@ async def test_of_several_waits_the_first_counts_and_the_others_end() -> None:
     async def over() -> None:
         ended.append("over")
 
-    assert await first(forever("one"), over(), forever("two"))
+    assert await wait_for_first(forever("one"), over(), forever("two"))
     assert sorted(ended) == ["one", "over", "two"]
-    assert not await first(forever("three"), within=0)
+    assert not await wait_for_first(forever("three"), within=0)
     assert ended[-1] == "three"
 
 
@@ -63,7 +63,7 @@ async def test_a_wait_that_is_cancelled_ends_what_it_waits_for() -> None:
         finally:
             ended.append(True)
 
-    waiting = asyncio.create_task(first(forever(), within=math.inf))
+    waiting = asyncio.create_task(wait_for_first(forever(), within=math.inf))
     await begun.wait()
     waiting.cancel()
     await asyncio.wait({waiting})

@@ -13,8 +13,8 @@ import pytest
 
 from agentstepper_nb.errors import AgentStopped, CommandError
 from agentstepper_nb.protocol.runtime import Action, ActionKind, ActionStatus, AgentState
-from agentstepper_nb.protocol.runtime_asks import Renewed
-from agentstepper_nb.runtime.dispatcher import Dispatcher, Handler, Nobody
+from agentstepper_nb.protocol.runtime_store_messages import RenewedLeases
+from agentstepper_nb.runtime.dispatcher import Dispatcher, Handler, NoSessions
 from tests.runtime.queues import LOG, NOW, OWNER, ScriptedQueue, a_state, an_action
 
 QUICK = 0.001
@@ -87,7 +87,7 @@ def test_each_action_is_done_in_a_task_of_its_own_with_what_it_was_claimed_with(
             ]
             names = {task.get_name() for task in asyncio.all_tasks()}
             assert {f"action agent_pause {n}" for n in range(5)} <= names
-            assert [action.id for action in dispatcher.under_way] == list("01234")
+            assert [action.id for action in dispatcher.running_actions] == list("01234")
 
     run(test)
 
@@ -120,10 +120,10 @@ def test_what_is_held_is_not_begun_again() -> None:
     run(test)
 
 
-class Gone(Nobody):
+class Gone(NoSessions):
     """Sessions of which some are somebody else's by now."""
 
-    async def keep(self, before: Mapping[str, int], renewed: Renewed) -> Collection[str]:
+    async def drop_lost(self, before: Mapping[str, int], renewed: RenewedLeases) -> Collection[str]:
         return {"lost"}
 
 
@@ -131,11 +131,11 @@ def test_what_is_somebody_elses_by_now_is_broken_off() -> None:
     async def test() -> None:
         queue, hands = ScriptedQueue(actions=("kept", "odd")), Hands()
         queue.put(an_action("gone", "lost"), an_action("kept", "lost"), an_action("other", "ours"))
-        async with dispatching(queue, hands, lease_s=QUICK, tenants=Gone()) as dispatcher:
+        async with dispatching(queue, hands, lease_s=QUICK, held_sessions=Gone()) as dispatcher:
             await hands.until(lambda: len(hands.begun) == 3)
             tasks = {task.get_name(): task for task in asyncio.all_tasks()}
             await asyncio.wait((tasks["action agent_pause gone"],))
-            assert {action.id for action in dispatcher.under_way} == {"kept", "other"}
+            assert {action.id for action in dispatcher.running_actions} == {"kept", "other"}
             assert queue.writes == []
             assert queue.renewals[0].lease_until == NOW + QUICK
 
@@ -145,14 +145,14 @@ def test_what_is_somebody_elses_by_now_is_broken_off() -> None:
 def test_what_lives_here_or_is_under_way_is_renewed() -> None:
     """What it was given, and never heard of, isn't: somebody has to be given that again."""
 
-    class Some(Nobody):
+    class Some(NoSessions):
         def held(self) -> Mapping[str, int]:
             return {"here": 1}
 
     async def test() -> None:
         queue, hands = ScriptedQueue(), Hands()
         queue.put(an_action("0", "claimed"))
-        async with dispatching(queue, hands, lease_s=QUICK, tenants=Some()):
+        async with dispatching(queue, hands, lease_s=QUICK, held_sessions=Some()):
             await queue.until(
                 lambda: queue.renewals and len(queue.renewals[-1].sessions or ()) == 2
             )
@@ -285,7 +285,7 @@ def test_what_is_broken_off_at_the_end_stays_open_for_others() -> None:
             queue.put(an_action("0"), an_action("1"))
             await hands.until(lambda: len(hands.begun) == 2)
         assert (queue.writes, hands.ended, queue.listeners) == ([], [], 0)
-        assert dispatcher.under_way == ()
+        assert dispatcher.running_actions == ()
         await dispatcher.release()
         assert [(each.owner, each.until) for each in queue.releases] == [(OWNER, NOW)]
         await dispatcher.close()  # once more is nothing

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.hub.runtime import Right, Runtime, RuntimeService
-from agentstepper_nb.protocol.runtime_asks import Claim, StepQuery, Write
+from agentstepper_nb.hub.runtime import MethodRight, Runtime, RuntimeService
+from agentstepper_nb.protocol.runtime_store_messages import ClaimAction, SessionWrite, StepQuery
 from agentstepper_nb.runtime import remote_queue
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
-from agentstepper_nb.store.runtime.conformance.suite import BEGIN, begin, step
+from agentstepper_nb.store.runtime.conformance.base_suite import BEGIN, begin_session, make_step
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from tests.runtime.doors import Doorway
 
@@ -34,14 +34,17 @@ async def leave_room(store: SqliteRuntimeStore, pages: int) -> None:
 async def test_what_has_no_room_is_written_once_there_is_some(tmp_path: Path) -> None:
     store = SqliteRuntimeStore(tmp_path / "runtime.sqlite")
     runtime = Runtime(store, LOG)
-    service = RuntimeService(runtime, Right.WORK)
+    service = RuntimeService(runtime, MethodRight.WORK)
     doorway = Doorway(service)
     doorway.connect()
     queue = RemoteQueue(doorway.door)
-    await begin(store)
+    await begin_session(store)
     await leave_room(store, 3)
-    large = Write(
-        session_id="s", epoch=1, owner="one", steps=(step(text="x" * 200_000), step(iteration=1))
+    large = SessionWrite(
+        session_id="s",
+        epoch=1,
+        owner="one",
+        steps=(make_step(text="x" * 200_000), make_step(iteration=1)),
     )
     with pytest.raises(CommandError, match="Make room there") as refused:
         await doorway.door.call("runtime", "write", large, type(None))
@@ -51,7 +54,7 @@ async def test_what_has_no_room_is_written_once_there_is_some(tmp_path: Path) ->
         writing = asyncio.create_task(queue.write(large))
         # Others go on meanwhile, which takes more than one of its tries.
         for _ in range(20):
-            ask = Claim(owner="one", now=BEGIN, lease_until=BEGIN + 10)
+            ask = ClaimAction(owner="one", now=BEGIN, lease_until=BEGIN + 10)
             assert (await queue.claim(ask)).action is None
         assert not writing.done()
         await leave_room(store, 1000)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol.runtime import Action, ActionKind, ActionStatus, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import Enqueue, MessageQuery
+from agentstepper_nb.protocol.runtime_store_messages import EnqueueActions, MessageQuery
 from agentstepper_nb.protocol.runtime_wire import NewConversation
 from tests.runtime.house import Core, a_core
 
@@ -70,7 +70,7 @@ async def poison(core: Core, kind: ActionKind, payload: Any, id: str = "poison")
     action = Action(
         id=id, created_at=core.clock(), kind=kind, agent_id="a", session_id="s", payload=payload
     )
-    return (await core.store.enqueue(Enqueue(actions=(action,)))).actions[0]
+    return (await core.store.enqueue(EnqueueActions(actions=(action,)))).actions[0]
 
 
 @pytest.mark.parametrize(("kind", "payload"), BAD)

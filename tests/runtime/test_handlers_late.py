@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.hub.runtime import Runtime
 from agentstepper_nb.protocol.runtime import Action, ActionKind, ActionStatus, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import Claim, Claimed
+from agentstepper_nb.protocol.runtime_store_messages import ClaimAction, ClaimedAction
 from tests.runtime.house import Core, Worker, a_core
 
 OVER = "nothing of it changes any more"
@@ -31,7 +31,7 @@ class LateClaims:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runtime, name)
 
-    async def claim(self, ask: Claim) -> Claimed:
+    async def claim(self, ask: ClaimAction) -> ClaimedAction:
         claimed = await self._runtime.claim(ask)
         if claimed.action is not None and claimed.action.kind is not ActionKind.CREATE:
             self.claimed.set()

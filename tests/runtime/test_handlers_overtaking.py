@@ -8,7 +8,12 @@ from typing import Any
 
 from agentstepper_nb.hub.runtime import Runtime
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import Claim, Claimed, Write, Written
+from agentstepper_nb.protocol.runtime_store_messages import (
+    ClaimAction,
+    ClaimedAction,
+    SessionWrite,
+    SessionWriteResult,
+)
 from tests.runtime.house import Core, a_core
 
 
@@ -26,13 +31,13 @@ class SlowAnswers:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runtime, name)
 
-    async def claim(self, ask: Claim) -> Claimed:
+    async def claim(self, ask: ClaimAction) -> ClaimedAction:
         claimed = await self._runtime.claim(ask)
         if claimed.action is not None and claimed.action.kind is not ActionKind.CREATE:
             self._claimed.set()
         return claimed
 
-    async def write(self, ask: Write) -> Written:
+    async def write(self, ask: SessionWrite) -> SessionWriteResult:
         written = await self._runtime.write(ask)
         if any(each.kind is ActionKind.CREATE for each in written.actions):
             await self._claimed.wait()

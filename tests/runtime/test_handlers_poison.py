@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.runtime import (
     AgentState,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_asks import Create, Enqueue
+from agentstepper_nb.protocol.runtime_store_messages import CreateAgentSession, EnqueueActions
 from tests.runtime.house import Core, a_core
 
 TEXT = st.text(max_size=20)
@@ -74,7 +74,7 @@ def test_poison_never_blocks_the_queue(
 
 async def _enqueue(core: Core, number: int, kind: ActionKind, payload: Any) -> Action:
     action = _action(core, f"poison{number}", "s", kind, payload)
-    return (await core.store.enqueue(Enqueue(actions=(action,)))).actions[0]
+    return (await core.store.enqueue(EnqueueActions(actions=(action,)))).actions[0]
 
 
 async def _create(core: Core, number: int, moniker: str, config: Any, payload: Any) -> Action:
@@ -89,7 +89,7 @@ async def _create(core: Core, number: int, moniker: str, config: Any, payload: A
         updated_at=now,
     )
     action = _action(core, f"create{number}", session, ActionKind.CREATE, payload)
-    return (await core.store.create(Create(state=state, action=action))).action
+    return (await core.store.create(CreateAgentSession(state=state, action=action))).action
 
 
 def _action(core: Core, id: str, session: str, kind: ActionKind, payload: Any) -> Action:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus, AgentState
-from agentstepper_nb.protocol.runtime_asks import LIMIT, ActionQuery
+from agentstepper_nb.protocol.runtime_store_messages import LIMIT, ActionQuery
 from tests.runtime.filing import MOST
 from tests.runtime.processes import Client, Place, kill, run
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from agentstepper_nb.errors import FrameError, ToolDeniedError
 from agentstepper_nb.protocol.runtime import Limits
-from agentstepper_nb.runtime.limits import LONGEST_BACKOFF, Tries
+from agentstepper_nb.runtime.session_limits import LONGEST_BACKOFF, RetryCounter
 
 FAILED = OSError("no net")
 
 
 def test_each_wait_is_twice_the_one_before() -> None:
-    tries = Tries(Limits(retries=3, backoff_s=0.5))
-    assert [tries.again(FAILED) for _ in range(5)] == [0.5, 1, 2, None, None]
+    tries = RetryCounter(Limits(retries=3, backoff_s=0.5))
+    assert [tries.next_delay_s(FAILED) for _ in range(5)] == [0.5, 1, 2, None, None]
 
 
 def test_without_retries_a_step_is_tried_once() -> None:
-    assert Tries(Limits()).again(FAILED) is None
+    assert RetryCounter(Limits()).next_delay_s(FAILED) is None
 
 
 def test_no_wait_is_endless() -> None:
-    tries = Tries(Limits(retries=100, backoff_s=1))
-    waits = [tries.again(FAILED) for _ in range(100)]
+    tries = RetryCounter(Limits(retries=100, backoff_s=1))
+    waits = [tries.next_delay_s(FAILED) for _ in range(100)]
     assert max(wait for wait in waits if wait is not None) == LONGEST_BACKOFF
 
 
 def test_what_a_person_refused_or_spoiled_is_not_tried_again() -> None:
-    tries = Tries(Limits(retries=3))
-    assert tries.again(ToolDeniedError("no")) is None
-    assert tries.again(FrameError("bad", edited=True)) is None
-    assert tries.again(FrameError("bad")) == 1
+    tries = RetryCounter(Limits(retries=3))
+    assert tries.next_delay_s(ToolDeniedError("no")) is None
+    assert tries.next_delay_s(FrameError("bad", edited=True)) is None
+    assert tries.next_delay_s(FrameError("bad")) == 1

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from agentstepper_nb import installed
+from agentstepper_nb import entry_point_loader
 from agentstepper_nb.errors import CommandError, FrameError
 from agentstepper_nb.llm_wire.conversation import ModelRequest, ToolResultMessage, UserMessage
 from agentstepper_nb.runtime.frame import FrameIn, FrameOut
-from agentstepper_nb.runtime.moniker import Task
+from agentstepper_nb.runtime.moniker import MonikerTask
 from agentstepper_nb.runtime.monikers import llm, registry
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
 from agentstepper_nb.runtime.monikers.llm import LlmConfig, LlmTask, run_moniker_step
@@ -28,8 +28,8 @@ GOOD = {"step": "s", "next_step": "t", "state": {"n": 1}, "text": "One.", "done"
 FRAME = FrameIn(step="s", state=None)
 
 
-def a_task(config: Any) -> Task:
-    return Task("a", "s", config, Path("nowhere"), None, LOG)
+def a_task(config: Any) -> MonikerTask:
+    return MonikerTask("a", "s", config, Path("nowhere"), None, LOG)
 
 
 async def answered(*answers: Answer | Callable[[ModelRequest], Answer]) -> tuple[FrameOut, Playing]:
@@ -170,9 +170,9 @@ async def test_an_edited_state_begins_again() -> None:
 
 
 def test_monikers_are_found_by_name() -> None:
-    found = registry.monikers()
+    found = registry.load_monikers()
     assert {"coding", "joke", "llm"} <= set(found)
-    assert registry.find("joke") is JokeMoniker
+    assert registry.find_moniker("joke") is JokeMoniker
     for name, moniker in found.items():
         assert getattr(moniker, "name", name) == name
 
@@ -181,7 +181,7 @@ def test_an_unknown_moniker_says_which_there_are() -> None:
     with pytest.raises(
         CommandError, match=r"There is no moniker 'jest'; there are: .*joke"
     ) as caught:
-        registry.find("jest")
+        registry.find_moniker("jest")
     assert caught.value.code == "invalid_message"
 
 
@@ -203,14 +203,14 @@ def test_an_unknown_moniker_says_which_there_are() -> None:
 )
 def test_a_config_that_can_not_work_is_refused(name: str, config: Any, why: str) -> None:
     with pytest.raises(CommandError, match="can't be used") as caught:
-        registry.check(name, config)
+        registry.check_config(name, config)
     assert why in caught.value.message
     assert caught.value.code == "invalid_message"
 
 
 def test_a_config_that_can_work_is_not() -> None:
-    registry.check("joke", None)
-    registry.check("llm", {"task": "x", "provider": "openai", "model": "m", "interval_s": 1})
+    registry.check_config("joke", None)
+    registry.check_config("llm", {"task": "x", "provider": "openai", "model": "m", "interval_s": 1})
 
 
 class _Theirs:
@@ -225,7 +225,7 @@ class _Theirs:
         return self._gives
 
 
-def _make(task: Task) -> JokeMoniker:
+def _make(task: MonikerTask) -> JokeMoniker:
     return JokeMoniker(task)
 
 
@@ -244,9 +244,9 @@ def test_other_packages_bring_monikers_and_one_that_fails_hinders_no_other(
         assert group == "agentstepper_nb.monikers"
         return points
 
-    monkeypatch.setattr(installed, "entry_points", entry_points)
-    assert registry.monikers() == {"class": JokeMoniker, "function": _make}
-    registry.check("function", {"anything": "goes"})  # a function says so where it is called
+    monkeypatch.setattr(entry_point_loader, "entry_points", entry_points)
+    assert registry.load_monikers() == {"class": JokeMoniker, "function": _make}
+    registry.check_config("function", {"anything": "goes"})  # a function says so where it is called
     for name, why in (("broken", "no such module"), ("other", "neither"), ("value", "neither")):
         with pytest.raises(CommandError, match=why):
-            registry.find(name)
+            registry.find_moniker(name)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.runtime.registry import Registry
+from agentstepper_nb.runtime.session_registry import SessionRegistry
 from tests.helpers.loops import settle
 from tests.runtime.queues import LOG
 
@@ -48,7 +48,7 @@ class Lodger:
 
 def test_who_ends_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        registry = Registry(LOG)
+        registry = SessionRegistry(LOG)
         good, bad = Lodger("good", 3), Lodger("bad")
         for agent in (good, bad):
             registry.add(agent)
@@ -66,14 +66,14 @@ def test_who_ends_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_an_older_one_that_ends_late_takes_nobody_with_it() -> None:
     async def test() -> None:
-        registry = Registry(LOG)
+        registry = SessionRegistry(LOG)
         old, new = Lodger(epoch=1), Lodger(epoch=2)
         registry.add(old)
         registry.add(new)
-        await registry.let_go(old)
+        await registry.suspend_agent(old)
         assert registry.get("s") is new
-        await registry.let_go(new)
-        await registry.let_go(new)  # once more is nothing
+        await registry.suspend_agent(new)
+        await registry.suspend_agent(new)  # once more is nothing
         assert registry.get("s") is None
 
     run(test)
@@ -83,7 +83,7 @@ def test_one_that_wont_end_keeps_nobody_waiting() -> None:
     """Leases are renewed by who drops it: those of all others would be over meanwhile."""
 
     async def test() -> None:
-        registry = Registry(LOG)
+        registry = SessionRegistry(LOG)
         stubborn, other = Lodger("stubborn"), Lodger("other")
         end, asked = asyncio.Event(), []
 
@@ -109,7 +109,7 @@ def test_one_that_wont_end_keeps_nobody_waiting() -> None:
 
 def test_the_end_is_for_all_of_them(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        registry = Registry(LOG)
+        registry = SessionRegistry(LOG)
         agents = [Lodger(f"s{number}") for number in range(3)]
         agents[1].error = ZeroDivisionError("a bug")
         for agent in agents:
@@ -125,7 +125,7 @@ def test_the_end_is_for_all_of_them(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_who_is_about_to_begin_is_found_and_begins_unless_that_fails() -> None:
     async def test() -> None:
-        registry = Registry(LOG)
+        registry = SessionRegistry(LOG)
         good, bad, gone = Lodger("good"), Lodger("bad"), Lodger("gone")
         with registry.expecting(good):
             assert (registry.get("good"), good.started) == (good, 0)
@@ -134,7 +134,7 @@ def test_who_is_about_to_begin_is_found_and_begins_unless_that_fails() -> None:
             with registry.expecting(bad):
                 raise ZeroDivisionError
         with registry.expecting(gone):
-            await registry.let_go(gone)
+            await registry.suspend_agent(gone)
         assert (registry.held(), bad.started, gone.started) == ({"good": 1}, 0, 0)
         await registry.close()
 

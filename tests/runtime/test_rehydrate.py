@@ -10,17 +10,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.hub.runtime import Right, Runtime, RuntimeService
+from agentstepper_nb.hub.runtime import MethodRight, Runtime, RuntimeService
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import (
+from agentstepper_nb.protocol.runtime_store_messages import (
     ActionQuery,
-    Adopt,
-    Renew,
-    Renewed,
+    AdoptSessions,
+    AgentStateList,
+    RenewedLeases,
+    RenewLeases,
+    SessionWrite,
+    SessionWriteResult,
     StateQuery,
-    States,
-    Write,
-    Written,
 )
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
 from tests.runtime.doors import Doorway
@@ -93,7 +93,7 @@ def test_many_come_back_a_few_at_a_time(tmp_path: Path) -> None:
         given: list[int] = []
         adopt = core.runtime.adopt
 
-        async def counted(ask: Adopt) -> States:
+        async def counted(ask: AdoptSessions) -> AgentStateList:
             states = await adopt(ask)
             given.append(len(states.states))
             return states
@@ -141,7 +141,7 @@ class Forgetful:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runtime, name)
 
-    async def write(self, ask: Write) -> Written:
+    async def write(self, ask: SessionWrite) -> SessionWriteResult:
         if not self.failed:
             self.failed = True
             raise CommandError("internal", "It failed.")
@@ -211,24 +211,24 @@ def test_a_renewal_says_what_to_let_go(tmp_path: Path) -> None:
             agent = old.registry.get("s")
             assert agent is not None
             core.clock.now += LATER
-            before = old.household.held()
+            before = old.session_host.held()
             await core.runtime.adopt(_adopt(core, 1))
             renewed = await core.runtime.renew(_renewal(core, old))
-            assert await old.household.keep(before, renewed) == ["s"]
+            assert await old.session_host.drop_lost(before, renewed) == ["s"]
             await agent.join()
             assert old.registry.held() == {"t": 1}
 
     run(test, tmp_path)
 
 
-def _adopt(core: Core, limit: int) -> Adopt:
+def _adopt(core: Core, limit: int) -> AdoptSessions:
     now = core.clock()
-    return Adopt(owner="another", now=now, lease_until=now + LEASE_S, limit=limit)
+    return AdoptSessions(owner="another", now=now, lease_until=now + LEASE_S, limit=limit)
 
 
-def _renewal(core: Core, worker: Worker) -> Renew:
+def _renewal(core: Core, worker: Worker) -> RenewLeases:
     now = core.clock()
-    return Renew(owner=worker.owner, now=now, lease_until=now + LEASE_S)
+    return RenewLeases(owner=worker.owner, now=now, lease_until=now + LEASE_S)
 
 
 class Lossy:
@@ -249,14 +249,14 @@ class Lossy:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runtime, name)
 
-    async def adopt(self, ask: Adopt) -> States:
+    async def adopt(self, ask: AdoptSessions) -> AgentStateList:
         states = await self._runtime.adopt(ask)
         if states.states and not self.lost.is_set():
             self.lost.set()
             raise CommandError("worker_lost", "The connection broke.")
         return states
 
-    async def renew(self, ask: Renew) -> Renewed:
+    async def renew(self, ask: RenewLeases) -> RenewedLeases:
         renewed = await self._runtime.renew(replace(ask, lease_until=ask.now + LEASE_S))
         async with self._renewed:
             self.renewals += 1
@@ -303,7 +303,7 @@ def test_sessions_that_dont_fit_into_one_answer_come_back_a_few_at_a_time(tmp_pa
         core.clock.now += LATER
         adopt = core.runtime.adopt
 
-        async def at_most_two(ask: Adopt) -> States:
+        async def at_most_two(ask: AdoptSessions) -> AgentStateList:
             """They are taken, and then the answer can't be sent."""
             states = await adopt(ask)
             if len(states.states) > 2:
@@ -346,7 +346,7 @@ def test_a_broken_connection_changes_nothing(tmp_path: Path) -> None:
     """Claims, steps and actions go on where the next connection stands; leases were cut meanwhile."""
 
     async def test(core: Core) -> None:
-        service = RuntimeService(core.runtime, Right.WORK)
+        service = RuntimeService(core.runtime, MethodRight.WORK)
         doorway = Doorway(service)
         doorway.connect()
         async with core.worker(RemoteQueue(doorway.door)) as worker:

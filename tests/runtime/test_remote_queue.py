@@ -12,18 +12,18 @@ import pytest
 from msgspec import Raw, Struct
 
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.protocol.runtime_asks import (
-    Adopt,
-    Claim,
-    Claimed,
-    Release,
-    Renew,
-    Renewed,
-    States,
-    Write,
-    Written,
+from agentstepper_nb.protocol.runtime_store_messages import (
+    AdoptSessions,
+    AgentStateList,
+    ClaimAction,
+    ClaimedAction,
+    ReleaseLeases,
+    RenewedLeases,
+    RenewLeases,
+    SessionWrite,
+    SessionWriteResult,
 )
-from agentstepper_nb.protocol.runtime_wire import Wake, Wakes
+from agentstepper_nb.protocol.runtime_wire import DispatcherWake, SubscribeWakes
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
 from tests.runtime.doors import Doorway
 from tests.runtime.queues import NOW, OWNER, a_state, an_action
@@ -34,19 +34,19 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
 
 
 KINDS: dict[str, tuple[type[Struct], Struct | None]] = {
-    "claim": (Claim, Claimed(action=an_action("0"), state=a_state())),
-    "renew": (Renew, Renewed(sessions=(), actions=("0",))),
-    "adopt": (Adopt, States(states=(a_state(),))),
-    "release": (Release, None),
-    "write": (Write, Written(state=a_state())),
+    "claim": (ClaimAction, ClaimedAction(action=an_action("0"), state=a_state())),
+    "renew": (RenewLeases, RenewedLeases(sessions=(), actions=("0",))),
+    "adopt": (AdoptSessions, AgentStateList(states=(a_state(),))),
+    "release": (ReleaseLeases, None),
+    "write": (SessionWrite, SessionWriteResult(state=a_state())),
 }
 LEASED = {"owner": OWNER, "now": NOW, "lease_until": NOW + 10}
 ASKS: dict[str, Struct] = {
-    "claim": Claim(**LEASED, held=("9",)),
-    "renew": Renew(**LEASED),
-    "adopt": Adopt(**LEASED, limit=3),
-    "release": Release(owner=OWNER, until=NOW),
-    "write": Write(session_id="s", epoch=1, owner=OWNER, state=a_state()),
+    "claim": ClaimAction(**LEASED, held=("9",)),
+    "renew": RenewLeases(**LEASED),
+    "adopt": AdoptSessions(**LEASED, limit=3),
+    "release": ReleaseLeases(owner=OWNER, until=NOW),
+    "write": SessionWrite(session_id="s", epoch=1, owner=OWNER, state=a_state()),
 }
 
 
@@ -75,11 +75,14 @@ class Core:
         return answer
 
     async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
-        assert (method, msgspec.json.decode(params, type=Wakes)) == ("wakes", Wakes(owner=OWNER))
+        assert (method, msgspec.json.decode(params, type=SubscribeWakes)) == (
+            "wakes",
+            SubscribeWakes(owner=OWNER),
+        )
         self.streams += 1
         if self.streams > 2:
             raise CommandError("watch_only", "Not for you.")
-        yield Wake(n=self.streams)
+        yield DispatcherWake(n=self.streams)
         await asyncio.Event().wait()
 
     async def close(self) -> None: ...
@@ -104,11 +107,11 @@ def test_what_was_not_answered_is_asked_again(method: str) -> None:
 
 def test_without_a_connection_it_waits_and_refusals_pass_through() -> None:
     async def test() -> None:
-        core = Core(asked=[Release(owner=OWNER, until=0)] * 90)
+        core = Core(asked=[ReleaseLeases(owner=OWNER, until=0)] * 90)
         doorway = Doorway(core)
         queue = RemoteQueue(doorway.door)
         write = ASKS["write"]
-        assert isinstance(write, Write)
+        assert isinstance(write, SessionWrite)
         writing = asyncio.create_task(queue.write(write))
         await asyncio.sleep(0)
         assert not writing.done()
@@ -126,13 +129,13 @@ def test_wakes_begin_with_a_connection_and_end_with_it() -> None:
         asyncio.get_running_loop().call_soon(doorway.connect)
         heard = []
         for _ in range(2):
-            async with aclosing(queue.wakes(Wakes(owner=OWNER))) as wakes:
+            async with aclosing(queue.wakes(SubscribeWakes(owner=OWNER))) as wakes:
                 async for wake in wakes:
                     heard.append(wake.n)
                     if wake.n:
                         doorway.break_off(again=True)
         with pytest.raises(CommandError, check=lambda error: error.code == "watch_only"):
-            async with aclosing(queue.wakes(Wakes(owner=OWNER))) as wakes:
+            async with aclosing(queue.wakes(SubscribeWakes(owner=OWNER))) as wakes:
                 async for wake in wakes:
                     heard.append(wake.n)
         assert heard == [1, 2]

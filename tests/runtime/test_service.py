@@ -11,16 +11,16 @@ from msgspec import Raw
 
 from agentstepper_nb import discover
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.hub.runtime import Right, RuntimeService
+from agentstepper_nb.hub.runtime import MethodRight, RuntimeService
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
-from agentstepper_nb.rpc.line import Service
+from agentstepper_nb.rpc.session import RpcService
 from agentstepper_nb.runtime.service import WorkerInfo, create
-from agentstepper_nb.worker.service import ServiceContext, load_services
+from agentstepper_nb.worker.services import ServiceContext, load_services
 from tests.runtime.doors import Doorway
 from tests.runtime.house import a_core
 
 
-async def info(service: Service) -> WorkerInfo:
+async def info(service: RpcService) -> WorkerInfo:
     found = await service.call("info", Raw(b"null"))
     return msgspec.convert(found, WorkerInfo, from_attributes=True)
 
@@ -30,7 +30,7 @@ def test_it_dispatches_until_it_is_closed(tmp_path: Path, monkeypatch: pytest.Mo
 
     async def test() -> None:
         async with a_core(tmp_path) as core:
-            doorway = Doorway(RuntimeService(core.runtime, Right.WORK))
+            doorway = Doorway(RuntimeService(core.runtime, MethodRight.WORK))
             doorway.connect()
             service = create(ServiceContext(data_dir=tmp_path, core=doorway.door))
             for id in ("s", "t"):

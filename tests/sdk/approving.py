@@ -10,9 +10,9 @@ from agentstepper_nb import Approval
 from agentstepper_nb.protocol.agent import (
     Answer,
     BreakpointReached,
-    Decide,
-    Deny,
-    Resume,
+    DecideApproval,
+    DenyAnswer,
+    ResumeAnswer,
 )
 from tests.sdk.scripted_core import Peer, ScriptedCore
 
@@ -23,10 +23,10 @@ async def call(dbg: Any, approval: Approval, args: Any = "rm -r build") -> Any:
     return t.result
 
 
-def approves(text: str | None = None, *, always: bool = False) -> Resume:
+def approves(text: str | None = None, *, always: bool = False) -> ResumeAnswer:
     if text is None:
-        return Resume(approved=True, always=always)
-    return Resume(approved=True, always=always, data=Raw(text.encode()))
+        return ResumeAnswer(approved=True, always=always)
+    return ResumeAnswer(approved=True, always=always, data=Raw(text.encode()))
 
 
 class Answers:
@@ -36,7 +36,7 @@ class Answers:
         self._answer = answer
 
     def __call__(self, peer: Peer, point: BreakpointReached) -> Answer | None:
-        return self._answer if point.approval is not None else Resume()
+        return self._answer if point.approval is not None else ResumeAnswer()
 
 
 class Arbiter:
@@ -46,11 +46,11 @@ class Arbiter:
         core.policy = Answers(None)
         self._core = core
 
-    def decided(self, peer: Peer) -> Decide:
+    def decided(self, peer: Peer) -> DecideApproval:
         """Wait for a decision, and answer as it says."""
-        said = peer.next(Decide)
+        said = peer.next(DecideApproval)
         edit = said.data if isinstance(said.data, Raw) else None
         text = None if edit is None else bytes(edit).decode()
         yes = approves(text, always=said.always)
-        peer.answer(said.breakpoint, yes if said.approved else Deny(reason=said.reason))
+        peer.answer(said.breakpoint, yes if said.approved else DenyAnswer(reason=said.reason))
         return said

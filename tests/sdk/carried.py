@@ -5,33 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from agentstepper_nb.errors import ConnectionLostError
-from agentstepper_nb.protocol.agent import CheckEdit, Hello, Lease
+from agentstepper_nb.protocol.agent import CheckEdit, Hello, LeaseMessage
+from agentstepper_nb.sdk.connection_state import OnDisconnect
 from agentstepper_nb.sdk.run_protocol import RunProtocol
-from agentstepper_nb.sdk.run_state import OnDisconnect
-from agentstepper_nb.sdk.send_queue import Waiting
+from agentstepper_nb.sdk.send_queue import PendingFutures
 
 
 class Told:
     """Keeps what a run's agent is told."""
 
-    goes_on = False
+    is_continuing = False
 
     def __init__(self) -> None:
-        self.leases: list[Lease] = []
+        self.leases: list[LeaseMessage] = []
         self.opened_with: list[BaseException | None] = []
         self.ended_with: list[ConnectionLostError | None] = []
         self.moves = 0  # how often it needed a connection of its own
 
-    def lease_came(self, lease: Lease) -> None:
+    def on_lease(self, lease: LeaseMessage) -> None:
         self.leases.append(lease)
 
-    def no_lease_comes(self) -> None:
+    def on_lease_absent(self) -> None:
         pass
 
-    def check_came(self, asked: CheckEdit) -> None:
+    def on_edit_check(self, asked: CheckEdit) -> None:
         pass
 
-    def away_changed(self) -> None:
+    def on_away_changed(self) -> None:
         pass
 
     def opened(self, error: BaseException | None) -> None:
@@ -45,7 +45,7 @@ class Told:
 
 
 def a_run(
-    waiting: Waiting,
+    waiting: PendingFutures,
     id: str = "r",
     listener: Any = None,
     on_disconnect: OnDisconnect = "wait",

@@ -9,20 +9,20 @@ from msgspec import Struct
 
 from agentstepper_nb.protocol.agent import (
     GetTimeline,
-    Lease,
+    LeaseMessage,
     Timeline,
 )
-from agentstepper_nb.protocol.stops import Stop
-from agentstepper_nb.protocol.values import Mode, Run
+from agentstepper_nb.protocol.stops import BreakpointRule
+from agentstepper_nb.protocol.values import Run, RunMode
 from tests.sdk.scripted_core import PATIENCE, Peer
 
-GO_ON = Lease(epoch=1, mode=Mode.CONTINUE)
-HALT = Lease(epoch=2, mode=Mode.STEP)
+GO_ON = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
+HALT = LeaseMessage(epoch=2, mode=RunMode.STEP)
 NOBODY = Run(id="r", name="", program="P", started_at=0)
 
 
-def continued(*stops: Stop) -> Lease:
-    return Lease(epoch=1, mode=Mode.CONTINUE, stops=stops)
+def continued(*stops: BreakpointRule) -> LeaseMessage:
+    return LeaseMessage(epoch=1, mode=RunMode.CONTINUE, stops=stops)
 
 
 def told(peer: Peer) -> list[tuple[bool, int]]:
@@ -30,7 +30,7 @@ def told(peer: Peer) -> list[tuple[bool, int]]:
     return [(point.waits, point.epoch) for point in peer.points[1:]]
 
 
-def answering(lease: Lease) -> Any:
+def answering(lease: LeaseMessage) -> Any:
     """Answers a request for the timeline after a lease: who has the answer has read the lease."""
 
     def answer(peer: Peer, message: GetTimeline) -> Struct:

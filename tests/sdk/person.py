@@ -11,10 +11,10 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
-from agentstepper_nb.protocol.joined import joined
-from agentstepper_nb.protocol.pieces import Receiver
-from agentstepper_nb.protocol.values import Commit, Row, Run, RunState
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from agentstepper_nb.protocol.joined import decode_contents
+from agentstepper_nb.protocol.pieces import DeltaDecoder
+from agentstepper_nb.protocol.values import Commit, Run, RunState, TimelineRow
 from tests.helpers.bearing import as_ui
 from tests.sdk.scripted_core import PATIENCE
 
@@ -32,11 +32,11 @@ class Person:
             additional_headers=as_ui(url),
             subprotocols=[Subprotocol(SUBPROTOCOL)],
             proxy=None,
-            max_size=MAX_MESSAGE,
+            max_size=MAX_MESSAGE_BYTES,
         )
         self.runs: dict[str, Run] = {}
         self._sent = 0
-        self._receiver = Receiver()
+        self._receiver = DeltaDecoder()
 
     def __enter__(self) -> Self:
         self._socket = self._connection.__enter__()
@@ -68,17 +68,17 @@ class Person:
         """Step the oldest pending breakpoint, with an edit where one is given."""
         breakpoint = self.halted()
         if edit is ...:
-            self._command(ui.Step(run=self.run.id, breakpoint=breakpoint, revision=revision))
+            self._command(ui.StepRun(run=self.run.id, breakpoint=breakpoint, revision=revision))
             return
         text = json.dumps(edit)
         self._command(
-            ui.Step(run=self.run.id, breakpoint=breakpoint, revision=revision, edit=text),
+            ui.StepRun(run=self.run.id, breakpoint=breakpoint, revision=revision, edit=text),
         )
 
     def edit(self, value: Any) -> None:
         """Edit the oldest pending breakpoint for the first time, and leave it pending."""
         breakpoint, text = self.halted(), json.dumps(value)
-        self._command(ui.Edit(run=self.run.id, breakpoint=breakpoint, revision=1, edit=text))
+        self._command(ui.SetEdit(run=self.run.id, breakpoint=breakpoint, revision=1, edit=text))
 
     def approve(
         self, edit: Any = ..., revision: int = 1, *, always: bool = False, confirmed: bool = True
@@ -87,12 +87,12 @@ class Person:
         text = None if edit is ... else json.dumps(edit)
         breakpoint = self.halted()
         meant = {"run": self.run.id, "breakpoint": breakpoint, "revision": revision}
-        self._command(ui.Approve(**meant, edit=text, always=always, confirmed=confirmed))
+        self._command(ui.ApproveCall(**meant, edit=text, always=always, confirmed=confirmed))
 
     def deny(self, reason: str, revision: int = 1) -> None:
         breakpoint = self.halted()
         meant = {"run": self.run.id, "breakpoint": breakpoint, "revision": revision}
-        self._command(ui.Deny(**meant, reason=reason))
+        self._command(ui.DenyCall(**meant, reason=reason))
 
     def tries(self, does: Callable[..., None], *args: Any) -> bool:
         """Do it, and tell whether nobody was faster."""
@@ -104,21 +104,21 @@ class Person:
         return True
 
     def go_on(self) -> None:
-        self._command(ui.Continue(run=self.run.id))
+        self._command(ui.ContinueRun(run=self.run.id))
 
     def halt(self) -> None:
-        self._command(ui.Halt(run=self.run.id))
+        self._command(ui.HaltRun(run=self.run.id))
 
     def stop(self) -> None:
         self._command(ui.StopRun(run=self.run.id))
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TimelineRow]:
         return list(self._command(ui.OpenRun(run=self.run.id), ui.RunOpened).rows)
 
     def commits(self) -> list[Commit]:
         return list(self._command(ui.OpenRun(run=self.run.id), ui.RunOpened).commits)
 
-    def body(self, row: Row) -> Any:
+    def body(self, row: TimelineRow) -> Any:
         found = self._command(ui.GetMessage(run=self.run.id, message=row.id), ui.MessageBody)
         return json.loads(found.data if found.edit is None else found.edit)
 
@@ -135,7 +135,7 @@ class Person:
 
     def _take(self) -> tuple[Any, Any]:
         envelope, message = ui.to_ui.decode(self._socket.recv(timeout=PATIENCE))
-        message = joined(message, self._receiver)
+        message = decode_contents(message, self._receiver)
         if isinstance(message, ui.CoreHello):
             self.runs |= {run.id: run for run in message.runs}
         if isinstance(message, ui.RunChanged):

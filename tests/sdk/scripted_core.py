@@ -17,31 +17,31 @@ from websockets.sync.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol.agent import (
-    Acknowledged,
     AgentError,
     Answer,
-    Answered,
+    AnswerMessage,
     BreakpointReached,
     Bye,
     EventBegun,
     GetTimeline,
     Hello,
-    Lease,
-    Resume,
+    LeaseMessage,
+    MessagesAcknowledged,
+    ResumeAnswer,
     Welcome,
     from_agent,
     to_agent,
 )
-from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL
-from agentstepper_nb.protocol.joined import joined
-from agentstepper_nb.protocol.pieces import Receiver
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from agentstepper_nb.protocol.joined import decode_contents
+from agentstepper_nb.protocol.pieces import DeltaDecoder
 from agentstepper_nb.protocol.v1 import agent as v1
 
 #: Seconds until a test that waits for something says that it didn't come.
 PATIENCE = 60
 
 #: The answer at the program's start, and at any other breakpoint.
-START = STEP = Resume()
+START = STEP = ResumeAnswer()
 
 M = TypeVar("M")
 
@@ -54,21 +54,21 @@ Requests = Callable[["Peer", GetTimeline], Struct | None]
 
 def go_on(peer: Peer, point: BreakpointReached) -> Answer:
     """Step at once, everywhere."""
-    return Resume()
+    return ResumeAnswer()
 
 
 def hold(peer: Peer, point: BreakpointReached) -> None:
     """Leave every breakpoint to the test."""
 
 
-def only_the_start(peer: Peer, point: BreakpointReached) -> Resume | None:
+def only_the_start(peer: Peer, point: BreakpointReached) -> ResumeAnswer | None:
     """Step at once at the program's start; leave the others to the test."""
     return go_on(peer, point) if point.summary else None
 
 
-def edit(text: str) -> Resume:
+def edit(text: str) -> ResumeAnswer:
     """Step with an edit."""
-    return Resume(data=Raw(text.encode()))
+    return ResumeAnswer(data=Raw(text.encode()))
 
 
 class Script:
@@ -78,7 +78,7 @@ class Script:
         self._answers = list(answers)
 
     def __call__(self, peer: Peer, point: BreakpointReached) -> Answer:
-        return self._answers.pop(0) if self._answers else Resume()
+        return self._answers.pop(0) if self._answers else ResumeAnswer()
 
 
 class Peer:
@@ -92,11 +92,11 @@ class Peer:
         self.gone = threading.Event()
         self._inbox: Queue[Any] = Queue()
         self._n = 0
-        self.receiver = Receiver()
+        self.receiver = DeltaDecoder()
 
     def answer(self, breakpoint: str, answer: Answer | None = None) -> None:
         """Answer a breakpoint that waits."""
-        self.say(Answered(breakpoint=breakpoint, answer=answer or Resume()))
+        self.say(AnswerMessage(breakpoint=breakpoint, answer=answer or ResumeAnswer()))
 
     def say(self, message: Struct, id: str | None = None) -> None:
         self._n += 1
@@ -156,12 +156,12 @@ class ScriptedCore:
         version: int = 2,
         token: str | None = None,
         welcome: Welcome | AgentError | None = None,
-        max_size: int = MAX_MESSAGE,
+        max_size: int = MAX_MESSAGE_BYTES,
     ) -> None:
         self.policy: Policy = policy
         self.requests: Requests = lambda peer, message: None
         self.acknowledges = True
-        self.lease: Lease | None = None  # pushed after each welcome
+        self.lease: LeaseMessage | None = None  # pushed after each welcome
         self.welcome = welcome
         self.heard: dict[str, int] = {}  # by run, the number of the last message that it keeps
         self.kept: dict[str, list[Any]] = {}  # by run, what the agent sent, but hello
@@ -275,13 +275,13 @@ class ScriptedCore:
 
     def _take(self, peer: Peer, text: str) -> None:
         if peer.version == 1:
-            message: Any = v1.decode(text)
+            message: Any = v1.decode_message(text)
             peer.put(message)
             if isinstance(message, v1.V1Breakpoint):
                 self._answer_v1(peer, message)
             return
         envelope, message = from_agent.decode(text)
-        message = joined(message, peer.receiver)
+        message = decode_contents(message, peer.receiver)
         self._keep(peer, envelope.n, message)
         if isinstance(message, BreakpointReached) and message.waits:
             answer = self.policy(peer, message)
@@ -300,16 +300,16 @@ class ScriptedCore:
         self.kept[run].append(message)
         peer.put(message)
         if self.acknowledges:
-            peer.say(Acknowledged(received=number))
+            peer.say(MessagesAcknowledged(received=number))
 
     def _answer_v1(self, peer: Peer, point: v1.V1Breakpoint) -> None:
         answer = self.policy(peer, point)
         if answer is None:
             return
-        assert isinstance(answer, Resume), "version 1 has no other answer"
+        assert isinstance(answer, ResumeAnswer), "version 1 has no other answer"
         data = v1.NULL if answer.data is UNSET else answer.data
         peer.socket.send(
-            v1.encode(
+            v1.encode_message(
                 v1.V1Breakpoint(
                     uuid=point.uuid,
                     agent=point.agent,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentstepper_nb.protocol.agent import BreakpointReached, CommitMade, EventBegun
-from agentstepper_nb.protocol.values import Side
+from agentstepper_nb.protocol.values import EventSide
 from tests.sdk.scripted_core import Peer
 
 
@@ -23,5 +23,5 @@ def tool_event(peer: Peer, name: str = "write") -> EventBegun:
 
 
 def end_of(peer: Peer, event: EventBegun) -> BreakpointReached:
-    (point,) = (p for p in peer.points if p.event == event.id and p.side is Side.END)
+    (point,) = (p for p in peer.points if p.event == event.id and p.side is EventSide.END)
     return point

@@ -13,17 +13,17 @@ from msgspec import Raw
 from agentstepper_nb import Approval, NotJSONError, ToolDeniedError
 from agentstepper_nb.protocol import values
 from agentstepper_nb.protocol.agent import (
-    Decide,
-    Deny,
-    Lease,
-    Resume,
+    DecideApproval,
+    DenyAnswer,
+    LeaseMessage,
+    ResumeAnswer,
     Withdraw,
 )
 from agentstepper_nb.protocol.values import (
-    Mode,
-    Outcome,
+    EventOutcome,
+    EventSide,
     Risk,
-    Side,
+    RunMode,
 )
 from agentstepper_nb.sdk.approvals import NOBODY
 from tests.sdk.approving import Answers, Arbiter, approves, call
@@ -36,7 +36,7 @@ from tests.sdk.scripted_core import PATIENCE, ScriptedCore, waiting
 @both
 def test_it_waits_however_the_run_continues(door: str, core: ScriptedCore) -> None:
     core.policy = Answers(approves('{"Tool": "shell", "Argument": "ls"}', always=True))
-    core.lease = Lease(epoch=1, mode=Mode.CONTINUE)
+    core.lease = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
     approval = Approval("It deletes files.", "high", "rm -r *")
 
     async def scenario(dbg: Any) -> Any:
@@ -45,15 +45,15 @@ def test_it_waits_however_the_run_continues(door: str, core: ScriptedCore) -> No
 
     assert run(door, core, scenario) == (False, "ls", True)
     (asked,) = [point for point in core.peer().points if point.approval is not None]
-    assert (asked.waits, asked.side) == (True, Side.BEGIN)
-    assert asked.approval == values.Approval(
+    assert (asked.waits, asked.side) == (True, EventSide.BEGIN)
+    assert asked.approval == values.ApprovalPrompt(
         risk=Risk.HIGH, why="It deletes files.", rule="rm -r *"
     )
 
 
 @both
 def test_a_denial_is_raised_with_its_reason(door: str, core: ScriptedCore) -> None:
-    core.policy = Answers(Deny(reason="Not today."))
+    core.policy = Answers(DenyAnswer(reason="Not today."))
 
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ToolDeniedError, match=r"^Not today\.$"):
@@ -61,13 +61,13 @@ def test_a_denial_is_raised_with_its_reason(door: str, core: ScriptedCore) -> No
 
     run(door, core, scenario)
     ended = core.peer().points[-1]
-    assert (ended.waits, ended.outcome) == (False, Outcome.ERROR)
+    assert (ended.waits, ended.outcome) == (False, EventOutcome.ERROR)
 
 
 @both
 def test_a_no_is_not_swallowed_by_who_tries_again(door: str, core: ScriptedCore) -> None:
     """What fails for the moment is worth another try: a file, a network, a time limit. A No is none."""
-    core.policy = Answers(Deny(reason="Not today."))
+    core.policy = Answers(DenyAnswer(reason="Not today."))
     tried: list[int] = []
 
     async def scenario(dbg: Any) -> None:
@@ -85,7 +85,7 @@ def test_a_no_is_not_swallowed_by_who_tries_again(door: str, core: ScriptedCore)
 
 @both
 def test_a_denial_without_a_reason_says_at_least_that(door: str, core: ScriptedCore) -> None:
-    core.policy = Answers(Deny(reason=""))
+    core.policy = Answers(DenyAnswer(reason=""))
 
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ToolDeniedError, match="The person denied this call"):
@@ -97,7 +97,7 @@ def test_a_denial_without_a_reason_says_at_least_that(door: str, core: ScriptedC
 @both
 def test_who_goes_on_without_a_yes_is_denied(door: str, core: ScriptedCore) -> None:
     """A Core that doesn't know of approvals, or lost this one."""
-    core.policy = Answers(Resume())
+    core.policy = Answers(ResumeAnswer())
 
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ToolDeniedError, match=NOBODY):
@@ -111,7 +111,7 @@ def test_how_a_run_begins_is_said_in_its_hello(door: str, core: ScriptedCore) ->
     async def nothing(dbg: Any) -> None:
         """End at once."""
 
-    for mode in Mode:
+    for mode in RunMode:
         run(door, core, nothing, mode=mode.value)
         hello = core.peer().hello
         assert hello is not None
@@ -139,7 +139,7 @@ def test_somebody_elsewhere_is_asked_once_it_waits(door: str, core: ScriptedCore
     assert (said.breakpoint, said.approved, said.always) == (point.id, True, True)
     assert isinstance(said.data, Raw)
     assert json.loads(bytes(said.data)) == {"Tool": "shell", "Argument": "ls"}
-    assert len([message for message in peer.sent if isinstance(message, Decide)]) == 1
+    assert len([message for message in peer.sent if isinstance(message, DecideApproval)]) == 1
     assert approval.always
 
 
@@ -162,7 +162,7 @@ def test_what_was_decided_before_follows_at_once(door: str, how: str, core: Scri
             with pytest.raises(ToolDeniedError, match="Not today"):
                 working.result(PATIENCE)
     names = [type(message).__name__ for message in peer.sent]
-    assert names[names.index("Decide") - 1] == "BreakpointReached"
+    assert names[names.index("DecideApproval") - 1] == "BreakpointReached"
     assert not asked.is_set()
 
 
@@ -175,8 +175,8 @@ def test_the_debuggers_answer_holds_where_both_decide(door: str, core: ScriptedC
         peer = core.peer()
         asked = waiting(peer)
         approval.approve("ls")
-        peer.next(Decide)
-        peer.answer(asked.id, Deny(reason="I was first."))
+        peer.next(DecideApproval)
+        peer.answer(asked.id, DenyAnswer(reason="I was first."))
         with pytest.raises(ToolDeniedError, match="I was first"):
             working.result(PATIENCE)
 
@@ -195,7 +195,7 @@ def test_a_decision_after_the_answer_is_not_sent(door: str, core: ScriptedCore) 
     assert run(door, core, scenario) == "made"
     peer = core.peer()
     peer.ends()
-    assert not any(isinstance(message, Decide) for message in peer.sent)
+    assert not any(isinstance(message, DecideApproval) for message in peer.sent)
 
 
 @both
@@ -213,7 +213,7 @@ def test_an_interrupted_wait_is_withdrawn_and_not_decided(door: str, core: Scrip
     peer.ends()
     (asked,) = [point for point in peer.points if point.approval is not None]
     assert [m.breakpoint for m in peer.sent if isinstance(m, Withdraw)] == [asked.id]
-    assert not any(isinstance(message, Decide) for message in peer.sent)
+    assert not any(isinstance(message, DecideApproval) for message in peer.sent)
 
 
 # ---- what can't be ----------------------------------------------------------------------------------

@@ -17,14 +17,14 @@ from msgspec import Raw
 from agentstepper_nb import AgentStepperCore, Approval, ToolDeniedError
 from agentstepper_nb.protocol.agent import (
     BreakpointReached,
-    Decide,
-    Deny,
+    DecideApproval,
+    DenyAnswer,
     Withdraw,
 )
 from agentstepper_nb.protocol.values import (
     AnswerKind,
-    Ending,
-    Mode,
+    RunEnding,
+    RunMode,
     RunState,
 )
 from agentstepper_nb.sdk.approvals import NOBODY
@@ -142,8 +142,8 @@ def test_who_waits_for_its_core_is_answered_when_it_is_back(door: str) -> None:
         back = core.peer()
         assert back.hello is not None
         assert back.hello.waiting == (asked.id,)
-        assert back.next(Decide).breakpoint == asked.id
-        back.answer(asked.id, Deny(reason="I was first."))
+        assert back.next(DecideApproval).breakpoint == asked.id
+        back.answer(asked.id, DenyAnswer(reason="I was first."))
         with pytest.raises(ToolDeniedError, match="I was first"):
             working.result(PATIENCE)
 
@@ -160,7 +160,7 @@ def test_a_person_approves_an_edit_for_always(
     with ThreadPoolExecutor(1) as pool:
         working = pool.submit(run, door, where, lambda dbg: call(dbg, approval), mode="continue")
         halted = person.until(lambda run: run.state is RunState.HALTED)
-        assert halted.mode is Mode.CONTINUE
+        assert halted.mode is RunMode.CONTINUE
         person.go_on()
         assert person.run.pending == halted.pending, "to continue approves nothing"
         person.approve({"Tool": "shell", "Argument": "ls"}, always=True)
@@ -188,7 +188,7 @@ def test_a_person_denies(door: str, live: AgentStepperCore, person: Person) -> N
         person.deny("Not today.")
         person.deny("Nor any other day.")
         working.result(PATIENCE)
-    assert person.over().ending is Ending.FINISHED
+    assert person.over().ending is RunEnding.FINISHED
     denied = [row.reason for row in person.rows() if row.reason]
     assert denied == ["Not today.", "Nor any other day."]
 

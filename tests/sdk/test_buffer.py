@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agentstepper_nb.sdk.send_queue import Buffer
+from agentstepper_nb.sdk.send_queue import ResendBuffer
 
 
 def text(number: int) -> bytes:
@@ -18,7 +18,7 @@ class Run(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.buffer = Buffer()
+        self.buffer = ResendBuffer()
         self.connected = True
         self.written = 1
         self.taken = [text(1)]  # what the Core was sent, hello first
@@ -93,7 +93,7 @@ TestRun = Run.TestCase
 
 @given(st.lists(st.integers(1, 50), max_size=30))
 def test_its_size_is_what_it_holds(sizes: list[int]) -> None:
-    buffer = Buffer()
+    buffer = ResendBuffer()
     before = 0
     for size in sizes:
         buffer.add(b"x" * size)
@@ -105,7 +105,7 @@ def test_its_size_is_what_it_holds(sizes: list[int]) -> None:
 
 
 def test_numbers_that_can_t_be() -> None:
-    buffer = Buffer()
+    buffer = ResendBuffer()
     buffer.add(b"a")
     buffer.acknowledge(100)
     assert (buffer.acknowledged, buffer.last) == (2, 2)
@@ -114,7 +114,7 @@ def test_numbers_that_can_t_be() -> None:
 
 
 def test_what_nobody_will_take_is_cleared_and_numbers_go_on() -> None:
-    buffer = Buffer()
+    buffer = ResendBuffer()
     buffer.add(b"a")
     buffer.clear()
     buffer.add(b"b")

@@ -14,7 +14,7 @@ import pytest
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
 from agentstepper_nb.protocol.agent import BreakpointReached, EventBegun, Withdraw
-from agentstepper_nb.protocol.values import Outcome, Side
+from agentstepper_nb.protocol.values import EventOutcome, EventSide
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit, go_on, only_the_start
 
 MANY = 20
@@ -31,7 +31,7 @@ def waiting_point(peer: Peer) -> BreakpointReached:
     return waiting_point(peer) if point.summary else point
 
 
-def answer_out_of_order(peer: Peer, side: Side) -> None:
+def answer_out_of_order(peer: Peer, side: EventSide) -> None:
     """Take all twenty, then answer them with twice their number, in a fixed disorder."""
     points = []
     while len(points) < MANY:
@@ -52,8 +52,8 @@ def test_twenty_threads(core: ScriptedCore) -> None:
     with AgentStepper("T", "127.0.0.1", core.port) as dbg, ThreadPoolExecutor(MANY) as pool:
         results = [pool.submit(work, dbg, n) for n in range(MANY)]
         peer = core.peer()
-        answer_out_of_order(peer, Side.BEGIN)
-        answer_out_of_order(peer, Side.END)
+        answer_out_of_order(peer, EventSide.BEGIN)
+        answer_out_of_order(peer, EventSide.END)
         assert [r.result(PATIENCE) for r in results] == [
             (2 * n, 2 * (n + 100)) for n in range(MANY)
         ]
@@ -79,7 +79,7 @@ def test_twenty_tasks(core: ScriptedCore) -> None:
                 held.append(point)
         for point in reversed(held):
             peer.answer(point.id)
-        answer_out_of_order(peer, Side.END)
+        answer_out_of_order(peer, EventSide.END)
 
     with ThreadPoolExecutor(1) as pool:
         answering = pool.submit(answer)
@@ -113,7 +113,7 @@ def test_a_cancelled_task_withdraws(core: ScriptedCore) -> None:
     peer = asyncio.run(main())
     begin, withdraw, end = peer.sent[3:6]
     assert withdraw == Withdraw(breakpoint=begin.id)
-    assert (end.event, end.outcome, end.waits) == (begin.event, Outcome.STOPPED, False)
+    assert (end.event, end.outcome, end.waits) == (begin.event, EventOutcome.STOPPED, False)
     assert end.failure.type.endswith("CancelledError")
     assert peer.events[2].parent is None, "the cancelled event isn't open any more"
 

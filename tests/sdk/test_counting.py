@@ -14,24 +14,26 @@ from agentstepper_nb.protocol.agent import (
     BreakpointReached,
     CommitMade,
     EventBegun,
-    Lease,
+    LeaseMessage,
 )
 from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.stops import Reaction, Repeated, Stop, TokenBudget, Touched
-from agentstepper_nb.protocol.values import EventKind, Mode, Side
+from agentstepper_nb.protocol.stops import BreakpointRule, Reaction, Repeated, TokenBudget, Touched
+from agentstepper_nb.protocol.values import EventKind, EventSide, RunMode
 from tests.helpers.histories import kept
 from tests.helpers.stage import Stage
 from tests.sdk.scripted_core import Peer, ScriptedCore
 
 LOG = Reaction.LOG
 STOPS = (
-    Stop(id="every third", kind=EventKind.TOOL_INVOCATION, nth=3, then=LOG),
-    Stop(id="one halt", name="b*", nth=5, once=True),
-    Stop(id="inside", side=Side.BEGIN, condition="depth > 0 and args != 1", then=LOG),
-    Stop(id="errors", on_error=True, then=LOG),
-    Stop(id="again", watch=Repeated(times=2), then=LOG),
-    Stop(id="budget", watch=TokenBudget(limit=100), then=LOG),
-    Stop(id="file", watch=Touched(path="*.txt"), side=Side.END, then=LOG),
+    BreakpointRule(id="every third", kind=EventKind.TOOL_INVOCATION, nth=3, then=LOG),
+    BreakpointRule(id="one halt", name="b*", nth=5, once=True),
+    BreakpointRule(
+        id="inside", side=EventSide.BEGIN, condition="depth > 0 and args != 1", then=LOG
+    ),
+    BreakpointRule(id="errors", on_error=True, then=LOG),
+    BreakpointRule(id="again", watch=Repeated(times=2), then=LOG),
+    BreakpointRule(id="budget", watch=TokenBudget(limit=100), then=LOG),
+    BreakpointRule(id="file", watch=Touched(path="*.txt"), side=EventSide.END, then=LOG),
 )
 
 
@@ -59,13 +61,13 @@ def recorded(peer: Peer) -> RunHistory:
     for message in peer.sent:
         match message:
             case EventBegun():
-                stage.perform(debugger.begin_event(agent_codec.event(message, "run")))
+                stage.perform(debugger.begin_event(agent_codec.decode_event(message, "run")))
             case BreakpointReached():
-                point = agent_codec.breakpoint(message, "run")
+                point = agent_codec.decode_point(message, "run")
                 leased = message.epoch > 0
                 stage.perform(debugger.reach_breakpoint(point, 0, leased=leased))
             case CommitMade():
-                stage.perform(debugger.add_commit(agent_codec.commit(message, "run")))
+                stage.perform(debugger.add_commit(agent_codec.decode_commit(message, "run")))
     return kept(stage.records, "run")
 
 
@@ -73,7 +75,7 @@ def recorded(peer: Peer) -> RunHistory:
 def test_hits_live_are_hits_on_the_recorded_run(
     seed: int, core: ScriptedCore, tmp_path: object
 ) -> None:
-    core.lease = Lease(epoch=1, mode=Mode.CONTINUE, stops=STOPS)
+    core.lease = LeaseMessage(epoch=1, mode=RunMode.CONTINUE, stops=STOPS)
     with AgentStepper("T", "127.0.0.1", core.port) as dbg, ThreadPoolExecutor(4) as threads:
         for thread in range(4):
             threads.submit(work, dbg, 10 * seed + thread)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.errors import ToolDeniedError
-from agentstepper_nb.protocol.agent import Deny, Resume
-from agentstepper_nb.protocol.values import EventKind, Outcome, Side
+from agentstepper_nb.protocol.agent import DenyAnswer, ResumeAnswer
+from agentstepper_nb.protocol.values import EventKind, EventOutcome, EventSide
 from tests.sdk.doors import both, run, transcript
 from tests.sdk.scripted_core import Script, ScriptedCore, edit
 
@@ -40,8 +40,12 @@ def test_a_custom_event(door: str, core: ScriptedCore) -> None:
     assert (event.kind, event.name, event.parent) == (EventKind.CUSTOM, "retrieval", None)
     assert query.parent == event.id
     begin, end = (point for point in peer.points if point.event == event.id)
-    assert (begin.side, bytes(begin.data)) == (Side.BEGIN, b'{"query":"boats"}')
-    assert (end.side, bytes(end.data), end.outcome) == (Side.END, b'["a boat"]', Outcome.OK)
+    assert (begin.side, bytes(begin.data)) == (EventSide.BEGIN, b'{"query":"boats"}')
+    assert (end.side, bytes(end.data), end.outcome) == (
+        EventSide.END,
+        b'["a boat"]',
+        EventOutcome.OK,
+    )
     assert begin.waits and end.waits
 
 
@@ -58,7 +62,7 @@ def test_both_say_the_same() -> None:
 
 @both
 def test_edits_at_both_ends(door: str, core: ScriptedCore) -> None:
-    core.policy = Script(Resume(), edit("7"), Resume(), Resume(), edit("null"))
+    core.policy = Script(ResumeAnswer(), edit("7"), ResumeAnswer(), ResumeAnswer(), edit("null"))
     assert run(door, core, retrieve) == (7, None)
 
 
@@ -73,12 +77,12 @@ def test_an_exception_inside(door: str, core: ScriptedCore) -> None:
     peer = core.peer()
     peer.ends()
     end = peer.points[-1]
-    assert (end.outcome, end.failure and end.failure.type) == (Outcome.ERROR, "OSError")
+    assert (end.outcome, end.failure and end.failure.type) == (EventOutcome.ERROR, "OSError")
 
 
 @both
 def test_it_can_be_denied(door: str, core: ScriptedCore) -> None:
-    core.policy = Script(Resume(), Deny(reason="not now"))
+    core.policy = Script(ResumeAnswer(), DenyAnswer(reason="not now"))
     with pytest.raises(ToolDeniedError, match="not now"):
         run(door, core, retrieve)
 

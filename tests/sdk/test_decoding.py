@@ -23,7 +23,7 @@ from msgspec import Raw
 
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.sdk.edits import EditReader
-from agentstepper_nb.sdk.packing import Packer
+from agentstepper_nb.sdk.payload import PayloadEncoder
 from tests.sdk.hostile import Pair
 from tests.sdk.traced import Thing, mark
 
@@ -32,9 +32,9 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 def edited(value: Any, change: Callable[[Any], Any]) -> Any:
     """A value after an edit of what is shown of it."""
-    packed = Packer().show("tool_result", value)
+    packed = PayloadEncoder().show("tool_result", value)
     text = json.dumps(change(json.loads(bytes(packed.raw))))
-    return EditReader(Packer(), packed).read(Raw(text.encode()))
+    return EditReader(PayloadEncoder(), packed).read(Raw(text.encode()))
 
 
 def into(value: Any, edit: Any) -> Any:
@@ -225,7 +225,7 @@ def test_what_redact_hides_is_kept() -> None:
     def redact(word: str, value: Any) -> Any:
         return {"user": value["user"], "pair": {"left": value["pair"]["left"]}}
 
-    packer = Packer(redact)
+    packer = PayloadEncoder(redact)
     packed = packer.show("tool_result", {"user": "bob", "password": "x", "pair": Pair(1, "y")})
     got = EditReader(packer, packed).read(Raw(b'{"user":"eve","pair":{"left":2}}'))
     assert got == {"user": "eve", "password": "x", "pair": Pair(2, "y")}
@@ -330,7 +330,7 @@ def test_an_edit_of_one_field_changes_that_field_alone(left: Any, right: Any) ->
 @given(scalars, scalars)
 def test_an_edit_gives_the_type_that_stood_there_or_is_refused(before: Any, after: Any) -> None:
     """Only null, and what stands where JSON's own stood, is plain JSON."""
-    packer = Packer()
+    packer = PayloadEncoder()
     wanted = json.loads(bytes(packer.show("tool_result", [after]).raw))
     try:
         got = into(Pair([before], 1), {"left": wanted, "right": 1})

@@ -14,13 +14,13 @@ from agentstepper_nb import AgentStopped, InjectedError, NotJSONError, ToolDenie
 from agentstepper_nb.protocol.agent import (
     Answer,
     Bye,
-    Deny,
+    DenyAnswer,
     EventBegun,
-    Raise,
-    Stop,
+    RaiseAnswer,
+    StopAnswer,
 )
-from agentstepper_nb.protocol.values import Ending, EventKind, Outcome, Side, Usage
-from agentstepper_nb.sdk.packing import own_frames
+from agentstepper_nb.protocol.values import EventKind, EventOutcome, EventSide, RunEnding, Usage
+from agentstepper_nb.sdk.payload import format_agent_frames
 from tests.sdk.doors import both, run
 from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit
 
@@ -38,9 +38,9 @@ def test_the_start(door: str, core: ScriptedCore) -> None:
     event, point = peer.sent[:2]
     assert (event.kind, bytes(event.data)) == (EventKind.PROGRAM_STARTED, b'"Tester"')
     assert point.event == event.id
-    assert (point.side, point.waits, bytes(point.data)) == (Side.BEGIN, True, b'"Tester"')
+    assert (point.side, point.waits, bytes(point.data)) == (EventSide.BEGIN, True, b'"Tester"')
     assert point.summary == "Agent program started."
-    assert bye == Bye(ending=Ending.FINISHED)
+    assert bye == Bye(ending=RunEnding.FINISHED)
     assert len(peer.sent) == 3
 
 
@@ -61,12 +61,12 @@ def test_without_a_stop_on_entry_the_message_is_sent_all_the_same(
 @pytest.mark.parametrize(
     ("answer", "error", "ending"),
     [
-        (Stop(), AgentStopped, Ending.STOPPED),
-        (Raise(message="no"), InjectedError, Ending.CRASHED),
+        (StopAnswer(), AgentStopped, RunEnding.STOPPED),
+        (RaiseAnswer(message="no"), InjectedError, RunEnding.CRASHED),
     ],
 )
 def test_what_ends_the_start_ends_the_run(
-    door: str, core: ScriptedCore, answer: Answer, error: type[BaseException], ending: Ending
+    door: str, core: ScriptedCore, answer: Answer, error: type[BaseException], ending: RunEnding
 ) -> None:
     async def never(dbg: Any) -> None:
         raise AssertionError
@@ -83,24 +83,24 @@ def test_what_ends_the_start_ends_the_run(
 @pytest.mark.parametrize(
     ("error", "ending", "failure"),
     [
-        (ValueError("a bug"), Ending.CRASHED, ("ValueError", "a bug")),
-        (KeyboardInterrupt(), Ending.STOPPED, None),
-        (AgentStopped(), Ending.STOPPED, None),
-        (asyncio.CancelledError(), Ending.STOPPED, None),
-        (BaseExceptionGroup("tasks", [AgentStopped(), AgentStopped()]), Ending.STOPPED, None),
+        (ValueError("a bug"), RunEnding.CRASHED, ("ValueError", "a bug")),
+        (KeyboardInterrupt(), RunEnding.STOPPED, None),
+        (AgentStopped(), RunEnding.STOPPED, None),
+        (asyncio.CancelledError(), RunEnding.STOPPED, None),
+        (BaseExceptionGroup("tasks", [AgentStopped(), AgentStopped()]), RunEnding.STOPPED, None),
         (
             BaseExceptionGroup("tasks", [AgentStopped(), ValueError("a bug")]),
-            Ending.CRASHED,
+            RunEnding.CRASHED,
             ("BaseExceptionGroup", None),
         ),
-        (SystemExit(0), Ending.FINISHED, None),
-        (SystemExit(2), Ending.CRASHED, ("SystemExit", "2")),
-        (NotJSONError("$", "x"), Ending.CRASHED, ("agentstepper_nb.errors.NotJSONError", None)),
+        (SystemExit(0), RunEnding.FINISHED, None),
+        (SystemExit(2), RunEnding.CRASHED, ("SystemExit", "2")),
+        (NotJSONError("$", "x"), RunEnding.CRASHED, ("agentstepper_nb.errors.NotJSONError", None)),
     ],
     ids=lambda value: repr(value)[:70] if isinstance(value, BaseException) else "",
 )
 def test_how_the_run_ends(
-    door: str, core: ScriptedCore, error: BaseException, ending: Ending, failure: Any
+    door: str, core: ScriptedCore, error: BaseException, ending: RunEnding, failure: Any
 ) -> None:
     async def fail(dbg: Any) -> None:
         raise error
@@ -137,7 +137,7 @@ def test_an_event_s_details(door: str, core: ScriptedCore) -> None:
     assert (first.name, first.parent) == ("gpt", outer.id)
     assert (second.name, second.parent) == (None, outer.id)
     assert (message.parent, message.data) == (outer.id, Raw(b'"done"'))
-    usages = [p.usage for p in peer.points if p.outcome is Outcome.OK and p.event != outer.id]
+    usages = [p.usage for p in peer.points if p.outcome is EventOutcome.OK and p.event != outer.id]
     assert usages == [
         Usage(input_tokens=3, output_tokens=4),
         Usage(input_tokens=1, output_tokens=2),
@@ -186,7 +186,7 @@ def test_an_injected_error_comes_from_the_one_it_replaces(door: str, core: Scrip
         async with dbg.tool("divide", {}):
             raise ZeroDivisionError("x")
 
-    core.policy = Script(START, STEP, Deny(reason="no more"))
+    core.policy = Script(START, STEP, DenyAnswer(reason="no more"))
     with pytest.raises(ToolDeniedError, match="no more") as caught:
         run(door, core, scenario)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
@@ -200,7 +200,7 @@ def test_nothing_stays_open_after_a_refusal(door: str, core: ScriptedCore) -> No
         with pytest.raises(RuntimeError, match="hasn't begun"):
             await dbg.end_tool_invocation_breakpoint("r")
 
-    core.policy = Script(START, Deny(reason="no"))
+    core.policy = Script(START, DenyAnswer(reason="no"))
     run(door, core, scenario)
 
 
@@ -216,7 +216,7 @@ def test_edits_that_are_no_tool_call_never_reach_the_agent(door: str, core: Scri
     run(door, core, scenario)
     peer = core.peer()
     peer.ends()
-    assert peer.points[-1].outcome is Outcome.ERROR
+    assert peer.points[-1].outcome is EventOutcome.ERROR
 
 
 def test_frames_that_are_too_long_are_left_out_by_whole_lines(tmp_path: Path) -> None:
@@ -226,6 +226,6 @@ def test_frames_that_are_too_long_are_left_out_by_whole_lines(tmp_path: Path) ->
     file.write_text("\n".join(lines))
     with pytest.raises(ZeroDivisionError) as caught:
         runpy.run_path(str(file))["f0"]()
-    told = own_frames(caught.value).splitlines()
+    told = format_agent_frames(caught.value).splitlines()
     assert 10 < len(told) < 60
     assert all(line.startswith("  ") for line in told)

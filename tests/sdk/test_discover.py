@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb import AgentStepper, DiscoveryError, discover
-from agentstepper_nb.discover import Endpoint
-from agentstepper_nb.sdk.environment import with_core
+from agentstepper_nb.discover import CoreEndpoint
+from agentstepper_nb.sdk.environment import make_environment
 from tests.helpers.announced import announce
 from tests.sdk.scripted_core import ScriptedCore
 
@@ -48,21 +48,21 @@ def test_arguments_come_first(monkeypatch: pytest.MonkeyPatch, runtime: Path) ->
     write(os.getpid(), "ws://here")
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://env")
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the env")
-    assert discover.discover("ws://arg", "mine") == Endpoint("ws://arg", "mine")
-    assert discover.discover() == Endpoint("ws://env", "of the env")
-    assert discover.discover(token="mine") == Endpoint("ws://env", "mine")
+    assert discover.discover("ws://arg", "mine") == CoreEndpoint("ws://arg", "mine")
+    assert discover.discover() == CoreEndpoint("ws://env", "of the env")
+    assert discover.discover(token="mine") == CoreEndpoint("ws://env", "mine")
 
 
 def test_a_token_goes_only_where_it_belongs(monkeypatch: pytest.MonkeyPatch, runtime: Path) -> None:
     write(os.getpid(), "ws://here", "of-the-file")
     monkeypatch.setenv("AGENTSTEPPER_URL", "http://env/x")
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the env")
-    assert discover.discover("ws://env/x") == Endpoint("ws://env/x", "of the env")
-    assert discover.discover("ws://elsewhere") == Endpoint("ws://elsewhere", None)
-    assert discover.discover("ws://here") == Endpoint("ws://here", "of-the-file")
-    assert discover.endpoint("localhost", 1) == Endpoint("ws://localhost:1", None)
+    assert discover.discover("ws://env/x") == CoreEndpoint("ws://env/x", "of the env")
+    assert discover.discover("ws://elsewhere") == CoreEndpoint("ws://elsewhere", None)
+    assert discover.discover("ws://here") == CoreEndpoint("ws://here", "of-the-file")
+    assert discover.make_endpoint("localhost", 1) == CoreEndpoint("ws://localhost:1", None)
     monkeypatch.delenv("AGENTSTEPPER_URL")
-    assert discover.discover("ws://any") == Endpoint("ws://any", "of the env")
+    assert discover.discover("ws://any") == CoreEndpoint("ws://any", "of the env")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_token_goes_only_where_it_belongs(monkeypatch: pytest.MonkeyPatch, run
     ],
 )
 def test_address_and_port(address: str | None, port: int | None, url: str) -> None:
-    assert discover.endpoint(address, port) == Endpoint(url, None)
+    assert discover.make_endpoint(address, port) == CoreEndpoint(url, None)
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ def test_address_and_port(address: str | None, port: int | None, url: str) -> No
     ],
 )
 def test_web_addresses_become_websocket_ones(url: str, as_websocket: str) -> None:
-    assert discover.websocket_url(url) == as_websocket
+    assert discover.to_websocket_url(url) == as_websocket
 
 
 def test_the_only_running_server(runtime: Path, other: int) -> None:
     write(other, "ws://one")
-    assert discover.discover() == Endpoint("ws://one", "t")
+    assert discover.discover() == CoreEndpoint("ws://one", "t")
 
 
 def test_none_says_what_to_do(runtime: Path) -> None:
@@ -159,14 +159,14 @@ def test_the_server_whose_kernel_this_is(
 def test_a_core_of_our_own_is_never_another_one(
     monkeypatch: pytest.MonkeyPatch, runtime: Path, other: int
 ) -> None:
-    assert discover.own_core() is None
+    assert discover.find_own_core() is None
     write(other, "ws://other")
-    assert discover.own_core() is None
+    assert discover.find_own_core() is None
     write(os.getppid(), "ws://parent")
-    assert discover.own_core() == Endpoint("ws://parent", "t")
+    assert discover.find_own_core() == CoreEndpoint("ws://parent", "t")
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://env")
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the env")
-    assert discover.own_core() == Endpoint("ws://env", "of the env")
+    assert discover.find_own_core() == CoreEndpoint("ws://env", "of the env")
 
 
 def test_a_kernels_own_core_is_its_servers(
@@ -174,7 +174,7 @@ def test_a_kernels_own_core_is_its_servers(
 ) -> None:
     write(other, "ws://server")
     monkeypatch.setenv("JPY_PARENT_PID", str(other))
-    assert discover.own_core() == Endpoint("ws://server", "t")
+    assert discover.find_own_core() == CoreEndpoint("ws://server", "t")
 
 
 def test_files_of_the_dead_are_removed_and_of_others_passed_over(runtime: Path, other: int) -> None:
@@ -184,7 +184,7 @@ def test_files_of_the_dead_are_removed_and_of_others_passed_over(runtime: Path, 
     (runtime / "agentstepper-y.json").write_text('{"pid": 1}')
     (runtime / "agentstepper-z.json").write_text('{"pid": "1", "url": "ws://text"}')
     (runtime / "jpserver-1.json").write_text('{"pid": 1, "url": "ws://jupyter"}')
-    assert [server.url for server in discover.running_servers()] == ["ws://one"]
+    assert [server.url for server in discover.list_running_servers()] == ["ws://one"]
     assert not stale.exists()
     assert live.exists()
 
@@ -263,10 +263,10 @@ def test_the_control_token_of_a_runtime_file(
     monkeypatch.setenv("AGENTSTEPPER_URL", "http://here")  # as a kernel has it
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", "of the env")
     monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "another's")
-    assert discover.discover_control() == Endpoint("ws://here", "mine")
+    assert discover.discover_control() == CoreEndpoint("ws://here", "mine")
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://old")
     monkeypatch.delenv("AGENTSTEPPER_CONTROL_TOKEN")
-    assert discover.discover_control() == Endpoint("ws://old", "of the env")
+    assert discover.discover_control() == CoreEndpoint("ws://old", "of the env")
 
 
 def test_a_control_token_goes_only_where_it_belongs(
@@ -274,10 +274,10 @@ def test_a_control_token_goes_only_where_it_belongs(
 ) -> None:
     write(os.getpid(), "ws://here")
     monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "mine")
-    assert discover.discover_control() == Endpoint("ws://here", "t")
+    assert discover.discover_control() == CoreEndpoint("ws://here", "t")
     monkeypatch.setenv("AGENTSTEPPER_URL", "https://elsewhere/x")
-    assert discover.discover_control() == Endpoint("wss://elsewhere/x", "mine")
-    assert discover.discover() == Endpoint("wss://elsewhere/x", None)
+    assert discover.discover_control() == CoreEndpoint("wss://elsewhere/x", "mine")
+    assert discover.discover() == CoreEndpoint("wss://elsewhere/x", None)
 
 
 def test_agents_never_present_nor_inherit_it(
@@ -289,7 +289,7 @@ def test_agents_never_present_nor_inherit_it(
         assert dbg.begin_llm_query_breakpoint("p") == "p"
     assert core.peers[0].socket.request is not None
     assert core.peers[0].socket.request.headers["Authorization"] == "Bearer t"
-    inherited = with_core(os.environ, discover.discover())
+    inherited = make_environment(os.environ, discover.discover())
     assert inherited["AGENTSTEPPER_TOKEN"] == "t"
     assert "mine" not in inherited.values()
 

@@ -17,8 +17,8 @@ import pydantic
 import pytest
 
 from agentstepper_nb.sdk.edits import EditReader
-from agentstepper_nb.sdk.encoding import show
-from agentstepper_nb.sdk.packing import Packer
+from agentstepper_nb.sdk.payload import PayloadEncoder
+from agentstepper_nb.sdk.value_encoder import encode_value
 from tests.sdk.hostile import HOSTILE, Pair, thicket
 from tests.sdk.traced import Thing, mark
 
@@ -82,13 +82,13 @@ SHOWN: list[tuple[Any, Any]] = [
     ("value", "expected"), SHOWN, ids=[type(value).__name__ for value, _ in SHOWN]
 )
 def test_the_form_of_each_type(value: Any, expected: Any) -> None:
-    shown = show({"value": value}).json["value"]
+    shown = encode_value({"value": value}).json["value"]
     assert json.dumps(shown) == json.dumps(expected)
 
 
 def test_a_pydantic_model_is_shown_by_its_fields_but_those_it_hides() -> None:
     model = Model.model_validate({"Name": "n", "when": "2024-01-02", "more": [1]})
-    shown = show(model).json
+    shown = encode_value(model).json
     assert "hunter2" not in repr(shown)
     password = shown.pop("password")
     assert password["$repr"] == "SecretStr('**********')"
@@ -98,10 +98,10 @@ def test_a_pydantic_model_is_shown_by_its_fields_but_those_it_hides() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_nothing_that_a_value_does_keeps_it_from_being_shown(name: str) -> None:
     value = HOSTILE[name]
-    packed = Packer().show("tool_result", {"short": 1, "value": value})
+    packed = PayloadEncoder().show("tool_result", {"short": 1, "value": value})
     assert len(bytes(packed.raw)) < 64 * 1024 * 1024
     assert json.loads(bytes(packed.raw))["short"] == 1
-    assert EditReader(Packer(), packed).read(packed.raw) is packed.shown.value
+    assert EditReader(PayloadEncoder(), packed).read(packed.raw) is packed.shown.value
 
 
 @pytest.mark.parametrize(
@@ -118,26 +118,26 @@ def test_nothing_that_a_value_does_keeps_it_from_being_shown(name: str) -> None:
     ],
 )
 def test_a_mark_says_why(name: str, text: str, why: str) -> None:
-    shown = show({"value": HOSTILE[name]}).json["value"]
+    shown = encode_value({"value": HOSTILE[name]}).json["value"]
     shown = shown["right"] if name == "a ring of fields" else shown
     assert shown["$repr"].startswith(text)
     assert shown["$why"].startswith(why)
 
 
 def test_what_is_too_large_is_marked_by_itself() -> None:
-    shown = show({"Argument": {"a": 1, "b": thicket(Pair), "c": 2}}).json["Argument"]
+    shown = encode_value({"Argument": {"a": 1, "b": thicket(Pair), "c": 2}}).json["Argument"]
     assert (shown["a"], shown["c"]) == (1, 2)
     assert shown["b"]["$repr"] == "<Pair>"
 
 
 def test_the_same_object_twice_is_no_circle() -> None:
     shared = Pair(1, 2)
-    assert show([shared, shared]).json == [{"left": 1, "right": 2}] * 2
+    assert encode_value([shared, shared]).json == [{"left": 1, "right": 2}] * 2
 
 
 def test_a_mark_stands_for_its_object() -> None:
     one, two = Thing(), Thing()
-    shown = show([one, {"x": two}])
+    shown = encode_value([one, {"x": two}])
     assert shown.json == [mark("<a thing>", 1), {"x": mark("<a thing>", 2)}]
     assert list(shown.marked.values()) == [one, two]
 
@@ -146,12 +146,12 @@ def test_a_hook_that_fails_leaves_a_mark() -> None:
     def to_json(value: Any) -> Any:
         raise LookupError("a bug in the hook")
 
-    assert show(Thing(), to_json).json["$why"] == "its fields can't be read (LookupError)"
+    assert encode_value(Thing(), to_json).json["$why"] == "its fields can't be read (LookupError)"
 
 
 def test_a_hook_that_gives_what_it_got_comes_to_an_end() -> None:
-    assert show(Thing(), lambda value: value).json == mark("<a thing>", 1)
-    shown = show(Thing(), lambda value: Pair(value, value)).json
+    assert encode_value(Thing(), lambda value: value).json == mark("<a thing>", 1)
+    shown = encode_value(Thing(), lambda value: Pair(value, value)).json
     assert "$repr" in json.dumps(shown)
 
 
@@ -163,7 +163,7 @@ def test_what_redact_gives_is_shown_too() -> None:
         return {**value, "pair": {**value["pair"], "left": {1, 2}}}
 
     value = {"pair": Pair("secret", Thing())}
-    packed = Packer(redact).show("prompt", value)
+    packed = PayloadEncoder(redact).show("prompt", value)
     assert seen == [{"pair": {"left": "secret", "right": mark("<a thing>", 1)}}]
     assert json.loads(bytes(packed.raw)) == {
         "pair": {"left": [1, 2], "right": mark("<a thing>", 1)}
@@ -172,7 +172,7 @@ def test_what_redact_gives_is_shown_too() -> None:
 
 def test_plain_json_is_packed_as_it_is() -> None:
     value = {"a": [1, 1.5, "x", None, True]}
-    packed = Packer().show("prompt", value)
+    packed = PayloadEncoder().show("prompt", value)
     assert bytes(packed.raw) == b'{"a":[1,1.5,"x",null,true]}'
     assert packed.shown.json is value
 
@@ -186,4 +186,4 @@ def test_values_nested_too_deeply_end_as_a_mark() -> None:
     value: Any = 1
     for _ in range(1000):
         value = Deep(value)
-    assert "it is nested too deeply" in json.dumps(show(value).json)
+    assert "it is nested too deeply" in json.dumps(encode_value(value).json)

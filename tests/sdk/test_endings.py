@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.agent import (
     Welcome,
     Withdraw,
 )
-from agentstepper_nb.protocol.values import Ending, Outcome
+from agentstepper_nb.protocol.values import EventOutcome, RunEnding
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, go_on, only_the_start, waiting
 
@@ -56,7 +56,7 @@ def test_an_interrupt_withdraws_and_the_agent_goes_on(core: ScriptedCore) -> Non
         begin = waiting(peer)
         process.send_signal(signal.SIGINT)
         assert peer.next(Withdraw).breakpoint == begin.id
-        assert peer.next(BreakpointReached).outcome is Outcome.STOPPED
+        assert peer.next(BreakpointReached).outcome is EventOutcome.STOPPED
 
         outer = waiting(peer)
         peer.answer(outer.id)
@@ -65,8 +65,8 @@ def test_an_interrupt_withdraws_and_the_agent_goes_on(core: ScriptedCore) -> Non
         assert peer.next(Withdraw).breakpoint == inner.id
         ends = [peer.next(BreakpointReached) for _ in range(2)]
         assert [(end.event, end.outcome) for end in ends] == [
-            (inner.event, Outcome.STOPPED),
-            (outer.event, Outcome.STOPPED),
+            (inner.event, EventOutcome.STOPPED),
+            (outer.event, EventOutcome.STOPPED),
         ]
         core.policy = go_on
         peer.answer(waiting(peer).id)
@@ -76,8 +76,8 @@ def test_an_interrupt_withdraws_and_the_agent_goes_on(core: ScriptedCore) -> Non
         0,
         ["interrupted", "interrupted", "still usable", "r", ""],
     ), err
-    assert peer_end.outcome is Outcome.OK
-    assert peer.ends() == Bye(ending=Ending.FINISHED)
+    assert peer_end.outcome is EventOutcome.OK
+    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
 
 
 def test_an_interrupt_at_the_start_ends_the_run(core: ScriptedCore) -> None:
@@ -90,7 +90,7 @@ def test_an_interrupt_at_the_start_ends_the_run(core: ScriptedCore) -> None:
         code, _, err = outcome(process)
     assert code == -signal.SIGINT
     assert "KeyboardInterrupt" in err
-    assert peer.ends() == Bye(ending=Ending.STOPPED)
+    assert peer.ends() == Bye(ending=RunEnding.STOPPED)
 
 
 @pytest.mark.parametrize("door", ["sync", "async"])
@@ -114,7 +114,7 @@ def test_an_interrupt_before_the_welcome_says_bye_once(door: str) -> None:
         peer = core.peer()
         peer.ends()
     assert (code, err) == (0, "")
-    assert peer.sent == [Bye(ending=Ending.STOPPED)]
+    assert peer.sent == [Bye(ending=RunEnding.STOPPED)]
 
 
 class HoldsWelcome(ScriptedCore):
@@ -139,7 +139,7 @@ def test_an_interrupt_of_asyncio_run(core: ScriptedCore) -> None:
         assert peer.next(Withdraw).breakpoint == point.id
         code, _, err = outcome(process)
     assert code == -signal.SIGINT, err
-    assert peer.ends() == Bye(ending=Ending.STOPPED)
+    assert peer.ends() == Bye(ending=RunEnding.STOPPED)
 
 
 def test_an_interrupt_that_does_not_wake_the_event_loop_is_heard(core: ScriptedCore) -> None:
@@ -169,7 +169,7 @@ def test_garbage_collection_ends_the_run(core: ScriptedCore) -> None:
     peer = core.peer()
     del dbg
     gc.collect()
-    assert peer.ends() == Bye(ending=Ending.FINISHED)
+    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
 
 
 def test_a_cycle_of_garbage_ends_the_run(core: ScriptedCore) -> None:
@@ -182,20 +182,20 @@ def test_a_cycle_of_garbage_ends_the_run(core: ScriptedCore) -> None:
     dbg.itself = (dbg, tool)
     del dbg, tool
     gc.collect()
-    assert peer.ends() == Bye(ending=Ending.FINISHED)
+    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
 
 
 @pytest.mark.parametrize(
     ("last", "code", "ending"),
     [
-        ("pass", 0, Ending.FINISHED),
-        ("sys.exit(0)", 0, Ending.FINISHED),
-        ("raise ValueError('a bug')", 1, Ending.CRASHED),
-        ("raise KeyboardInterrupt", -signal.SIGINT, Ending.STOPPED),
+        ("pass", 0, RunEnding.FINISHED),
+        ("sys.exit(0)", 0, RunEnding.FINISHED),
+        ("raise ValueError('a bug')", 1, RunEnding.CRASHED),
+        ("raise KeyboardInterrupt", -signal.SIGINT, RunEnding.STOPPED),
     ],
 )
 def test_leaving_the_interpreter_ends_the_run(
-    core: ScriptedCore, last: str, code: int, ending: Ending
+    core: ScriptedCore, last: str, code: int, ending: RunEnding
 ) -> None:
     program = f"""
     dbg = AgentStepper("T", "127.0.0.1", PORT)
@@ -234,7 +234,7 @@ def test_a_thread_at_a_breakpoint_does_not_keep_the_agent_from_exiting(core: Scr
     waiting(peer)
     process.communicate("go\n", timeout=60)
     assert process.returncode == 0
-    assert peer.ends() == Bye(ending=Ending.FINISHED)
+    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
 
 
 def test_a_core_that_reads_nothing_does_not_keep_the_agent_from_exiting(

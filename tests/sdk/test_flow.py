@@ -11,22 +11,22 @@ from agentstepper_nb import AgentStopped, ConnectionLostError
 from agentstepper_nb.protocol.agent import (
     BreakpointReached,
     EventBegun,
-    Resume,
-    Skip,
-    Stop,
+    ResumeAnswer,
+    SkipAnswer,
+    StopAnswer,
     Withdraw,
 )
-from agentstepper_nb.protocol.values import EventKind, Outcome, Usage
-from agentstepper_nb.sdk.flow import Flow, model_of, usage_of
-from agentstepper_nb.sdk.packing import Packer
-from agentstepper_nb.sdk.steps import Ask, Flush, Send, innermost
+from agentstepper_nb.protocol.values import EventKind, EventOutcome, Usage
+from agentstepper_nb.sdk.flow_steps import AnswerStep, FlushStep, SendStep, find_innermost_event
+from agentstepper_nb.sdk.halt_flow import HaltFlow, find_model, find_usage
+from agentstepper_nb.sdk.payload import PayloadEncoder
 
 LLM = EventKind.LLM_QUERY
 
 
 @pytest.fixture
-def flow() -> Flow:
-    return Flow("run-1", "Program", Packer())
+def flow() -> HaltFlow:
+    return HaltFlow("run-1", "Program", PayloadEncoder())
 
 
 def finish(steps: Any, answer: Any) -> Any:
@@ -36,81 +36,81 @@ def finish(steps: Any, answer: Any) -> Any:
     return done.value.value
 
 
-def test_a_query(flow: Flow) -> None:
+def test_a_query(flow: HaltFlow) -> None:
     prompt = ["p"]
     begin = flow.begin(LLM, prompt, "model")
     step = next(begin)
-    assert isinstance(step, Ask)
+    assert isinstance(step, AnswerStep)
     event, point = step.messages
     assert isinstance(event, EventBegun)
     assert isinstance(point, BreakpointReached)
     assert step.breakpoint == point.id
-    assert innermost("run-1") is None, "not begun before it is answered"
-    begun = finish(begin, Resume())
+    assert find_innermost_event("run-1") is None, "not begun before it is answered"
+    begun = finish(begin, ResumeAnswer())
     assert begun.value is prompt
-    assert innermost("run-1") is begun.event
-    assert innermost("run-2") is None
+    assert find_innermost_event("run-1") is begun.event
+    assert find_innermost_event("run-2") is None
 
     end = flow.end(LLM, "r")
     step = next(end)
-    assert isinstance(step, Ask)
-    assert innermost("run-1") is None, "ended as soon as it is sent"
-    assert finish(end, Resume(data=Raw(b'"edited"'))).value == "edited"
+    assert isinstance(step, AnswerStep)
+    assert find_innermost_event("run-1") is None, "ended as soon as it is sent"
+    assert finish(end, ResumeAnswer(data=Raw(b'"edited"'))).value == "edited"
 
 
-def test_a_debug_message_is_sent_and_flushed(flow: Flow) -> None:
+def test_a_debug_message_is_sent_and_flushed(flow: HaltFlow) -> None:
     steps = flow.debug("hello")
-    assert isinstance(next(steps), Send)
-    assert steps.send(None) == Flush()
+    assert isinstance(next(steps), SendStep)
+    assert steps.send(None) == FlushStep()
     finish(steps, None)
 
 
-def test_what_breaks_a_wait_is_told_and_raised_on(flow: Flow) -> None:
+def test_what_breaks_a_wait_is_told_and_raised_on(flow: HaltFlow) -> None:
     steps = flow.begin(LLM, "p")
     asked = next(steps)
-    assert isinstance(asked, Ask)
+    assert isinstance(asked, AnswerStep)
     step = steps.throw(KeyboardInterrupt())
-    assert step == Send((Withdraw(breakpoint=asked.breakpoint),))
+    assert step == SendStep((Withdraw(breakpoint=asked.breakpoint),))
     step = steps.send(None)
-    assert isinstance(step, Send)
+    assert isinstance(step, SendStep)
     [end] = step.messages
     assert isinstance(end, BreakpointReached)
-    assert (end.outcome, end.waits) == (Outcome.STOPPED, False)
+    assert (end.outcome, end.waits) == (EventOutcome.STOPPED, False)
     with pytest.raises(KeyboardInterrupt):
         steps.send(None)
-    assert innermost("run-1") is None
+    assert find_innermost_event("run-1") is None
 
 
 @pytest.mark.parametrize("error", [ConnectionLostError("gone"), GeneratorExit()])
-def test_nothing_is_said_where_nobody_hears(flow: Flow, error: BaseException) -> None:
+def test_nothing_is_said_where_nobody_hears(flow: HaltFlow, error: BaseException) -> None:
     steps = flow.begin(LLM, "p")
     next(steps)
     with pytest.raises(type(error)):
         steps.throw(error)
 
 
-def test_a_skip_waits_for_its_end(flow: Flow) -> None:
+def test_a_skip_waits_for_its_end(flow: HaltFlow) -> None:
     steps = flow.begin(LLM, "p")
     next(steps)
-    begun = finish(steps, Skip(result=Raw(b"{}")))
+    begun = finish(steps, SkipAnswer(result=Raw(b"{}")))
     assert (begun.value, begun.event.skipped, begun.event.result) == ("p", True, {})
     end = flow.end(LLM, "made all the same")
     step = next(end)
-    assert isinstance(step, Ask)
+    assert isinstance(step, AnswerStep)
     [point] = step.messages
     assert isinstance(point, BreakpointReached)
     assert bytes(point.data) == b"{}"
-    assert finish(end, Resume()).value is begun.event.result
+    assert finish(end, ResumeAnswer()).value is begun.event.result
 
 
-def test_stop_leaves_no_failure_behind(flow: Flow) -> None:
+def test_stop_leaves_no_failure_behind(flow: HaltFlow) -> None:
     steps = flow.begin(LLM, "p")
     next(steps)
-    step = steps.send(Stop())
-    assert isinstance(step, Send)
+    step = steps.send(StopAnswer())
+    assert isinstance(step, SendStep)
     [end] = step.messages
     assert isinstance(end, BreakpointReached)
-    assert (end.outcome, end.failure) == (Outcome.STOPPED, None)
+    assert (end.outcome, end.failure) == (EventOutcome.STOPPED, None)
     with pytest.raises(AgentStopped):
         steps.send(None)
 
@@ -146,7 +146,7 @@ def test_stop_leaves_no_failure_behind(flow: Flow) -> None:
     ],
 )
 def test_usage_is_read_from_a_response(response: Any, usage: Usage | None) -> None:
-    assert usage_of(response) == usage
+    assert find_usage(response) == usage
 
 
 @pytest.mark.parametrize(
@@ -154,15 +154,15 @@ def test_usage_is_read_from_a_response(response: Any, usage: Usage | None) -> No
     [({"model": "gpt"}, "gpt"), ({"model": 3}, None), ({"messages": []}, None), ("gpt", None)],
 )
 def test_the_model_is_read_from_a_prompt(prompt: Any, model: str | None) -> None:
-    assert model_of(prompt) == model
+    assert find_model(prompt) == model
 
 
-def test_a_failure_s_text(flow: Flow) -> None:
+def test_a_failure_s_text(flow: HaltFlow) -> None:
     class Odd(Exception):
         def __str__(self) -> str:
             raise ValueError
 
-    packer = Packer()
+    packer = PayloadEncoder()
     assert packer.failure(Odd()).message == "(its text can't be made)"
     assert packer.failure(ValueError("x" * 20_000)).message.endswith("x…")
     assert packer.failure(ConnectionLostError("m")).type == (

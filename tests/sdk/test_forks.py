@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.protocol.agent import Bye, CommitMade, EventBegun
-from agentstepper_nb.protocol.values import Ending, Outcome
+from agentstepper_nb.protocol.values import EventOutcome, RunEnding
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import ScriptedCore, only_the_start, waiting
 
@@ -45,11 +45,11 @@ def test_a_forked_child_opens_a_run_of_its_own(core: ScriptedCore) -> None:
     assert child.hello.program == f"T (child {pid})"
     assert child.hello.pid == pid
     assert child.hello.run != parent.hello.run
-    assert parent.ends() == Bye(ending=Ending.FINISHED)
-    assert child.ends() == Bye(ending=Ending.FINISHED)
+    assert parent.ends() == Bye(ending=RunEnding.FINISHED)
+    assert child.ends() == Bye(ending=RunEnding.FINISHED)
     assert [point.waits for point in child.points] == [False, True, True]
     assert [event.parent for event in child.events] == [None, None]
-    assert [point.outcome for point in parent.points] == [None, None, Outcome.OK]
+    assert [point.outcome for point in parent.points] == [None, None, EventOutcome.OK]
 
 
 @needs_fork
@@ -91,7 +91,7 @@ def test_a_child_that_calls_nothing_leaves_no_trace(core: ScriptedCore) -> None:
         code, _, err = outcome(process)
     assert code == 0, err
     peer = core.peer()
-    assert peer.ends() == Bye(ending=Ending.FINISHED)
+    assert peer.ends() == Bye(ending=RunEnding.FINISHED)
     assert bytes(peer.events[-1].data) == b'"still connected"'
     assert len(core.peers) == 1
 
@@ -137,10 +137,10 @@ def test_multiprocessing_children_say_goodbye(core: ScriptedCore) -> None:
         code, _, err = outcome(process)
     assert code == 0, err
     first = core.peer()
-    assert first.ends() == Bye(ending=Ending.FINISHED)
+    assert first.ends() == Bye(ending=RunEnding.FINISHED)
     children = core.peers[1:]
     assert children
     for child in children:
-        assert child.ends() == Bye(ending=Ending.FINISHED)
+        assert child.ends() == Bye(ending=RunEnding.FINISHED)
     assert sum(len(child.events) - 1 for child in children) == 4
     assert all(isinstance(event, EventBegun) for event in first.events)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore
-from agentstepper_nb.protocol.agent import BreakpointReached, Lease
-from agentstepper_nb.protocol.values import Mode
-from agentstepper_nb.sdk.send_queue import Batch, Item
+from agentstepper_nb.protocol.agent import BreakpointReached, LeaseMessage
+from agentstepper_nb.protocol.values import RunMode
+from agentstepper_nb.sdk.send_queue import MessageBatch, QueueItem
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE
 
@@ -25,7 +25,7 @@ class Diary:
     """
 
     def __init__(self, dbg: AgentStepper) -> None:
-        self.lines: list[Lease | BreakpointReached] = []
+        self.lines: list[LeaseMessage | BreakpointReached] = []
         leasehold: Any = dbg._live().link._leasehold
         stops, outbox = leasehold._stops, leasehold._outbox
         take, put = stops.set, outbox.put
@@ -34,16 +34,16 @@ class Diary:
             self.lines.append(leasehold._lease)
             take(rules)
 
-        def putting(item: Item, *, at_once: bool = True) -> None:
-            messages = item.messages if isinstance(item, Batch) else ()
+        def putting(item: QueueItem, *, at_once: bool = True) -> None:
+            messages = item.messages if isinstance(item, MessageBatch) else ()
             self.lines.extend(m for m in messages if isinstance(m, BreakpointReached))
             put(item, at_once=at_once)
 
         stops.set, outbox.put = taking, putting
 
-    def after(self, mode: Mode) -> list[BreakpointReached]:
+    def after(self, mode: RunMode) -> list[BreakpointReached]:
         """The breakpoints between the first lease of a mode and the next lease."""
-        modes = [line.mode if isinstance(line, Lease) else None for line in self.lines]
+        modes = [line.mode if isinstance(line, LeaseMessage) else None for line in self.lines]
         start = modes.index(mode) + 1
         ends = [at for at, found in enumerate(modes) if at >= start and found is not None]
         between = self.lines[start : ends[0] if ends else None]
@@ -79,7 +79,7 @@ def test_it_halts_at_the_first_breakpoint_after_the_revoke_arrived(
         released.set()
         diary = working.result(PATIENCE)
     run = person.over()
-    halted = diary.after(Mode.STEP)
+    halted = diary.after(RunMode.STEP)
     assert [(point.id, point.waits) for point in halted] == [(pending[0], True)]
     points = [line for line in diary.lines if isinstance(line, BreakpointReached)]
     assert [point.id for point in points if point.waits] == list(pending)

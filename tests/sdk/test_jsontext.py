@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb import NotJSONError
-from agentstepper_nb.sdk.jsontext import MAX_DEPTH, Dumper, load, same
+from agentstepper_nb.sdk.json_text import MAX_DEPTH, JsonDumper, is_same_json, load_json
 
 VALUES = st.recursive(
     st.none()
@@ -26,14 +26,14 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_a_value_comes_back_equal_and_of_equal_types(value: Any) -> None:
-    assert repr(load(Dumper().dump(value))) == repr(value)
+    assert repr(load_json(JsonDumper().dump(value))) == repr(value)
 
 
 def test_what_others_lose_is_kept() -> None:
     big = 10**400
-    text = Dumper().dump({"z": 1.0, "a": big, "": "é"})
+    text = JsonDumper().dump({"z": 1.0, "a": big, "": "é"})
     assert text == f'{{"z":1.0,"a":{big},"":"é"}}'
-    assert list(load(text)) == ["z", "a", ""]
+    assert list(load_json(text)) == ["z", "a", ""]
 
 
 class Point(NamedTuple):
@@ -50,7 +50,7 @@ class Word(StrEnum):
 
 
 def test_what_json_takes_by_its_base_is_taken() -> None:
-    assert Dumper().dump([Point(1, 2), Level.HIGH, Word.YES]) == '[[1,2],3,"yes"]'
+    assert JsonDumper().dump([Point(1, 2), Level.HIGH, Word.YES]) == '[[1,2],3,"yes"]'
 
 
 def _circle() -> Any:
@@ -88,7 +88,7 @@ def test_what_json_cannot_carry_is_named(name: str) -> None:
     value, path, reason = REFUSED[name]
     assert sys.get_int_max_str_digits() == 4300
     with pytest.raises(NotJSONError) as caught:
-        Dumper().dump(value)
+        JsonDumper().dump(value)
     assert (caught.value.path, caught.value.reason) == (path, reason)
     assert isinstance(caught.value, TypeError)
     assert "to_json=" in str(caught.value)
@@ -96,11 +96,11 @@ def test_what_json_cannot_carry_is_named(name: str) -> None:
 
 def test_the_same_object_twice_is_no_circle() -> None:
     shared = {"x": 1}
-    assert Dumper().dump([shared, shared]) == '[{"x":1},{"x":1}]'
+    assert JsonDumper().dump([shared, shared]) == '[{"x":1},{"x":1}]'
 
 
 def test_the_deepest_that_is_taken() -> None:
-    assert load(Dumper().dump(_tower(MAX_DEPTH))) == _tower(MAX_DEPTH)
+    assert load_json(JsonDumper().dump(_tower(MAX_DEPTH))) == _tower(MAX_DEPTH)
 
 
 # ---- to_json ----------------------------------------------------------------------------------------
@@ -117,15 +117,15 @@ def to_json(value: Any) -> Any:
 
 
 def test_the_hook_converts_at_any_place() -> None:
-    assert Dumper(to_json).dump({"a": [Path("x"), {Path("y")}]}) == '{"a":["x",["y"]]}'
+    assert JsonDumper(to_json).dump({"a": [Path("x"), {Path("y")}]}) == '{"a":["x",["y"]]}'
 
 
 def test_what_the_hook_refuses_or_bends_is_named() -> None:
     with pytest.raises(NotJSONError) as caught:
-        Dumper(to_json).dump({"a": b""})
+        JsonDumper(to_json).dump({"a": b""})
     assert caught.value.path == "$.a"
     with pytest.raises(NotJSONError) as caught:
-        Dumper(to_json).dump([1j])
+        JsonDumper(to_json).dump([1j])
     assert caught.value.path == "$[0].parts[1]"
 
 
@@ -134,7 +134,7 @@ def test_an_error_of_the_hook_s_own_is_raised_on() -> None:
         raise ValueError("a bug in the hook")
 
     with pytest.raises(ValueError, match="a bug in the hook"):
-        Dumper(broken).dump(object())
+        JsonDumper(broken).dump(object())
 
 
 @pytest.mark.parametrize(
@@ -142,15 +142,15 @@ def test_an_error_of_the_hook_s_own_is_raised_on() -> None:
     [(1, 1.0, False), (1, True, False), (0, False, False), ([1], [1], True), ({}, {}, True)],
 )
 def test_same(one: Any, other: Any, alike: bool) -> None:
-    assert same(one, other) is alike
-    assert same(json.loads(json.dumps(one)), one)
+    assert is_same_json(one, other) is alike
+    assert is_same_json(json.loads(json.dumps(one)), one)
 
 
 @given(VALUES)
 def test_what_is_written_quickly_is_written_alike(value: Any) -> None:
     """Letter by letter as the standard library writes it."""
     slowly = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    assert Dumper().dump(value) == slowly
+    assert JsonDumper().dump(value) == slowly
 
 
 @pytest.mark.parametrize(
@@ -159,11 +159,11 @@ def test_what_is_written_quickly_is_written_alike(value: Any) -> None:
     ids=repr,
 )
 def test_numbers_at_the_edges_are_written_alike(value: float) -> None:
-    assert Dumper().dump([value]) == json.dumps([value])
+    assert JsonDumper().dump([value]) == json.dumps([value])
 
 
 def test_a_lone_surrogate_is_kept() -> None:
-    assert Dumper().dump(["\ud800"]) == '["\ud800"]'
+    assert JsonDumper().dump(["\ud800"]) == '["\ud800"]'
 
 
 def test_a_circle_that_grows_is_refused() -> None:
@@ -171,4 +171,4 @@ def test_a_circle_that_grows_is_refused() -> None:
     circle: list[Any] = []
     circle += [circle, circle]
     with pytest.raises(NotJSONError, match="contains itself"):
-        Dumper().dump(circle)
+        JsonDumper().dump(circle)

@@ -11,9 +11,9 @@ import pytest
 from agentstepper_nb import AgentStepper, AgentStopped, AsyncAgentStepper
 from agentstepper_nb.protocol import agent
 from agentstepper_nb.protocol.agent import (
-    Lease,
+    LeaseMessage,
 )
-from agentstepper_nb.protocol.values import Ending, Mode
+from agentstepper_nb.protocol.values import RunEnding, RunMode
 from tests.sdk.doors import both, run, transcript
 from tests.sdk.leased import GO_ON, HALT, answering, ask, hear, told
 from tests.sdk.resume.agents import FINISHED
@@ -69,7 +69,7 @@ def test_a_task_that_waits_for_nothing_can_be_cancelled(core: ScriptedCore) -> N
     asyncio.run(scenario())
     assert passed == [0, 1]
     peer = core.peer()
-    assert peer.ends().ending is Ending.STOPPED
+    assert peer.ends().ending is RunEnding.STOPPED
 
 
 @both
@@ -114,7 +114,7 @@ def test_after_a_revoke_was_read_the_next_breakpoint_waits(door: str, core: Scri
         core.requests = answering(HALT)
         await hear(dbg)
         await ask(dbg)
-        core.requests = answering(Lease(epoch=3, mode=Mode.CONTINUE))
+        core.requests = answering(LeaseMessage(epoch=3, mode=RunMode.CONTINUE))
         await hear(dbg)
         await ask(dbg)
 
@@ -128,7 +128,7 @@ def test_after_a_revoke_was_read_the_next_breakpoint_waits(door: str, core: Scri
 def test_who_is_stopped_hears_of_it_at_the_next_breakpoint(door: str, core: ScriptedCore) -> None:
     core.lease = GO_ON
     core.requests = answering(HALT)
-    core.policy = lambda peer, point: go_on(peer, point) if point.summary else agent.Stop()
+    core.policy = lambda peer, point: go_on(peer, point) if point.summary else agent.StopAnswer()
 
     async def scenario(dbg: Any) -> None:
         await ask(dbg)

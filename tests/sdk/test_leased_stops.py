@@ -10,23 +10,23 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStepper
-from agentstepper_nb.core.stops import Point, Stops, Verdict
+from agentstepper_nb.core.stops import BreakpointEngine, ObservedPoint, RuleVerdict
 from agentstepper_nb.protocol.agent import (
-    Acknowledged,
     Answer,
     BreakpointReached,
     Bye,
     CommitMade,
     EventBegun,
-    Lease,
-    Resume,
+    LeaseMessage,
+    MessagesAcknowledged,
+    ResumeAnswer,
     Withdraw,
 )
-from agentstepper_nb.protocol.stops import Reaction, Stop, TokenBudget, Touched
-from agentstepper_nb.protocol.values import EventKind, Mode, Side
-from agentstepper_nb.sdk import outbox, session
-from agentstepper_nb.sdk.outbox import Leasehold
-from agentstepper_nb.sdk.send_queue import Buffer, Waiting
+from agentstepper_nb.protocol.stops import BreakpointRule, Reaction, TokenBudget, Touched
+from agentstepper_nb.protocol.values import EventKind, EventSide, RunMode
+from agentstepper_nb.sdk import outbox, run_session
+from agentstepper_nb.sdk.outbox import HaltLease
+from agentstepper_nb.sdk.send_queue import PendingFutures, ResendBuffer
 from tests.sdk.doors import both, run
 from tests.sdk.leased import GO_ON, HALT, answering, ask, continued, hear, told
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit
@@ -35,8 +35,8 @@ from tests.sdk.test_orders import Wire
 
 @both
 def test_a_stop_halts_and_says_so(door: str, core: ScriptedCore) -> None:
-    log = Stop(id="log", kind=EventKind.TOOL_INVOCATION, then=Reaction.LOG)
-    second = Stop(id="second", side=Side.BEGIN, name="t", nth=2, once=True)
+    log = BreakpointRule(id="log", kind=EventKind.TOOL_INVOCATION, then=Reaction.LOG)
+    second = BreakpointRule(id="second", side=EventSide.BEGIN, name="t", nth=2, once=True)
     core.lease = continued(log, second)
     core.policy = lambda peer, point: edit('{"Tool":"t","Argument":"edited"}')
 
@@ -62,12 +62,12 @@ def test_a_stop_counts_from_the_runs_first_breakpoint_also_while_it_steps(
     door: str, core: ScriptedCore
 ) -> None:
     """The lease comes when some breakpoints were told already, at which the Core decided."""
-    third = Stop(id="s", kind=EventKind.LLM_QUERY, nth=3)
+    third = BreakpointRule(id="s", kind=EventKind.LLM_QUERY, nth=3)
 
     def policy(peer: Peer, point: BreakpointReached) -> Answer:
         if len(peer.points) == 2:
-            peer.say(Lease(epoch=1, mode=Mode.STEP, stops=(third,)))
-        return Resume()
+            peer.say(LeaseMessage(epoch=1, mode=RunMode.STEP, stops=(third,)))
+        return ResumeAnswer()
 
     core.policy = policy
 
@@ -87,8 +87,8 @@ def test_a_stop_counts_from_the_runs_first_breakpoint_also_while_it_steps(
 @both
 def test_what_was_used_before_a_stop_was_set_counts(door: str, core: ScriptedCore) -> None:
     core.lease = GO_ON
-    budget = Stop(id="s", watch=TokenBudget(limit=25))
-    core.requests = answering(Lease(epoch=2, mode=Mode.CONTINUE, stops=(budget,)))
+    budget = BreakpointRule(id="s", watch=TokenBudget(limit=25))
+    core.requests = answering(LeaseMessage(epoch=2, mode=RunMode.CONTINUE, stops=(budget,)))
     answer = {"usage": {"prompt_tokens": 7, "completion_tokens": 3}}
 
     async def scenario(dbg: Any) -> None:
@@ -106,7 +106,7 @@ def test_what_was_used_before_a_stop_was_set_counts(door: str, core: ScriptedCor
 
 @both
 def test_a_file_that_was_touched(door: str, core: ScriptedCore, folder: Any) -> None:
-    core.lease = continued(Stop(id="s", side=Side.END, watch=Touched(path="*.cfg")))
+    core.lease = continued(BreakpointRule(id="s", side=EventSide.END, watch=Touched(path="*.cfg")))
 
     async def scenario(dbg: Any) -> None:
         for name in ("a.txt", "b.cfg", "c.txt"):
@@ -122,7 +122,7 @@ def test_a_file_that_was_touched(door: str, core: ScriptedCore, folder: Any) -> 
 
 @both
 def test_a_condition_that_fails_halts_and_says_how(door: str, core: ScriptedCore) -> None:
-    core.lease = continued(Stop(id="s", side=Side.BEGIN, condition="1 / 0 == 1"))
+    core.lease = continued(BreakpointRule(id="s", side=EventSide.BEGIN, condition="1 / 0 == 1"))
 
     async def scenario(dbg: Any) -> None:
         await ask(dbg)
@@ -141,11 +141,11 @@ def test_an_event_is_as_deep_as_its_core_has_it(
 ) -> None:
     depths = []
 
-    def reach(self: Stops, point: Point) -> Verdict:
+    def reach(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
         depths.append((point.name, point.side.value, point.depth))
-        return Verdict()
+        return RuleVerdict()
 
-    monkeypatch.setattr(Stops, "reach", reach)
+    monkeypatch.setattr(BreakpointEngine, "reach", reach)
     core.lease = GO_ON
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
         with dbg.event("outer"), dbg.llm("p", model="m"):
@@ -170,11 +170,11 @@ def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
         peer = core.peer()
         peer.next(BreakpointReached)
 
-        def interrupted(self: Stops, point: Point) -> Verdict:
+        def interrupted(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
             monkeypatch.undo()
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(Stops, "reach", interrupted)
+        monkeypatch.setattr(BreakpointEngine, "reach", interrupted)
         with pytest.raises(KeyboardInterrupt):
             dbg.begin_llm_query_breakpoint("p")
         point = peer.next(BreakpointReached)
@@ -189,14 +189,14 @@ def test_a_finalizer_may_reach_a_breakpoint_inside_another(
 ) -> None:
     core.lease = GO_ON
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
-        reach = Stops.reach
+        reach = BreakpointEngine.reach
 
-        def finalizes(self: Stops, point: Point) -> Verdict:
+        def finalizes(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
             monkeypatch.undo()
             dbg.begin_llm_query_breakpoint("inner")
             return reach(self, point)
 
-        monkeypatch.setattr(Stops, "reach", finalizes)
+        monkeypatch.setattr(BreakpointEngine, "reach", finalizes)
         assert dbg.begin_llm_query_breakpoint("outer") == "outer"
     peer = core.peer()
     peer.ends()
@@ -211,20 +211,20 @@ def test_a_signals_handler_may_halt_inside_a_breakpoint(
     def policy(peer: Peer, point: BreakpointReached) -> Answer:
         if point.data == Raw(b'"inner"'):
             peer.say(GO_ON)
-        return Resume()
+        return ResumeAnswer()
 
     core.lease, core.policy = HALT, policy
 
     def work() -> None:
         with AgentStepper("T", "127.0.0.1", core.port) as dbg:
-            reach = Stops.reach
+            reach = BreakpointEngine.reach
 
-            def handles(self: Stops, point: Point) -> Verdict:
+            def handles(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
                 monkeypatch.undo()
                 assert dbg.begin_llm_query_breakpoint("inner") == "inner"
                 return reach(self, point)
 
-            monkeypatch.setattr(Stops, "reach", handles)
+            monkeypatch.setattr(BreakpointEngine, "reach", handles)
             assert dbg.begin_llm_query_breakpoint("outer") == "outer"
             dbg.end_llm_query_breakpoint("r")
 
@@ -241,13 +241,19 @@ def test_each_lease_that_came_is_taken_up(
     core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stop that was off for a moment begins anew, also where nobody had time to look meanwhile."""
-    stop = Stop(id="s", kind=EventKind.LLM_QUERY, side=Side.BEGIN, once=True)
-    leasehold = Leasehold("T", Wire(), Waiting())  # type: ignore[arg-type]
+    stop = BreakpointRule(id="s", kind=EventKind.LLM_QUERY, side=EventSide.BEGIN, once=True)
+    leasehold = HaltLease("T", Wire(), PendingFutures())  # type: ignore[arg-type]
 
     def reach(n: int) -> tuple[str, ...]:
         begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
         point = BreakpointReached(
-            id=f"b{n}", event=f"e{n}", side=Side.BEGIN, waits=True, at=0, clock=0, data=Raw(b"1")
+            id=f"b{n}",
+            event=f"e{n}",
+            side=EventSide.BEGIN,
+            waits=True,
+            at=0,
+            clock=0,
+            data=Raw(b"1"),
         )
         *_, decided = leasehold._decided((begun, point))
         assert isinstance(decided, BreakpointReached)
@@ -263,12 +269,12 @@ def test_each_lease_that_came_is_taken_up(
 
 def test_what_is_kept_for_the_first_lease_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "_MOST_EARLY_BYTES", 1000)
-    leasehold = Leasehold("T", Wire(), Waiting())  # type: ignore[arg-type]
+    leasehold = HaltLease("T", Wire(), PendingFutures())  # type: ignore[arg-type]
     for n in range(50):
         begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
         data = Raw(b'"%s"' % (b"x" * 300))
         point = BreakpointReached(
-            id=f"b{n}", event=f"e{n}", side=Side.BEGIN, waits=True, at=0, clock=0, data=data
+            id=f"b{n}", event=f"e{n}", side=EventSide.BEGIN, waits=True, at=0, clock=0, data=data
         )
         leasehold.send((begun, point))
         assert sum(len(point.data) for point in leasehold._early) < 1000
@@ -280,14 +286,14 @@ def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
     core.lease, core.acknowledges = GO_ON, False
     dbg = AgentStepper("T", "127.0.0.1", core.port)
     peer, link = core.peer(), dbg._live().link
-    heard, acknowledge = threading.Event(), Buffer.acknowledge
+    heard, acknowledge = threading.Event(), ResendBuffer.acknowledge
 
-    def hear(buffer: Buffer, number: int) -> None:
+    def hear(buffer: ResendBuffer, number: int) -> None:
         acknowledge(buffer, number)
         if number == 4:
             heard.set()
 
-    monkeypatch.setattr(Buffer, "acknowledge", hear)
+    monkeypatch.setattr(ResendBuffer, "acknowledge", hear)
     dbg.begin_llm_query_breakpoint("p")
     dbg.end_llm_query_breakpoint("r")
     dbg.post_debug_message("m")  # by now all of it waits to be acknowledged
@@ -299,12 +305,15 @@ def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
         assert link.closed in futures
         if len(patience) == 1:
             peer.next(Bye)
-            peer.say(Acknowledged(received=4))
+            peer.say(MessagesAcknowledged(received=4))
             assert heard.wait(PATIENCE)
         else:
-            peer.say(Acknowledged(received=1 + len(peer.sent)))
+            peer.say(MessagesAcknowledged(received=1 + len(peer.sent)))
             link.closed.result(PATIENCE)
 
-    monkeypatch.setattr(session, "wait", wait)
-    session.finish_all()
-    assert patience == [session.EXIT_PATIENCE, session.CLOSE_PATIENCE - session.EXIT_PATIENCE]
+    monkeypatch.setattr(run_session, "wait", wait)
+    run_session.finish_all_runs()
+    assert patience == [
+        run_session.EXIT_PATIENCE,
+        run_session.CLOSE_PATIENCE - run_session.EXIT_PATIENCE,
+    ]

@@ -13,11 +13,11 @@ import pytest
 
 from agentstepper_nb import AgentStepper, ConnectionLostError, ProtocolError
 from agentstepper_nb.protocol.agent import AgentError, BreakpointReached, Bye, EventBegun
-from agentstepper_nb.protocol.values import Ending, EventKind
-from agentstepper_nb.sdk import aclient, client
-from agentstepper_nb.sdk.dialects import Version2
-from agentstepper_nb.sdk.flow import Flow
-from agentstepper_nb.sdk.packing import Packer
+from agentstepper_nb.protocol.values import EventKind, RunEnding
+from agentstepper_nb.sdk import async_stepper, stepper
+from agentstepper_nb.sdk.halt_flow import HaltFlow
+from agentstepper_nb.sdk.payload import PayloadEncoder
+from agentstepper_nb.sdk.wire_versions import WireVersion2
 from tests.sdk.doors import both, run
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore, go_on
 
@@ -191,7 +191,7 @@ def test_close_twice_and_then_call(door: str, core: ScriptedCore) -> None:
             await dbg.post_debug_message("m")
 
     run(door, core, scenario)
-    assert core.peer().ends() == Bye(ending=Ending.FINISHED)
+    assert core.peer().ends() == Bye(ending=RunEnding.FINISHED)
 
 
 def test_closing_frees_the_threads_that_wait(core: ScriptedCore) -> None:
@@ -216,7 +216,7 @@ def test_messages_sent_before_close_arrive(core: ScriptedCore) -> None:
 def test_a_core_that_does_not_let_go_is_cut_off(
     door: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (client, aclient):
+    for module in (stepper, async_stepper):
         monkeypatch.setattr(module, "CLOSE_PATIENCE", 0.1)
     hang = threading.Event()
 
@@ -230,7 +230,9 @@ def test_a_core_that_does_not_let_go_is_cut_off(
     async def scenario(dbg: Any) -> Any:
         stepper = getattr(dbg, "dbg", dbg)
         link = stepper._live().link
-        point = Flow(stepper.run_id, "T", Packer()).begin(EventKind.LLM_QUERY, "x" * 30_000_000)
+        point = HaltFlow(stepper.run_id, "T", PayloadEncoder()).begin(
+            EventKind.LLM_QUERY, "x" * 30_000_000
+        )
         ask = next(point)
         link.ask(ask.messages, ask.breakpoint)
         point.close()
@@ -260,7 +262,7 @@ def test_what_can_t_be_written_is_a_lost_connection(
         def broken(*args: Any) -> str:
             raise RuntimeError("a bug")
 
-        monkeypatch.setattr(Version2, "encode", broken)
+        monkeypatch.setattr(WireVersion2, "encode", broken)
         with pytest.raises(ConnectionLostError):
             dbg.begin_llm_query_breakpoint("p")
 

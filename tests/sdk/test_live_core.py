@@ -13,7 +13,13 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, AgentStopped, ConnectionLostError
-from agentstepper_nb.protocol.values import AgentState, Ending, Outcome, RunState, Side
+from agentstepper_nb.protocol.values import (
+    AgentActivity,
+    EventOutcome,
+    EventSide,
+    RunEnding,
+    RunState,
+)
 from tests.sdk.doors import both, run
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
@@ -92,7 +98,7 @@ def test_step_edit_continue_and_halt(
     assert working.result(PATIENCE) == ({}, {"path": ""}, None)
     assert same == [True]
     run = person.over()
-    assert (run.ending, run.program, run.can_stop) == (Ending.FINISHED, "Tester", True)
+    assert (run.ending, run.program, run.can_stop) == (RunEnding.FINISHED, "Tester", True)
     rows = person.rows()
     assert [row.edited for row in rows] == [False, False, True, True, *[False] * 7, True, False]
     assert person.body(rows[1]) == {"messages": [1.0, 2**70]}
@@ -118,7 +124,7 @@ def test_halted_at_a_tools_end_a_person_sees_its_files(
     person.step()
     person.halted()
     end = person.rows()[-1]
-    assert end.side is Side.END
+    assert end.side is EventSide.END
     _, snapshot = person.commits()
     assert (snapshot.snapshot, snapshot.event, snapshot.seq) == (True, end.event, end.seq - 1)
     assert [(c.path, c.added) for c in snapshot.changes] == [("new.txt", 1)]
@@ -141,14 +147,14 @@ def test_an_exception_halts_where_it_is_seen(
     person.step()
     person.halted()
     row = person.rows()[-1]
-    assert row.outcome is Outcome.ERROR
+    assert row.outcome is EventOutcome.ERROR
     assert row.failure is not None
     assert row.failure.message == "by zero"
     person.step()
     with pytest.raises(ZeroDivisionError):
         working.result(PATIENCE)
     run = person.over()
-    assert run.ending is Ending.CRASHED
+    assert run.ending is RunEnding.CRASHED
     assert run.failure is not None
     assert run.failure.type == "ZeroDivisionError"
 
@@ -172,8 +178,8 @@ def test_stop_ends_the_agent(
     with pytest.raises(AgentStopped):
         working.result(PATIENCE)
     run = person.over()
-    assert run.ending is Ending.STOPPED
-    assert [row.outcome for row in person.rows()[-2:]] == [Outcome.STOPPED] * 2
+    assert run.ending is RunEnding.STOPPED
+    assert [row.outcome for row in person.rows()[-2:]] == [EventOutcome.STOPPED] * 2
 
 
 @both
@@ -207,7 +213,7 @@ def test_an_interrupt_withdraws(live: AgentStepperCore, person: Person) -> None:
         person.until(lambda run: bool(run.pending) and run.pending[0] != first)
         person.step("q")
         assert outcome(process)[:2] == (0, "interrupted q\n")
-    assert person.over().ending is Ending.FINISHED
+    assert person.over().ending is RunEnding.FINISHED
 
 
 def test_a_killed_agent_has_crashed(live: AgentStepperCore, person: Person) -> None:
@@ -217,7 +223,7 @@ def test_a_killed_agent_has_crashed(live: AgentStepperCore, person: Person) -> N
         person.halted()
         process.kill()
         run = person.over()
-    assert (run.ending, run.agent_state) == (Ending.CRASHED, AgentState.FINISHED)
+    assert (run.ending, run.agent_state) == (RunEnding.CRASHED, AgentActivity.FINISHED)
 
 
 def test_threads_of_one_agent_pend_together(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.protocol.values import Ending, EventKind
-from agentstepper_nb.store.sqlite.reader import Reader
+from agentstepper_nb.protocol.values import EventKind, RunEnding
+from agentstepper_nb.store.sqlite.reader import StoreReader
 from tests.killing.faults import Point
 from tests.killing.houses import Serve
 
@@ -94,11 +94,11 @@ def _say(agent: subprocess.Popen[str], line: str) -> None:
 
 def _assert_kept(data: Path, runs: int, rounds: list[str]) -> None:
     """Each run has finished, with what it said once and in its order."""
-    reader = Reader(data / "store.sqlite")
+    reader = StoreReader(data / "store.sqlite")
     try:
         headers = reader.headers()
         assert len({run.program for run in headers}) == len(headers) == runs
-        assert {run.ending for run in headers} == {Ending.FINISHED}
+        assert {run.ending for run in headers} == {RunEnding.FINISHED}
         for run in headers:
             events = reader.history(run.id).events
             said = [event for event in events if event.kind is EventKind.DEBUG_MESSAGE]

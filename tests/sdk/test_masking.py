@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol.values import ChangeKind, Commit, FileBody, FileChange
-from agentstepper_nb.sdk.jsontext import walk
-from agentstepper_nb.sdk.masking import Mask, restorer
-from agentstepper_nb.sdk.packing import Packer
+from agentstepper_nb.sdk.json_text import map_strings
+from agentstepper_nb.sdk.payload import PayloadEncoder
+from agentstepper_nb.sdk.secret_masks import SecretMask, make_restorer
 from tests.sdk.doors import both, run
-from tests.sdk.scripted_core import Resume, ScriptedCore, edit
+from tests.sdk.scripted_core import ResumeAnswer, ScriptedCore, edit
 
 SECRET = "sk-live-0123456789"
 
@@ -26,7 +26,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def masked(value: Any) -> Any:
-    return json.loads(Mask().json(json.dumps(value)))
+    return json.loads(SecretMask().json(json.dumps(value)))
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_what_is_masked(value: Any, shown: Any) -> None:
 
 def test_nothing_to_mask_is_the_same_text() -> None:
     text = '{"n": 98765432109876543210, "x": 1.0}'
-    assert Mask().json(text) is text
+    assert SecretMask().json(text) is text
 
 
 def test_an_edit_gets_the_secret_back() -> None:
-    mask = Mask()
+    mask = SecretMask()
     shown = json.loads(mask.json(json.dumps({"cmd": f"curl {SECRET}", "authorization": "xyz"})))
     shown["cmd"] += " --fast"
-    assert walk(shown, restorer(mask.originals)) == {
+    assert map_strings(shown, make_restorer(mask.originals)) == {
         "cmd": f"curl {SECRET} --fast",
         "authorization": "xyz",
     }
@@ -114,7 +114,7 @@ def test_masked_and_edited_keeps_its_secret(door: str, core: ScriptedCore) -> No
     async def scenario(dbg: Any) -> Any:
         return await dbg.begin_llm_query_breakpoint({"key": SECRET})
 
-    answers = [Resume(), edit('{"key":"[masked MY_API_KEY]","more":1}')]
+    answers = [ResumeAnswer(), edit('{"key":"[masked MY_API_KEY]","more":1}')]
     core.policy = lambda peer, point: answers.pop(0)
     assert run(door, core, scenario) == {"key": SECRET, "more": 1}
 
@@ -206,7 +206,7 @@ def commit(*contents: str) -> Commit:
 
 
 def test_a_commit_is_masked() -> None:
-    packed = Packer().commit(commit(f"key = {SECRET}\n"))
+    packed = PayloadEncoder().commit(commit(f"key = {SECRET}\n"))
     assert packed.title == "Add [masked MY_API_KEY]"
     assert packed.changes[0].body == FileBody(content="key = [masked MY_API_KEY]\n")
     assert packed.id == "a" * 40
@@ -218,12 +218,12 @@ def test_a_commit_is_redacted() -> None:
         value["changes"] = [c for c in value["changes"] if c["path"] != "0.txt"]
         return value
 
-    packed = Packer(redact).commit(commit("private", "public"))
+    packed = PayloadEncoder(redact).commit(commit("private", "public"))
     assert [change.path for change in packed.changes] == ["1.txt"]
 
 
 def test_a_commit_that_is_too_large_loses_its_largest_contents() -> None:
-    packed = Packer().commit(commit("small", "x" * (65 * 1024 * 1024), "small too"))
+    packed = PayloadEncoder().commit(commit("small", "x" * (65 * 1024 * 1024), "small too"))
     bodies = [change.body.content if change.body else None for change in packed.changes]
     assert bodies == ["small", None, "small too"]
     assert packed.changes[1].size == 65 * 1024 * 1024
@@ -246,7 +246,7 @@ def test_lone_surrogates_are_shown_as_escapes_and_come_back(door: str, core: Scr
                 raise OSError(odd)
         return await dbg.begin_llm_query_breakpoint([odd])
 
-    answers = [Resume()] * 5 + [edit('["caf\\\\udce9.txt","é"]')]
+    answers = [ResumeAnswer()] * 5 + [edit('["caf\\\\udce9.txt","é"]')]
     core.policy = lambda peer, point: answers.pop(0)
     assert run(door, core, scenario) == [odd, "é"]
     peer = core.peer()

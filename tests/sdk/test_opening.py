@@ -18,7 +18,7 @@ from websockets.typing import Subprotocol
 from agentstepper_nb import AgentStepper, ConnectionLostError, DiscoveryError
 from agentstepper_nb.protocol.agent import AgentError, Welcome
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
-from agentstepper_nb.sdk import dialing
+from agentstepper_nb.sdk import handshake
 from tests.sdk.doors import both, nothing, run
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
@@ -85,7 +85,7 @@ def test_arguments_that_contradict() -> None:
 
 @both
 def test_a_core_that_does_not_answer_hello(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dialing, "PATIENCE", 0.1)
+    monkeypatch.setattr(handshake, "PATIENCE", 0.1)
     with silent_server() as port, pytest.raises(ConnectionLostError, match="is it stuck"):
         run(door, SimpleNamespace(port=port), nothing)
 

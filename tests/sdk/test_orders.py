@@ -19,21 +19,21 @@ from hypothesis.stateful import (
 )
 from msgspec import Raw
 
-from agentstepper_nb.core import Debugger, Leased, Output, Reply
+from agentstepper_nb.core import AnswerOutput, Debugger, LeaseGranted, Output
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import agent_codec
 from agentstepper_nb.protocol.agent import (
     AgentMessage,
     BreakpointReached,
     EventBegun,
-    Lease,
-    Resume,
+    LeaseMessage,
+    ResumeAnswer,
     Withdraw,
 )
-from agentstepper_nb.protocol.stops import Reaction, Stop
-from agentstepper_nb.protocol.values import AnswerKind, EventKind, Mode, Run, Side
-from agentstepper_nb.sdk.outbox import Leasehold
-from agentstepper_nb.sdk.send_queue import Batch, Waiting
+from agentstepper_nb.protocol.stops import BreakpointRule, Reaction
+from agentstepper_nb.protocol.values import AnswerKind, EventKind, EventSide, Run, RunMode
+from agentstepper_nb.sdk.outbox import HaltLease
+from agentstepper_nb.sdk.send_queue import MessageBatch, PendingFutures
 
 THREADS = 3
 TOOLS = ("read", "write", "run")
@@ -48,7 +48,7 @@ class Wire:
         self.queued = 0
         self.sent: deque[AgentMessage] = deque()
 
-    def put(self, batch: Batch, *, at_once: bool) -> None:
+    def put(self, batch: MessageBatch, *, at_once: bool) -> None:
         self.sent.extend(batch.messages)
 
 
@@ -58,16 +58,16 @@ class Orders(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.wire = Wire()
-        self.waiting = Waiting()
-        self.leasehold = Leasehold("P", self.wire, self.waiting)  # type: ignore[arg-type]
+        self.waiting = PendingFutures()
+        self.leasehold = HaltLease("P", self.wire, self.waiting)  # type: ignore[arg-type]
         self.debugger = Debugger()
-        self.to_agent: deque[Lease | tuple[str, Any]] = deque()
+        self.to_agent: deque[LeaseMessage | tuple[str, Any]] = deque()
         self.epoch = 0
         self.count = 0
         self.open: list[str | None] = [None] * THREADS  # each thread's event
         self.asked: dict[int, tuple[str, Future[Any]]] = {}  # each thread's breakpoint that waits
         self.passed: set[str] = set()
-        self.last: Lease | None = None  # that the agent has read
+        self.last: LeaseMessage | None = None  # that the agent has read
         run = Run(id="r", name="", program="P", started_at=0)
         self.deliver(self.debugger.start_run(run))
         self.push(self.debugger.lease("r"))
@@ -81,7 +81,7 @@ class Orders(RuleBasedStateMachine):
         self.count += 1
         event = self.open[thread]
         before: tuple[EventBegun, ...] = ()
-        side = Side.BEGIN if event is None else Side.END
+        side = EventSide.BEGIN if event is None else EventSide.END
         if event is None:
             event = f"e{self.count}"
             kind = EventKind.TOOL_INVOCATION
@@ -89,13 +89,13 @@ class Orders(RuleBasedStateMachine):
         point = BreakpointReached(
             id=f"b{self.count}", event=event, side=side, waits=True, at=0, clock=0, data=Raw(b"1")
         )
-        self.open[thread] = event if side is Side.BEGIN else None
+        self.open[thread] = event if side is EventSide.BEGIN else None
         future = self.leasehold.send((*before, point), point.id, _alive)
         if future is not None:
             self.asked[thread] = point.id, future
         else:
             assert self.last is not None
-            assert self.last.mode is Mode.CONTINUE, "after a revoke was read, the next one waits"
+            assert self.last.mode is RunMode.CONTINUE, "after a revoke was read, the next one waits"
             self.passed.add(point.id)
 
     @precondition(lambda self: self.asked)
@@ -112,11 +112,11 @@ class Orders(RuleBasedStateMachine):
     @rule()
     def read(self) -> None:
         message = self.to_agent.popleft()
-        if isinstance(message, Lease):
+        if isinstance(message, LeaseMessage):
             self.last = message
             self.leasehold.take(message)
         else:
-            self.waiting.give(*message)
+            self.waiting.complete(*message)
             self.asked = {t: asked for t, asked in self.asked.items() if not asked[1].done()}
 
     # ---- the Core -------------------------------------------------------------------------------------
@@ -126,9 +126,9 @@ class Orders(RuleBasedStateMachine):
     def arrive(self) -> None:
         match self.wire.sent.popleft():
             case EventBegun() as event:
-                self.deliver(self.debugger.begin_event(agent_codec.event(event, "r")))
+                self.deliver(self.debugger.begin_event(agent_codec.decode_event(event, "r")))
             case BreakpointReached() as point:
-                reached = agent_codec.breakpoint(point, "r")
+                reached = agent_codec.decode_point(point, "r")
                 leased = point.epoch > 0
                 self.deliver(self.debugger.reach_breakpoint(reached, 0, leased=leased))
             case Withdraw(breakpoint=id):
@@ -136,16 +136,18 @@ class Orders(RuleBasedStateMachine):
 
     def deliver(self, outputs: list[Output]) -> None:
         for output in outputs:
-            if isinstance(output, Leased):
+            if isinstance(output, LeaseGranted):
                 self.push(output)
         for output in outputs:
-            if isinstance(output, Reply):
+            if isinstance(output, AnswerOutput):
                 assert output.answer is not AnswerKind.WITHDRAWN
-                self.to_agent.append((output.breakpoint.id, Resume()))
+                self.to_agent.append((output.breakpoint.id, ResumeAnswer()))
 
-    def push(self, leased: Leased) -> None:
+    def push(self, leased: LeaseGranted) -> None:
         self.epoch += 1
-        lease = Lease(epoch=self.epoch, mode=leased.mode, stops=leased.stops, prices=leased.prices)
+        lease = LeaseMessage(
+            epoch=self.epoch, mode=leased.mode, stops=leased.stops, prices=leased.prices
+        )
         self.to_agent.append(lease)
 
     # ---- the person -----------------------------------------------------------------------------------
@@ -170,7 +172,7 @@ class Orders(RuleBasedStateMachine):
         enabled=st.booleans(),
     )
     def set_stop(self, **fields: Any) -> None:
-        self.deliver(self.debugger.commands.set_stop(Stop(**fields)))
+        self.deliver(self.debugger.commands.set_stop(BreakpointRule(**fields)))
 
     @rule(id=st.sampled_from(["s", "t"]))
     def delete_stop(self, id: str) -> None:

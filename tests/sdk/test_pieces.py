@@ -15,23 +15,29 @@ from msgspec import UNSET, Raw
 from websockets.exceptions import ConnectionClosedError
 
 from agentstepper_nb import AgentStepperCore
-from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.hub import agents_v2
 from agentstepper_nb.protocol.agent import (
-    Acknowledged,
     BreakpointReached,
+    MessagesAcknowledged,
     Welcome,
     from_agent,
     to_agent,
 )
-from agentstepper_nb.protocol.joined import joined
-from agentstepper_nb.protocol.pieces import Pieces, Receiver
-from agentstepper_nb.protocol.values import EventKind, Side
+from agentstepper_nb.protocol.joined import decode_contents
+from agentstepper_nb.protocol.pieces import DeltaDecoder, EncodedContent
+from agentstepper_nb.protocol.values import EventKind, EventSide
 from agentstepper_nb.sdk import run_protocol
 from agentstepper_nb.sdk.agent_protocol import AgentProtocol
-from agentstepper_nb.sdk.dialects import Version1, Version2
-from agentstepper_nb.sdk.send_queue import Batch, Buffer, Parted, Waiting, part
+from agentstepper_nb.sdk.send_queue import (
+    DeltaMessage,
+    MessageBatch,
+    PendingFutures,
+    ResendBuffer,
+    split_message,
+)
+from agentstepper_nb.sdk.wire_versions import WireVersion1, WireVersion2
 from tests.sdk.carried import a_run
 from tests.sdk.doors import both, run
 from tests.sdk.person import Person
@@ -48,7 +54,7 @@ def prompt(count: int) -> list[str]:
 def reached(data: Any, id: str = "b") -> BreakpointReached:
     raw = UNSET if data is None else Raw(json.dumps(data).encode())
     return BreakpointReached(
-        id=id, event="e", side=Side.BEGIN, waits=False, at=1.0, clock=1.0, data=raw
+        id=id, event="e", side=EventSide.BEGIN, waits=False, at=1.0, clock=1.0, data=raw
     )
 
 
@@ -57,7 +63,7 @@ def reached(data: Any, id: str = "b") -> BreakpointReached:
 
 def test_a_message_is_kept_without_its_contents() -> None:
     whole = reached(prompt(4))
-    parted = part(whole)
+    parted = split_message(whole)
     assert parted is not None
     assert parted.message == reached(None)
     assert parted.size == len(bytes(cast(Raw, whole.data)))
@@ -66,32 +72,38 @@ def test_a_message_is_kept_without_its_contents() -> None:
 
 @pytest.mark.parametrize("data", [None, "short", {"a": 1}], ids=str)
 def test_what_is_short_travels_as_it_is(data: Any) -> None:
-    assert part(reached(data)) is None
+    assert split_message(reached(data)) is None
 
 
 def test_version_1_has_no_pieces() -> None:
-    assert isinstance(Version1("P").encode(reached(prompt(4)), 2), bytes)
+    assert isinstance(WireVersion1("P").encode(reached(prompt(4)), 2), bytes)
 
 
 def test_what_waits_is_known_though_it_is_in_pieces() -> None:
-    dialect = Version2()
+    dialect = WireVersion2()
     waiting = BreakpointReached(
-        id="w", event="e", side=Side.BEGIN, waits=True, at=1, clock=1, data=reached(prompt(4)).data
+        id="w",
+        event="e",
+        side=EventSide.BEGIN,
+        waits=True,
+        at=1,
+        clock=1,
+        data=reached(prompt(4)).data,
     )
-    assert isinstance(dialect.encode(waiting, 7), Parted)
+    assert isinstance(dialect.encode(waiting, 7), DeltaMessage)
     assert not dialect.asked("w", 6)
     assert dialect.asked("w", 7)
 
 
-def kept(buffer: Buffer, data: Any) -> Parted:
-    parted = part(reached(data))
+def kept(buffer: ResendBuffer, data: Any) -> DeltaMessage:
+    parted = split_message(reached(data))
     assert parted is not None
     buffer.add(parted)
     return parted
 
 
 def test_what_messages_have_in_common_is_held_once() -> None:
-    buffer = Buffer()
+    buffer = ResendBuffer()
     for count in range(10, 60):
         kept(buffer, prompt(count))
     assert buffer.size < 3 * len(json.dumps(prompt(60)))
@@ -100,7 +112,7 @@ def test_what_messages_have_in_common_is_held_once() -> None:
 
 @given(st.lists(st.integers(2, 9), max_size=20), st.integers(1, 21))
 def test_what_nobody_needs_is_let_go(counts: list[int], until: int) -> None:
-    buffer, fresh = Buffer(), Buffer()
+    buffer, fresh = ResendBuffer(), ResendBuffer()
     for count in counts:
         kept(buffer, prompt(count))
     buffer.acknowledge(until)
@@ -122,8 +134,8 @@ class Written:
     """A run that a Core takes, and what is written of it on its connection."""
 
     def __init__(self) -> None:
-        self.run = a_run(Waiting())
-        self.protocol = AgentProtocol(Endpoint("ws://core"), lambda: None)
+        self.run = a_run(PendingFutures())
+        self.protocol = AgentProtocol(CoreEndpoint("ws://core"), lambda: None)
         self.protocol.add(self.run)
         self.connect(received=1)
 
@@ -132,18 +144,18 @@ class Written:
         self.protocol.opened(self.run, Welcome(version=2, core="", run="r", received=received))
 
     def write(self, *messages: BreakpointReached) -> None:
-        self.protocol.take_in(self.run, [Batch((message,), 0) for message in messages], 0.0)
+        self.protocol.take_in(self.run, [MessageBatch((message,), 0) for message in messages], 0.0)
         while (text := self.protocol.data_to_send(0.0)) is not None:
             self.written.append(text)
 
     def acknowledge(self, number: int) -> None:
-        text = to_agent.encode(Acknowledged(received=number), 2)
+        text = to_agent.encode(MessagesAcknowledged(received=number), 2)
         self.protocol.receive_data(text, 0.0)
 
     def heard(self) -> list[Any]:
         """What arrives of it."""
-        receiver = Receiver()
-        return [joined(from_agent.decode(text)[1], receiver) for text in self.written]
+        receiver = DeltaDecoder()
+        return [decode_contents(from_agent.decode(text)[1], receiver) for text in self.written]
 
 
 def test_each_connection_is_told_from_the_start() -> None:
@@ -177,7 +189,7 @@ def test_few_bytes_that_tell_much_wait_for_the_core(monkeypatch: pytest.MonkeyPa
 def test_what_the_core_keeps_counts_as_delivered_while_the_rest_is_written() -> None:
     out = Written()
     messages = [reached(prompt(10), f"b{number}") for number in range(4)]
-    out.protocol.take_in(out.run, [Batch((message,), 0) for message in messages], 0.0)
+    out.protocol.take_in(out.run, [MessageBatch((message,), 0) for message in messages], 0.0)
     left: list[int] = []
     while out.protocol.data_to_send(0.0) is not None:
         left.append(out.run.undelivered)
@@ -197,7 +209,7 @@ def test_prompts_arrive_as_they_were(door: str, core: ScriptedCore) -> None:
     peer = core.peer()
     asked = [event.id for event in peer.events if event.kind is EventKind.LLM_QUERY]
     points = [point for point in peer.points if point.event in asked]
-    begun = [point for point in points if point.side is Side.BEGIN]
+    begun = [point for point in points if point.side is EventSide.BEGIN]
     assert [json.loads(bytes(cast(Raw, each.data))) for each in begun] == [
         prompt(count) for count in range(3, 30)
     ]
@@ -208,7 +220,7 @@ def test_prompts_arrive_as_they_were(door: str, core: ScriptedCore) -> None:
 # ---- a Core that forgot ------------------------------------------------------------------------------
 
 
-class Forgetful(Receiver):
+class Forgetful(DeltaDecoder):
     """Forgets all at the sixth content of the first connection."""
 
     forgot = False
@@ -219,11 +231,11 @@ class Forgetful(Receiver):
         Forgetful.made += 1
         self._taken = 0
 
-    def text(self, pieces: Pieces) -> bytes:
+    def text(self, pieces: EncodedContent) -> bytes:
         self._taken += 1
         if self._taken == 6 and not Forgetful.forgot:
             Forgetful.forgot = True
-            self._memory = Receiver()._memory
+            self._memory = DeltaDecoder()._memory
             with pytest.raises(ProtocolError, match="doesn't know"):
                 super().text(pieces)
         return super().text(pieces)
@@ -231,7 +243,7 @@ class Forgetful(Receiver):
 
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> type[Forgetful]:
-    monkeypatch.setattr(agents_v2, "Receiver", Forgetful)
+    monkeypatch.setattr(agents_v2, "DeltaDecoder", Forgetful)
     monkeypatch.setattr(Forgetful, "forgot", False)
     monkeypatch.setattr(Forgetful, "made", 0)
     return Forgetful
@@ -270,5 +282,5 @@ def test_a_core_that_forgot_is_told_again(
     person.over()
     rows = person.rows()
     assert [row.seq for row in rows] == list(range(1, 23))
-    asked = [row for row in rows if (row.kind, row.side) == (EventKind.LLM_QUERY, Side.BEGIN)]
+    asked = [row for row in rows if (row.kind, row.side) == (EventKind.LLM_QUERY, EventSide.BEGIN)]
     assert [person.body(row) for row in asked] == [prompt(count) for count in range(3, 13)]

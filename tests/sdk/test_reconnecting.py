@@ -6,16 +6,16 @@ import socket
 
 import pytest
 
-from agentstepper_nb.discover import Endpoint, RuntimeFile, Tokens
+from agentstepper_nb.discover import CoreEndpoint, CoreTokens, RuntimeFile
 from agentstepper_nb.protocol.agent import Hello
-from agentstepper_nb.sdk.reconnecting import Unreached, candidates, reach
+from agentstepper_nb.sdk.core_search import CoreUnreached, list_candidates, reach_core
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
-OURS = Endpoint("ws://127.0.0.1:1", "token")
+OURS = CoreEndpoint("ws://127.0.0.1:1", "token")
 
 
 def running_core(url: str, token: str | None) -> RuntimeFile:
-    return RuntimeFile(pid=1, url=url, tokens=Tokens(agent=token or ""))
+    return RuntimeFile(pid=1, url=url, tokens=CoreTokens(agent=token or ""))
 
 
 @pytest.mark.parametrize(
@@ -23,21 +23,21 @@ def running_core(url: str, token: str | None) -> RuntimeFile:
     [
         ([], []),
         ([running_core("ws://127.0.0.1:1", "token")], []),
-        ([running_core("ws://127.0.0.1:2", "token")], [Endpoint("ws://127.0.0.1:2", "token")]),
+        ([running_core("ws://127.0.0.1:2", "token")], [CoreEndpoint("ws://127.0.0.1:2", "token")]),
         ([running_core("ws://127.0.0.1:2", "another"), running_core("ws://127.0.0.1:3", None)], []),
     ],
     ids=["none", "the same", "another port", "others' Cores"],
 )
 def test_the_same_address_first_then_the_same_token(
-    running: list[RuntimeFile], others: list[Endpoint]
+    running: list[RuntimeFile], others: list[CoreEndpoint]
 ) -> None:
-    assert candidates(OURS, running) == [OURS, *others]
+    assert list_candidates(OURS, running) == [OURS, *others]
 
 
 def test_without_a_token_any_core_without_one_may_be_it() -> None:
-    last = Endpoint("ws://127.0.0.1:1")
+    last = CoreEndpoint("ws://127.0.0.1:1")
     running = [running_core("ws://127.0.0.1:2", None), running_core("ws://127.0.0.1:3", "token")]
-    assert candidates(last, running) == [last, Endpoint("ws://127.0.0.1:2")]
+    assert list_candidates(last, running) == [last, CoreEndpoint("ws://127.0.0.1:2")]
 
 
 @pytest.mark.parametrize(("token", "final"), [(None, False), ("t", True)])
@@ -47,11 +47,11 @@ def test_a_refusal_ends_the_search_only_where_the_core_is_ours(
     """A Core without a token may be anybody's: that it doesn't know the run says nothing."""
     with socket.socket() as gone:
         gone.bind(("127.0.0.1", 0))  # nobody listens there
-        last = Endpoint(f"ws://127.0.0.1:{gone.getsockname()[1]}", token)
+        last = CoreEndpoint(f"ws://127.0.0.1:{gone.getsockname()[1]}", token)
         hello = Hello(
             version=2, sdk="", program="P", run="r", secret="s", pid=1, host="", boot="", sent=2
         )
-        found = reach([last, Endpoint(core.url, token)], hello, PATIENCE)
-    assert isinstance(found, Unreached)
+        found = reach_core([last, CoreEndpoint(core.url, token)], hello, PATIENCE)
+    assert isinstance(found, CoreUnreached)
     assert (found.refused, found.greeted) == (final, True)
     assert (found.endpoint == last) is not final

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.protocol.values import AnswerKind, Ending, RunState
+from agentstepper_nb.protocol.values import AnswerKind, RunEnding, RunState
 from tests.helpers.served import Served
 from tests.sdk.doors import both, run
 from tests.sdk.person import Person
@@ -83,7 +83,7 @@ def test_a_halted_agent_is_still_halted_with_its_edit(
             assert working.result(PATIENCE) == ["edited before the kill", "the response's edit"]
             over = person.over()
             rows = person.rows()
-    assert (over.ending, over.failure) == (Ending.FINISHED, None)
+    assert (over.ending, over.failure) == (RunEnding.FINISHED, None)
     assert list(person.runs) == [over.id], "it is one run"
     # Its start, its query's two breakpoints, its end.
     assert [row.seq for row in rows] == [1, 2, 3, 4], "nothing is lost or doubled"
@@ -104,5 +104,5 @@ def test_an_agent_that_goes_on_catches_up(house: House) -> None:
     with house.person() as person:
         over = person.over()
         rows = person.rows()
-    assert (over.ending, over.rows) == (Ending.FINISHED, 4)
+    assert (over.ending, over.rows) == (RunEnding.FINISHED, 4)
     assert rows[1].answer is AnswerKind.WITHDRAWN

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol.agent import BreakpointReached, Bye, ProcessEnded, Withdraw
-from agentstepper_nb.protocol.values import Ending, Outcome
+from agentstepper_nb.protocol.values import EventOutcome, RunEnding
 from tests.helpers.announced import announce
 from tests.sdk.children import python
 from tests.sdk.doors import both, run
@@ -20,7 +20,7 @@ from tests.sdk.processes import agent, outcome
 from tests.sdk.resume.agents import await_log
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore, only_the_start, waiting
 
-FINISHED = Bye(ending=Ending.FINISHED)
+FINISHED = Bye(ending=RunEnding.FINISHED)
 AWAY = "Connection lost to the Core at"
 
 
@@ -60,7 +60,7 @@ def test_an_interrupt_ends_the_wait_for_a_core_that_is_away(
         core.start()
         second = core.peer()
         assert second.next(Withdraw).breakpoint == point.id
-        assert second.next(BreakpointReached).outcome is Outcome.STOPPED
+        assert second.next(BreakpointReached).outcome is EventOutcome.STOPPED
         assert "is back at" in process.stderr.readline()
 
 

@@ -12,10 +12,10 @@ from msgspec import Raw
 from agentstepper_nb import AgentStopped, InjectedError, ToolDeniedError
 from agentstepper_nb.protocol.agent import (
     Answer,
-    Deny,
-    Raise,
-    Skip,
-    Stop,
+    DenyAnswer,
+    RaiseAnswer,
+    SkipAnswer,
+    StopAnswer,
 )
 from agentstepper_nb.protocol.values import EventKind
 from tests.sdk.doors import Scenario, both, run, transcript
@@ -202,7 +202,12 @@ async def a_result_in_an_exception_s_place(dbg: Any) -> Any:
     return t.result
 
 
-@case(STEP, Raise(message="broken"), raises=InjectedError, sends="tool_invocation begin end:error")
+@case(
+    STEP,
+    RaiseAnswer(message="broken"),
+    raises=InjectedError,
+    sends="tool_invocation begin end:error",
+)
 async def another_error_in_an_exception_s_place(dbg: Any) -> None:
     async with dbg.tool("divide", {}):
         raise ZeroDivisionError
@@ -226,24 +231,30 @@ async def a_response_that_is_not_json(dbg: Any) -> Any:
 
 
 @case(
-    Deny(reason="not this file"), raises=ToolDeniedError, sends="tool_invocation begin end:error!"
+    DenyAnswer(reason="not this file"),
+    raises=ToolDeniedError,
+    sends="tool_invocation begin end:error!",
 )
 async def denied(dbg: Any) -> None:
     async with dbg.tool("rm", {}):
         raise AssertionError("the block isn't entered")
 
 
-@case(Raise(message="500 from the API"), raises=InjectedError, sends="llm_query begin end:error!")
+@case(
+    RaiseAnswer(message="500 from the API"),
+    raises=InjectedError,
+    sends="llm_query begin end:error!",
+)
 async def made_to_fail(dbg: Any) -> None:
     await dbg.begin_llm_query_breakpoint("p")
 
 
-@case(Stop(), raises=AgentStopped, sends="llm_query begin end:stopped!")
+@case(StopAnswer(), raises=AgentStopped, sends="llm_query begin end:stopped!")
 async def stopped_at_the_begin(dbg: Any) -> None:
     await dbg.begin_llm_query_breakpoint("p")
 
 
-@case(STEP, Stop(), raises=AgentStopped, sends="llm_query begin end:ok")
+@case(STEP, StopAnswer(), raises=AgentStopped, sends="llm_query begin end:ok")
 async def stopped_at_the_end(dbg: Any) -> None:
     async with dbg.llm("p") as q:
         q.response = "r"
@@ -251,7 +262,7 @@ async def stopped_at_the_end(dbg: Any) -> None:
 
 @case(
     STEP,
-    Stop(),
+    StopAnswer(),
     raises=AgentStopped,
     sends="tool_invocation llm_query begin begin end:stopped! end:stopped!",
 )
@@ -261,7 +272,9 @@ async def stopped_inside_another_event(dbg: Any) -> None:
             raise AssertionError("the block isn't entered")
 
 
-@case(Skip(result=Raw(b'{"n":1}')), gives=(True, {"n": 1}), sends="tool_invocation begin end:ok")
+@case(
+    SkipAnswer(result=Raw(b'{"n":1}')), gives=(True, {"n": 1}), sends="tool_invocation begin end:ok"
+)
 async def skipped_in_a_block_that_asks(dbg: Any) -> Any:
     async with dbg.tool("rm", {}) as t:
         if not t.skipped:
@@ -269,14 +282,14 @@ async def skipped_in_a_block_that_asks(dbg: Any) -> Any:
     return t.skipped, t.result
 
 
-@case(Skip(result=Raw(b'"theirs"')), gives="theirs", sends="llm_query begin end:ok")
+@case(SkipAnswer(result=Raw(b'"theirs"')), gives="theirs", sends="llm_query begin end:ok")
 async def skipped_in_a_block_that_does_not_ask(dbg: Any) -> Any:
     async with dbg.llm("p") as q:
         q.response = "mine"
     return q.response
 
 
-@case(Skip(result=Raw(b'""')), edit("[]"), gives=("p", []), sends="llm_query begin end:ok")
+@case(SkipAnswer(result=Raw(b'""')), edit("[]"), gives=("p", []), sends="llm_query begin end:ok")
 async def skipped_by_methods_and_edited_at_the_end(dbg: Any) -> Any:
     prompt = await dbg.begin_llm_query_breakpoint("p")
     return prompt, await dbg.end_llm_query_breakpoint("mine")

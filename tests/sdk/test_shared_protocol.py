@@ -10,24 +10,24 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from msgspec import UNSET, Raw
 from websockets.exceptions import ConnectionClosedError
 
-from agentstepper_nb.discover import Endpoint
+from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.protocol.agent import (
-    Acknowledged,
-    Closed,
     EventBegun,
     Hello,
-    Leave,
-    Part,
+    LeaveConnection,
+    MessagePart,
+    MessagesAcknowledged,
+    RunDisconnected,
     Welcome,
     from_agent,
     to_agent,
 )
-from agentstepper_nb.protocol.frame import addressed
+from agentstepper_nb.protocol.frame import add_run
 from agentstepper_nb.protocol.values import EventKind
 from agentstepper_nb.sdk.agent_protocol import PART, AgentProtocol
+from agentstepper_nb.sdk.connection_state import RunConnectionState
 from agentstepper_nb.sdk.run_protocol import RunProtocol
-from agentstepper_nb.sdk.run_state import RunState
-from agentstepper_nb.sdk.send_queue import Batch, Waiting
+from agentstepper_nb.sdk.send_queue import MessageBatch, PendingFutures
 from tests.sdk.carried import Told, a_run
 
 NAMES = ("a", "b", "c")
@@ -73,14 +73,14 @@ class MemoryCore:
             case Hello():
                 assert message.run == name
                 self._answer(name, self.welcome(message))
-            case Leave():
+            case LeaveConnection():
                 del self._said[name]
-            case Part(text=part, last=last):
+            case MessagePart(text=part, last=last):
                 parts = self._parts.setdefault(name, [])
                 parts.append(part)
                 if last:
                     del self._parts[name]
-                    self.take(addressed("".join(parts), name))
+                    self.take(add_run("".join(parts), name))
             case EventBegun():
                 assert name not in self._parts, "a message came between the parts of another"
                 assert envelope.n == self._said[name] + 1, "a message is missing, or came twice"
@@ -92,18 +92,18 @@ class MemoryCore:
     def acknowledge(self, name: str) -> None:
         """Say what is kept of a run, if the connection carries it."""
         if name in self._said:
-            self._answer(name, Acknowledged(received=self.received[name]))
+            self._answer(name, MessagesAcknowledged(received=self.received[name]))
 
     def close_run(self, name: str) -> None:
         """End the connection for one run, if it carries the run."""
         if name in self._said and name != self._first:
             del self._said[name]
             self._parts.pop(name, None)
-            self._answer(name, Closed(code=1011, reason="for a test"))
+            self._answer(name, RunDisconnected(code=1011, reason="for a test"))
 
-    def _answer(self, name: str, message: Welcome | Acknowledged | Closed) -> None:
+    def _answer(self, name: str, message: Welcome | MessagesAcknowledged | RunDisconnected) -> None:
         run = None if name == self._first else name
-        self.answers.append(addressed(to_agent.encode(message, 1), run))
+        self.answers.append(add_run(to_agent.encode(message, 1), run))
 
 
 class SharedConnection(RuleBasedStateMachine):
@@ -112,13 +112,13 @@ class SharedConnection(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.core = MemoryCore()
-        self.protocol = AgentProtocol(Endpoint("ws://core"), lambda: None)
+        self.protocol = AgentProtocol(CoreEndpoint("ws://core"), lambda: None)
         self.sent: dict[str, list[str]] = {name: [] for name in NAMES}
         self.way: deque[bytes] = deque()  # what was written and hasn't arrived
         self.now = 0.0
         self.told = {name: Told() for name in NAMES}
         self.runs: dict[str, RunProtocol] = {
-            name: a_run(Waiting(), name, self.told[name]) for name in NAMES
+            name: a_run(PendingFutures(), name, self.told[name]) for name in NAMES
         }
         for each in self.runs.values():
             self.protocol.add(each)
@@ -139,7 +139,7 @@ class SharedConnection(RuleBasedStateMachine):
         self.sent[name].append(id)
         data = LONG if is_long else Raw(b"null")
         event = EventBegun(id=id, kind=EventKind.DEBUG_MESSAGE, at=0.0, clock=0.0, data=data)
-        self.protocol.take_in(self.runs[name], [Batch((event,), 0)], self.now)
+        self.protocol.take_in(self.runs[name], [MessageBatch((event,), 0)], self.now)
 
     @precondition(lambda self: self.protocol.connected)
     @rule(most=st.integers(1, 6))
@@ -192,7 +192,7 @@ class SharedConnection(RuleBasedStateMachine):
             if run.id not in self.protocol.runs:
                 assert self.told[name].moves, "a run is gone, and nobody was told"
                 self.protocol.add(run)
-        away = [each for each in self.runs.values() if each.state is RunState.AWAY]
+        away = [each for each in self.runs.values() if each.state is RunConnectionState.AWAY]
         run = away[which % len(away)] if away else self.runs["a"]
         self._connect(run)
 
@@ -229,7 +229,7 @@ TestSharedConnection.settings = settings(max_examples=100, stateful_step_count=5
 
 
 def test_a_run_that_moves_takes_no_effects_of_others_along() -> None:
-    waiting, endpoint = Waiting(), Endpoint("ws://127.0.0.1:1")
+    waiting, endpoint = PendingFutures(), CoreEndpoint("ws://127.0.0.1:1")
     stays, moves = Told(), Told()
     first = a_run(waiting, "a", stays)
     second = a_run(waiting, "b", moves)

@@ -13,13 +13,13 @@ from msgspec import Raw
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
 from agentstepper_nb.protocol.agent import (
     CommitMade,
-    Deny,
-    Resume,
-    Skip,
+    DenyAnswer,
+    ResumeAnswer,
+    SkipAnswer,
 )
 from agentstepper_nb.protocol.v1 import agent as v1
-from agentstepper_nb.protocol.values import Outcome
-from agentstepper_nb.sdk import ambient
+from agentstepper_nb.protocol.values import EventOutcome
+from agentstepper_nb.sdk import make_ambient
 from agentstepper_nb.sdk.workspace import Workspace
 from tests.sdk.doors import both, run
 from tests.sdk.scripted_core import Script, ScriptedCore
@@ -129,7 +129,7 @@ def test_a_tool_that_fails_has_changed_files_all_the_same(
     end = end_of(peer, tool_event(peer))
     assert snapshot.event == end.event
     assert [change.kind for change in snapshot.changes] == ["deleted"]
-    assert (end.outcome, end.waits) == (Outcome.ERROR, True)
+    assert (end.outcome, end.waits) == (EventOutcome.ERROR, True)
     assert peer.sent.index(snapshot) == peer.sent.index(end) - 1
 
 
@@ -149,7 +149,7 @@ def test_a_tool_that_is_ended_from_outside(
     (snapshot,) = commits(peer)
     end = end_of(peer, tool_event(peer))
     assert (paths(snapshot), snapshot.event) == (["half.txt"], end.event)
-    assert (end.outcome, end.waits) == (Outcome.STOPPED, False)
+    assert (end.outcome, end.waits) == (EventOutcome.STOPPED, False)
     assert peer.sent.index(snapshot) == peer.sent.index(end) - 1
 
 
@@ -176,7 +176,7 @@ def test_a_coroutine_that_is_closed_inside_a_tool_waits_for_nothing(
     asyncio.run(main())
     peer = core.peer()
     assert commits(peer) == []
-    assert end_of(peer, tool_event(peer)).outcome is Outcome.STOPPED
+    assert end_of(peer, tool_event(peer)).outcome is EventOutcome.STOPPED
 
 
 # ---- what makes none --------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_without_a_workspace_nobody_looks(
 
 @both
 def test_a_denied_call_wasnt_made(door: str, core: ScriptedCore, folder: Path) -> None:
-    core.policy = Script(Resume(), Deny(reason="no"))
+    core.policy = Script(ResumeAnswer(), DenyAnswer(reason="no"))
 
     async def scenario(dbg: Any) -> None:
         (folder / "before.txt").write_text("not the tool's")
@@ -277,7 +277,7 @@ def test_a_tool_around_a_tool(door: str, core: ScriptedCore, folder: Path) -> No
 def test_a_given_result_and_one_that_is_no_json(
     door: str, core: ScriptedCore, folder: Path
 ) -> None:
-    core.policy = Script(Resume(), Skip(result=Raw(b'"given"')))
+    core.policy = Script(ResumeAnswer(), SkipAnswer(result=Raw(b'"given"')))
 
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("skipped", {}):
@@ -296,7 +296,7 @@ def test_a_given_result_and_one_that_is_no_json(
 def test_an_agent_in_a_borrowed_run_has_the_workspace_of_the_run(
     core: ScriptedCore, folder: Path
 ) -> None:
-    with AgentStepper("Cell", "127.0.0.1", core.port, folder) as cell, ambient(cell):
+    with AgentStepper("Cell", "127.0.0.1", core.port, folder) as cell, make_ambient(cell):
         with AgentStepper("Agent") as dbg:
             with dbg.tool("write", {}):
                 (folder / "new.txt").write_text("new\n")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
-from agentstepper_nb.protocol.values import EventKind, Outcome, Side
+from agentstepper_nb.protocol.values import EventKind, EventOutcome, EventSide
 from agentstepper_nb.sdk.workspace import Workspace
 from tests.sdk.doors import both, run
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore
@@ -54,7 +54,7 @@ def check_sixteen(peer: Peer) -> None:
     assert sorted(paths(last)) == sorted(names)
     assert not last.snapshot
     assert Counter(path for each in snapshots for path in paths(each)) == Counter(names)
-    ends = {p.event: peer.sent.index(p) for p in peer.points if p.side is Side.END}
+    ends = {p.event: peer.sent.index(p) for p in peer.points if p.side is EventSide.END}
     for snapshot in snapshots:
         assert snapshot.snapshot
         assert peer.sent.index(snapshot) < ends[str(snapshot.event)]
@@ -135,7 +135,7 @@ def test_a_task_cancelled_meanwhile_ends_after_the_snapshot(
     peer = core.peer()
     (snapshot,) = commits(peer)
     end = end_of(peer, tool_event(peer))
-    assert (end.outcome, end.waits) == (Outcome.STOPPED, False)
+    assert (end.outcome, end.waits) == (EventOutcome.STOPPED, False)
     assert peer.sent.index(snapshot) == peer.sent.index(end) - 1
     assert tool_event(peer, "next").parent is None
 
@@ -157,6 +157,6 @@ def test_an_interrupt_meanwhile_ends_the_tool(
 
     run(door, core, scenario, agent_workspace_path=folder)
     peer = core.peer()
-    assert end_of(peer, tool_event(peer)).outcome is Outcome.STOPPED
+    assert end_of(peer, tool_event(peer)).outcome is EventOutcome.STOPPED
     (snapshot,) = commits(peer)
     assert (snapshot.event, paths(snapshot)) == (tool_event(peer, "next").id, ["new.txt"])

@@ -22,7 +22,7 @@ from agentstepper_nb import (
     AsyncAgentStepper,
     ConnectionLostError,
 )
-from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.protocol.values import RunEnding
 from tests.sdk.children import CHILD, FOREVER, Heard, python
 from tests.sdk.doors import both, run
 from tests.sdk.person import Person
@@ -85,7 +85,7 @@ def test_its_run_is_its_own_and_is_stepped(live: AgentStepperCore, person: Perso
         person.step("edited")
         assert child.wait(PATIENCE) == 0
         kid = person.over()
-        assert (kid.program, kid.ending) == ("kid", Ending.FINISHED)
+        assert (kid.program, kid.ending) == ("kid", RunEnding.FINISHED)
         assert [run.live for run in person.runs.values()] == [True, False]
 
 
@@ -229,7 +229,7 @@ def test_an_interrupt_ends_the_child(
         process.send_signal(signal.SIGINT)  # the parent alone
         code, out, _ = outcome(process)
     assert (code, out) == (-signal.SIGINT, f"code {-ends_by}\n")
-    assert core.peer().ends().ending is Ending.STOPPED  # type: ignore[union-attr]
+    assert core.peer().ends().ending is RunEnding.STOPPED  # type: ignore[union-attr]
 
 
 def test_a_child_that_was_interrupted_too_is_not_interrupted_twice(core: ScriptedCore) -> None:

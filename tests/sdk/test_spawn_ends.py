@@ -19,7 +19,7 @@ from agentstepper_nb import (
     AgentStepperCore,
     AgentStopped,
 )
-from agentstepper_nb.protocol.values import Ending, Run
+from agentstepper_nb.protocol.values import Run, RunEnding
 from tests.sdk.children import CHILD, FOREVER, Heard, python
 from tests.sdk.doors import both, run
 from tests.sdk.person import Person
@@ -44,7 +44,7 @@ def test_leaving_waits_for_the_children_and_the_run_ends_after_them(
         assert parent.result(PATIENCE) is None
     ended = sorted(person_runs_to_the_end(person, 2), key=lambda run: run.ended_at or 0.0)
     assert [run.program for run in ended] == ["child", "Tester"]
-    assert {run.ending for run in ended} == {Ending.FINISHED}
+    assert {run.ending for run in ended} == {RunEnding.FINISHED}
 
 
 def person_runs_to_the_end(person: Person, count: int) -> list[Run]:
@@ -81,7 +81,7 @@ def test_a_cell_that_is_interrupted_while_it_waits_to_leave_ends_the_children(
         assert process.stdout and process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
         assert outcome(process)[0] == -signal.SIGINT
-    assert core.peer().ends().ending is Ending.STOPPED  # type: ignore[union-attr]
+    assert core.peer().ends().ending is RunEnding.STOPPED  # type: ignore[union-attr]
 
 
 def test_the_interpreters_exit_ends_what_nobody_waits_for(core: ScriptedCore) -> None:
@@ -94,7 +94,7 @@ def test_the_interpreters_exit_ends_what_nobody_waits_for(core: ScriptedCore) ->
     assert code == 0, err
     with pytest.raises(ProcessLookupError):
         os.kill(int(out.split()[0]), 0)
-    assert core.peer().ends().ending is Ending.FINISHED  # type: ignore[union-attr]
+    assert core.peer().ends().ending is RunEnding.FINISHED  # type: ignore[union-attr]
 
 
 SPAWNS = """
@@ -118,7 +118,7 @@ def test_killing_the_parent_ends_a_child_at_a_breakpoint(
         assert person.run.program == "child"
         process.send_signal(number)
         runs = person_runs_to_the_end(person, 2)
-    assert {run.ending for run in runs} == {Ending.CRASHED}
+    assert {run.ending for run in runs} == {RunEnding.CRASHED}
 
 
 def test_a_child_outlives_the_thread_that_started_it(

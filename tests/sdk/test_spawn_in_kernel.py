@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb import AgentStepperCore
-from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.protocol.values import RunEnding
 from tests.sdk.person import Person
 from tests.widgets.kernel import PATIENCE, Kernel
 
@@ -82,5 +82,5 @@ def test_a_kernel_leaves_no_child_at_a_breakpoint(kernel: Kernel, person: Person
         os.kill(int(str(pid)), signal.SIGKILL)
     person.until(lambda _: sum(not run.live for run in person.runs.values()) == 2)
     # A restart interrupts before it kills: who hears that in time says goodbye.
-    heard = {Ending.STOPPED} if how == "restart" else set()
-    assert {run.ending for run in person.runs.values()} <= {Ending.CRASHED} | heard
+    heard = {RunEnding.STOPPED} if how == "restart" else set()
+    assert {run.ending for run in person.runs.values()} <= {RunEnding.CRASHED} | heard

@@ -13,9 +13,9 @@ import pytest
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
 from agentstepper_nb.errors import AgentStopped
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.agent import AgentError, Bye, GetTimeline, Stop, Timeline
-from agentstepper_nb.protocol.values import Ending, Failure, Run
-from agentstepper_nb.sdk import Door, ambient, on_closing
+from agentstepper_nb.protocol.agent import AgentError, Bye, GetTimeline, StopAnswer, Timeline
+from agentstepper_nb.protocol.values import Failure, Run, RunEnding
+from agentstepper_nb.sdk import BaseStepper, make_ambient, on_closing
 from tests.sdk.doors import both
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import Peer, Script, ScriptedCore
@@ -24,9 +24,9 @@ TIMELINE = Timeline(run=Run(id="r", name="n", program="P", started_at=1.0), rows
 
 
 @pytest.fixture
-def told() -> Iterator[list[tuple[Door, Bye]]]:
+def told() -> Iterator[list[tuple[BaseStepper, Bye]]]:
     """Who closed, and how, as a callback hears it."""
-    heard: list[tuple[Door, Bye]] = []
+    heard: list[tuple[BaseStepper, Bye]] = []
     take_back = on_closing(lambda door, bye: heard.append((door, bye)))
     yield heard
     take_back()
@@ -120,13 +120,13 @@ def test_a_closed_one(core: ScriptedCore) -> None:
 @pytest.mark.parametrize(
     ("error", "bye"),
     [
-        (None, Bye(ending=Ending.FINISHED)),
+        (None, Bye(ending=RunEnding.FINISHED)),
         (
             KeyError("a"),
-            Bye(ending=Ending.CRASHED, failure=Failure(type="KeyError", message="'a'")),
+            Bye(ending=RunEnding.CRASHED, failure=Failure(type="KeyError", message="'a'")),
         ),
-        (KeyboardInterrupt(), Bye(ending=Ending.STOPPED)),
-        (asyncio.CancelledError(), Bye(ending=Ending.STOPPED)),
+        (KeyboardInterrupt(), Bye(ending=RunEnding.STOPPED)),
+        (asyncio.CancelledError(), Bye(ending=RunEnding.STOPPED)),
     ],
 )
 def test_how_it_ends_is_told_before_it_is_said(
@@ -159,11 +159,11 @@ def end(core: ScriptedCore, door: str, error: BaseException | None) -> None:
     asyncio.run(main())
 
 
-def test_stop_is_told(core: ScriptedCore, told: list[tuple[Door, Bye]]) -> None:
-    core.policy = Script(Stop())
+def test_stop_is_told(core: ScriptedCore, told: list[tuple[BaseStepper, Bye]]) -> None:
+    core.policy = Script(StopAnswer())
     with pytest.raises(AgentStopped):
         AgentStepper("P", "127.0.0.1", core.port)
-    assert [bye for _, bye in told] == [Bye(ending=Ending.STOPPED)]
+    assert [bye for _, bye in told] == [Bye(ending=RunEnding.STOPPED)]
 
 
 def test_a_loop_goes_on_meanwhile(core: ScriptedCore) -> None:
@@ -184,7 +184,10 @@ def test_a_loop_goes_on_meanwhile(core: ScriptedCore) -> None:
 
 @both
 def test_one_that_fails_breaks_nothing(
-    core: ScriptedCore, door: str, told: list[tuple[Door, Bye]], caplog: pytest.LogCaptureFixture
+    core: ScriptedCore,
+    door: str,
+    told: list[tuple[BaseStepper, Bye]],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     take_back = on_closing(lambda door, bye: 1 / 0)
     second: list[Bye] = []
@@ -196,12 +199,12 @@ def test_one_that_fails_breaks_nothing(
         take_back_second()
     assert "ZeroDivisionError" in caplog.text
     assert len(told) == len(second) == 1
-    assert core.peer().ends() == Bye(ending=Ending.FINISHED)
+    assert core.peer().ends() == Bye(ending=RunEnding.FINISHED)
 
 
 @both
 def test_an_interrupt_meanwhile_still_ends_the_run(core: ScriptedCore, door: str) -> None:
-    def interrupt(door: Door, bye: Bye) -> None:
+    def interrupt(door: BaseStepper, bye: Bye) -> None:
         raise KeyboardInterrupt
 
     take_back = on_closing(interrupt)
@@ -210,25 +213,25 @@ def test_an_interrupt_meanwhile_still_ends_the_run(core: ScriptedCore, door: str
             end(core, door, None)
     finally:
         take_back()
-    assert core.peer().ends() == Bye(ending=Ending.FINISHED)
+    assert core.peer().ends() == Bye(ending=RunEnding.FINISHED)
 
 
 def test_each_run_once_and_by_whom_it_belongs_to(
-    core: ScriptedCore, told: list[tuple[Door, Bye]]
+    core: ScriptedCore, told: list[tuple[BaseStepper, Bye]]
 ) -> None:
     with AgentStepper("P", "127.0.0.1", core.port) as dbg:
-        with ambient(dbg), AgentStepper("inner") as inner:
+        with make_ambient(dbg), AgentStepper("inner") as inner:
             assert inner.run_id == dbg.run_id
         assert told == []
     dbg.close()
     assert [door for door, _ in told] == [dbg]
 
 
-def test_garbage_is_not_told(core: ScriptedCore, told: list[tuple[Door, Bye]]) -> None:
+def test_garbage_is_not_told(core: ScriptedCore, told: list[tuple[BaseStepper, Bye]]) -> None:
     dbg = AgentStepper("P", "127.0.0.1", core.port)
     del dbg
     gc.collect()
-    assert core.peer().ends() == Bye(ending=Ending.FINISHED)
+    assert core.peer().ends() == Bye(ending=RunEnding.FINISHED)
     assert told == []
 
 
@@ -241,4 +244,4 @@ def test_the_interpreters_exit_is_not_told(core: ScriptedCore) -> None:
     with agent(core, program) as process:
         peer = core.peer()
         assert outcome(process)[:2] == (0, "")
-    assert peer.ends() == Bye(ending=Ending.FINISHED)
+    assert peer.ends() == Bye(ending=RunEnding.FINISHED)

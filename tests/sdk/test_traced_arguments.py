@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, ProtocolError, ToolDeniedError
-from agentstepper_nb.protocol.values import Outcome
+from agentstepper_nb.protocol.values import EventOutcome
 from tests.sdk.scripted_core import STEP, Script, ScriptedCore, edit
 from tests.sdk.traced import Thing, data, edits, mark
 
@@ -153,7 +153,12 @@ def test_another_tool_is_not_ours_to_call(dbg: AgentStepper, core: ScriptedCore)
     dbg.close()
     peer = core.peer()
     peer.ends()
-    assert [p.outcome for p in peer.points[1:]] == [None, Outcome.ERROR, None, Outcome.ERROR]
+    assert [p.outcome for p in peer.points[1:]] == [
+        None,
+        EventOutcome.ERROR,
+        None,
+        EventOutcome.ERROR,
+    ]
 
 
 def test_values_too_large_for_a_message_are_shown_in_part(

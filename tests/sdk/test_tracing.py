@@ -11,8 +11,8 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
-from agentstepper_nb.protocol.agent import Skip
-from agentstepper_nb.protocol.values import EventKind, Outcome
+from agentstepper_nb.protocol.agent import SkipAnswer
+from agentstepper_nb.protocol.values import EventKind, EventOutcome
 from tests.sdk.doors import both, run
 from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit
 from tests.sdk.traced import Thing, data, edits, mark
@@ -189,7 +189,7 @@ def test_a_skipped_call_is_not_made(door: str, core: ScriptedCore) -> None:
 
         return await tool()
 
-    core.policy = Script(START, Skip(result=Raw(b"[0]")))
+    core.policy = Script(START, SkipAnswer(result=Raw(b"[0]")))
     assert run(door, core, scenario) == [0]
 
 
@@ -233,7 +233,7 @@ def test_cancelling_a_traced_call(core: ScriptedCore) -> None:
     peer = core.peer()
     peer.ends()
     last = peer.points[-1]
-    assert (last.outcome, last.waits) == (Outcome.STOPPED, False)
+    assert (last.outcome, last.waits) == (EventOutcome.STOPPED, False)
 
 
 # ---- wrap -------------------------------------------------------------------------------------------

@@ -15,10 +15,16 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, ProtocolError
-from agentstepper_nb.protocol.agent import BreakpointReached, CommitMade, Resume, Withdraw
+from agentstepper_nb.protocol.agent import BreakpointReached, CommitMade, ResumeAnswer, Withdraw
 from agentstepper_nb.protocol.v1 import agent as v1
-from agentstepper_nb.protocol.values import ChangeKind, FileBody, FileChange, Outcome, Side
-from agentstepper_nb.sdk.dialects import Version1
+from agentstepper_nb.protocol.values import (
+    ChangeKind,
+    EventOutcome,
+    EventSide,
+    FileBody,
+    FileChange,
+)
+from agentstepper_nb.sdk.wire_versions import WireVersion1
 from tests.sdk.doors import both, run
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import PATIENCE, Peer, Script, ScriptedCore, edit
@@ -53,7 +59,7 @@ def plain(messages: list[Any]) -> list[Any]:
 def test_it_says_word_for_word_what_the_original_said(core: ScriptedCore) -> None:
     answers = [message["data"]["modified_data"] for message in recorded("out")]
     core.policy = Script(
-        *[Resume() if data is None else edit(json.dumps(data)) for data in answers]
+        *[ResumeAnswer() if data is None else edit(json.dumps(data)) for data in answers]
     )
     first = recorded("in")[2:]
     values = [m["data"].get("original_data") for m in first if m["message"] == "breakpoint"]
@@ -68,7 +74,7 @@ def test_it_says_word_for_word_what_the_original_said(core: ScriptedCore) -> Non
         dbg.post_debug_message("loop finished ✓")
     peer = core.peer()
     peer.ends()
-    sent = [json.loads(v1.encode(message)) for message in peer.sent]
+    sent = [json.loads(v1.encode_message(message)) for message in peer.sent]
     assert plain(sent) == plain(recorded("in"))
 
 
@@ -78,7 +84,7 @@ def test_an_edit_to_an_empty_value_is_an_edit_but_null(door: str, core: Scripted
         return [await dbg.begin_llm_query_breakpoint("p") for _ in range(5)]
 
     texts = ['""', "{}", "0", "false", "null"]
-    core.policy = Script(Resume(), *map(edit, texts))
+    core.policy = Script(ResumeAnswer(), *map(edit, texts))
     assert run(door, core, scenario) == ["", {}, 0, False, "p"]
 
 
@@ -88,7 +94,7 @@ def test_a_sent_back_original_is_the_same_object(door: str, core: ScriptedCore) 
         value = {"a": 1.0}
         return await dbg.begin_llm_query_breakpoint(value) is value
 
-    core.policy = Script(Resume(), edit('{"a":1.0}'))
+    core.policy = Script(ResumeAnswer(), edit('{"a":1.0}'))
     assert run(door, core, scenario) is True
 
 
@@ -132,7 +138,7 @@ def test_what_it_has_no_word_for_is_not_sent(door: str, core: ScriptedCore) -> N
 def test_an_interrupt_is_dropped_here_and_the_agent_goes_on(core: ScriptedCore) -> None:
     import signal
 
-    core.policy = lambda peer, point: Resume() if point.summary else None
+    core.policy = lambda peer, point: ResumeAnswer() if point.summary else None
     program = """
     with AgentStepper("T", "127.0.0.1", PORT) as dbg:
         try:
@@ -153,13 +159,13 @@ def test_an_interrupt_is_dropped_here_and_the_agent_goes_on(core: ScriptedCore) 
 def test_an_error_and_a_foreign_answer_are_passed_over(core: ScriptedCore) -> None:
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
         peer = core.peer()
-        peer.socket.send(v1.encode(v1.V1Error(code="internal", message="Look at the log.")))
-        peer.socket.send(v1.encode(v1.V1Event(uuid="x", type="LLM_QUERY", time=0.0)))
+        peer.socket.send(v1.encode_message(v1.V1Error(code="internal", message="Look at the log.")))
+        peer.socket.send(v1.encode_message(v1.V1Event(uuid="x", type="LLM_QUERY", time=0.0)))
         assert dbg.begin_llm_query_breakpoint("p") == "p"
 
 
 def test_messages() -> None:
-    dialect = Version1("Program")
+    dialect = WireVersion1("Program")
     rename = FileChange(
         path="b",
         previous_path="a",
@@ -178,12 +184,12 @@ def test_messages() -> None:
     silent = BreakpointReached(
         id="b1",
         event="e",
-        side=Side.END,
+        side=EventSide.END,
         waits=False,
         at=1.0,
         clock=1.0,
         data=Raw(b"null"),
-        outcome=Outcome.STOPPED,
+        outcome=EventOutcome.STOPPED,
     )
     assert dialect.encode(silent) is None
 
@@ -195,9 +201,9 @@ def test_a_core_that_closes_frees_the_agent_that_waits(
 ) -> None:
     """Also by the codes of a normal end, which the original's own agent takes for no end at all."""
 
-    def policy(peer: Peer, point: BreakpointReached) -> Resume | None:
+    def policy(peer: Peer, point: BreakpointReached) -> ResumeAnswer | None:
         if point.summary:
-            return Resume()
+            return ResumeAnswer()
         peer.socket.close(code, "The Core is stopping.")
         return None
 
@@ -369,7 +375,7 @@ def test_a_commit_too_large_for_it_loses_its_largest_contents(
 
 
 def test_a_message_that_is_too_large_all_the_same_is_not_sent() -> None:
-    dialect = Version1("Program")
+    dialect = WireVersion1("Program")
     commit = CommitMade(id="c0", at=1.0, title="t" * 2**20, description="", changes=())
     refusal = dialect.refusal((commit,))
     assert refusal is not None and refusal.code == "too_large"

@@ -17,7 +17,11 @@ from agentstepper_nb.protocol.runtime import (
     AgentStep,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_asks import Claim, Finish, Write
+from agentstepper_nb.protocol.runtime_store_messages import (
+    ActionCompletion,
+    ClaimAction,
+    SessionWrite,
+)
 
 
 class Refused(NamedTuple):
@@ -100,7 +104,7 @@ class Hand:
 
     async def begin(self, session: str) -> AgentState:
         """Claim what is ready, which has to be the session's creation, and have it run."""
-        claim = Claim(owner="hand", now=self.now, lease_until=self.now + 1e6)
+        claim = ClaimAction(owner="hand", now=self.now, lease_until=self.now + 1e6)
         claimed = await self._runtime.claim(claim)
         assert claimed.action is not None
         assert claimed.state is not None
@@ -116,10 +120,12 @@ class Hand:
         ended = ()
         if finished is not None:
             done = ActionStatus.DONE
-            ended = (Finish(id=finished.id, owner="hand", status=done, processed_at=self.now),)
+            ended = (
+                ActionCompletion(id=finished.id, owner="hand", status=done, processed_at=self.now),
+            )
         state = replace(state, owner=None, lease_until=None)
         await self._runtime.write(
-            Write(
+            SessionWrite(
                 session_id=state.session_id,
                 epoch=state.epoch,
                 owner="hand",

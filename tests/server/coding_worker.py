@@ -9,8 +9,8 @@ from typing import Any
 
 from agentstepper_nb.coding.service import CodingService
 from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
-from agentstepper_nb.rpc.line import Line
-from agentstepper_nb.worker.service import ServiceContext
+from agentstepper_nb.rpc.session import RpcSession
+from agentstepper_nb.worker.services import ServiceContext
 from tests.helpers.conversing import Leader
 
 LOG = logging.getLogger("agentstepper_nb.test")
@@ -22,7 +22,7 @@ class Worker:
     def __init__(self, socket: Any, leader: Leader, data_dir: Path) -> None:
         self.socket = socket
         service = CodingService(leader, ServiceContext(data_dir, LOG))
-        self.line = Line(
+        self.line = RpcSession(
             lambda text: self._writing.append(socket.write_message(text)), {"coding": service}, LOG
         )
         self._writing: list[Any] = []

@@ -12,10 +12,10 @@ from tornado.websocket import WebSocketClientConnection
 
 from agentstepper_nb.protocol import agent as agent_wire
 from agentstepper_nb.protocol import ui as ui_wire
-from agentstepper_nb.protocol.frame import VERSION, Table
-from agentstepper_nb.protocol.joined import joined
-from agentstepper_nb.protocol.pieces import Receiver
-from agentstepper_nb.protocol.values import Ending, EventKind, Side
+from agentstepper_nb.protocol.frame import VERSION, MessageTable
+from agentstepper_nb.protocol.joined import decode_contents
+from agentstepper_nb.protocol.pieces import DeltaDecoder
+from agentstepper_nb.protocol.values import EventKind, EventSide, RunEnding
 
 
 class Closed(Exception):
@@ -30,11 +30,13 @@ class Closed(Exception):
 class Peer:
     """One end of a socket of version 2."""
 
-    def __init__(self, socket: WebSocketClientConnection, out: Table, back: Table) -> None:
+    def __init__(
+        self, socket: WebSocketClientConnection, out: MessageTable, back: MessageTable
+    ) -> None:
         self.socket = socket
         self._out = out
         self._back = back
-        self._receiver = Receiver()
+        self._receiver = DeltaDecoder()
         self._sent = 0
 
     async def send(self, message: Struct, id: str | None = None) -> None:
@@ -51,7 +53,7 @@ class Peer:
 
     async def next(self) -> Any:
         _, message = self._back.decode(await self.text())
-        return joined(message, self._receiver)
+        return decode_contents(message, self._receiver)
 
     async def expect(self, kind: type) -> Any:
         """The next message of a kind; those before it are passed over."""
@@ -93,7 +95,7 @@ class Agent(Peer):
             agent_wire.BreakpointReached(
                 id=breakpoint,
                 event=event,
-                side=Side.BEGIN,
+                side=EventSide.BEGIN,
                 waits=True,
                 at=0.0,
                 clock=0.0,
@@ -103,7 +105,7 @@ class Agent(Peer):
         return breakpoint
 
     async def bye(self) -> None:
-        await self.send(agent_wire.Bye(ending=Ending.FINISHED))
+        await self.send(agent_wire.Bye(ending=RunEnding.FINISHED))
 
 
 class Ui(Peer):

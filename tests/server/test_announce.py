@@ -14,7 +14,7 @@ import pytest
 from agentstepper_nb.errors import StoreError
 from agentstepper_nb.protocol import ui as ui_wire
 from agentstepper_nb.server_ext import AgentStepperExtension
-from agentstepper_nb.server_ext.announce import agent_url
+from agentstepper_nb.server_ext.announcement import find_agent_url
 from agentstepper_nb.store import open_store
 from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
 
@@ -40,7 +40,7 @@ def server(**traits: Any) -> Any:
     ],
 )
 def test_agent_url(traits: dict[str, Any], url: str | None) -> None:
-    assert agent_url(server(**traits)) == url
+    assert find_agent_url(server(**traits)) == url
 
 
 async def test_announced_from_start_to_stop(

@@ -13,7 +13,7 @@ from tornado.httpclient import HTTPClientError
 
 from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.errors import ConnectionLostError
-from agentstepper_nb.hub import chats
+from agentstepper_nb.hub import chat_registry
 from agentstepper_nb.server_ext import AgentStepperExtension
 from tests.chat.outsiders import Inn, inn, no_core
 from tests.chat.talking import soon
@@ -119,7 +119,7 @@ async def test_a_web_page_with_a_token(chat: Chat, connect: Any, http_server_cli
 
 async def test_too_many_clients(chat: Chat, connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async with chat() as house:
-        monkeypatch.setattr(chats, "MOST_CLIENTS", 1)
+        monkeypatch.setattr(chat_registry, "MOST_CLIENTS", 1)
         client = await house.client("talk")
         headers = bearing(house.tokens.issue(house.session))
         assert await refused(connect, path(house), headers) == (429, "too_many")

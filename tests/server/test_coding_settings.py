@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from traitlets import TraitError
 
-from agentstepper_nb.protocol.coding_settings import chosen
+from agentstepper_nb.protocol.coding_settings import select_given_settings
 from agentstepper_nb.server_ext import AgentStepperExtension
 from tests.helpers.conversing import Leader
 from tests.server.agents import Api
@@ -23,7 +23,7 @@ CONTROL = "X-AgentStepper-Control-Token"
 
 def settings(leader: Leader, id: str) -> dict[str, Any]:
     """What a session was opened with."""
-    return chosen(leader.led[id].opening.how)
+    return select_given_settings(leader.led[id].opening.how)
 
 
 async def test_both_posts_take_every_setting(
@@ -107,9 +107,9 @@ async def test_leaving_the_sandbox_takes_the_control_token(
         assert refused == (401, "unauthorized"), token
     assert leader.led == {}
     response = await api("POST", headers={CONTROL: CONTROL_TOKEN}, **how, **asked)
-    assert chosen(leader.led[json.loads(response.body)["id"]].opening.how).items() >= {
-        ("sandbox_mode", "danger-full-access") if asked is FULL else ("sandbox", "none")
-    }
+    assert select_given_settings(
+        leader.led[json.loads(response.body)["id"]].opening.how
+    ).items() >= {("sandbox_mode", "danger-full-access") if asked is FULL else ("sandbox", "none")}
 
 
 async def test_a_background_agent_never_leaves_the_sandbox_by_its_config(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from agentstepper_nb import Stop, add_stop, delete_price, prices, set_price, stops, try_stop
+from agentstepper_nb import Stop, add_stop, delete_price, list_prices, set_price, stops, try_stop
 from agentstepper_nb.errors import CommandError
 from tests.server.conftest import CONTROL_TOKEN
 
@@ -66,7 +66,7 @@ async def test_who_controls(
             with pytest.raises(CommandError, match="AGENTSTEPPER_CONTROL_TOKEN") as refused:
                 await asyncio.to_thread(call)
             assert refused.value.code == "watch_only"
-        assert (await asyncio.to_thread(stops), await asyncio.to_thread(prices)) == ([], [])
+        assert (await asyncio.to_thread(stops), await asyncio.to_thread(list_prices)) == ([], [])
         monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", CONTROL_TOKEN)
         for call in controls():
             await asyncio.to_thread(call)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import __version__
-from agentstepper_nb.doctor.gather import gather
+from agentstepper_nb.doctor.fact_collection import collect_facts
 from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
 
 
@@ -18,7 +18,7 @@ async def test_a_server_is_found_and_asked(
 ) -> None:
     await jp_serverapp.extension_manager.start_all_extensions()
     url = os.environ["AGENTSTEPPER_URL"]
-    facts = await asyncio.to_thread(gather)
+    facts = await asyncio.to_thread(collect_facts)
     (core,) = facts.cores
     assert (core.url, core.version, core.problem) == (url, __version__, "")
     assert core.name == f"Jupyter server in {jp_serverapp.root_dir}"
@@ -28,7 +28,7 @@ async def test_a_server_is_found_and_asked(
     assert CONTROL_TOKEN not in repr(facts)
 
     monkeypatch.setenv("AGENTSTEPPER_TOKEN", "wrong")
-    facts = await asyncio.to_thread(gather)
+    facts = await asyncio.to_thread(collect_facts)
     assert "the token is missing or wrong" in facts.choice.problem
     assert facts.cores[0].problem == ""
     await jp_serverapp.extension_manager.stop_all_extensions()
@@ -39,5 +39,5 @@ async def test_a_server_without_the_extension_is_no_core(
 ) -> None:
     port = jp_serverapp.port
     monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{port}/nothing/here")
-    problem = (await asyncio.to_thread(gather)).choice.problem
+    problem = (await asyncio.to_thread(collect_facts)).choice.problem
     assert "instead of a Core" in problem and "Is agentstepper_nb installed there" in problem

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.protocol.runtime_asks import LIMIT, StateQuery, StepQuery
+from agentstepper_nb.protocol.runtime_store_messages import LIMIT, StateQuery, StepQuery
 from agentstepper_nb.protocol.runtime_wire import NewAction, NewMessage
-from agentstepper_nb.server_ext.answers import Refusal
-from agentstepper_nb.server_ext.fields import Nothing, from_body, from_query
+from agentstepper_nb.server_ext.json_errors import JsonHTTPError
+from agentstepper_nb.server_ext.request_fields import NoParameters, decode_body, decode_query
 
 
 def test_a_query() -> None:
@@ -21,25 +21,25 @@ def test_a_query() -> None:
         "limit": [str(LIMIT)],
     }
     expected = StepQuery(session_id="sé/1", min_iteration=3, since=12.5, latest=True, limit=LIMIT)
-    assert from_query(query, StepQuery, {}) == expected
+    assert decode_query(query, StepQuery, {}) == expected
 
 
 def test_no_text_means_none() -> None:
     """Else a filter that was forgotten would list everything."""
-    assert from_query({"session_id": ["null"]}, StepQuery, {}).session_id == "null"
-    with pytest.raises(Refusal):
-        from_query({"min_iteration": ["null"]}, StepQuery, {})
+    assert decode_query({"session_id": ["null"]}, StepQuery, {}).session_id == "null"
+    with pytest.raises(JsonHTTPError):
+        decode_query({"min_iteration": ["null"]}, StepQuery, {})
 
 
 def test_what_takes_several_is_repeated() -> None:
-    query = from_query({"status": ["running", "paused"]}, StateQuery, {})
+    query = decode_query({"status": ["running", "paused"]}, StateQuery, {})
     assert query == StateQuery(status=("running", "paused"))  # type: ignore[arg-type]
 
 
 def test_jupyters_own_parameters_are_left_to_it() -> None:
     """A login, its guard, and the time that JupyterLab adds against caches."""
     query = {"token": ["secret"], "_xsrf": ["2|x"], "1700000000000": [""]}
-    assert from_query(query, Nothing, {}) == Nothing()
+    assert decode_query(query, NoParameters, {}) == NoParameters()
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_jupyters_own_parameters_are_left_to_it() -> None:
     ],
 )
 def test_a_query_of_another_form_names_its_parameter(query: Any, field: str) -> None:
-    with pytest.raises(Refusal) as caught:
-        from_query(query, StepQuery, {"agent_id": "a"})
+    with pytest.raises(JsonHTTPError) as caught:
+        decode_query(query, StepQuery, {"agent_id": "a"})
     refusal = caught.value
     assert (refusal.status_code, refusal.code, refusal.field) == (400, "invalid_message", field)
     assert field in refusal.message
@@ -75,7 +75,7 @@ def test_a_query_of_another_form_names_its_parameter(query: Any, field: str) -> 
 def test_a_body() -> None:
     body = '{"text": "Grüße", "data": {"a": [1, null]}}'.encode()
     expected = NewMessage(conversation_id="c1", text="Grüße", data={"a": [1, None]})
-    assert from_body(body, NewMessage, {"conversation_id": "c1"}) == expected
+    assert decode_body(body, NewMessage, {"conversation_id": "c1"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_body() -> None:
     ],
 )
 def test_a_body_of_another_form_names_its_field(body: bytes, code: str, field: str | None) -> None:
-    with pytest.raises(Refusal) as caught:
-        from_body(body, NewAction, {"session_id": "s1"})
+    with pytest.raises(JsonHTTPError) as caught:
+        decode_body(body, NewAction, {"session_id": "s1"})
     refusal = caught.value
     assert (refusal.status_code, refusal.code, refusal.field) == (400, code, field)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from traitlets.config import Config
 
-from agentstepper_nb.hub.sentences import Sentences
+from agentstepper_nb.hub.model_summaries import ModelSummaries
 from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
 from agentstepper_nb.server_ext import AgentStepperExtension
 
@@ -41,5 +41,5 @@ def jp_server_config(
     [(None, ["by-environment"]), ("by-trait", ["by-trait"]), ("", [])],
 )
 def test_a_model_is_chosen_by_its_name(extension: AgentStepperExtension, chosen: list[str]) -> None:
-    listeners = [each for each in extension.hub.listeners if isinstance(each, Sentences)]
+    listeners = [each for each in extension.hub.listeners if isinstance(each, ModelSummaries)]
     assert [each._model.name for each in listeners] == chosen

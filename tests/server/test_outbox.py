@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from tornado.websocket import WebSocketClosedError
 
-from agentstepper_nb.server_ext.outbox import Outbox
+from agentstepper_nb.server_ext.socket_outbox import SocketOutbox
 
 
 class Wire:
@@ -18,7 +18,7 @@ class Wire:
         self.futures: list[asyncio.Future[None]] = []
         self.too_slow = 0
         self.broken = False
-        self.outbox = Outbox(self.write, self.count, limit)
+        self.outbox = SocketOutbox(self.write, self.count, limit)
 
     def write(self, message: bytes) -> asyncio.Future[None]:
         if self.broken:

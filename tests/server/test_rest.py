@@ -14,9 +14,9 @@ import pytest
 from tornado.httpclient import HTTPClientError, HTTPResponse
 from traitlets import TraitError
 
-from agentstepper_nb.hub.imports import Imports
+from agentstepper_nb.hub.run_imports import RunImporter
 from agentstepper_nb.server_ext import AgentStepperExtension
-from agentstepper_nb.server_ext.rest import disposition
+from agentstepper_nb.server_ext.run_handlers import make_disposition
 from tests.helpers.endless import Endless
 
 RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"
@@ -188,7 +188,7 @@ async def test_an_import_ends_with_its_connection(
     extension: Any, http_server_client: Any, jp_base_url: str, jp_auth_header: dict[str, str]
 ) -> None:
     loader = Endless()
-    extension.hub._imports = Imports(loader)
+    extension.hub._imports = RunImporter(loader)
     _, writer = await asyncio.open_connection("127.0.0.1", http_server_client.get_http_port())
     head = [f"POST {jp_base_url}agentstepper/api/runs/import HTTP/1.1", "Host: localhost"]
     head += [f"{name}: {value}" for name, value in jp_auth_header.items()]
@@ -291,11 +291,11 @@ async def test_a_cookie_alone_changes_nothing(api: Api, jp_fetch: Any) -> None:
     ],
 )
 def test_disposition(name: str, plain: str, whole: str) -> None:
-    assert disposition(name) == f"attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}"
+    assert make_disposition(name) == f"attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}"
 
 
 def test_disposition_of_a_long_name() -> None:
-    assert len(disposition("x" * 10_000)) < 300
+    assert len(make_disposition("x" * 10_000)) < 300
 
 
 async def test_internal_errors_say_nothing_of_the_inside(

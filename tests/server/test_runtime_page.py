@@ -6,8 +6,8 @@ import re
 
 import msgspec
 
-from agentstepper_nb.protocol.codes import CODES
-from agentstepper_nb.protocol.runtime_asks import (
+from agentstepper_nb.protocol.error_codes import CODES
+from agentstepper_nb.protocol.runtime_store_messages import (
     ActionQuery,
     ConversationQuery,
     MessageQuery,
@@ -22,7 +22,7 @@ from agentstepper_nb.protocol.runtime_wire import (
     NewParticipant,
     SetConversation,
 )
-from agentstepper_nb.server_ext import runtime
+from agentstepper_nb.server_ext import runtime_handlers
 from tests.docs.pages import GUIDE, blocks
 from tests.server.agents import Api, Hand
 
@@ -58,7 +58,10 @@ def test_every_path_is_on_the_page() -> None:
     told = {
         re.sub(r"/(ID|PID|AGENT)\b", "/([^/]+)", request.partition(" ")[2]) for request in rows()
     }
-    paths = {path.removeprefix("/agentstepper/api/") for path, _, _ in runtime.routes({})}
+    paths = {
+        path.removeprefix("/agentstepper/api/")
+        for path, _, _ in runtime_handlers.make_runtime_routes({})
+    }
     assert told == paths
 
 

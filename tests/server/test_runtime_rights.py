@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from agentstepper_nb.server_ext import runtime
+from agentstepper_nb.server_ext import runtime_handlers
 from tests.server.agents import Api, Hand, Refused
 
 READS = [
@@ -33,7 +33,7 @@ WRITES = [
 
 
 def test_every_endpoint_is_here() -> None:
-    handlers = [handler for _, handler, _ in runtime.routes({})]
+    handlers = [handler for _, handler, _ in runtime_handlers.make_runtime_routes({})]
     methods = [
         (handler, method)
         for handler in handlers

@@ -13,9 +13,9 @@ from agentstepper_nb import AsyncAgents
 from agentstepper_nb.errors import CommandError, ConnectionLostError
 from agentstepper_nb.protocol.worker import (
     WORKER_VERSION,
-    Failed,
-    Request,
-    Result,
+    RpcFailure,
+    RpcRequest,
+    RpcResult,
     WorkerHello,
     WorkerWelcome,
     both_ways,
@@ -53,19 +53,19 @@ class Line:
         assert isinstance(welcome, WorkerWelcome)
         self.control = welcome.control
 
-    async def ask(self, method: str, params: bytes) -> Result | Failed:
-        request = Request(service="runtime", method=method, params=Raw(params))
+    async def ask(self, method: str, params: bytes) -> RpcResult | RpcFailure:
+        request = RpcRequest(service="runtime", method=method, params=Raw(params))
         await self._send(request)
         answer = await self.next()
-        assert isinstance(answer, Result | Failed)
+        assert isinstance(answer, RpcResult | RpcFailure)
         return answer
 
     async def may(self) -> set[str]:
         """What of the three it may."""
         answers = {name: await self.ask(*ask) for name, ask in ASKS.items()}
-        codes = {each.code for each in answers.values() if isinstance(each, Failed)}
+        codes = {each.code for each in answers.values() if isinstance(each, RpcFailure)}
         assert codes <= {"watch_only"}
-        granted = {name for name, each in answers.items() if isinstance(each, Result)}
+        granted = {name for name, each in answers.items() if isinstance(each, RpcResult)}
         assert self.control is ("control" in granted)  # as it was told in the beginning
         return granted
 
@@ -173,11 +173,11 @@ async def test_an_oversized_message_closes_with_1009(connect: Any, max_message: 
     line = await greeted(connect, "runtime", CONTROL)
     await line.socket.write_message("x" * max_message)
     answer = await line.next()
-    assert isinstance(answer, Failed)
+    assert isinstance(answer, RpcFailure)
     assert answer.code == "malformed"
     await line.socket.write_message(b"binary", binary=True)
     answer = await line.next()
-    assert isinstance(answer, Failed)
+    assert isinstance(answer, RpcFailure)
     assert answer.code == "binary_frame"
     await line.socket.write_message("x" * (max_message + 1))
     with pytest.raises(Closed) as caught:

@@ -14,7 +14,7 @@ from agentstepper_nb.hub.sockets import TURN, FairTurns
 from agentstepper_nb.protocol import agent as agent_wire
 from agentstepper_nb.protocol import ui as ui_wire
 from agentstepper_nb.protocol.values import RunState
-from agentstepper_nb.server_ext import outbox
+from agentstepper_nb.server_ext import socket_outbox
 from tests.server.conftest import AGENT_TOKEN
 from tests.server.peers import Closed
 
@@ -90,12 +90,12 @@ async def test_a_step_with_an_edit(new_agent: Any, new_ui: Any) -> None:
     breakpoint = await agent.ask({"n": 10**30})
     await ui.pending(breakpoint)
     await ui.send(
-        ui_wire.Step(run=agent.run, breakpoint=breakpoint, revision=1, edit='{"n": 1.0}'), "c1"
+        ui_wire.StepRun(run=agent.run, breakpoint=breakpoint, revision=1, edit='{"n": 1.0}'), "c1"
     )
-    answer = await agent.expect(agent_wire.Answered)
+    answer = await agent.expect(agent_wire.AnswerMessage)
     assert answer.breakpoint == breakpoint
     assert bytes(answer.answer.data) == b'{"n": 1.0}'
-    await ui.expect(ui_wire.Done)
+    await ui.expect(ui_wire.CommandDone)
 
 
 @pytest.mark.parametrize("granted", [{"read"}])
@@ -105,7 +105,7 @@ async def test_a_login_that_may_only_watch(new_agent: Any, new_ui: Any) -> None:
     await agent.ask()
     await ui.send(ui_wire.OpenRun(run=agent.run))
     await ui.expect(ui_wire.RunOpened)
-    await ui.send(ui_wire.Step(run=agent.run))
+    await ui.send(ui_wire.StepRun(run=agent.run))
     assert (await ui.expect(ui_wire.UiError)).code == "watch_only"
 
 
@@ -128,8 +128,8 @@ async def test_many_of_both(new_agent: Any, new_ui: Any) -> None:
     for ui, agent in zip(uis, agents, strict=True):
         breakpoint = await agent.ask()
         await ui.pending(breakpoint)
-        await ui.send(ui_wire.Step(run=agent.run))
-        assert (await agent.expect(agent_wire.Answered)).breakpoint == breakpoint
+        await ui.send(ui_wire.StepRun(run=agent.run))
+        assert (await agent.expect(agent_wire.AnswerMessage)).breakpoint == breakpoint
 
 
 async def test_an_agent_that_hangs_up_may_come_back(
@@ -159,8 +159,8 @@ async def test_bad_messages_are_answered_and_all_goes_on(
 
     breakpoint = await agent.ask()
     await ui.pending(breakpoint)
-    await ui.send(ui_wire.Step(run=agent.run))
-    assert (await agent.expect(agent_wire.Answered)).breakpoint == breakpoint
+    await ui.send(ui_wire.StepRun(run=agent.run))
+    assert (await agent.expect(agent_wire.AnswerMessage)).breakpoint == breakpoint
 
 
 async def test_who_sends_without_end_lets_others_have_their_turn(
@@ -245,7 +245,9 @@ async def test_a_ui_that_does_not_read_is_let_go(
     await ui.hello()
     await ui.send(ui_wire.OpenRun(run=agent.run))
     await ui.expect(ui_wire.RunOpened)
-    monkeypatch.setattr(outbox.Outbox, "waiting", outbox.MAX_OWED)  # as if so much did
+    monkeypatch.setattr(
+        socket_outbox.SocketOutbox, "waiting", socket_outbox.MAX_OWED
+    )  # as if so much did
     breakpoint = await agent.ask()
     with pytest.raises(Closed) as caught:
         await ui.expect(type(None))
@@ -254,5 +256,5 @@ async def test_a_ui_that_does_not_read_is_let_go(
     monkeypatch.undo()
     other = await new_ui()
     await other.hello()
-    await other.send(ui_wire.Step(run=agent.run))
-    assert (await agent.expect(agent_wire.Answered)).breakpoint == breakpoint
+    await other.send(ui_wire.StepRun(run=agent.run))
+    assert (await agent.expect(agent_wire.AnswerMessage)).breakpoint == breakpoint

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.values import Row
+from agentstepper_nb.protocol.values import TimelineRow
 from bench.leased import LeasedAgent, Person, plugged
 from bench.long_runs import BLOCK, SIZE, core, memory
 
@@ -61,11 +61,11 @@ def all_is_found(person: Person, run: str) -> None:
     assert found.seqs == tuple(range(ROWS - 9_999, ROWS + 1))
 
 
-def page(person: Person, command: ui.GetRows, id: str) -> tuple[Row, ...]:
+def page(person: Person, command: ui.GetRows, id: str) -> tuple[TimelineRow, ...]:
     _, told = ui.to_ui.decode(person.ask(id, command))
     assert isinstance(told, ui.RowsPage)
     return told.rows
 
 
-def numbers(rows: tuple[Row, ...]) -> list[int]:
+def numbers(rows: tuple[TimelineRow, ...]) -> list[int]:
     return [row.seq for row in rows]

@@ -21,7 +21,7 @@ import pytest
 
 from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.store import SqliteStore
-from agentstepper_nb.store.sqlite.reader import Reader
+from agentstepper_nb.store.sqlite.reader import StoreReader
 from tests.killing.writer import point
 
 _SHUTDOWN = 0x8004587D  # EXT4_IOC_SHUTDOWN
@@ -109,7 +109,7 @@ def _judge(folder: Path, journal: Path) -> None:
     store = SqliteStore(folder)  # as a Core that starts again
     list(store.load())
     store.close()
-    reader = Reader(folder / "store.sqlite")
+    reader = StoreReader(folder / "store.sqlite")
     try:
         for run, last in promised.items():
             kept = reader.history(run).breakpoints

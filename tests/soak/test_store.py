@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from agentstepper_nb.store import open_store
-from agentstepper_nb.store.sqlite.opening import STORE_FILE
+from agentstepper_nb.store.sqlite.database import STORE_FILE
 from tests.helpers.growth import grow, size
 from tests.unit.store.sqlite.test_restart import Restarted
 

@@ -13,7 +13,14 @@ import pytest
 
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
-from agentstepper_nb.protocol.values import Actor, Ending, EventKind, Row, RunState, Side
+from agentstepper_nb.protocol.values import (
+    Actor,
+    EventKind,
+    EventSide,
+    RunEnding,
+    RunState,
+    TimelineRow,
+)
 from tests.sdk.person import Person
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +64,7 @@ def test_at_most_ten_lines_are_ours() -> None:
 def test_halted_edited_and_continued(frameworks: Path, tmp_path: Path) -> None:
     with debugged(frameworks, tmp_path) as (person, process):
         seen = []
-        while (row := halted(person)).name != "write" or row.side is Side.END:
+        while (row := halted(person)).name != "write" or row.side is EventSide.END:
             seen.append((row.kind, row.side, row.name))
             person.step()
         call = person.body(row)
@@ -71,20 +78,20 @@ def test_halted_edited_and_continued(frameworks: Path, tmp_path: Path) -> None:
         said, _ = process.communicate()
 
         assert seen == [
-            (EventKind.PROGRAM_STARTED, Side.BEGIN, None),
-            (EventKind.LLM_QUERY, Side.BEGIN, "scripted"),
-            (EventKind.LLM_QUERY, Side.END, "scripted"),
-            (EventKind.TOOL_INVOCATION, Side.BEGIN, "test"),
-            (EventKind.TOOL_INVOCATION, Side.END, "test"),
-            (EventKind.LLM_QUERY, Side.BEGIN, "scripted"),
-            (EventKind.LLM_QUERY, Side.END, "scripted"),
-            (EventKind.TOOL_INVOCATION, Side.BEGIN, "read"),
-            (EventKind.TOOL_INVOCATION, Side.END, "read"),
-            (EventKind.LLM_QUERY, Side.BEGIN, "scripted"),
-            (EventKind.LLM_QUERY, Side.END, "scripted"),
+            (EventKind.PROGRAM_STARTED, EventSide.BEGIN, None),
+            (EventKind.LLM_QUERY, EventSide.BEGIN, "scripted"),
+            (EventKind.LLM_QUERY, EventSide.END, "scripted"),
+            (EventKind.TOOL_INVOCATION, EventSide.BEGIN, "test"),
+            (EventKind.TOOL_INVOCATION, EventSide.END, "test"),
+            (EventKind.LLM_QUERY, EventSide.BEGIN, "scripted"),
+            (EventKind.LLM_QUERY, EventSide.END, "scripted"),
+            (EventKind.TOOL_INVOCATION, EventSide.BEGIN, "read"),
+            (EventKind.TOOL_INVOCATION, EventSide.END, "read"),
+            (EventKind.LLM_QUERY, EventSide.BEGIN, "scripted"),
+            (EventKind.LLM_QUERY, EventSide.END, "scripted"),
         ]
         assert process.returncode == 0
-        assert run.ending is Ending.FINISHED
+        assert run.ending is RunEnding.FINISHED
         assert said.splitlines()[-1] == "All tests pass."
         rows = person.rows()
         assert [row.name for row in rows if row.edited] == ["write"]
@@ -121,7 +128,7 @@ def test_a_prompt_is_edited(frameworks: Path, tmp_path: Path) -> None:
         assert said.splitlines()[-1] == "All tests pass."
 
 
-def halted(person: Person) -> Row:
+def halted(person: Person) -> TimelineRow:
     """The row of the message that the run is halted at."""
     breakpoint = person.until(lambda run: run.state is RunState.HALTED).pending[0]
     return next(row for row in person.rows() if row.id == breakpoint)

@@ -8,42 +8,42 @@ from typing import Any, Final, get_args, get_type_hints
 
 import pytest
 
-from agentstepper_nb.core import fold
+from agentstepper_nb.core import run_state
 from agentstepper_nb.core.stops import conditions
-from agentstepper_nb.hub import reads, uis_v2
+from agentstepper_nb.hub import reads, views_v2
 from agentstepper_nb.protocol.records import (
-    AgentHeard,
     BreakpointAnswered,
     BreakpointEdited,
     BreakpointSaved,
+    EndedRunLoaded,
+    MessagesReceived,
     PricesSet,
     Record,
-    RunFound,
-    SentenceMade,
     StopDeleted,
     StopSaved,
+    SummarySaved,
 )
 from agentstepper_nb.store import memory
 from agentstepper_nb.store.search import index
-from agentstepper_nb.store.sqlite import tables
+from agentstepper_nb.store.sqlite import record_writer
 
 Handlers = Mapping[type, Callable[..., Any]]
 
 RECORDS: Final = frozenset(get_args(Record))
-FOR_A_RESTART: Final = {AgentHeard, RunFound, StopSaved, StopDeleted, PricesSet}
+FOR_A_RESTART: Final = {MessagesReceived, EndedRunLoaded, StopSaved, StopDeleted, PricesSet}
 #: Told as the row of their breakpoint, or not at all.
 AS_ROWS: Final = {
-    *(BreakpointSaved, BreakpointEdited, BreakpointAnswered, SentenceMade),
-    *(AgentHeard, RunFound),
+    *(BreakpointSaved, BreakpointEdited, BreakpointAnswered, SummarySaved),
+    *(MessagesReceived, EndedRunLoaded),
 }
 
 TABLES: Final[list[tuple[str, Handlers, frozenset[type]]]] = [
-    ("fold", fold.APPLIERS, RECORDS),
-    ("sqlite", tables.KEEPERS, RECORDS),
+    ("fold", run_state.APPLIERS, RECORDS),
+    ("sqlite", record_writer.KEEPERS, RECORDS),
     ("memory", memory.KEEPERS, RECORDS - FOR_A_RESTART),
     ("search", index.KEEPERS, RECORDS - FOR_A_RESTART - {BreakpointAnswered}),
-    ("view", uis_v2.TELLERS, RECORDS - AS_ROWS),
-    ("reads", reads.ANSWERS, frozenset(get_args(reads.Read))),
+    ("view", views_v2.TELLERS, RECORDS - AS_ROWS),
+    ("reads", reads.ANSWERS, frozenset(get_args(reads.ViewQuery))),
 ]
 BY_NAME: Final = [pytest.param(*table, id=name) for name, *table in TABLES]
 
@@ -71,4 +71,4 @@ def test_conditions_know_every_expression_of_python_or_refuse_it_by_name() -> No
     for kind in ast.expr.__subclasses__():
         if kind not in conditions.MAKERS:
             with pytest.raises(conditions.ConditionError, match="can't be used"):
-                conditions.Compiler("x").code(kind(lineno=1, col_offset=0, end_lineno=1))
+                conditions.ConditionCompiler("x").code(kind(lineno=1, col_offset=0, end_lineno=1))

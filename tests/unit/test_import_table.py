@@ -31,23 +31,23 @@ class Row:
 
 ANYTHING = "*"
 # Leaves that every room may import.
-EVERYWHERE = ("errors", "installed", "suggestions", "_version")
+EVERYWHERE = ("errors", "entry_point_loader", "suggestions", "_version")
 # Who may import the protocol handles its values, and those are msgspec's.
 WITH_PROTOCOL = "msgspec"
 
 TABLE = {
     "_version": Row(),
     "errors": Row(),
-    "installed": Row(),
+    "entry_point_loader": Row(),
     "suggestions": Row(pure=True),
-    "protocol": Row(packages={"msgspec": "", "regex": "protocol.visible"}, pure=True),
+    "protocol": Row(packages={"msgspec": "", "regex": "protocol.visible_text"}, pure=True),
     "core": Row(rooms=("protocol",), packages={"regex": "core.stops"}, pure=True),
     "llm_wire": Row(rooms=("protocol",), pure=True),
     "store": Row(
         rooms=("protocol",),
         packages={
             "sqlite3": "",
-            "filelock": "store.lock",
+            "filelock": "store.folder_lock",
             "lancedb": "store.lance",
             "pyarrow": "store.lance",
         },
@@ -81,11 +81,11 @@ TABLE = {
     ),
     # Runs that are kept, for notebooks: pandas costs nothing until a table is asked for.
     "history": Row(
-        rooms=("protocol", "core", "store", "discover", "sdk.dialing"),
+        rooms=("protocol", "core", "store", "discover", "sdk.handshake"),
         packages={"pandas": "", "uuid_utils": ""},
     ),
     # What people set for runs to come, for notebooks: it asks the Core, as agents reach it.
-    "rules": Row(rooms=("protocol", "discover", "sdk.dialing")),
+    "rules": Row(rooms=("protocol", "discover", "sdk.handshake")),
     # The public door to what extensions need.
     "extend": Row(rooms=("protocol", "core", "hub")),
     "runtime": Row(
@@ -128,7 +128,7 @@ TABLE = {
             "ipywidgets": "",
             "traitlets": "",
             "IPython": "",
-            "websockets": "widgets.relay",
+            "websockets": "widgets.core_relay",
         },
     ),
     # What it examines it imports when it gets there: the rest works where that is missing or broken.
@@ -281,15 +281,15 @@ def test_the_table_names_only_rooms_that_it_has() -> None:
         ("core.debugger", "from datetime import datetime\ndatetime.fromisoformat('2026-11-21')"),
         ("core.stops", "import regex\nfrom msgspec.structs import replace"),
         ("store.sqlite", "import sqlite3, os, time"),
-        ("sdk.link", "from ..core.stops import Stop\nfrom ..core import stops\nimport wrapt"),
-        ("sdk.client", "def ask():\n    from ..models.provider import Model"),
-        ("sdk.client", "if TYPE_CHECKING:\n    from ..models.provider import Model"),
+        ("sdk.run_link", "from ..core.stops import Stop\nfrom ..core import stops\nimport wrapt"),
+        ("sdk.stepper", "def ask():\n    from ..models.provider import Model"),
+        ("sdk.stepper", "if TYPE_CHECKING:\n    from ..models.provider import Model"),
         ("models.openai", "import openai\nfrom openai.types import Model"),
         (
             "magics",
             "from . import AgentStepper\nfrom IPython.core.magic import Magics\nimport sqlite3",
         ),
-        ("__init__", "def __getattr__(name):\n    from .sdk.client import AgentStepper"),
+        ("__init__", "def __getattr__(name):\n    from .sdk.stepper import AgentStepper"),
     ],
 )
 def test_what_the_checker_lets_pass(module: str, source: str) -> None:
@@ -320,16 +320,16 @@ def test_what_the_checker_lets_pass(module: str, source: str) -> None:
         ("core.debugger", "import datetime\ndatetime.datetime.now(tz)", "datetime.now"),
         ("core.debugger", "from datetime import datetime as d, date\ndate.today()", "date.today"),
         ("llm_wire.sse", "__import__('uuid')", "uuid"),
-        ("sdk.link", "from ..core import Debugger", "core.Debugger"),
-        ("sdk.link", "from ..core.stopsign import Red", "core.stopsign.Red"),
-        ("sdk.client", "from ..models.provider import Model", "models.provider.Model"),
-        ("sdk.client", "def ask():\n    from ..models.openai import Model", "models.openai.Model"),
+        ("sdk.run_link", "from ..core import Debugger", "core.Debugger"),
+        ("sdk.run_link", "from ..core.stopsign import Red", "core.stopsign.Red"),
+        ("sdk.stepper", "from ..models.provider import Model", "models.provider.Model"),
+        ("sdk.stepper", "def ask():\n    from ..models.openai import Model", "models.openai.Model"),
         ("models.provider", "import openai", "only models.openai may name it"),
         ("hub.hub", "import sqlite3", "sqlite3"),
         ("coding.agent", "from ..chat import roles", "chat.roles"),
         ("chat.roles", "from ..coding import tools", "coding.tools"),
-        ("server_ext.app", "from ..runtime import runner", "runtime.runner"),
-        ("__init__", "from .sdk.client import AgentStepper", "sdk.client.AgentStepper"),
+        ("server_ext.app", "from ..runtime import step_runner", "runtime.step_runner"),
+        ("__init__", "from .sdk.stepper import AgentStepper", "sdk.stepper.AgentStepper"),
     ],
 )
 def test_what_the_checker_refuses(module: str, source: str, named: str) -> None:

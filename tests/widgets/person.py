@@ -10,7 +10,7 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui as v2
-from agentstepper_nb.protocol.frame import MAX_MESSAGE, SUBPROTOCOL, VERSION
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 from agentstepper_nb.protocol.values import Run
 from tests.helpers.bearing import as_ui
 
@@ -27,7 +27,7 @@ def sit_down(url: str) -> Iterator[Person]:
         subprotocols=[Subprotocol(SUBPROTOCOL)],
         proxy=None,
         compression=None,
-        max_size=MAX_MESSAGE,
+        max_size=MAX_MESSAGE_BYTES,
     ) as socket:
         yield Person(socket)
 
@@ -86,7 +86,7 @@ class Person:
 
     def answer(self, run: Run, edit: str | None = None) -> None:
         """Press Step for a run that is halted."""
-        self.do(v2.Step(run=run.id, breakpoint=run.pending[0], revision=1, edit=edit))
+        self.do(v2.StepRun(run=run.id, breakpoint=run.pending[0], revision=1, edit=edit))
 
     def stop(self) -> None:
         """Wait for the next halt and press Stop."""
@@ -95,7 +95,7 @@ class Person:
     def do(self, command: Any) -> None:
         """Send a command and see it carried out."""
         self._send(command)
-        self._expect(v2.Done)
+        self._expect(v2.CommandDone)
 
     def _send(self, message: Any) -> None:
         self._sent += 1

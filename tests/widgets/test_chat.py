@@ -13,7 +13,7 @@ import pytest
 
 from agentstepper_nb import Chat, ChatWidget, discover
 from agentstepper_nb.chat.pieces import confirmation
-from agentstepper_nb.widgets import chat as widgets
+from agentstepper_nb.widgets import chat_widget as widgets
 from agentstepper_nb.widgets import kernel_core
 
 PATIENCE = 30
@@ -233,7 +233,7 @@ def test_a_chat_and_agents_are_too_many(chat: Chat) -> None:
 def test_where_the_core_is_in_this_kernel_its_view_is_a_cell_away(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_core, "running", object)
+    monkeypatch.setattr(kernel_core, "get_kernel_core", object)
     widget = ChatWidget(chat)
     assert widget.command == "%agentstepper"
     widget.close()
@@ -246,7 +246,7 @@ def test_a_core_that_begins_later_is_found_before_its_run_is_looked_for(
     view = View(widget, monkeypatch)
     view.opens()
     assert widget.command == "agentstepper step --run {run}"
-    monkeypatch.setattr(kernel_core, "running", object)
+    monkeypatch.setattr(kernel_core, "get_kernel_core", object)
     view.asks("1", "send", session=chat.session_id, content="Hello!")
     assert widget.command == "%agentstepper"
     widget.close()
@@ -255,10 +255,10 @@ def test_a_core_that_begins_later_is_found_before_its_run_is_looked_for(
 def test_runs_are_shown_by_the_kernels_own_server(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = discover.Endpoint("ws://127.0.0.1:8888/user/ada/agentstepper/agent")
+    own = discover.CoreEndpoint("ws://127.0.0.1:8888/user/ada/agentstepper/agent")
     url = "ws://127.0.0.1:8888/user/ada/agentstepper/runtime"
-    monkeypatch.setattr(discover, "own_core", lambda: own)
-    monkeypatch.setattr(discover, "runtime_endpoint", lambda: discover.Endpoint(url))
+    monkeypatch.setattr(discover, "find_own_core", lambda: own)
+    monkeypatch.setattr(discover, "find_runtime_endpoint", lambda: discover.CoreEndpoint(url))
     widget = ChatWidget(chat)
     assert (widget.direct, widget.page) == (True, "http://127.0.0.1:8888/user/ada/")
     widget.close()

@@ -15,12 +15,12 @@ from nbclient import NotebookClient
 from nbconvert import HTMLExporter, MarkdownExporter
 
 from agentstepper_nb.hub.standalone import AgentStepperCore
-from agentstepper_nb.magics import keep
+from agentstepper_nb.magics import timeline_saver
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.agent import Bye
-from agentstepper_nb.protocol.values import Ending
-from agentstepper_nb.sdk import Door
-from agentstepper_nb.widgets import Shown
+from agentstepper_nb.protocol.values import RunEnding
+from agentstepper_nb.sdk import BaseStepper
+from agentstepper_nb.widgets import DisplayedView
 from tests.widgets import hostile
 from tests.widgets.kernel import Kernel, Ran
 from tests.widgets.pages import Page
@@ -43,7 +43,7 @@ dbg.commit_agent_changes("Add a")
 
 def let_go(person: Person) -> None:
     """Wait until an agent halts, and press Continue."""
-    person.do(v2.Continue(run=person.when_halted().id))
+    person.do(v2.ContinueRun(run=person.when_halted().id))
 
 
 def pages(ran: Ran) -> list[str]:
@@ -127,16 +127,16 @@ def test_a_run_that_has_ended_is_there_at_once(kernel: Kernel, person: Person) -
 
 
 def test_a_forked_child_leaves_the_notebook_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keep, "on_closing", lambda callback: None)
-    monkeypatch.setattr(keep, "timeline_html", lambda timeline: "page")
-    monkeypatch.setattr(keep, "_ended", lambda timeline, bye: timeline)
-    keeper, view, bye = keep._Keeper(), View(), Bye(ending=Ending.FINISHED)
-    keeper.following = cast(Shown, view)
+    monkeypatch.setattr(timeline_saver, "on_closing", lambda callback: None)
+    monkeypatch.setattr(timeline_saver, "render_timeline", lambda timeline: "page")
+    monkeypatch.setattr(timeline_saver, "_ended", lambda timeline, bye: timeline)
+    keeper, view, bye = timeline_saver._TimelineSaver(), View(), Bye(ending=RunEnding.FINISHED)
+    keeper.following = cast(DisplayedView, view)
     keeper.pid = os.getpid() + 1
-    keeper._on_closing(cast(Door, View()), bye)
+    keeper._on_closing(cast(BaseStepper, View()), bye)
     assert view.kept == []
     keeper.pid = os.getpid()
-    keeper._on_closing(cast(Door, View()), bye)
+    keeper._on_closing(cast(BaseStepper, View()), bye)
     assert view.kept == ["page"]
 
 
@@ -148,7 +148,7 @@ class View:
     def __init__(self) -> None:
         self.kept: list[str] = []
 
-    def keep(self, html: str) -> None:
+    def set_fallback(self, html: str) -> None:
         self.kept.append(html)
 
     def _timeline(self) -> str:

@@ -13,12 +13,12 @@ from agentstepper_nb.discover import (
     TOKEN_VARIABLE,
     URL_VARIABLE,
     discover_control,
-    own_core,
+    find_own_core,
 )
 from agentstepper_nb.errors import ConnectionLostError
-from agentstepper_nb.widgets import DebuggerWidget, kernel_core, show
+from agentstepper_nb.widgets import DebuggerWidget, display_view, kernel_core
 from agentstepper_nb.widgets.kernel_core import KernelCore
-from agentstepper_nb.widgets.kernel_view import KernelDebuggerWidget
+from agentstepper_nb.widgets.kernel_widget import KernelDebuggerWidget
 
 
 @pytest.fixture
@@ -27,19 +27,19 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[KernelCore]:
     monkeypatch.setenv(URL_VARIABLE, "")
     monkeypatch.setenv(TOKEN_VARIABLE, "")
     monkeypatch.setenv(CONTROL_VARIABLE, "another Core's")
-    core = kernel_core.start("A test wants it.")
+    core = kernel_core.start_kernel_core("A test wants it.")
     yield core
-    kernel_core.stop()
+    kernel_core.close_kernel_core()
 
 
 def test_one_a_process(core: KernelCore) -> None:
-    assert kernel_core.start("again") is core
-    assert kernel_core.running() is core
+    assert kernel_core.start_kernel_core("again") is core
+    assert kernel_core.get_kernel_core() is core
     assert core.why == "A test wants it."
 
 
 def test_it_is_what_is_found(core: KernelCore) -> None:
-    assert own_core() == core.endpoint
+    assert find_own_core() == core.endpoint
     control = discover_control()
     assert control.url == core.endpoint.url
     assert control.token != core.endpoint.token  # which never controls
@@ -52,9 +52,9 @@ def test_it_is_what_is_found(core: KernelCore) -> None:
 
 
 def test_after_its_end_nothing_is_found(core: KernelCore) -> None:
-    kernel_core.stop()
-    kernel_core.stop()
-    assert kernel_core.running() is None
+    kernel_core.close_kernel_core()
+    kernel_core.close_kernel_core()
+    assert kernel_core.get_kernel_core() is None
     assert not {URL_VARIABLE, TOKEN_VARIABLE} & set(os.environ)
     with pytest.raises(RuntimeError, match="start"):
         _ = core.loop
@@ -65,7 +65,7 @@ def test_what_names_another_core_is_left_alone(
 ) -> None:
     monkeypatch.setenv(URL_VARIABLE, "ws://elsewhere:1")
     monkeypatch.setenv(TOKEN_VARIABLE, "another Core's")
-    kernel_core.stop()
+    kernel_core.close_kernel_core()
     assert os.environ[URL_VARIABLE] == "ws://elsewhere:1"
     assert os.environ[TOKEN_VARIABLE] == "another Core's"
 
@@ -74,7 +74,7 @@ def test_its_token_is_left_to_no_other_core(
     core: KernelCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(URL_VARIABLE, "ws://elsewhere:1")
-    kernel_core.stop()
+    kernel_core.close_kernel_core()
     assert TOKEN_VARIABLE not in os.environ
 
 
@@ -88,16 +88,16 @@ def test_agents_need_its_token(core: KernelCore) -> None:
 def test_a_forked_child_has_none(core: KernelCore) -> None:
     child = os.fork()
     if not child:
-        os._exit(0 if kernel_core.running() is None else 1)
+        os._exit(0 if kernel_core.get_kernel_core() is None else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert kernel_core.running() is core
+    assert kernel_core.get_kernel_core() is core
 
 
 def test_which_view_is_shown(core: KernelCore, capsys: pytest.CaptureFixture[str]) -> None:
-    show("r-1")
+    display_view("r-1")
     assert "%agentstepper --input" in capsys.readouterr().out
-    kernel_core.stop()
-    show("r-1")
+    kernel_core.close_kernel_core()
+    display_view("r-1")
     assert "agentstepper step" in capsys.readouterr().out
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.frame import VERSION
-from agentstepper_nb.widgets import kernel_links
+from agentstepper_nb.widgets import comm_links
+from agentstepper_nb.widgets.comm_links import MOST_LINKS, CommLinks
 from agentstepper_nb.widgets.kernel_core import KernelCore
-from agentstepper_nb.widgets.kernel_links import MOST_LINKS, Links
 
 PATIENCE = 30
 HELLO = v2.from_ui.encode(v2.UiHello(version=VERSION, client="test"), 1, "hello")
@@ -25,7 +25,7 @@ class Widget:
 
     def __init__(self, core: KernelCore) -> None:
         self.posted: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        self.links = Links(core, self.posted.put)
+        self.links = CommLinks(core, self.posted.put)
 
     def says(self, link: str, op: str, **more: Any) -> None:
         self.links.receive({"link": link, "op": op, **more})
@@ -85,19 +85,21 @@ def test_links_do_not_mix(widget: Widget) -> None:
 def test_what_is_said_together_is_sent_together(
     widget: Widget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_links, "GATHER", 0.5)
+    monkeypatch.setattr(comm_links, "GATHER", 0.5)
     widget.says("a", "open")
     widget.says("a", "text", text=HELLO)
     for number in range(2, 30):
-        widget.says("a", "text", text=v2.from_ui.encode(v2.Halt(run="none"), number, f"c{number}"))
+        widget.says(
+            "a", "text", text=v2.from_ui.encode(v2.HaltRun(run="none"), number, f"c{number}")
+        )
     texts = widget.heard()["texts"]
     assert len(texts) == 29
     assert [json.loads(text)["n"] for text in texts] == list(range(1, 30))
 
 
 def test_what_is_large_is_sent_at_once(widget: Widget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_links, "GATHER", 3600)
-    monkeypatch.setattr(kernel_links, "BATCH", 10)
+    monkeypatch.setattr(comm_links, "GATHER", 3600)
+    monkeypatch.setattr(comm_links, "BATCH", 10)
     widget.opens("a")
 
 
@@ -128,7 +130,7 @@ def test_the_widget_closes(widget: Widget) -> None:
 
 
 def test_a_message_that_is_too_large(widget: Widget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_links, "MAX_MESSAGE", 2 * 1024 * 1024)
+    monkeypatch.setattr(comm_links, "MAX_MESSAGE_BYTES", 2 * 1024 * 1024)
     widget.opens("a")
     for _ in range(3):
         widget.says("a", "text", text="ä" * 400_000, more=True)  # 800,000 bytes
@@ -198,7 +200,7 @@ def test_a_channel_that_fails(core: KernelCore, caplog: pytest.LogCaptureFixture
         tried.put(content)
         raise OSError("gone")
 
-    links = Links(core, post)
+    links = CommLinks(core, post)
     with caplog.at_level(logging.WARNING, logger="agentstepper_nb.kernel_core"):
         links.receive({"link": "a", "op": "open"})
         links.receive({"link": "a", "op": "text", "text": HELLO})

@@ -13,17 +13,17 @@ from agentstepper_nb.protocol.values import (
     AnswerKind,
     ChangeKind,
     Commit,
-    Ending,
     EventKind,
+    EventOutcome,
+    EventSide,
     Failure,
     FileChange,
-    Outcome,
-    Row,
     Run,
+    RunEnding,
     RunState,
-    Side,
+    TimelineRow,
 )
-from agentstepper_nb.widgets.saved import LARGEST, missing_html, timeline_html
+from agentstepper_nb.widgets.saved_timeline import LARGEST, render_missing_timeline, render_timeline
 from tests.helpers.sampling import sampled
 from tests.widgets.pages import Page
 
@@ -38,20 +38,20 @@ def run(**fields: Any) -> Run:
         "started_at": START,
         "ended_at": START + 12.34,
         "state": RunState.IDLE,
-        "ending": Ending.FINISHED,
+        "ending": RunEnding.FINISHED,
         "rows": 2,
     }
     return Run(**usual | fields)
 
 
-def row(seq: int, **fields: Any) -> Row:
+def row(seq: int, **fields: Any) -> TimelineRow:
     """A query's row, unless it is said to be another's."""
     usual: dict[str, Any] = {
         "id": f"row-{seq}",
         "seq": seq,
         "event": f"event-{seq}",
         "kind": EventKind.LLM_QUERY,
-        "side": Side.BEGIN,
+        "side": EventSide.BEGIN,
         "source": Actor.AGENT,
         "target": Actor.LLM,
         "summary": f"summary {seq}",
@@ -59,12 +59,12 @@ def row(seq: int, **fields: Any) -> Row:
         "size": 2,
         "answer": AnswerKind.RESUME,
     }
-    return Row(**usual | fields)
+    return TimelineRow(**usual | fields)
 
 
-def result(seq: int, event: str, **fields: Any) -> Row:
+def result(seq: int, event: str, **fields: Any) -> TimelineRow:
     """The row of a tool's end."""
-    end = {"kind": EventKind.TOOL_INVOCATION, "side": Side.END, "event": event}
+    end = {"kind": EventKind.TOOL_INVOCATION, "side": EventSide.END, "event": event}
     return row(seq, source=Actor.TOOLS, target=Actor.AGENT, **end | fields)
 
 
@@ -76,8 +76,8 @@ def changed(path: str, **fields: Any) -> FileChange:
     return FileChange(path=path, **{"kind": ChangeKind.CHANGED} | fields)
 
 
-def page(*rows: Row, commits: tuple[Commit, ...] = (), **fields: Any) -> Page:
-    made = timeline_html(Timeline(run=run(**fields), rows=rows, commits=commits))
+def page(*rows: TimelineRow, commits: tuple[Commit, ...] = (), **fields: Any) -> Page:
+    made = render_timeline(Timeline(run=run(**fields), rows=rows, commits=commits))
     assert "\n\n" not in made, "an empty line ends HTML within Markdown"
     parsed = Page(made)
     assert parsed.found == []
@@ -97,18 +97,18 @@ def test_the_header() -> None:
 @pytest.mark.parametrize(
     ("ending", "words"),
     [
-        (Ending.STOPPED, "■ stopped"),
-        (Ending.CRASHED, "✗ crashed"),
-        (Ending.LOST, "✗ lost"),
+        (RunEnding.STOPPED, "■ stopped"),
+        (RunEnding.CRASHED, "✗ crashed"),
+        (RunEnding.LOST, "✗ lost"),
         (None, "not ended"),
     ],
 )
-def test_endings(ending: Ending | None, words: str) -> None:
+def test_endings(ending: RunEnding | None, words: str) -> None:
     assert f"Run #1 of P: {words}" in page(ending=ending).text
 
 
 def test_what_ended_it() -> None:
-    failed = page(ending=Ending.CRASHED, failure=Failure(type="KeyError", message="'a'"))
+    failed = page(ending=RunEnding.CRASHED, failure=Failure(type="KeyError", message="'a'"))
     assert "KeyError: 'a'" in failed.text
 
 
@@ -123,11 +123,11 @@ def test_what_ended_it() -> None:
     ],
 )
 def test_what_became_of_its_process(code: int | None, words: str) -> None:
-    assert words in page(ending=Ending.CRASHED, exit_code=code).text
+    assert words in page(ending=RunEnding.CRASHED, exit_code=code).text
 
 
 def test_the_last_event_of_a_run_that_broke_off() -> None:
-    text = page(ending=Ending.LOST, last_event="tool call <b>run_tests</b> (row 12)").text
+    text = page(ending=RunEnding.LOST, last_event="tool call <b>run_tests</b> (row 12)").text
     assert "The last event: tool call <b>run_tests</b> (row 12)" in text
 
 
@@ -163,13 +163,16 @@ def test_rows() -> None:
     ("fields", "words"),
     [
         ({"edited": True}, "✎ edited by you"),
-        ({"outcome": Outcome.ERROR}, "✗ failed"),
-        ({"outcome": Outcome.STOPPED, "answer": AnswerKind.STOP}, "■ stopped, ■ stopped by you"),
+        ({"outcome": EventOutcome.ERROR}, "✗ failed"),
+        (
+            {"outcome": EventOutcome.STOPPED, "answer": AnswerKind.STOP},
+            "■ stopped, ■ stopped by you",
+        ),
         ({"answer": AnswerKind.SKIP}, "↷ skipped by you"),
         ({"answer": AnswerKind.DENY}, "⊘ denied by you"),
         ({"answer": AnswerKind.RAISE}, "✗ made to fail by you"),
         ({"answer": AnswerKind.WITHDRAWN}, "↶ taken back by the agent"),
-        ({"edited": True, "outcome": Outcome.ERROR}, "✎ edited by you, ✗ failed"),
+        ({"edited": True, "outcome": EventOutcome.ERROR}, "✎ edited by you, ✗ failed"),
     ],
 )
 def test_marks(fields: dict[str, Any], words: str) -> None:
@@ -279,7 +282,7 @@ def test_the_page_is_bounded_whatever_stands_in_it(letter: str) -> None:
             for seq in range(6000)
         ),
     )
-    made = timeline_html(timeline)
+    made = render_timeline(timeline)
     assert len(made.encode()) <= LARGEST
     parsed = Page(made)
     assert parsed.found == []
@@ -287,7 +290,7 @@ def test_the_page_is_bounded_whatever_stands_in_it(letter: str) -> None:
 
 
 def test_a_long_word_can_be_broken() -> None:
-    made = timeline_html(Timeline(run=run(), rows=(row(1, summary="&" * 70),), commits=()))
+    made = render_timeline(Timeline(run=run(), rows=(row(1, summary="&" * 70),), commits=()))
     amp = "&amp;"
     assert f">{amp * 30}<wbr>{amp * 30}<wbr>{amp * 10}<" in made
 
@@ -319,12 +322,12 @@ def test_hostile_texts_are_texts(what: str) -> None:
         name=evil,
         program=evil,
         failure=Failure(type=evil, message=evil),
-        ending=Ending.CRASHED,
+        ending=RunEnding.CRASHED,
     )
     assert shown.rows[1][2] == evil
     assert shown.text.count(evil) >= 6
-    assert Page(missing_html(evil)).found == []
-    assert evil in Page(missing_html(evil)).text
+    assert Page(render_missing_timeline(evil)).found == []
+    assert evil in Page(render_missing_timeline(evil)).text
 
 
 @pytest.mark.parametrize(
@@ -350,7 +353,7 @@ def test_what_hides_is_shown(text: str, shown: str) -> None:
 )
 def test_formulas_are_texts(formula: str) -> None:
     """MathJax finds a formula only within one run of text, so that a lone sign is none."""
-    made = timeline_html(Timeline(run=run(), rows=(row(1, summary=formula),), commits=()))
+    made = render_timeline(Timeline(run=run(), rows=(row(1, summary=formula),), commits=()))
     assert Page(made).rows[1][2] == formula
     runs = re.split(r"<[^>]*>", made)
     assert not [text for text in runs if re.search(r"[$\\]", text) and len(text) > 1]

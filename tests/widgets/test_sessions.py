@@ -15,9 +15,9 @@ import pytest
 from agentstepper_nb import Agents, SessionsWidget, discover
 from agentstepper_nb.hub.standalone import AgentStepperCore
 from agentstepper_nb.protocol.runtime import AgentState, SessionStatus
-from agentstepper_nb.widgets import sessions
-from agentstepper_nb.widgets.kernel_links import Links
-from agentstepper_nb.widgets.relay import Relay
+from agentstepper_nb.widgets import sessions_widget
+from agentstepper_nb.widgets.comm_links import CommLinks
+from agentstepper_nb.widgets.core_relay import CoreRelay
 
 PATIENCE = 30
 HELLO = {"version": 1, "worker": "test", "pid": 0, "services": []}
@@ -52,10 +52,10 @@ class View:
         find: Looks for the Core.
     """
 
-    def __init__(self, find: Any = discover.runtime_endpoint) -> None:
+    def __init__(self, find: Any = discover.find_runtime_endpoint) -> None:
         self.posted: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        self.relay = Relay(find)
-        self.links = Links(self.relay, self.posted.put)
+        self.relay = CoreRelay(find)
+        self.links = CommLinks(self.relay, self.posted.put)
         self._n = 0
 
     def opens(self) -> None:
@@ -117,8 +117,8 @@ def test_a_core_that_is_away_is_tried_again_by_the_view(
 
 def test_a_core_that_ends_is_told() -> None:
     with AgentStepperCore("127.0.0.1", client_port=0, ui_port=None) as core:
-        url = discover.runtime_url(f"ws://127.0.0.1:{core.client_port}")
-        view = View(lambda: discover.Endpoint(url, core.tokens.control))
+        url = discover.to_runtime_url(f"ws://127.0.0.1:{core.client_port}")
+        view = View(lambda: discover.CoreEndpoint(url, core.tokens.control))
         view.opens()
         assert view.told()["type"] == "welcome"
     assert view.heard()["op"] == "closed"
@@ -155,14 +155,14 @@ def test_only_what_the_view_needs_to_begin_is_state(served: str) -> None:
 
 
 def test_a_servers_own_core_is_reached_past_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = discover.Endpoint("ws://127.0.0.1:8888/user/ada/agentstepper/agent")
+    own = discover.CoreEndpoint("ws://127.0.0.1:8888/user/ada/agentstepper/agent")
     url = "ws://127.0.0.1:8888/user/ada/agentstepper/runtime"
-    monkeypatch.setattr(discover, "own_core", lambda: own)
-    monkeypatch.setattr(discover, "runtime_endpoint", lambda: discover.Endpoint(url))
+    monkeypatch.setattr(discover, "find_own_core", lambda: own)
+    monkeypatch.setattr(discover, "find_runtime_endpoint", lambda: discover.CoreEndpoint(url))
     widget = SessionsWidget()
     assert (widget.direct, widget.page) == (True, "http://127.0.0.1:8888/user/ada/")
     widget.close()
-    monkeypatch.setattr(discover, "own_core", lambda: None)
+    monkeypatch.setattr(discover, "find_own_core", lambda: None)
     widget = SessionsWidget()
     assert (widget.direct, widget.page) == (False, "http://127.0.0.1:8888/user/ada/")
     widget.close()
@@ -201,4 +201,4 @@ def test_last_words_do_nothing_to_a_terminal(fields: dict[str, Any], shown: str)
     state = AgentState(
         agent_id="a", session_id="s", moniker="joke", created_at=1, updated_at=1, **fields
     )
-    assert sessions._last_words(state) == shown
+    assert sessions_widget._last_words(state) == shown

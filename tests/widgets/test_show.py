@@ -9,7 +9,7 @@ import pytest
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 
-from agentstepper_nb.widgets import show
+from agentstepper_nb.widgets import display_view
 
 VIEW = "application/vnd.agentstepper.view+json"
 
@@ -27,7 +27,7 @@ def published() -> Iterator[list[dict[str, Any]]]:
 
 
 def test_every_front_end_finds_its_part(published: list[dict[str, Any]]) -> None:
-    shown = show("r-1", follow=True)
+    shown = display_view("r-1", follow=True)
     assert shown.run == "r-1"
     (output,) = published
     data = output["data"]
@@ -43,20 +43,20 @@ def test_every_front_end_finds_its_part(published: list[dict[str, Any]]) -> None
 
 
 def test_the_newest_run(published: list[dict[str, Any]]) -> None:
-    assert show().run == ""
+    assert display_view().run == ""
     assert published[0]["data"][VIEW] == {"run": "", "follow": False, "height": 520}
     assert "your agents’ runs" in published[0]["data"]["text/html"]
 
 
 def test_a_hostile_id_is_text(published: list[dict[str, Any]]) -> None:
-    show("<script>")
+    display_view("<script>")
     assert "run &lt;script&gt;" in published[0]["data"]["text/html"]
 
 
 def test_keeping_a_page_renews_nothing_else(published: list[dict[str, Any]]) -> None:
-    shown = show("r-1")
-    shown.keep("<p>first</p>")
-    shown.keep("<p>second</p>")
+    shown = display_view("r-1")
+    shown.set_fallback("<p>first</p>")
+    shown.set_fallback("<p>second</p>")
     before, first, second = published
     assert first["update"] and second["update"]
     assert before["transient"] == first["transient"] == second["transient"]
@@ -70,11 +70,11 @@ def test_a_terminal_is_left_alone(published: list[dict[str, Any]]) -> None:
     shell: Any = InteractiveShell.instance()
     kernel = shell.kernel
     del shell.kernel
-    show("r-1").keep("<p>page</p>")
+    display_view("r-1").set_fallback("<p>page</p>")
     shell.kernel = kernel
     assert len(published) == 1
 
 
 def test_plain_python_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    show("r-2").keep("<p>page</p>")
+    display_view("r-2").set_fallback("<p>page</p>")
     assert capsys.readouterr().out.count("the view of run r-2") == 1

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.protocol.values import RunEnding
 from agentstepper_nb.widgets import VIEW_MIME
 from tests.widgets.kernel import Kernel, Ran
 from tests.widgets.person import Person
@@ -32,7 +32,7 @@ def test_a_cell_without_an_agent(kernel: Kernel, person: Person) -> None:
     assert (ran.status, ran.text, ran.value) == ("ok", "out\n", "42")
     assert kernel.run("_, dbg").value.startswith("(42, <AgentStepper 'My notebook', closed>")
     run = person.when_over()
-    assert (run.program, run.ending) == ("My notebook", Ending.FINISHED)
+    assert (run.program, run.ending) == ("My notebook", RunEnding.FINISHED)
 
 
 def test_the_view_stands_above_the_output(kernel: Kernel, person: Person) -> None:
@@ -174,7 +174,7 @@ def test_a_step_with_an_edit(kernel: Kernel, person: Person, option: str) -> Non
 
     ran = kernel.run(f"%%step agent {option}\n{ASK}\nquery.response", two_steps)
     assert (ran.status, ran.value) == ("ok", "{'q': 1.0}")
-    assert person.when_over().ending is Ending.FINISHED
+    assert person.when_over().ending is RunEnding.FINISHED
 
 
 def test_agents_in_the_cell_are_its_run(kernel: Kernel, person: Person) -> None:
@@ -219,7 +219,7 @@ def test_an_exception(kernel: Kernel, person: Person) -> None:
     assert "worker.py" not in shown
     assert "asyncio" not in shown
     run = person.when_over()
-    assert run.ending is Ending.CRASHED
+    assert run.ending is RunEnding.CRASHED
     assert run.failure is not None
     assert run.failure.type.endswith("ZeroDivisionError")
     assert kernel.run("x").value == "1"
@@ -235,7 +235,7 @@ def test_an_exception_of_a_cell_that_awaits(kernel: Kernel) -> None:
 
 def test_leaving(kernel: Kernel, person: Person) -> None:
     assert kernel.run("%%step\nimport sys\nsys.exit(3)").error == "SystemExit"
-    assert person.when_over().ending is Ending.CRASHED
+    assert person.when_over().ending is RunEnding.CRASHED
 
 
 @pytest.mark.parametrize("option", ["", "--main"])
@@ -252,7 +252,7 @@ print("went on")
     ran = kernel.run(swallowing, person.stop)
     assert (ran.status, ran.error) == ("ok", None)
     assert ran.text == "READY\nStopped by you at line 4 of this cell.\n"
-    assert person.when_over().ending is Ending.STOPPED
+    assert person.when_over().ending is RunEnding.STOPPED
 
 
 def test_stop_inside_of_tasks(kernel: Kernel, person: Person) -> None:
@@ -268,7 +268,7 @@ async with asyncio.TaskGroup() as group:
     ran = kernel.run(code, person.stop)
     assert (ran.status, ran.error) == ("ok", None), ran
     assert "Stopped by you at line 4 of this cell." in ran.text
-    assert person.when_over().ending is Ending.STOPPED
+    assert person.when_over().ending is RunEnding.STOPPED
 
 
 # ---- interrupts ------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ def test_interrupt_at_a_breakpoint(kernel: Kernel, person: Person, option: str) 
     assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
     assert "goes on in the background" not in ran.traceback
     run = person.when_over()
-    assert (run.ending, run.pending) == (Ending.STOPPED, ())
+    assert (run.ending, run.pending) == (RunEnding.STOPPED, ())
     assert kernel.run("1").value == "1"
 
 
@@ -307,19 +307,21 @@ def test_interrupt(kernel: Kernel, person: Person, how: str) -> None:
     ran = kernel.run(f"%%step\nprint('READY')\n{BLOCKED[how]}", kernel.interrupt)
     assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
     assert "goes on in the background" not in ran.traceback
-    assert person.when_over().ending is Ending.STOPPED
+    assert person.when_over().ending is RunEnding.STOPPED
     assert kernel.run("1").value == "1"
 
 
 def test_interrupt_of_what_cannot_be(kernel: Kernel, person: Person) -> None:
     """The cell gives up on a call of C; that the thread goes on, and where, is said."""
-    kernel.run("import os, agentstepper_nb.magics.worker as w\nw.GRACE = 0.01\nr, p = os.pipe()")
+    kernel.run(
+        "import os, agentstepper_nb.magics.cell_thread as w\nw.GRACE = 0.01\nr, p = os.pipe()"
+    )
     code = "%%step\nprint('READY')\nos.read(r, 1)\nprint('late')"
     ran = kernel.run(code, kernel.interrupt)
     assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
     assert "goes on in the background" in plain(ran.traceback)
     assert "line 3" in plain(ran.traceback)
-    assert person.when_over().ending is Ending.STOPPED
+    assert person.when_over().ending is RunEnding.STOPPED
     freed: Ran = kernel.run(
         "import threading\n"
         "worker = next(t for t in threading.enumerate() if t.name == 'agentstepper cell')\n"

@@ -9,8 +9,8 @@ import pytest
 import traitlets
 
 from agentstepper_nb import static_files
-from agentstepper_nb.static_files import NotBuiltError, built
-from agentstepper_nb.widgets import DebuggerWidget, show
+from agentstepper_nb.static_files import NotBuiltError, find_built_file
+from agentstepper_nb.widgets import DebuggerWidget, display_view
 
 
 def test_fallback_says_what_it_is_and_what_to_do() -> None:
@@ -42,7 +42,7 @@ def test_height_has_bounds(height: int) -> None:
 
 
 def test_show_displays_once(capsys: pytest.CaptureFixture[str]) -> None:
-    show("r-2")
+    display_view("r-2")
     assert capsys.readouterr().out.count("the view of run r-2") == 1
 
 
@@ -52,11 +52,11 @@ def test_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manifest: st
     if manifest is not None:
         (tmp_path / "manifest.json").write_text(manifest)
     with pytest.raises(NotBuiltError, match="make js"):
-        built("app")
+        find_built_file("app")
 
 
 def test_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static_files, "STATIC", tmp_path)
     (tmp_path / "app.1.js").touch()
     (tmp_path / "manifest.json").write_text('{"app": "app.1.js"}')
-    assert built("app") == "app.1.js"
+    assert find_built_file("app") == "app.1.js"

@@ -10,11 +10,11 @@ from typing import Any
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
-from agentstepper_nb.discover import Endpoint
-from agentstepper_nb.hub.accepting import stop_accepting
-from agentstepper_nb.hub.lines import LineSession
-from agentstepper_nb.hub.sockets import FairTurns, SocketConnection, converse
-from agentstepper_nb.rpc.line import Service
+from agentstepper_nb.discover import CoreEndpoint
+from agentstepper_nb.hub.listeners import stop_accepting
+from agentstepper_nb.hub.rpc_sessions import RpcPeerSession
+from agentstepper_nb.hub.sockets import FairTurns, SocketConnection, serve_connection
+from agentstepper_nb.rpc.session import RpcService
 from tests.worker.joined import LOG, Echo
 
 #: What a test's Core answers a handshake with; None: it takes it.
@@ -39,20 +39,20 @@ class Core:
         greets: Whether it answers hello as it should, else by this text.
     """
 
-    def __init__(self, services: Mapping[str, Service] | None = None) -> None:
+    def __init__(self, services: Mapping[str, RpcService] | None = None) -> None:
         self.echo = Echo()
         self._services = services or {"echo": self.echo}
         self.tokens: list[str | None] = []
         self.refuse: Refuse = lambda connection, request: None
         self.greets: str | None = None
-        self.sessions: list[LineSession] = []
+        self.sessions: list[RpcPeerSession] = []
         self.came = asyncio.Event()
         self._server: Server | None = None
         self.port = 0
 
     @property
-    def endpoint(self) -> Endpoint:
-        return Endpoint(f"ws://127.0.0.1:{self.port}/worker", "the token")
+    def endpoint(self) -> CoreEndpoint:
+        return CoreEndpoint(f"ws://127.0.0.1:{self.port}/worker", "the token")
 
     async def start(self) -> None:
         self._server = await serve(self._on, "127.0.0.1", self.port, process_request=self._check)
@@ -71,7 +71,7 @@ class Core:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    async def connected(self) -> LineSession:
+    async def connected(self) -> RpcPeerSession:
         """Wait for the next connection that has greeted."""
         await self.came.wait()
         self.came.clear()
@@ -87,11 +87,11 @@ class Core:
             await socket.send(self.greets)
             await socket.wait_closed()
             return
-        session = LineSession(
+        session = RpcPeerSession(
             SocketConnection(socket), self._services, LOG, "gone", on_hello=self._hello
         )
         self.sessions.append(session)
-        await converse(socket, session, FairTurns())
+        await serve_connection(socket, session, FairTurns())
 
     def _hello(self, hello: Any) -> None:
         self.hello = hello

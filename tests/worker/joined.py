@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers, WorkerSession
 from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
-from agentstepper_nb.rpc.line import Line, Service
+from agentstepper_nb.rpc.session import RpcService, RpcSession
 
 LOG = logging.getLogger("agentstepper_nb.test")
 
@@ -89,12 +89,12 @@ class Wire:
     """
 
     def __init__(
-        self, workers: Workers, services: Mapping[str, Service], pid: int = 1, host: str = ""
+        self, workers: Workers, services: Mapping[str, RpcService], pid: int = 1, host: str = ""
     ) -> None:
         self.closed_with: tuple[int, str] | None = None
         self.welcome: Struct | None = None
         self._loop = asyncio.get_running_loop()
-        self.line = Line(self._to_core, services, LOG)
+        self.line = RpcSession(self._to_core, services, LOG)
         self.session: WorkerSession = workers.connect(self)
         hello = WorkerHello(
             version=WORKER_VERSION, worker="test", pid=pid, host=host, services=tuple(services)

@@ -14,27 +14,27 @@ from msgspec import Raw, Struct
 
 from agentstepper_nb.errors import CommandError, ProtocolError, StoreError
 from agentstepper_nb.hub.workers import Workers
-from agentstepper_nb.protocol.runtime_asks import RuntimeStoreInfo, StateQuery
+from agentstepper_nb.protocol.runtime_store_messages import RuntimeStoreInfo, StateQuery
 from agentstepper_nb.runtime.store_service import (
     FOLDER,
     VARIABLE,
-    StoreService,
+    RuntimeStoreService,
     create,
-    open_chosen,
+    open_chosen_store,
 )
-from agentstepper_nb.store import lock
+from agentstepper_nb.store import folder_lock
 from agentstepper_nb.store.runtime import METHODS, RuntimeStore
-from agentstepper_nb.store.runtime.remote import RemoteRuntimeStore, answer
+from agentstepper_nb.store.runtime.remote_store import RemoteRuntimeStore, answer_request
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
-from agentstepper_nb.store.runtime.sqlite.rows import STATES
-from agentstepper_nb.worker.service import GROUP, ServiceContext
+from agentstepper_nb.store.runtime.sqlite.row_codec import STATES
+from agentstepper_nb.worker.services import GROUP, ServiceContext
 from tests.worker.joined import LOG, Wire
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
 
 from agentstepper_nb.store.runtime.conformance import (  # noqa: E402
     RuntimeStoreConformance,
-    suite,
+    base_suite,
 )
 
 SERVICE = "runtime_store"
@@ -49,7 +49,7 @@ class Far(RemoteRuntimeStore):
 
     def __init__(self) -> None:
         self.near = SqliteRuntimeStore(None)
-        self.service = StoreService(self.opened)
+        self.service = RuntimeStoreService(self.opened)
         workers = Workers(LOG)
         self.wire = Wire(workers, {SERVICE: self.service})
         super().__init__(lambda *asked: workers.call(SERVICE, *asked))
@@ -101,10 +101,10 @@ async def test_what_is_no_method_or_no_params_of_it_is_refused() -> None:
     store = SqliteRuntimeStore(None)
     for method in ("close", "_writer", "drop"):  # not what a line may ask
         with refused("unknown_service"):
-            await answer(store, method, Raw(b"null"))
+            await answer_request(store, method, Raw(b"null"))
     for params in (b"null", b"{}", b'{"owner": 1}', b"["):
         with pytest.raises(ProtocolError) as caught:
-            await answer(store, "claim", Raw(params))
+            await answer_request(store, "claim", Raw(params))
         assert caught.value.code == "invalid_message"
     await store.close()
 
@@ -122,17 +122,17 @@ async def test_what_was_lost_on_its_way_is_asked_for_again() -> None:
 
     async def ask(method: str, params: Struct | None, kind: type[Any]) -> Any:
         asked.append(method)
-        given = await answer(near, method, Raw(msgspec.json.encode(params)))
+        given = await answer_request(near, method, Raw(msgspec.json.encode(params)))
         if len(asked) % 3:  # it was done, and the answer got lost
             raise CommandError("worker_lost", "It was killed.")
         return given
 
     store = RemoteRuntimeStore(ask)
-    await suite.create(store)
+    await base_suite.create_session(store)
     assert (await store.info()).open == 1
     assert asked == ["create"] * 3 + ["info"] * 3
     with refused("worker_lost"):  # this isn't
-        await suite.claim(store)
+        await base_suite.claim_action(store)
     await near.close()
 
 
@@ -176,7 +176,7 @@ class Opening:
 
 async def test_it_is_opened_once_by_who_asks_first() -> None:
     opening = Opening(0)
-    service = StoreService(opening)
+    service = RuntimeStoreService(opening)
     assert opening.times == 0
     await asyncio.gather(*(service.call("info", Raw(b"null")) for _ in range(3)))
     assert opening.times == 1
@@ -199,7 +199,7 @@ async def test_when_nobody_asks_any_more_it_is_let_go_and_opened_again_for_the_n
         await opening()
         return Store(None)
 
-    service = StoreService(opened, idle=0.0)
+    service = RuntimeStoreService(opened, idle=0.0)
     for times in (1, 2):
         assert await service.call("info", Raw(b"null")) is not None
         await closed.wait()
@@ -220,7 +220,7 @@ async def test_who_is_asked_keeps_it() -> None:
     async def opened() -> RuntimeStore:
         return Store(None)
 
-    service = StoreService(opened, idle=0.0)
+    service = RuntimeStoreService(opened, idle=0.0)
     slow = asyncio.create_task(service.call("info", Raw(b"null")))
     await reached.wait()
     await service.call("conversations", Raw(b"{}"))
@@ -232,8 +232,8 @@ async def test_who_is_asked_keeps_it() -> None:
 
 
 async def test_a_folder_is_waited_for_until_the_worker_before_lets_it_go(tmp_path: Path) -> None:
-    held = lock.take(tmp_path / FOLDER, "a worker whose Core is gone")
-    opening = asyncio.create_task(open_chosen("", tmp_path))
+    held = folder_lock.lock_folder(tmp_path / FOLDER, "a worker whose Core is gone")
+    opening = asyncio.create_task(open_chosen_store("", tmp_path))
     await asyncio.wait((opening,), timeout=0.01)
     assert not opening.done()
     held.release()
@@ -241,7 +241,7 @@ async def test_a_folder_is_waited_for_until_the_worker_before_lets_it_go(tmp_pat
 
 
 async def test_opening_that_failed_is_tried_again() -> None:
-    service = StoreService(Opening(1))
+    service = RuntimeStoreService(Opening(1))
     with refused("store_failed"):
         await service.call("info", Raw(b"null"))
     assert await service.call("info", Raw(b"null")) is not None
@@ -269,7 +269,7 @@ async def test_without_lancedb_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "lancedb", None)
     with pytest.raises(StoreError, match=r'pip install "agentstepper_nb\[lance\]"'):
-        await open_chosen("", tmp_path)
+        await open_chosen_store("", tmp_path)
 
 
 def test_it_is_installed() -> None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Unpack
 
 import msgspec
 
+from ...entry_point_loader import EntryPointLoader
 from ...errors import CommandError, SessionError
-from ...installed import Installed
-from ...protocol.chat import AgentName, Message, Piece
+from ...protocol.chat import AgentName, AgentOutput, Message
 from ...protocol.coding_settings import CodingSettings, SettingsDict
 from .. import message_types
 from ..connector import Turn
@@ -25,7 +25,7 @@ from .model_prompts import shorten_text
 
 if TYPE_CHECKING:
     from ...models.provider import ModelProvider
-    from ...sdk.aclient import AsyncAgentStepper
+    from ...sdk.async_stepper import AsyncAgentStepper
 
 #: The entry points of what keeps conversations of its own: each makes a `AgentConversations`.
 GROUP: Final = "agentstepper_nb.conversations"
@@ -35,7 +35,7 @@ _CODING: Final = "coding"
 class AnswerReceiver(Protocol):
     """Who is told an answer, and asked within it."""
 
-    def say(self, piece: Piece) -> None:
+    def say(self, piece: AgentOutput) -> None:
         """There is more of it."""
 
     def say_instead(self, text: str) -> None:
@@ -180,9 +180,9 @@ class CodingAgent(StreamingAgent):
 def _conversations(options: dict[str, Any]) -> AgentConversations:
     """What keeps the coding agent's conversations. It is imported for that: not on an event loop."""
     try:
-        make = Installed[Callable[..., AgentConversations]](GROUP, "kind of conversation").find(
-            _CODING
-        )
+        make = EntryPointLoader[Callable[..., AgentConversations]](
+            GROUP, "kind of conversation"
+        ).find(_CODING)
     except CommandError as error:
         text = f"The coding agent isn't installed: install agentstepper_nb again. {error}"
         raise SessionError(text) from error

@@ -22,8 +22,8 @@ from ...llm_wire.conversation import (
 from ...llm_wire.events import AgentEvent, ResponseCompleted, TextDelta
 from ...models import registry
 from ...protocol.chat import AgentName, AgentType, Message
-from ...runtime.monikers.asking import SILENCE_S, ask
-from ...sdk.pumps import in_thread
+from ...runtime.monikers.model_moniker import SILENCE_S, ask_model
+from ...sdk.drivers import run_in_thread
 from .. import pieces
 from ..connector import Turn
 from ..streams import AnswerChannel, StreamingAgent
@@ -149,7 +149,7 @@ class EndpointAgent(StreamingAgent):
         """See `StreamingAgent.answer`."""
         async with self._opening:  # sessions may begin at once
             if self._provider is None:
-                self._provider = await in_thread(self._open)  # it imports its client
+                self._provider = await run_in_thread(self._open)  # it imports its client
         await _Rounds(self, self._provider, turn, saying).run(message)
 
 
@@ -304,7 +304,7 @@ class _Rounds:
             max_tokens=agent.max_tokens,
             temperature=agent.temperature,
         )
-        return await ask(
+        return await ask_model(
             self._provider,
             request,
             self._turn.dbg,

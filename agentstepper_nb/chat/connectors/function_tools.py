@@ -16,7 +16,7 @@ import msgspec
 from ...errors import InjectedError, ToolDeniedError
 from ...llm_wire.answer_builder import clean_text
 from ...llm_wire.conversation import ToolCall, ToolSpec
-from ...sdk.steps import DENIED
+from ...sdk.flow_steps import DENIED
 from .. import pieces
 from ..answer_adapter import start_function
 from ..streams import AnswerChannel
@@ -24,7 +24,7 @@ from .function_agent import find_function_name, find_type_hints
 from .model_prompts import shorten_text
 
 if TYPE_CHECKING:
-    from ...sdk.aclient import AsyncAgentStepper
+    from ...sdk.async_stepper import AsyncAgentStepper
 
 #: Characters of a result that the model, and the conversation, are told.
 LONGEST: Final = 100_000

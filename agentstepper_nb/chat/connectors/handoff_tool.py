@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from ...llm_wire.conversation import ToolCall, ToolSpec
-from ...protocol.chat import AgentInfo
+from ...protocol.chat import ChatAgentInfo
 from ..connector import Handoff, InterpreterABC
 from ..roles import find_role
 
@@ -29,7 +29,7 @@ class HandoffTool:
         agents: Those of its session.
     """
 
-    def __init__(self, agent: InterpreterABC, agents: Iterable[AgentInfo]) -> None:
+    def __init__(self, agent: InterpreterABC, agents: Iterable[ChatAgentInfo]) -> None:
         may = find_role(agent.role).may_hand_on
         self._others = {each.name: each for each in agents if may and each.name != agent.name}
 

@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from ...errors import CommandError
-from ...protocol.chat import AgentName, Message, MessageType, Piece
+from ...protocol.chat import AgentName, AgentOutput, Message, MessageType
 from ...protocol.runtime import LIVE, Action, ActionStatus, AgentState, AgentStep, SessionStatus
-from ...protocol.runtime_wire import Notice
+from ...protocol.runtime_wire import TopicEvent
 from ...runtime.client import AsyncAgents
-from ...runtime.keeping import Context
+from ...runtime.session_writer import RunnerContext
 from .. import message_types
 from ..connector import InterpreterABC, Item, Turn
 
@@ -229,7 +229,7 @@ class StepWaiter:
                     paused = True
                     yield None
 
-    async def _hear(self, notice: Notice) -> None:
+    async def _hear(self, notice: TopicEvent) -> None:
         if notice.event == "begin":
             await self._begin(notice)
             return
@@ -239,7 +239,7 @@ class StepWaiter:
             self._about(action)
         self._steps += [step for step in notice.steps if step.iteration >= self._from]
 
-    async def _begin(self, notice: Notice) -> None:
+    async def _begin(self, notice: TopicEvent) -> None:
         """From here on nothing is missed; before it, something may have been."""
         for state in notice.states:
             self.state = state
@@ -276,7 +276,7 @@ class StepWaiter:
             return True
         if told is None or step.iteration < told.iteration:
             return False
-        under_way = Context.of(told).given is not None
+        under_way = RunnerContext.of(told).given is not None
         return step.iteration > told.iteration or (step.guidance is not None and not under_way)
 
     def _check(self) -> None:
@@ -291,7 +291,7 @@ class StepWaiter:
 
 def describe_end(state: AgentState) -> CommandError:
     """What is said of a session that has ended, and doesn't answer any more."""
-    note = state.last_error or Context.of(state).note
+    note = state.last_error or RunnerContext.of(state).note
     why = f": {note}" if note else "."
     return CommandError(
         "session_over",
@@ -300,7 +300,7 @@ def describe_end(state: AgentState) -> CommandError:
     )
 
 
-def describe_step(step: AgentStep) -> list[Piece]:
+def describe_step(step: AgentStep) -> list[AgentOutput]:
     """What a step says: its text, else its data.
 
     Args:
@@ -321,18 +321,18 @@ def describe_step(step: AgentStep) -> list[Piece]:
     return said
 
 
-def _said(step: AgentStep) -> Piece:
+def _said(step: AgentStep) -> AgentOutput:
     if step.text:
-        return Piece(content=step.text)
+        return AgentOutput(content=step.text)
     if step.data is not None:
-        return Piece(
+        return AgentOutput(
             type=MessageType.CODE.value, content=_json(step.data), language="json", format="result"
         )
     return _note(f"The step {step.iteration} said nothing. {step.notes or ''}".rstrip())
 
 
-def _note(text: str) -> Piece:
-    return Piece(role="system", content=text)
+def _note(text: str) -> AgentOutput:
+    return AgentOutput(role="system", content=text)
 
 
 def _json(value: Any) -> str:

@@ -14,8 +14,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ...entry_point_loader import EntryPointLoader
 from ...errors import AgentStepperError, CommandError
-from ...installed import Installed
 from ...models.provider import MODEL_VARIABLE
 from ..connector import GROUP, InterpreterABC
 from ..session_agents import check_agent
@@ -77,7 +77,7 @@ def _check(made: object) -> None:
         )
 
 
-_INSTALLED: Final = Installed[Factory](GROUP, "connector", _check)
+_INSTALLED: Final = EntryPointLoader[Factory](GROUP, "connector", _check)
 
 
 def _made(factory: Factory, what: str, options: dict[str, Any], *args: Any) -> InterpreterABC:

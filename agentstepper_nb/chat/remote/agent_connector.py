@@ -11,7 +11,14 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from ...errors import AgentStepperError, CommandError
-from ...protocol.chat import Asked, Attend, Done, Message, MessageType, Piece
+from ...protocol.chat import (
+    AgentOutput,
+    AgentTurnEnded,
+    AgentTurnRequest,
+    Message,
+    MessageType,
+    ServeChatAgent,
+)
 from ..connector import Handoff, InterpreterABC, Item, Turn
 from ..event_feed import prepare_message, select_newest
 
@@ -26,12 +33,12 @@ class RemoteAgent(InterpreterABC):
         attend: What it says of itself.
     """
 
-    def __init__(self, name: str, attend: Attend) -> None:
+    def __init__(self, name: str, attend: ServeChatAgent) -> None:
         self.name = name
         self.role = attend.role
         self.agent_type = attend.type
         self.description = attend.description
-        self._asking: deque[Asked] = deque()
+        self._asking: deque[AgentTurnRequest] = deque()
         self._there = asyncio.Event()
         self._turns: dict[str, _Answering] = {}
         self._gone: asyncio.Future[AgentStepperError] = asyncio.get_running_loop().create_future()
@@ -40,7 +47,7 @@ class RemoteAgent(InterpreterABC):
 
     async def chat(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         """Answer a message; see `InterpreterABC.chat`."""
-        asked = Asked(
+        asked = AgentTurnRequest(
             turn=str(uuid4()), message=prepare_message(message), window=select_newest(turn.window)
         )
         answering = self._turns[asked.turn] = _Answering()
@@ -49,15 +56,15 @@ class RemoteAgent(InterpreterABC):
             while True:
                 given, taken = await self._unless_gone(answering.next())
                 match given:
-                    case Piece(type=MessageType.CONFIRMATION.value):
+                    case AgentOutput(type=MessageType.CONFIRMATION.value):
                         asks = turn.confirm(
                             given.content, given.choices or ("Yes", "No"), details=given.details
                         )
                         _settle(taken, await self._unless_gone(asks))
-                    case Piece():
+                    case AgentOutput():
                         yield given
                         _settle(taken, None)
-                    case Done(error=error, hand_on=hand_on, text=text):
+                    case AgentTurnEnded(error=error, hand_on=hand_on, text=text):
                         _settle(taken, None)
                         if error is not None:
                             raise AgentStepperError(error or "It failed, and says no more.")
@@ -76,7 +83,7 @@ class RemoteAgent(InterpreterABC):
 
     # ---- whoever attends ----------------------------------------------------------------------------
 
-    async def asked(self) -> AsyncGenerator[Asked, None]:
+    async def asked(self) -> AsyncGenerator[AgentTurnRequest, None]:
         """What is to be answered, as it comes, until somebody else attends as this agent."""
         while True:
             while not self._asking or self._gone.done():  # it may be taken back before it is read
@@ -84,7 +91,7 @@ class RemoteAgent(InterpreterABC):
                 await self._unless_gone(self._there.wait())
             yield self._asking.popleft()
 
-    async def give(self, turn: str, piece: Piece) -> str | None:
+    async def give(self, turn: str, piece: AgentOutput) -> str | None:
         """Say some of an answer; done when the session has taken it.
 
         Args:
@@ -99,7 +106,7 @@ class RemoteAgent(InterpreterABC):
         """
         return await self._answering(turn).put(piece)
 
-    async def end(self, done: Done) -> None:
+    async def end(self, done: AgentTurnEnded) -> None:
         """End an answer. Errors as `give`."""
         await self._answering(done.turn).put(done)
 
@@ -120,11 +127,11 @@ class RemoteAgent(InterpreterABC):
             raise _over()
         return answering
 
-    def _tell(self, asked: Asked) -> None:
+    def _tell(self, asked: AgentTurnRequest) -> None:
         self._asking.append(asked)
         self._there.set()
 
-    def _take_back(self, asked: Asked) -> None:
+    def _take_back(self, asked: AgentTurnRequest) -> None:
         """What nobody has read yet is as if it had never been asked."""
         if asked in self._asking:
             self._asking.remove(asked)
@@ -165,24 +172,24 @@ class _Answering:
 
     def __init__(self) -> None:
         self.done = False
-        self._given: asyncio.Queue[tuple[Piece | Done, asyncio.Future[str | None]]]
+        self._given: asyncio.Queue[tuple[AgentOutput | AgentTurnEnded, asyncio.Future[str | None]]]
         self._given = asyncio.Queue()
         self._taken: asyncio.Future[str | None] | None = None  # of what is given just now
         self._over = False
 
-    async def put(self, given: Piece | Done) -> str | None:
+    async def put(self, given: AgentOutput | AgentTurnEnded) -> str | None:
         """Give something, and wait until it is taken."""
         if self._over or self.done:
             raise _over()
         if self._taken is not None and not self._taken.done():
             raise CommandError("too_many", "Give one piece at a time: wait until it is answered.")
-        self.done = isinstance(given, Done)
+        self.done = isinstance(given, AgentTurnEnded)
         taken: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._taken = taken
         self._given.put_nowait((given, taken))
         return await taken
 
-    async def next(self) -> tuple[Piece | Done, asyncio.Future[str | None]]:
+    async def next(self) -> tuple[AgentOutput | AgentTurnEnded, asyncio.Future[str | None]]:
         """What is given next, and what is to be settled once it was taken."""
         return await self._given.get()
 

@@ -11,7 +11,15 @@ from typing import Final
 
 from ... import discover
 from ...errors import AgentStepperError, CommandError
-from ...protocol.chat import Asked, Attend, Chosen, Done, Give, MessageType, Piece
+from ...protocol.chat import (
+    AgentOutput,
+    AgentTurnEnded,
+    AgentTurnRequest,
+    MessageType,
+    OptionChosen,
+    SendAgentOutput,
+    ServeChatAgent,
+)
 from .. import pieces
 from ..answer_adapter import iterate_answer
 from ..connector import Handoff, InterpreterABC, Turn
@@ -43,14 +51,14 @@ class RemoteAgentRunner:
             CommandError: The token counts no longer, or somebody else attends with it.
             ConnectionLostError: The chat is away.
         """
-        attend = Attend(
+        attend = ServeChatAgent(
             session=self._line.admitted.session,
             role=self._agent.role,
             type=self._agent.agent_type,
             description=self._agent.description,
         )
         try:
-            async with aclosing(self._line.stream("attend", attend, Asked)) as asked:
+            async with aclosing(self._line.stream("attend", attend, AgentTurnRequest)) as asked:
                 async for each in asked:
                     await self._take(each)
         finally:
@@ -58,7 +66,7 @@ class RemoteAgentRunner:
             await self._agent.ended(attend.session)
             await self._agent.close()
 
-    async def _take(self, asked: Asked) -> None:
+    async def _take(self, asked: AgentTurnRequest) -> None:
         if not asked.cancelled:
             await (
                 self._cease()
@@ -74,22 +82,22 @@ class RemoteAgentRunner:
             answering[1].cancel()
             await asyncio.wait((answering[1],))
 
-    async def _answer(self, asked: Asked) -> None:
+    async def _answer(self, asked: AgentTurnRequest) -> None:
         try:
             done = await self._say(asked)
         except CommandError as error:
             if error.code == "unknown_turn":
                 return
-            done = Done(turn=asked.turn, error=explain_error(error))
+            done = AgentTurnEnded(turn=asked.turn, error=explain_error(error))
         except Exception as error:
             _log.warning("the agent %s failed", self._agent.name, exc_info=error)
-            done = Done(turn=asked.turn, error=explain_error(error))
+            done = AgentTurnEnded(turn=asked.turn, error=explain_error(error))
         try:
             await self._line.act("done", done, type(None))
         except AgentStepperError as error:
             _log.info("the end of an answer wasn't taken: %s", error)
 
-    async def _say(self, asked: Asked) -> Done:
+    async def _say(self, asked: AgentTurnRequest) -> AgentTurnEnded:
         """Give the answer, piece by piece; how it ends."""
         turn = Turn(
             session_id=asked.message.session_id,
@@ -108,14 +116,16 @@ class RemoteAgentRunner:
                 while True:
                     item = await answer.asend(choice)
                     if isinstance(item, Handoff):
-                        return Done(turn=asked.turn, hand_on=item.agent_name, text=item.text)
+                        return AgentTurnEnded(
+                            turn=asked.turn, hand_on=item.agent_name, text=item.text
+                        )
                     choice = await self._give(asked.turn, to_piece(item))
-        return Done(turn=asked.turn)
+        return AgentTurnEnded(turn=asked.turn)
 
-    async def _give(self, turn: str, piece: Piece) -> str | None:
-        give = Give(turn=turn, piece=piece)
+    async def _give(self, turn: str, piece: AgentOutput) -> str | None:
+        give = SendAgentOutput(turn=turn, piece=piece)
         if piece.type == MessageType.CONFIRMATION:
-            return (await self._line.act("give", give, Chosen)).choice
+            return (await self._line.act("give", give, OptionChosen)).choice
         await self._line.act("give", give, type(None))
         return None
 

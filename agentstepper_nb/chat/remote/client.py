@@ -11,25 +11,25 @@ from uuid import uuid4
 
 from ...errors import CommandError
 from ...protocol.chat import (
-    Admitted,
-    Begin,
     ChatEvent,
-    Choose,
-    Earlier,
-    InSession,
+    ChatImage,
+    ChatMessageChanged,
+    ChatMessagePage,
+    ChatMessageRequest,
+    ChatSessionChanged,
+    ChatSessionInfo,
+    ChatSessionRemoved,
+    ChatSessionRequest,
+    ChatSessionSnapshot,
+    ChooseOption,
+    ClientAdmission,
+    GetEarlierMessages,
     Message,
-    Messages,
-    OneMessage,
-    Picture,
-    Said,
-    Send,
-    SessionChanged,
-    SessionInfo,
-    SessionRemoved,
+    NumberedChatEvent,
+    SendChatMessage,
     State,
-    Told,
 )
-from ...rpc.loop_thread import Waiter, blocking
+from ...rpc.loop_thread import SyncClient, make_blocking
 from ..connector import InterpreterABC
 from .agent_runner import RemoteAgentRunner
 from .session_connection import ChatConnection
@@ -43,7 +43,7 @@ class _Bearer(ABC):
 
     @property
     @abstractmethod
-    def _admitted(self) -> Admitted:
+    def _admitted(self) -> ClientAdmission:
         """What the token lets its bearer do."""
 
     @property
@@ -98,7 +98,7 @@ class AsyncChatClient(_Bearer):
         return cls(await ChatConnection.enter(address, token, patience))
 
     @property
-    def _admitted(self) -> Admitted:
+    def _admitted(self) -> ClientAdmission:
         return self._line.admitted
 
     # ---- talking ------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class AsyncChatClient(_Bearer):
             ConnectionLostError: The chat is away.
         """
         key = str(uuid4())  # so that it may be sent again where the connection broke
-        said = Send(session=self.session_id, content=content, agent_name=agent, key=key)
+        said = SendChatMessage(session=self.session_id, content=content, agent_name=agent, key=key)
         return await self._begin(lambda: self._line.act("send", said, Message, again=True))
 
     async def choose(self, choice: str, message: str | None = None) -> list[Message]:
@@ -137,7 +137,7 @@ class AsyncChatClient(_Bearer):
         id = message or (await self.info()).waiting
         if id is None:
             raise CommandError("not_waiting", "No confirmation waits for a choice.")
-        chosen = Choose(session=self.session_id, message=id, choice=choice)
+        chosen = ChooseOption(session=self.session_id, message=id, choice=choice)
         return await self._begin(lambda: self._line.act("choose", chosen, Message))
 
     async def stop(self) -> None:
@@ -146,7 +146,7 @@ class AsyncChatClient(_Bearer):
 
     # ---- reading ------------------------------------------------------------------------------------
 
-    async def info(self) -> SessionInfo:
+    async def info(self) -> ChatSessionInfo:
         """How the session is."""
         return (await self._now()).session
 
@@ -154,34 +154,34 @@ class AsyncChatClient(_Bearer):
         """The newest messages, oldest first. Pictures come without their bytes: `picture`."""
         return (await self._now()).messages
 
-    async def earlier(self, before: str, limit: int = 50) -> Messages:
+    async def earlier(self, before: str, limit: int = 50) -> ChatMessagePage:
         """Messages before one, and whether there are older ones.
 
         Args:
             before: The id of the message.
             limit: How many at most, up to 200.
         """
-        asked = Earlier(session=self.session_id, before=before, limit=limit)
-        return await self._line.ask("earlier", asked, Messages)
+        asked = GetEarlierMessages(session=self.session_id, before=before, limit=limit)
+        return await self._line.ask("earlier", asked, ChatMessagePage)
 
-    async def picture(self, message: str) -> Picture:
+    async def picture(self, message: str) -> ChatImage:
         """The bytes of an IMAGE.
 
         Args:
             message: Its id.
         """
-        asked = OneMessage(session=self.session_id, message=message)
-        return await self._line.ask("picture", asked, Picture)
+        asked = ChatMessageRequest(session=self.session_id, message=message)
+        return await self._line.ask("picture", asked, ChatImage)
 
     async def watch(self) -> AsyncGenerator[ChatEvent, None]:
-        """What happens, as it happens: a `Begin` first, and again where something was missed. It ends
-        with the session.
+        """What happens, as it happens: a `ChatSessionSnapshot` first, and again where something was
+        missed. It ends with the session.
 
         Raises:
             CommandError: The token counts no longer, by its time or because it was revoked.
             ConnectionLostError: The chat is away.
         """
-        async with aclosing(self._line.stream("watch", self._session, Told)) as told:
+        async with aclosing(self._line.stream("watch", self._session, NumberedChatEvent)) as told:
             async for each in told:
                 yield each.event
 
@@ -218,13 +218,13 @@ class AsyncChatClient(_Bearer):
     # ---- inside -------------------------------------------------------------------------------------
 
     @property
-    def _session(self) -> InSession:
-        return InSession(session=self.session_id)
+    def _session(self) -> ChatSessionRequest:
+        return ChatSessionRequest(session=self.session_id)
 
-    async def _now(self) -> Begin:
+    async def _now(self) -> ChatSessionSnapshot:
         async with aclosing(self.watch()) as events:
             async for event in events:
-                if isinstance(event, Begin):
+                if isinstance(event, ChatSessionSnapshot):
                     return event
         raise CommandError("unknown_session", "The session is gone.")
 
@@ -239,7 +239,7 @@ class AsyncChatClient(_Bearer):
         return replies.messages
 
 
-class ChatClient(_Bearer, Waiter[AsyncChatClient]):
+class ChatClient(_Bearer, SyncClient[AsyncChatClient]):
     """One session of a chat, by its token, from anywhere. Made by `connect`; see `AsyncChatClient`.
 
     ::
@@ -259,16 +259,16 @@ class ChatClient(_Bearer, Waiter[AsyncChatClient]):
         return cls._connected("agentstepper-chat-client", how)
 
     @property
-    def _admitted(self) -> Admitted:
+    def _admitted(self) -> ClientAdmission:
         return self._client._admitted
 
-    send = blocking(AsyncChatClient.send)
-    choose = blocking(AsyncChatClient.choose)
-    stop = blocking(AsyncChatClient.stop)
-    info = blocking(AsyncChatClient.info)
-    messages = blocking(AsyncChatClient.messages)
-    earlier = blocking(AsyncChatClient.earlier)
-    picture = blocking(AsyncChatClient.picture)
+    send = make_blocking(AsyncChatClient.send)
+    choose = make_blocking(AsyncChatClient.choose)
+    stop = make_blocking(AsyncChatClient.stop)
+    info = make_blocking(AsyncChatClient.info)
+    messages = make_blocking(AsyncChatClient.messages)
+    earlier = make_blocking(AsyncChatClient.earlier)
+    picture = make_blocking(AsyncChatClient.picture)
 
     def attend(self, agent: InterpreterABC | Callable[..., Any] | str, **options: Any) -> None:
         """Be an agent of the session until an interrupt; see `AsyncChatClient.attend`."""
@@ -309,14 +309,14 @@ class ReplyCollector:
             Whether this was all: nobody answers any more, or another CONFIRMATION waits.
         """
         match event:
-            case Begin(session=session, messages=messages):
+            case ChatSessionSnapshot(session=session, messages=messages):
                 self._begin(messages)
                 return self._rests(session)
-            case Said(message=message):
+            case ChatMessageChanged(message=message):
                 self._put(message)
-            case SessionChanged(session=session):
+            case ChatSessionChanged(session=session):
                 return self._rests(session)
-            case SessionRemoved():
+            case ChatSessionRemoved():
                 return True
         return False
 
@@ -337,7 +337,7 @@ class ReplyCollector:
         elif self._seen:
             self._said[message.id] = message
 
-    def _rests(self, session: SessionInfo) -> bool:
+    def _rests(self, session: ChatSessionInfo) -> bool:
         if not self._seen:
             return False
         if session.waiting is not None:

@@ -18,9 +18,18 @@ from msgspec import Raw, Struct
 
 from ... import discover
 from ...errors import AgentStepperError, CommandError, ProtocolError
-from ...protocol.chat import Admitted, Asked, Attend, Chosen, Done, Forwarded, Give, outside_service
-from ...rpc.dialing import open_line
-from ...rpc.reconnecting import KeptConnection
+from ...protocol.chat import (
+    AgentTurnEnded,
+    AgentTurnRequest,
+    ClientAdmission,
+    ForwardedRequest,
+    OptionChosen,
+    SendAgentOutput,
+    ServeChatAgent,
+    format_remote_service,
+)
+from ...rpc.connection import open_connection
+from ...rpc.persistent_connection import PersistentConnection
 from .. import message_types, roles
 from ..service import ChatRight, ChatService, SentMessages, decode_params
 from .agent_connector import RemoteAgent, wait_or_raise
@@ -42,7 +51,7 @@ _SPEAKERS = ("assistant", "computer")
 
 
 class RemoteChatService:
-    """Serves clients by their tokens, on the interpreter's loop; see `rpc.line.Service`.
+    """Serves clients by their tokens, on the interpreter's loop; see `rpc.session.RpcService`.
 
     A token of scope `watch` or `talk` may what `ChatService` lets it in its session; one of scope
     `answer` may `attend` as its agent, `give` pieces of answers, and say that one is `done`.
@@ -72,30 +81,30 @@ class RemoteChatService:
             CommandError: `invalid_token`; `out_of_scope`; what was asked can't be done now.
             ProtocolError: What was asked hasn't the form it should have.
         """
-        asked = decode_params(params, Forwarded)
+        asked = decode_params(params, ForwardedRequest)
         grant = self._tokens.check(asked.token)
         match method:
             case "admit":
-                return Admitted(
+                return ClientAdmission(
                     session=grant.session_id,
                     scope=tuple(sorted(grant.scope)),
                     expires_at=grant.expires_at,
                     agent_name=grant.agent_name,
                 )
             case "give":
-                return await self._give(grant, decode_params(asked.params, Give))
+                return await self._give(grant, decode_params(asked.params, SendAgentOutput))
             case "done":
-                await self._done(grant, decode_params(asked.params, Done))
+                await self._done(grant, decode_params(asked.params, AgentTurnEnded))
                 return None
         return await self._chat(grant).call(method, asked.params)
 
     async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
         """Answer with items for as long as the token counts; see `Service.stream`. Errors as `call`."""
-        asked = decode_params(params, Forwarded)
+        asked = decode_params(params, ForwardedRequest)
         grant = self._tokens.check(asked.token)
         items: AsyncGenerator[Struct, None]
         if method == "attend":
-            items = self._attend(grant, decode_params(asked.params, Attend))
+            items = self._attend(grant, decode_params(asked.params, ServeChatAgent))
         else:
             items = self._chat(grant).stream(method, asked.params)
         async with aclosing(self._while_good(asked.token, items)) as good:
@@ -114,7 +123,9 @@ class RemoteChatService:
 
     # ---- agents -------------------------------------------------------------------------------------
 
-    async def _attend(self, grant: TokenGrant, attend: Attend) -> AsyncGenerator[Asked, None]:
+    async def _attend(
+        self, grant: TokenGrant, attend: ServeChatAgent
+    ) -> AsyncGenerator[AgentTurnRequest, None]:
         name, session = _agent_of(grant), grant.session_id
         if attend.session != session:
             raise CommandError("out_of_scope", "The chat token is for another session.")
@@ -139,7 +150,7 @@ class RemoteChatService:
             with suppress(CommandError):  # its session may be gone
                 self._interpreter.remove_agent(session, name)
 
-    async def _give(self, grant: TokenGrant, give: Give) -> Chosen | None:
+    async def _give(self, grant: TokenGrant, give: SendAgentOutput) -> OptionChosen | None:
         piece = give.piece
         if piece.role not in _SPEAKERS:
             text = f"An agent speaks as {' or '.join(_SPEAKERS)}, not as {piece.role}."
@@ -149,9 +160,9 @@ class RemoteChatService:
             raise ProtocolError("invalid_message", text, "piece.path")
         message_types.find_message_type(piece.type)
         choice = await self._agent(grant).give(give.turn, piece)
-        return None if choice is None else Chosen(choice=choice)
+        return None if choice is None else OptionChosen(choice=choice)
 
-    async def _done(self, grant: TokenGrant, done: Done) -> None:
+    async def _done(self, grant: TokenGrant, done: AgentTurnEnded) -> None:
         if done.hand_on is not None and TALK not in grant.scope:
             raise _out_of_scope(TALK)  # what it hands on is said to another agent
         await self._agent(grant).end(done)
@@ -246,9 +257,9 @@ class RemoteChatAccess:
         self.tokens = tokens
         self._log = log
         self._id = secrets.token_urlsafe(_ID_BYTES)
-        self._services = {outside_service(self._id): RemoteChatService(interpreter, tokens)}
+        self._services = {format_remote_service(self._id): RemoteChatService(interpreter, tokens)}
         self._address: str | None = None
-        self._connection: KeptConnection | None = None
+        self._connection: PersistentConnection | None = None
         self._opening = asyncio.Lock()
 
     @property
@@ -281,26 +292,26 @@ class RemoteChatAccess:
                 await connection.close()
 
     async def _dial(self) -> None:
-        first = _endpoint(discover.worker_endpoint())
-        opened = await open_line(first, self._services, self._log)
+        first = _endpoint(discover.find_worker_endpoint())
+        opened = await open_connection(first, self._services, self._log)
 
-        def find() -> discover.Endpoint:
+        def find() -> discover.CoreEndpoint:
             """Where it is, by the token of today: it may have been started again."""
-            return _endpoint(discover.worker_endpoint(first.url))
+            return _endpoint(discover.find_worker_endpoint(first.url))
 
-        self._connection = KeptConnection(opened, find, self._services, self._log)
+        self._connection = PersistentConnection(opened, find, self._services, self._log)
         self._connection.life.add_done_callback(self._ended)
-        self._address = discover.chat_url(first.url, self._id)
+        self._address = discover.make_chat_url(first.url, self._id)
 
     def _ended(self, life: asyncio.Task[None]) -> None:
         if not life.cancelled() and (error := life.exception()) is not None:
             self._log.warning("nobody gets into this chat from outside any more: %s", error)
 
 
-def _endpoint(found: discover.Endpoint) -> discover.Endpoint:
+def _endpoint(found: discover.CoreEndpoint) -> discover.CoreEndpoint:
     """The same, with the token that the environment had for it before."""
     if found.token is None:
-        return discover.Endpoint(found.url, _inherited.get(found.url))
+        return discover.CoreEndpoint(found.url, _inherited.get(found.url))
     if os.environ.get(discover.WORKER_URL_VARIABLE):
         _inherited[found.url] = found.token
     return found

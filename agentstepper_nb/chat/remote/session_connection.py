@@ -9,11 +9,11 @@ from typing import Final, Self, TypeVar
 
 from msgspec import Struct
 
-from ...discover import Endpoint, websocket_url
+from ...discover import CoreEndpoint, to_websocket_url
 from ...errors import CommandError, ConnectionLostError
-from ...protocol.chat import SERVICE, Admitted
+from ...protocol.chat import SERVICE, ClientAdmission
 from ...rpc.backoff import Backoff
-from ...rpc.client import ClientLine
+from ...rpc.service_client import ServiceClient
 
 Value = TypeVar("Value")
 
@@ -24,21 +24,21 @@ _FIRST_WAIT: Final = 0.1
 _LONGEST_WAIT: Final = 2.0
 
 
-class ChatConnection(ClientLine):
+class ChatConnection(ServiceClient):
     """One session, wherever the connections stand. Made by `enter`.
 
     Attributes:
         admitted: What the token lets its bearer do.
     """
 
-    admitted: Admitted
+    admitted: ClientAdmission
 
     @classmethod
     async def enter(cls, address: str, token: str, patience: float) -> Self:
         """Connect; see `AsyncChatClient.connect`."""
-        line = await cls.dial(Endpoint(websocket_url(address), token), SERVICE, patience)
+        line = await cls.dial(CoreEndpoint(to_websocket_url(address), token), SERVICE, patience)
         try:
-            line.admitted = await line.ask("admit", None, Admitted)
+            line.admitted = await line.ask("admit", None, ClientAdmission)
         except BaseException:
             await line.close()
             raise

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from ...errors import CommandError, ProtocolError
 from ...protocol.chat import Word
-from ...protocol.forms import wrong_form
+from ...protocol.field_errors import make_form_error
 from ...protocol.values import Id, Time
 from .key_file import KeyFile, TokenKey, TokenKeys, make_key
 
@@ -278,7 +278,7 @@ def _check(**given: object) -> None:
     try:
         msgspec.json.decode(msgspec.json.encode(given), type=_Given)
     except msgspec.ValidationError as error:
-        raise wrong_form(error) from None
+        raise make_form_error(error) from None
     except UnicodeError as error:
         raise ProtocolError("invalid_message", f"This is no text: {error}.") from None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ...errors import CommandError
-from ...protocol.chat import MOST_AUTO, SessionInfo
+from ...protocol.chat import MOST_AUTO, ChatSessionInfo
 from ...suggestions import did_you_mean
 from ..chat import Chat
 from . import view
@@ -94,7 +94,7 @@ def _auto(terminal: ChatTerminal, rest: str) -> None:
             "unknown_service", "Say /auto on, /auto off, or how many turns: /auto 3."
         )
     info = terminal.chat.info
-    terminal.screen.say(
+    terminal.screen.write_line(
         f"AutoChat goes on by itself, at most {view.format_turn_count(info.auto_chat_max)}."
         if info.auto_chat
         else "AutoChat is off.",
@@ -121,17 +121,17 @@ def _open(terminal: ChatTerminal, rest: str) -> None:
 
 def _sessions(terminal: ChatTerminal, rest: str) -> None:
     for session in terminal.chat.sessions():
-        terminal.screen.say(
+        terminal.screen.write_line(
             view.format_session(session, current=session.id == terminal.chat.session_id)
         )
 
 
-def _lines(of: Callable[[SessionInfo], Iterable[str]]) -> Callable[[ChatTerminal, str], None]:
+def _lines(of: Callable[[ChatSessionInfo], Iterable[str]]) -> Callable[[ChatTerminal, str], None]:
     """A command that writes what there is to say of the conversation."""
 
     def write(terminal: ChatTerminal, rest: str) -> None:
         for line in of(terminal.chat.info):
-            terminal.screen.say(line)
+            terminal.screen.write_line(line)
 
     return write
 
@@ -147,8 +147,10 @@ def _quit(terminal: ChatTerminal, rest: str) -> None:
 def _help(terminal: ChatTerminal, rest: str) -> None:
     width = max(len(command.usage) for command in COMMANDS.values())
     for command in COMMANDS.values():
-        terminal.screen.say(f"{command.usage:<{width}}  {command.about}")
-    terminal.screen.say("Anything else is said to the agent. Ctrl+C stops its turn, Ctrl+D ends.")
+        terminal.screen.write_line(f"{command.usage:<{width}}  {command.about}")
+    terminal.screen.write_line(
+        "Anything else is said to the agent. Ctrl+C stops its turn, Ctrl+D ends."
+    )
 
 
 COMMANDS: Final = {

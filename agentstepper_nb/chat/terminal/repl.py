@@ -8,17 +8,17 @@ from typing import Final
 
 from ...errors import AgentStepperError, ProtocolError
 from ...protocol.chat import (
-    Begin,
     ChatEvent,
-    Delta,
-    Ending,
+    ChatMessageChanged,
+    ChatMessageDelta,
+    ChatSessionChanged,
+    ChatSessionInfo,
+    ChatSessionRemoved,
+    ChatSessionSnapshot,
     Message,
     MessageType,
-    Said,
-    SessionChanged,
-    SessionInfo,
-    SessionRemoved,
     State,
+    TurnEnding,
 )
 from ..backend import Backend, UserInput
 from ..chat import Chat
@@ -67,7 +67,7 @@ class Repl(Backend[str]):
         self.screen = screen
         self.over = False
         self.to: str | None = None
-        self.info: SessionInfo = chat.info
+        self.info: ChatSessionInfo = chat.info
         self._hand_on = hand_on
         self._terminal = terminal
         self._flow = MessageWriter(screen)
@@ -136,7 +136,7 @@ class Repl(Backend[str]):
         """Whether the last line was refused, its turn broke off, or it waits for a choice that doesn't
         come.
         """
-        return self._refused or self._asked is not None or self.info.ending is Ending.ERROR
+        return self._refused or self._asked is not None or self.info.ending is TurnEnding.ERROR
 
     def show(self, event: ChatEvent) -> None:
         """Show an event that was handed on.
@@ -145,19 +145,21 @@ class Repl(Backend[str]):
             event: The event.
         """
         match event:
-            case Begin():
+            case ChatSessionSnapshot():
                 self._begin(event)
             case _ if not self._begun:
                 return  # of the conversation before
-            case Said(message=message):
+            case ChatMessageChanged(message=message):
                 self._note(message)
                 self.render(message)
-            case Delta(message_id=id, text=text):
+            case ChatMessageDelta(message_id=id, text=text):
                 self._flow.grow(id, text)
-            case SessionChanged(session=session):
+            case ChatSessionChanged(session=session):
                 self._change(session)
-            case SessionRemoved():
-                self.screen.say("This conversation was removed: here is a new one.", "yellow")
+            case ChatSessionRemoved():
+                self.screen.write_line(
+                    "This conversation was removed: here is a new one.", "yellow"
+                )
                 self.begin("")
 
     def settle(self) -> None:
@@ -184,7 +186,7 @@ class Repl(Backend[str]):
                 self._give(self.convert_in(text))
         except AgentStepperError as error:
             self._refused = True
-            self.screen.say(str(error), "red")
+            self.screen.write_line(str(error), "red")
         self._ask()
 
     def interrupted(self) -> None:
@@ -194,10 +196,10 @@ class Repl(Backend[str]):
             return
         self._pressed = True
         if self.info.state is State.STATE_RUNNING:
-            self.screen.say(_STOPPING, "yellow")
+            self.screen.write_line(_STOPPING, "yellow")
             self.chat.stop(wait=False)
         else:
-            self.screen.say(_AGAIN, "dim")
+            self.screen.write_line(_AGAIN, "dim")
             self._ask()
 
     def begin(self, title: str) -> None:
@@ -253,40 +255,40 @@ class Repl(Backend[str]):
         self._typed.clear()
         self._detach = self.chat.attach(self)
 
-    def _begin(self, event: Begin) -> None:
+    def _begin(self, event: ChatSessionSnapshot) -> None:
         if event.session.id != self.chat.session_id:
             return
         if self._begun:
             self._flow.end()
-            self.screen.say("Some of what was said was changed in the debugger.", "yellow")
+            self.screen.write_line("Some of what was said was changed in the debugger.", "yellow")
             self._change(event.session)
             return
         self._begun, self.info = True, event.session
         hidden = event.session.messages - len(event.messages[-_SHOWN:])
         if hidden > 0:
-            self.screen.say(f"… {hidden} messages before", "dim")
+            self.screen.write_line(f"… {hidden} messages before", "dim")
         for message in event.messages[-_SHOWN:]:
             self._note(message)
             self.render(message)
 
-    def _change(self, session: SessionInfo) -> None:
+    def _change(self, session: ChatSessionInfo) -> None:
         before, self.info = self.info, session
         if session.state is State.STATE_STOP and before.state is State.STATE_RUNNING:
             self._flow.end()
-            if session.ending is Ending.STOPPED:
-                self.screen.say("Stopped.", "yellow")
+            if session.ending is TurnEnding.STOPPED:
+                self.screen.write_line("Stopped.", "yellow")
         elif session.halted and not before.halted and session.waiting is None:
             self._flow.end()
             for line in view.format_halted(session):
-                self.screen.say(line, "yellow")
+                self.screen.write_line(line, "yellow")
 
     def _ask(self) -> None:
         if not self._terminal or not self.rests or self.over:
             return
         if self._asked is not None:
-            self.screen.ask(view.format_choice_prompt(self._asked))
+            self.screen.show_prompt(view.format_choice_prompt(self._asked))
         else:
-            self.screen.ask(view.format_prompt(self.info, self.to))
+            self.screen.show_prompt(view.format_prompt(self.info, self.to))
 
     def _note(self, message: Message) -> None:
         """Know the confirmation that waits."""
@@ -310,4 +312,4 @@ class Repl(Backend[str]):
             return
         self._speaker = message.agent_name
         roles = [agent.role for agent in self.info.agents if agent.name == self._speaker]
-        self.screen.say(f"{self._speaker} ({roles[0] if roles else 'gone'}):", "bold")
+        self.screen.write_line(f"{self._speaker} ({roles[0] if roles else 'gone'}):", "bold")

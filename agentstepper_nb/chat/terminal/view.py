@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, Final, Protocol
 
-from ...protocol.chat import AgentInfo, Message, MessageType, SessionInfo, State
+from ...protocol.chat import ChatAgentInfo, ChatSessionInfo, Message, MessageType, State
 
 #: Characters of a call, a result or a title in a line.
 WIDTH: Final = 160
@@ -103,27 +103,27 @@ def format_choice(message: Message) -> Iterator[Line]:
         yield "  It was withdrawn.", "dim"
 
 
-def format_agent(agent: AgentInfo, *, default: bool) -> str:
+def format_agent(agent: ChatAgentInfo, *, default: bool) -> str:
     """An agent, for lists."""
     mark = "*" if default else " "
     about = f"  {agent.description}" if agent.description else ""
     return cut_line(f"{mark} {agent.name}  {agent.role}  {agent.type.value}{about}")
 
 
-def format_agents(session: SessionInfo) -> Iterator[str]:
+def format_agents(session: ChatSessionInfo) -> Iterator[str]:
     """The agents of a conversation."""
     for agent in session.agents:
         yield format_agent(agent, default=agent.name == session.default_agent)
 
 
-def format_session(session: SessionInfo, *, current: bool) -> str:
+def format_session(session: ChatSessionInfo, *, current: bool) -> str:
     """A conversation, for lists."""
     mark = "*" if current else " "
     count = "1 message" if session.messages == 1 else f"{session.messages} messages"
     return cut_line(f"{mark} {session.id}  {session.title or 'without a title'}  ({count})")
 
 
-def format_state(session: SessionInfo) -> Iterator[str]:
+def format_state(session: ChatSessionInfo) -> Iterator[str]:
     """How a conversation is."""
     ending = f", the last turn: {session.ending.value}" if session.ending else ""
     yield f"{session.state.value}{ending}"
@@ -134,7 +134,7 @@ def format_state(session: SessionInfo) -> Iterator[str]:
     yield f"{session.messages} messages, {session.kept} in memory."
 
 
-def format_debug_hint(session: SessionInfo) -> Iterator[str]:
+def format_debug_hint(session: ChatSessionInfo) -> Iterator[str]:
     """How to open a conversation's run in the debugger."""
     if session.run_id is not None:
         yield f"In the debugger it is the run {session.run_id}."
@@ -146,13 +146,13 @@ def format_debug_hint(session: SessionInfo) -> Iterator[str]:
         yield "It will be in the debugger that is found once something was said."
 
 
-def format_halted(session: SessionInfo) -> Iterator[str]:
+def format_halted(session: ChatSessionInfo) -> Iterator[str]:
     """That a turn waits for a person in the debugger, and how to let it go on."""
     yield "Halted in the debugger: step or continue there, or /stop here."
     yield f"In a terminal: agentstepper step --run {session.run_id}"
 
 
-def format_prompt(session: SessionInfo, to: str | None) -> str:
+def format_prompt(session: ChatSessionInfo, to: str | None) -> str:
     """What stands where a person types: whom it is for, in which role, and how the session is.
 
     Args:
@@ -234,7 +234,7 @@ _GROWING = (MessageType.MESSAGE, MessageType.CODE, MessageType.CONSOLE)
 class ChatScreen(Protocol):
     """A terminal, or a pipe. What is written is of anyone: it makes it inert, and nothing else does."""
 
-    def say(self, text: str = "", style: str = "") -> None:
+    def write_line(self, text: str = "", style: str = "") -> None:
         """Write a text's lines.
 
         Args:
@@ -248,7 +248,7 @@ class ChatScreen(Protocol):
     def end_flow(self) -> None:
         """The text that flows is over."""
 
-    def ask(self, prompt: str) -> None:
+    def show_prompt(self, prompt: str) -> None:
         """Write a prompt, where a person types below."""
 
     def answered(self) -> None:
@@ -282,7 +282,7 @@ class MessageWriter:
             self._say_twice(message)
         elif message.final:
             for text, style in format_message(message):
-                self._screen.say(text, style)
+                self._screen.write_line(text, style)
             self._head = None
         elif growing is None and message.type in _GROWING and find_style(message) == "":
             self._begin(message)
@@ -301,14 +301,14 @@ class MessageWriter:
         """Nothing grows any more."""
         self._finish_line()
         if self._growing is not None and self._growing.type == MessageType.CODE:
-            self._screen.say("└─", "cyan")
+            self._screen.write_line("└─", "cyan")
         self._screen.end_flow()
         self._growing, self._written = None, ""
 
     def _begin(self, message: Message) -> None:
         self._growing, self._head = message, None
         if message.type == MessageType.CODE:
-            self._screen.say(format_code_head(message), "cyan")
+            self._screen.write_line(format_code_head(message), "cyan")
         self._write(message.content)
 
     def _go_on(self, message: Message) -> None:
@@ -318,7 +318,7 @@ class MessageWriter:
                 self.end()
         elif message.final:
             self.end()
-            self._screen.say("It was edited, and says now:", "yellow")
+            self._screen.write_line("It was edited, and says now:", "yellow")
             self.say(message)
 
     def _write(self, text: str) -> None:
@@ -339,9 +339,9 @@ class MessageWriter:
     def _say_line(self, line: str) -> None:
         assert self._growing is not None
         if self._growing.type == MessageType.CODE:
-            self._screen.say(f"│ {line}")
+            self._screen.write_line(f"│ {line}")
         else:
-            self._screen.say(f"  {line}", "dim")
+            self._screen.write_line(f"  {line}", "dim")
 
     def _say_twice(self, message: Message) -> None:
         """A call or a question, and at its end what came of it: below it, or with it once more."""
@@ -349,9 +349,9 @@ class MessageWriter:
         if self._head != message.id:
             head = [(format_call(message), "cyan")] if is_call else format_confirmation(message)
             for text, style in head:
-                self._screen.say(text, style)
+                self._screen.write_line(text, style)
             self._head = message.id
         for text, style in format_result(message) if is_call else format_choice(message):
-            self._screen.say(text, style)
+            self._screen.write_line(text, style)
         if message.final:
             self._head = None

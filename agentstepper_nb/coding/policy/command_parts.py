@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from ...protocol.values import Risk
-from ...protocol.visible import shown
+from ...protocol.visible_text import escape_hidden
 
 #: Devices that keep nothing: what is written there is gone, or shown.
 _HARMLESS_DEVICES: Final = {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"} | {
@@ -262,5 +262,5 @@ def shorten_part(text: str, limit: int = 120) -> str:
     """A part of a command on one line, for a sentence."""
     line = " ".join(text.split()).replace("`", "'")
     # What can't be seen, or turns the text around it, would show a person something else.
-    line = shown(line, lambda _: "\ufffd")
+    line = escape_hidden(line, lambda _: "\ufffd")
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, Protocol, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...entry_point_loader import EntryPointLoader
 from ...errors import CommandError, RulesError
-from ...installed import Installed
 from ..sandbox import AccessGrant, SandboxMode, SessionGrants
 from ..tool import Risk, Tool
 from ..workspace import LocalWorkspace
@@ -103,7 +103,7 @@ def load_policy(choice: PolicyEngine | Factory | str | None, default: PolicyEngi
 
 def _installed(name: str) -> Factory:
     try:
-        return Installed[Factory](GROUP, "policy").find(name)
+        return EntryPointLoader[Factory](GROUP, "policy").find(name)
     except CommandError as error:
         raise RulesError(str(error)) from error.__cause__
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from ...errors import WorkspaceError
-from ...sdk.workspace.command import Git, GitError
-from ...sdk.workspace.owner import Owner
+from ...sdk.workspace.git_command import Git, GitError
+from ...sdk.workspace.outer_repository import OuterRepository
 from ...sdk.workspace.special_files import SpecialFileError
 from .command_parts import (
     CommandReport,
@@ -100,7 +100,7 @@ def _is_inside(path: Path, root: Path) -> bool:
 
 
 def _git(root: Path) -> Git | None:
-    owner = Owner.find(root)
+    owner = OuterRepository.find(root)
     return owner.git() if owner else None
 
 

@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from filelock import FileLock
 
-from ...sdk.workspace.git_environment import executable
+from ...sdk.workspace.git_environment import find_git
 
 # Names whose values commands don't get.
 _SECRET: Final = re.compile(
@@ -184,7 +184,7 @@ def _allow(folder: Path) -> None:
 
 def _git_identity() -> str:
     """A git configuration with the person's identity, as the person's own git has it."""
-    git = executable()
+    git = find_git()
     if git is None:
         return ""
     words = [git, "config", "--includes", "-z", "--get-regexp", _IDENTITY]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from ...installed import Installed
+from ...entry_point_loader import EntryPointLoader
 from ...llm_wire.conversation import ToolSpec
 from ..tool import Tool
 from .apply_patch import ApplyPatch
@@ -77,7 +77,7 @@ def add_installed(registry: ToolRegistry) -> None:
     def register(_: str, named: Tool | type[Tool]) -> None:
         registry.register(named() if isinstance(named, type) else named)
 
-    Installed[Tool | type[Tool]](GROUP, "tool").each(register, _log)
+    EntryPointLoader[Tool | type[Tool]](GROUP, "tool").each(register, _log)
 
 
 def default_tools(*, shell: bool | None = None, images: bool = False) -> ToolRegistry:

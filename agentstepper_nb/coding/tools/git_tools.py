@@ -12,8 +12,8 @@ from typing import Annotated, Any, ClassVar, Final
 from msgspec import Meta, Struct
 
 from ...errors import UnsafePathError, WorkspaceError
-from ...sdk.workspace.command import Git, GitError
-from ...sdk.workspace.owner import Owner
+from ...sdk.workspace.git_command import Git, GitError
+from ...sdk.workspace.outer_repository import OuterRepository
 from ..tool import (
     A,
     FileTool,
@@ -44,7 +44,7 @@ def open_repository(
         WorkspaceError: git is missing or too old.
         GitError: The repository's settings can't be read.
     """
-    owner = Owner.find(workspace.root)
+    owner = OuterRepository.find(workspace.root)
     if owner is None:
         return None
     return owner.git().with_config(config or {})

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from ...errors import WorkspaceError
-from ...sdk.workspace.command import GitError
+from ...sdk.workspace.git_command import GitError
 from ..safe_paths import GIT
 from ..tool import FileTool, PathArgument, ToolContext, ToolPolicy, ToolResult, escape_name
 from ..workspace import FolderEntry, LocalWorkspace, PathKind

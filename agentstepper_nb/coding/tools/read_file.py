@@ -8,7 +8,7 @@ from typing import Annotated, Any, BinaryIO, Final
 
 from msgspec import Meta, Struct
 
-from ...protocol.pictures import BEGINNING, PICTURE_LIMIT, sniff
+from ...protocol.image_types import BEGINNING, PICTURE_LIMIT, detect_image_type
 from ..tool import FileTool, PathArgument, ToolContext, ToolPolicy, ToolResult
 from ..tool_results import PREFIX, measure_json_bytes
 
@@ -170,7 +170,7 @@ class ShowImage(FileTool[ShowImageArgs]):
         with ctx.workspace.open(args.path) as file:
             probe = file.read(BEGINNING)
             size = file.seek(0, os.SEEK_END)
-        kind = sniff(probe)
+        kind = detect_image_type(probe)
         if kind is None:
             return ToolResult.failure(
                 f"{args.path} doesn't begin as a PNG, JPEG, GIF or WebP does: make it one of these."

@@ -21,7 +21,7 @@ import regex
 from msgspec import Meta, Struct
 from pathspec import GitIgnoreSpec
 
-from ...sdk.workspace.git_environment import search_path
+from ...sdk.workspace.git_environment import make_search_path
 from ..sandbox.command_environment import make_environment
 from ..tool import FileTool, ToolContext, ToolPolicy, ToolResult, describe_left_out, escape_name
 from ..workspace import LocalWorkspace, PathKind
@@ -56,7 +56,7 @@ def find_ripgrep(workspace: Path) -> str | None:
         workspace: The folder of which no program is run.
     """
     beside = Path(sys.executable).parent / "rg"
-    return shutil.which("rg", path=search_path(workspace)) or (
+    return shutil.which("rg", path=make_search_path(workspace)) or (
         str(beside) if os.access(beside, os.X_OK) else None
     )
 

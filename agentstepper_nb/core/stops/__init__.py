@@ -1,6 +1,23 @@
 """Where a run halts by itself: the same rules in the agent's SDK, in the Core, and on recorded runs."""
 
-from .engine import Stops, Verdict, changed_paths, check, point_of, replay, try_stop
-from .watches import Point
+from .engine import (
+    BreakpointEngine,
+    RuleVerdict,
+    check_rule,
+    list_changed_paths,
+    make_point,
+    replay_run,
+    try_stop,
+)
+from .watches import ObservedPoint
 
-__all__ = ["Point", "Stops", "Verdict", "changed_paths", "check", "point_of", "replay", "try_stop"]
+__all__ = [
+    "BreakpointEngine",
+    "ObservedPoint",
+    "RuleVerdict",
+    "check_rule",
+    "list_changed_paths",
+    "make_point",
+    "replay_run",
+    "try_stop",
+]

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
 from ...suggestions import did_you_mean
-from .evaluation import ConditionError, Frame
-from .functions import FUNCTIONS, METHODS, Function, Pattern
-from .operators import COMPARISONS, OPERATIONS, bounded, cut, item, negative, word
-from .reading import column_of, read, refuse
-from .view import NAMES, View
+from .condition_view import NAMES, ConditionView
+from .evaluation import ConditionError, EvaluationFrame
+from .expression_parser import find_column, parse_expression, raise_at_column
+from .functions import FUNCTIONS, METHODS, ConditionFunction, TextPattern
+from .operators import COMPARISONS, OPERATIONS, check_size, get_item, name_type, negate, slice_value
 
 #: What a node of a condition becomes.
-Code = Callable[[Frame], Any]
+Code = Callable[[EvaluationFrame], Any]
 
 
-class Clause:
+class ComprehensionClause:
     """`for … in whole if tests` of a comprehension."""
 
     def __init__(self, whole: Code, slot: int, tests: list[Code]) -> None:
@@ -31,13 +31,13 @@ class Clause:
         self._slot = slot
         self._tests = tests
 
-    def run(self, frame: Frame, steps: int) -> Iterator[None]:
+    def run(self, frame: EvaluationFrame, steps: int) -> Iterator[None]:
         """Set the variable to one item after the other."""
         whole = self._whole(frame)
         if whole is None:
             return
         if not isinstance(whole, list | dict):
-            raise ConditionError(f"{word(whole)} isn't a list to go through")
+            raise ConditionError(f"{name_type(whole)} isn't a list to go through")
         for value in whole:
             frame.spend(steps)
             frame.slots[self._slot] = value
@@ -45,15 +45,15 @@ class Clause:
                 yield
 
 
-class Loop:
+class Comprehension:
     """A comprehension; each pass through a clause takes as many steps as there are nodes in it."""
 
-    def __init__(self, clauses: list[Clause], body: Code, steps: int) -> None:
+    def __init__(self, clauses: list[ComprehensionClause], body: Code, steps: int) -> None:
         self._clauses = clauses
         self._body = body
         self._steps = steps
 
-    def __call__(self, frame: Frame, first: int = 0) -> Iterator[Any]:
+    def __call__(self, frame: EvaluationFrame, first: int = 0) -> Iterator[Any]:
         """Its items, one after the other; of the clauses from one on, where those before are set."""
         if first == len(self._clauses):
             yield self._body(frame)
@@ -85,7 +85,7 @@ _CALLED: Final = {
 }
 
 
-class Compiler:
+class ConditionCompiler:
     """Makes one condition.
 
     Args:
@@ -120,7 +120,7 @@ class Compiler:
         self._refuse(node, f"{_CALLED.get(type(node), 'this')} can't be used. {_ALLOWED}")
 
     def _refuse(self, node: ast.expr, why: str) -> NoReturn:
-        refuse(column_of(self._text, node), why)
+        raise_at_column(find_column(self._text, node), why)
 
     # ---- values -------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Compiler:
         if value is not None and not isinstance(value, str | int | float):
             self._refuse(node, f"this kind of value can't be used. {_ALLOWED}")
         try:
-            bounded(value)
+            check_size(value)
         except ConditionError as failed:
             self._refuse(node, str(failed))
         return lambda _frame: value
@@ -149,17 +149,17 @@ class Compiler:
         if name.startswith("__"):
             self._refuse(node, f"“{name}” can't be used. {_ALLOWED}")
         whole = self.code(node.value)
-        return lambda frame: item(frame, whole(frame), name)
+        return lambda frame: get_item(frame, whole(frame), name)
 
     def _subscript(self, node: ast.Subscript) -> Code:
         whole = self.code(node.value)
         if not isinstance(node.slice, ast.Slice):
             key = self.code(node.slice)
-            return lambda frame: item(frame, whole(frame), key(frame))
+            return lambda frame: get_item(frame, whole(frame), key(frame))
         if node.slice.step is not None:
             self._refuse(node.slice.step, "a piece has a begin and an end, no step")
         low, high = self._or_none(node.slice.lower), self._or_none(node.slice.upper)
-        return lambda frame: cut(frame, whole(frame), low(frame), high(frame))
+        return lambda frame: slice_value(frame, whole(frame), low(frame), high(frame))
 
     def _or_none(self, node: ast.expr | None) -> Code:
         return (lambda _frame: None) if node is None else self.code(node)
@@ -189,7 +189,7 @@ class Compiler:
         operand = self.code(node.operand)
         if isinstance(node.op, ast.Not):
             return lambda frame: not operand(frame)
-        return lambda frame: negative(operand(frame))
+        return lambda frame: negate(operand(frame))
 
     def _operation(self, node: ast.BinOp) -> Code:
         operation = OPERATIONS.get(type(node.op).__name__)
@@ -205,7 +205,7 @@ class Compiler:
             for op, value in zip(node.ops, node.comparators, strict=True)
         ]
 
-        def code(frame: Frame) -> bool:
+        def code(frame: EvaluationFrame) -> bool:
             left = first(frame)
             for compare, value in steps:
                 right = value(frame)
@@ -249,7 +249,7 @@ class Compiler:
         values = [argument(each) for each in arguments]
         return lambda frame: call(frame, *[value(frame) for value in values])
 
-    def _check_arguments(self, node: ast.Call, name: str, function: Function) -> None:
+    def _check_arguments(self, node: ast.Call, name: str, function: ConditionFunction) -> None:
         if node.keywords:
             self._refuse(node, f"{name}() takes no arguments by name")
         if not function.least <= len(node.args) <= function.most:
@@ -260,11 +260,11 @@ class Compiler:
     def _items_or_value(self, node: ast.expr) -> Code:
         return self._items(node) if isinstance(node, ast.GeneratorExp) else self.code(node)
 
-    def _pattern(self, node: ast.expr) -> Pattern:
+    def _pattern(self, node: ast.expr) -> TextPattern:
         match node:
             case ast.Constant(value=str() as text):
                 try:
-                    return Pattern(text)
+                    return TextPattern(text)
                 except ConditionError as failed:
                     self._refuse(node, str(failed))
         self._refuse(node, 'matches() takes its pattern in quotes, as in matches(text, r"\\d+")')
@@ -278,48 +278,50 @@ class Compiler:
     def _generator(self, node: ast.GeneratorExp) -> NoReturn:
         self._refuse(node, "a comprehension stands in brackets, or in any() and the like")
 
-    def _items(self, node: ast.GeneratorExp | ast.ListComp) -> Callable[[Frame], Iterator[Any]]:
+    def _items(
+        self, node: ast.GeneratorExp | ast.ListComp
+    ) -> Callable[[EvaluationFrame], Iterator[Any]]:
         outside = dict(self._scope)
         clauses = [self._clause(clause) for clause in node.generators]
         body = self.code(node.elt)
         self._scope = outside
         steps = sum(1 for _ in ast.walk(node))
-        return Loop(clauses, body, steps)
+        return Comprehension(clauses, body, steps)
 
-    def _clause(self, clause: ast.comprehension) -> Clause:
+    def _clause(self, clause: ast.comprehension) -> ComprehensionClause:
         whole = self.code(clause.iter)
         if clause.is_async or not isinstance(clause.target, ast.Name):
             self._refuse(clause.target, "a comprehension has one name after for")
         slot = self._scope[clause.target.id] = self.slots
         self.slots += 1
-        return Clause(whole, slot, [self.code(test) for test in clause.ifs])
+        return ComprehensionClause(whole, slot, [self.code(test) for test in clause.ifs])
 
 
 #: What makes a node's function, by the node's type; conditions have no others.
-MAKERS: Final[dict[type[ast.expr], Callable[[Compiler, Any], Code]]] = {
-    ast.Constant: Compiler._constant,
-    ast.Name: Compiler._name,
-    ast.Attribute: Compiler._attribute,
-    ast.Subscript: Compiler._subscript,
-    ast.List: Compiler._list,
-    ast.Tuple: Compiler._list,
-    ast.Set: Compiler._list,
-    ast.Dict: Compiler._object,
-    ast.BoolOp: Compiler._junction,
-    ast.UnaryOp: Compiler._sign,
-    ast.BinOp: Compiler._operation,
-    ast.Compare: Compiler._comparison,
-    ast.IfExp: Compiler._choice,
-    ast.Call: Compiler._call,
-    ast.ListComp: Compiler._list_of_items,
-    ast.GeneratorExp: Compiler._generator,
+MAKERS: Final[dict[type[ast.expr], Callable[[ConditionCompiler, Any], Code]]] = {
+    ast.Constant: ConditionCompiler._constant,
+    ast.Name: ConditionCompiler._name,
+    ast.Attribute: ConditionCompiler._attribute,
+    ast.Subscript: ConditionCompiler._subscript,
+    ast.List: ConditionCompiler._list,
+    ast.Tuple: ConditionCompiler._list,
+    ast.Set: ConditionCompiler._list,
+    ast.Dict: ConditionCompiler._object,
+    ast.BoolOp: ConditionCompiler._junction,
+    ast.UnaryOp: ConditionCompiler._sign,
+    ast.BinOp: ConditionCompiler._operation,
+    ast.Compare: ConditionCompiler._comparison,
+    ast.IfExp: ConditionCompiler._choice,
+    ast.Call: ConditionCompiler._call,
+    ast.ListComp: ConditionCompiler._list_of_items,
+    ast.GeneratorExp: ConditionCompiler._generator,
 }
 
 
 def _joined(values: list[Code], all_of_them: bool) -> Code:
     """`and` and `or`: the first value that decides, else the last."""
 
-    def code(frame: Frame) -> Any:
+    def code(frame: EvaluationFrame) -> Any:
         found: Any = None
         for value in values:
             found = value(frame)
@@ -337,11 +339,11 @@ def _unknown(name: str) -> str:
     return f"there is no “{name}”.{like}"
 
 
-def _listed(functions: dict[str, Function]) -> str:
+def _listed(functions: dict[str, ConditionFunction]) -> str:
     return ", ".join(functions)
 
 
-__all__ = ["Condition", "ConditionError", "condition_of", "parse"]
+__all__ = ["Condition", "ConditionError", "load_condition", "parse_condition"]
 
 
 class Condition:
@@ -358,37 +360,37 @@ class Condition:
         self._code = code
         self._slots = slots
 
-    def __call__(self, view: View) -> bool:
+    def __call__(self, view: ConditionView) -> bool:
         """Whether it holds.
 
         Raises:
             ConditionError: It has no value here: texts compared with numbers, too many steps.
         """
         try:
-            return bool(self._code(Frame(view, self._slots)))
+            return bool(self._code(EvaluationFrame(view, self._slots)))
         except RecursionError:
             raise ConditionError("the data is nested too deeply here") from None
 
 
-def parse(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
     """Read a condition.
 
     Raises:
         ConditionError: It isn't one: in which column, and what is allowed there.
     """
-    compiler = Compiler(text)
-    code = compiler.code(read(text))
+    compiler = ConditionCompiler(text)
+    code = compiler.code(parse_expression(text))
     return Condition(code, compiler.slots)
 
 
-def condition_of(text: str) -> Condition:
+def load_condition(text: str) -> Condition:
     """Read a condition of a stop that is set; one that can't be read fails wherever it is asked."""
     try:
-        return parse(text)
+        return parse_condition(text)
     except ConditionError as failed:
         message = str(failed)
 
-    def fail(_frame: Frame) -> bool:
+    def fail(_frame: EvaluationFrame) -> bool:
         raise ConditionError(message)
 
     return Condition(fail, 0)

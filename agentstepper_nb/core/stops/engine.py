@@ -12,15 +12,15 @@ from msgspec.structs import replace
 
 from ...errors import ProtocolError
 from ...protocol.records import RunHistory
-from ...protocol.stops import Reaction, Stop, StopTrial
-from ...protocol.values import Breakpoint, Commit, EventKind, FileChange, Side
-from .conditions import condition_of, parse
+from ...protocol.stops import BreakpointRule, Reaction, StopTrial
+from ...protocol.values import Breakpoint, Commit, EventKind, EventSide, FileChange
+from .condition_view import ConditionView
+from .conditions import load_condition, parse_condition
 from .evaluation import ConditionError
-from .view import View
-from .watches import Place, Point, Totals, glob, watch_of
+from .watches import ObservedPoint, PointFilter, UsageTotals, compile_glob, make_watch
 
 
-class Verdict(NamedTuple):
+class RuleVerdict(NamedTuple):
     """What stops say of a breakpoint."""
 
     hits: tuple[str, ...] = ()  # ids, in the order of the stops
@@ -28,12 +28,12 @@ class Verdict(NamedTuple):
     error: str | None = None  # a condition failed, and how: it halts
 
 
-_NOTHING: Final = Verdict()
+_NOTHING: Final = RuleVerdict()
 #: Characters of a condition by which a person knows its stop.
 _SHOWN: Final = 60
 
 
-class Stops:
+class BreakpointEngine:
     """The stops of one run, with all they remember of it.
 
     Args:
@@ -41,18 +41,18 @@ class Stops:
         stops: In their order; those that are off or for other programs are passed over.
     """
 
-    def __init__(self, program: str, stops: Iterable[Stop] = ()) -> None:
+    def __init__(self, program: str, stops: Iterable[BreakpointRule] = ()) -> None:
         self._program = program
-        self._totals = Totals()
+        self._totals = UsageTotals()
         self._armed: list[_Armed] = []
         self.set(stops)
 
-    def set(self, stops: Iterable[Stop]) -> None:
+    def set(self, stops: Iterable[BreakpointRule]) -> None:
         """Take these in place of those before. One that is as it was goes on counting; others begin."""
         before = {armed.stop.id: armed for armed in self._armed}
         after: list[_Armed] = []
         for stop in stops:
-            if stop.enabled and glob(stop.program)(self._program):
+            if stop.enabled and compile_glob(stop.program)(self._program):
                 known = before.get(stop.id)
                 after.append(known if known and known.stop == stop else _Armed(stop))
         self._armed = after  # at once: what interrupts this changes nothing
@@ -69,17 +69,17 @@ class Stops:
             if armed.watch is not None:
                 armed.watch.touch(paths)
 
-    def reach(self, point: Point) -> Verdict:
+    def reach(self, point: ObservedPoint) -> RuleVerdict:
         """A breakpoint was reached: to be called once for each of the run, in their order."""
         count(self._totals, point)
-        view: View | None = None
+        view: ConditionView | None = None
         hits: list[str] = []
         halts = False
         error: str | None = None
         for armed in self._armed:
             if not armed.concerns(point, self._totals):
                 continue
-            view = view or View(point, self._totals, self._program)
+            view = view or ConditionView(point, self._totals, self._program)
             try:
                 if armed.hits(view):
                     hits.append(armed.stop.id)
@@ -88,12 +88,12 @@ class Stops:
                 error = error or _failed(armed.stop, failed)
         if not hits and error is None:
             return _NOTHING
-        return Verdict(tuple(hits), halts or error is not None, error)
+        return RuleVerdict(tuple(hits), halts or error is not None, error)
 
 
-def count(totals: Totals, point: Point) -> None:
+def count(totals: UsageTotals, point: ObservedPoint) -> None:
     """Count a breakpoint in a run's totals, which watches and conditions read."""
-    if point.side is Side.BEGIN:
+    if point.side is EventSide.BEGIN:
         totals.events += 1
     usage = point.usage
     if usage is not None:
@@ -106,15 +106,15 @@ class _Armed:
 
     __slots__ = ("_condition", "_done", "_matches", "_place", "stop", "watch")
 
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: BreakpointRule) -> None:
         self.stop = stop
-        self._place = Place(stop)
-        self.watch = watch_of(stop, self._place)
-        self._condition = None if stop.condition is None else condition_of(stop.condition)
+        self._place = PointFilter(stop)
+        self.watch = make_watch(stop, self._place)
+        self._condition = None if stop.condition is None else load_condition(stop.condition)
         self._matches = 0
         self._done = False  # it hits no more
 
-    def concerns(self, point: Point, totals: Totals) -> bool:
+    def concerns(self, point: ObservedPoint, totals: UsageTotals) -> bool:
         """Whether all holds here but the condition, which is dear to ask."""
         watch = self.watch
         if watch is not None:
@@ -123,7 +123,7 @@ class _Armed:
                 return False
         return not self._done and self._place.is_at(point)
 
-    def hits(self, view: View) -> bool:
+    def hits(self, view: ConditionView) -> bool:
         """Whether it hits, where it concerns this breakpoint: it counts a match.
 
         Raises:
@@ -140,7 +140,7 @@ class _Armed:
         return True
 
 
-def _failed(stop: Stop, error: ConditionError) -> str:
+def _failed(stop: BreakpointRule, error: ConditionError) -> str:
     text = " ".join((stop.condition or "").split())
     shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
     return f"Stop “{shown}”: {error}"
@@ -155,7 +155,7 @@ _NEVER: Final = {
 }
 
 
-def check(stop: Stop) -> None:
+def check_rule(stop: BreakpointRule) -> None:
     """See that a stop can be set.
 
     Raises:
@@ -165,12 +165,12 @@ def check(stop: Stop) -> None:
         raise ProtocolError("invalid_stop", f"No agent can halt at {_NEVER[stop.kind]}.")
     if stop.condition is not None:
         try:
-            parse(stop.condition)
+            parse_condition(stop.condition)
         except ConditionError as failed:
             raise ProtocolError("invalid_stop", f"The condition can't be read: {failed}") from None
 
 
-def changed_paths(changes: Iterable[FileChange]) -> Iterator[str]:
+def list_changed_paths(changes: Iterable[FileChange]) -> Iterator[str]:
     """The paths that stops see touched by a commit: of a renamed file both names."""
     for change in changes:
         yield change.path
@@ -178,9 +178,9 @@ def changed_paths(changes: Iterable[FileChange]) -> Iterator[str]:
             yield change.previous_path
 
 
-def point_of(breakpoint: Breakpoint) -> Point:
+def make_point(breakpoint: Breakpoint) -> ObservedPoint:
     """A recorded breakpoint as stops saw it when it was reached."""
-    return Point(
+    return ObservedPoint(
         kind=breakpoint.kind,
         side=breakpoint.side,
         name=breakpoint.name,
@@ -193,7 +193,7 @@ def point_of(breakpoint: Breakpoint) -> Point:
 
 
 def try_stop(
-    stop: Stop, history: RunHistory, go_on: Callable[[], None] = lambda: None
+    stop: BreakpointRule, history: RunHistory, go_on: Callable[[], None] = lambda: None
 ) -> StopTrial:
     """Where a stop would have hit in a run that is recorded, whatever its program.
 
@@ -207,12 +207,12 @@ def try_stop(
     Raises:
         ProtocolError: As `check`.
     """
-    check(stop)
-    stops = Stops(history.run.program, [replace(stop, program="*", enabled=True)])
+    check_rule(stop)
+    stops = BreakpointEngine(history.run.program, [replace(stop, program="*", enabled=True)])
     hits: list[int] = []
     rows = total = 0
     error: str | None = None
-    for breakpoint, verdict in replay(stops, history):
+    for breakpoint, verdict in replay_run(stops, history):
         rows += 1
         if verdict.halts or verdict.hits:
             total += 1
@@ -224,13 +224,15 @@ def try_stop(
     return StopTrial(run=history.run.id, rows=rows, hits=tuple(hits), total=total, error=error)
 
 
-def replay(stops: Stops, history: RunHistory) -> Iterator[tuple[Breakpoint, Verdict]]:
+def replay_run(
+    stops: BreakpointEngine, history: RunHistory
+) -> Iterator[tuple[Breakpoint, RuleVerdict]]:
     """Tell stops of a recorded run, as they would have been told while it ran."""
     for step in _told(history):
         if isinstance(step, Commit):
-            stops.touch(changed_paths(step.changes))
+            stops.touch(list_changed_paths(step.changes))
         else:
-            yield step, stops.reach(point_of(step))
+            yield step, stops.reach(make_point(step))
 
 
 def _told(history: RunHistory) -> list[Breakpoint | Commit]:

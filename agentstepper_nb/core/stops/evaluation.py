@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .view import View
+from .condition_view import ConditionView
 
 
 class ConditionError(Exception):
@@ -26,7 +26,7 @@ MOST_STEPS: Final = 100_000
 _A_STEP: Final = 256
 
 
-class Frame:
+class EvaluationFrame:
     """One evaluation: the view, the variables of comprehensions, and the steps that are left.
 
     Args:
@@ -36,7 +36,7 @@ class Frame:
 
     __slots__ = ("_left", "slots", "view")
 
-    def __init__(self, view: View, slots: int) -> None:
+    def __init__(self, view: ConditionView, slots: int) -> None:
         self.view = view
         self.slots: list[Any] = [None] * slots
         self._left = MOST_STEPS

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any, Final, NamedTuple
 
-from .evaluation import ConditionError, Frame
-from .operators import add, bounded, is_number, word
-from .view import texts
+from .condition_view import list_texts
+from .evaluation import ConditionError, EvaluationFrame
+from .operators import add_values, check_size, is_number, name_type
 
 #: Characters of a pattern.
 _LONGEST: Final = 500
@@ -21,7 +21,7 @@ _VERBOSE: Final = re.compile(r"\(\?[a-zA-Z0-9-]*x")
 _REPEAT: Final = re.compile(r"(\)?)(?:(\+)|\{ *(\d*) *(?:(,) *(\d*) *)?\})")
 
 
-class Pattern:
+class TextPattern:
     """A regular expression, ready to be searched for.
 
     Args:
@@ -81,7 +81,7 @@ _A_SEARCH: Final = 100
 _DIGITS: Final = 100
 
 
-class Function(NamedTuple):
+class ConditionFunction(NamedTuple):
     """A function: how many arguments it takes, and what it makes of them."""
 
     least: int
@@ -95,44 +95,44 @@ def _items(value: Any, name: str) -> Iterable[Any]:
     if value is None:
         return ()
     if isinstance(value, str | int | float):
-        raise ConditionError(f"{name}() takes a list, not {word(value)}")
+        raise ConditionError(f"{name}() takes a list, not {name_type(value)}")
     return value  # type: ignore[no-any-return]
 
 
-def _abs(_frame: Frame, value: Any) -> Any:
+def _abs(_frame: EvaluationFrame, value: Any) -> Any:
     if value is not None and not is_number(value):
-        raise ConditionError(f"abs() takes a number, not {word(value)}")
+        raise ConditionError(f"abs() takes a number, not {name_type(value)}")
     return None if value is None else abs(value)
 
 
-def _all(frame: Frame, value: Any) -> bool:
+def _all(frame: EvaluationFrame, value: Any) -> bool:
     return all(_counted(frame, _items(value, "all")))
 
 
-def _any(frame: Frame, value: Any) -> bool:
+def _any(frame: EvaluationFrame, value: Any) -> bool:
     return any(_counted(frame, _items(value, "any")))
 
 
-def _contains(frame: Frame, value: Any, part: Any) -> bool:
+def _contains(frame: EvaluationFrame, value: Any, part: Any) -> bool:
     if part is not None and not isinstance(part, str):
-        raise ConditionError(f"contains() looks for a text, not for {word(part)}")
+        raise ConditionError(f"contains() looks for a text, not for {name_type(part)}")
     if part is None:
         return False
     frame.look_through(value)
-    return any(part in text for text in texts(value))
+    return any(part in text for text in list_texts(value))
 
 
-def _matches(frame: Frame, value: Any, pattern: Pattern) -> bool:
+def _matches(frame: EvaluationFrame, value: Any, pattern: TextPattern) -> bool:
     frame.look_through(value)
     frame.spend(_A_SEARCH)
-    return pattern.is_in("\n".join(texts(value)))
+    return pattern.is_in("\n".join(list_texts(value)))
 
 
-def _float(_frame: Frame, value: Any) -> Any:
+def _float(_frame: EvaluationFrame, value: Any) -> Any:
     return None if value is None else _read(float, value)
 
 
-def _int(_frame: Frame, value: Any) -> Any:
+def _int(_frame: EvaluationFrame, value: Any) -> Any:
     return None if value is None else _read(int, value)
 
 
@@ -143,27 +143,27 @@ def _read(kind: type[int] | type[float], value: Any) -> int | float:
         except (ValueError, OverflowError):
             pass
     # Not which text: what a run says isn't for whoever may only try stops on it.
-    shown = "a text that is none" if isinstance(value, str) else word(value)
+    shown = "a text that is none" if isinstance(value, str) else name_type(value)
     raise ConditionError(f"{kind.__name__}() can't make a number of {shown}")
 
 
-def _len(frame: Frame, value: Any) -> Any:
+def _len(frame: EvaluationFrame, value: Any) -> Any:
     if value is None or isinstance(value, str | list | dict):
         return None if value is None else len(value)
     if is_number(value):
-        raise ConditionError(f"len() takes a text, a list or an object, not {word(value)}")
+        raise ConditionError(f"len() takes a text, a list or an object, not {name_type(value)}")
     return sum(1 for _ in value)
 
 
-def _least(frame: Frame, *values: Any) -> Any:
+def _least(frame: EvaluationFrame, *values: Any) -> Any:
     return min(_alike(frame, values, "min"), default=None)
 
 
-def _greatest(frame: Frame, *values: Any) -> Any:
+def _greatest(frame: EvaluationFrame, *values: Any) -> Any:
     return max(_alike(frame, values, "max"), default=None)
 
 
-def _alike(frame: Frame, values: tuple[Any, ...], name: str) -> list[Any]:
+def _alike(frame: EvaluationFrame, values: tuple[Any, ...], name: str) -> list[Any]:
     """All numbers or all texts, of one list or of the arguments; what is missing is left out."""
     given = _items(values[0], name) if len(values) == 1 else values
     found = [value for value in _counted(frame, given) if value is not None]
@@ -172,50 +172,50 @@ def _alike(frame: Frame, values: tuple[Any, ...], name: str) -> list[Any]:
     raise ConditionError(f"{name}() takes numbers, or texts, of one kind")
 
 
-def _str(_frame: Frame, value: Any) -> Any:
+def _str(_frame: EvaluationFrame, value: Any) -> Any:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if is_number(value):
-        return str(bounded(value))
-    raise ConditionError(f"str() takes a number, not {word(value)}; contains() looks into it")
+        return str(check_size(value))
+    raise ConditionError(f"str() takes a number, not {name_type(value)}; contains() looks into it")
 
 
-def _sum(frame: Frame, value: Any) -> Any:
+def _sum(frame: EvaluationFrame, value: Any) -> Any:
     total: Any = 0
     for number in _counted(frame, _items(value, "sum")):
         if number is not None:
             if not is_number(number):
-                raise ConditionError(f"sum() takes numbers, not {word(number)}")
-            total = add(frame, total, number)
+                raise ConditionError(f"sum() takes numbers, not {name_type(number)}")
+            total = add_values(frame, total, number)
     return total
 
 
-def _counted(frame: Frame, values: Iterable[Any]) -> Iterable[Any]:
+def _counted(frame: EvaluationFrame, values: Iterable[Any]) -> Iterable[Any]:
     for value in values:
         frame.spend(1)
         yield value
 
 
-FUNCTIONS: Final[dict[str, Function]] = {
-    "abs": Function(1, 1, _abs),
-    "all": Function(1, 1, _all, of_lists=True),
-    "any": Function(1, 1, _any, of_lists=True),
-    "contains": Function(2, 2, _contains),
-    "float": Function(1, 1, _float),
-    "int": Function(1, 1, _int),
-    "len": Function(1, 1, _len, of_lists=True),
-    "matches": Function(2, 2, _matches),
-    "max": Function(1, 20, _greatest, of_lists=True),
-    "min": Function(1, 20, _least, of_lists=True),
-    "str": Function(1, 1, _str),
-    "sum": Function(1, 1, _sum, of_lists=True),
+FUNCTIONS: Final[dict[str, ConditionFunction]] = {
+    "abs": ConditionFunction(1, 1, _abs),
+    "all": ConditionFunction(1, 1, _all, of_lists=True),
+    "any": ConditionFunction(1, 1, _any, of_lists=True),
+    "contains": ConditionFunction(2, 2, _contains),
+    "float": ConditionFunction(1, 1, _float),
+    "int": ConditionFunction(1, 1, _int),
+    "len": ConditionFunction(1, 1, _len, of_lists=True),
+    "matches": ConditionFunction(2, 2, _matches),
+    "max": ConditionFunction(1, 20, _greatest, of_lists=True),
+    "min": ConditionFunction(1, 20, _least, of_lists=True),
+    "str": ConditionFunction(1, 1, _str),
+    "sum": ConditionFunction(1, 1, _sum, of_lists=True),
 }
 
 
 def _method(name: str) -> Callable[..., Any]:
-    def call(frame: Frame, text: Any, *args: Any) -> Any:
+    def call(frame: EvaluationFrame, text: Any, *args: Any) -> Any:
         if text is None or (args and args[0] is None):
             return None
         if not isinstance(text, str) or not all(isinstance(arg, str) for arg in args):
@@ -226,10 +226,10 @@ def _method(name: str) -> Callable[..., Any]:
     return call
 
 
-METHODS: Final[dict[str, Function]] = {
-    "endswith": Function(1, 1, _method("endswith")),
-    "lower": Function(0, 0, _method("lower")),
-    "startswith": Function(1, 1, _method("startswith")),
-    "strip": Function(0, 1, _method("strip")),
-    "upper": Function(0, 0, _method("upper")),
+METHODS: Final[dict[str, ConditionFunction]] = {
+    "endswith": ConditionFunction(1, 1, _method("endswith")),
+    "lower": ConditionFunction(0, 0, _method("lower")),
+    "startswith": ConditionFunction(1, 1, _method("startswith")),
+    "strip": ConditionFunction(0, 1, _method("strip")),
+    "upper": ConditionFunction(0, 0, _method("upper")),
 }

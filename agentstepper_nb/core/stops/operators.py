@@ -9,16 +9,16 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from .evaluation import ConditionError, Frame
+from .evaluation import ConditionError, EvaluationFrame
 
 #: Characters of a text, and bits of a whole number, that a condition may make.
 _LONGEST: Final = 1_000_000
 _LARGEST: Final = 4096
 
-Operation = Callable[[Frame, Any, Any], Any]
+Operation = Callable[[EvaluationFrame, Any, Any], Any]
 
 
-def word(value: Any) -> str:
+def name_type(value: Any) -> str:
     """What a value is, for people."""
     match value:
         case bool():
@@ -40,10 +40,10 @@ def is_number(value: Any) -> bool:
 
 
 def _unfit(sign: str, left: Any, right: Any) -> ConditionError:
-    return ConditionError(f"{word(left)} and {word(right)} don't go together with {sign}")
+    return ConditionError(f"{name_type(left)} and {name_type(right)} don't go together with {sign}")
 
 
-def bounded(value: Any) -> Any:
+def check_size(value: Any) -> Any:
     """A number or a text that was made; too large a one is refused."""
     if isinstance(value, int) and value.bit_length() > _LARGEST:
         raise ConditionError("a number gets too large")
@@ -53,13 +53,13 @@ def bounded(value: Any) -> Any:
 
 
 def _reckon(sign: str, reckon: Callable[[Any, Any], Any]) -> Operation:
-    def operation(_frame: Frame, left: Any, right: Any) -> Any:
+    def operation(_frame: EvaluationFrame, left: Any, right: Any) -> Any:
         if left is None or right is None:
             return None
         if not is_number(left) or not is_number(right):
             raise _unfit(sign, left, right)
         try:
-            return bounded(reckon(left, right))
+            return check_size(reckon(left, right))
         except ZeroDivisionError:
             raise ConditionError(f"nothing can be divided by 0, as {sign} does here") from None
         except OverflowError:
@@ -71,16 +71,16 @@ def _reckon(sign: str, reckon: Callable[[Any, Any], Any]) -> Operation:
 _add = _reckon("+", operator.add)
 
 
-def add(frame: Frame, left: Any, right: Any) -> Any:
+def add_values(frame: EvaluationFrame, left: Any, right: Any) -> Any:
     """Numbers together, or texts one after the other."""
     if isinstance(left, str) and isinstance(right, str):
-        joined: str = bounded(left + right)
+        joined: str = check_size(left + right)
         frame.look_through(joined)
         return joined
     return _add(frame, left, right)
 
 
-def equal(frame: Frame, left: Any, right: Any) -> bool:
+def is_equal(frame: EvaluationFrame, left: Any, right: Any) -> bool:
     """Whether two values are the same."""
     if isinstance(left, list | dict) and isinstance(right, list | dict):
         frame.look_through(left)
@@ -88,7 +88,7 @@ def equal(frame: Frame, left: Any, right: Any) -> bool:
 
 
 def _ordered(sign: str, order: Callable[[Any, Any], bool]) -> Operation:
-    def operation(_frame: Frame, left: Any, right: Any) -> bool:
+    def operation(_frame: EvaluationFrame, left: Any, right: Any) -> bool:
         if left is None or right is None:
             return False
         if (is_number(left) and is_number(right)) or (
@@ -100,7 +100,7 @@ def _ordered(sign: str, order: Callable[[Any, Any], bool]) -> Operation:
     return operation
 
 
-def within(frame: Frame, part: Any, whole: Any) -> bool:
+def is_within(frame: EvaluationFrame, part: Any, whole: Any) -> bool:
     """Whether a text has a part, a list an item, or an object a key."""
     match whole:
         case None:
@@ -120,7 +120,7 @@ def within(frame: Frame, part: Any, whole: Any) -> bool:
     raise _unfit("in", part, whole)
 
 
-def item(_frame: Frame, whole: Any, key: Any) -> Any:
+def get_item(_frame: EvaluationFrame, whole: Any, key: Any) -> Any:
     """What a list, a text or an object has at a place; None where it has nothing there."""
     match whole:
         case dict():
@@ -131,7 +131,7 @@ def item(_frame: Frame, whole: Any, key: Any) -> Any:
     return None
 
 
-def cut(frame: Frame, whole: Any, low: Any, high: Any) -> Any:
+def slice_value(frame: EvaluationFrame, whole: Any, low: Any, high: Any) -> Any:
     """A piece of a list or a text."""
     if not isinstance(whole, list | str):
         return None
@@ -142,15 +142,15 @@ def cut(frame: Frame, whole: Any, low: Any, high: Any) -> Any:
     return piece
 
 
-def negative(value: Any) -> Any:
+def negate(value: Any) -> Any:
     """The number below zero."""
     if value is not None and not is_number(value):
-        raise ConditionError(f"-{word(value)} has no value")
+        raise ConditionError(f"-{name_type(value)} has no value")
     return None if value is None else -value
 
 
 OPERATIONS: Final[dict[str, Operation]] = {
-    "Add": add,
+    "Add": add_values,
     "Sub": _reckon("-", operator.sub),
     "Mult": _reckon("*", operator.mul),
     "Div": _reckon("/", operator.truediv),
@@ -158,14 +158,14 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "Mod": _reckon("%", operator.mod),
 }
 COMPARISONS: Final[dict[str, Operation]] = {
-    "Eq": equal,
-    "NotEq": lambda frame, left, right: not equal(frame, left, right),
+    "Eq": is_equal,
+    "NotEq": lambda frame, left, right: not is_equal(frame, left, right),
     "Lt": _ordered("<", operator.lt),
     "LtE": _ordered("<=", operator.le),
     "Gt": _ordered(">", operator.gt),
     "GtE": _ordered(">=", operator.ge),
-    "In": within,
-    "NotIn": lambda frame, left, right: not within(frame, left, right),
-    "Is": equal,
-    "IsNot": lambda frame, left, right: not equal(frame, left, right),
+    "In": is_within,
+    "NotIn": lambda frame, left, right: not is_within(frame, left, right),
+    "Is": is_equal,
+    "IsNot": lambda frame, left, right: not is_equal(frame, left, right),
 }

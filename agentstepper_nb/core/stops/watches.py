@@ -14,11 +14,11 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
-from ...protocol.stops import CostBudget, Repeated, Stop, TokenBudget, Touched
-from ...protocol.values import EventKind, Failure, Outcome, Side, Usage
+from ...protocol.stops import BreakpointRule, CostBudget, Repeated, TokenBudget, Touched
+from ...protocol.values import EventKind, EventOutcome, EventSide, Failure, Usage
 
 
-class Point(NamedTuple):
+class ObservedPoint(NamedTuple):
     """A breakpoint, as stops see it: as the agent sent it, whatever edits came after.
 
     Args:
@@ -26,16 +26,16 @@ class Point(NamedTuple):
     """
 
     kind: EventKind
-    side: Side
+    side: EventSide
     name: str | None
     data: bytes
     depth: int = 0
-    outcome: Outcome | None = None
+    outcome: EventOutcome | None = None
     failure: Failure | None = None
     usage: Usage | None = None
 
 
-def glob(pattern: str) -> Callable[[str], bool]:
+def compile_glob(pattern: str) -> Callable[[str], bool]:
     """A test for texts by a pattern as shells have it: `*`, `?` and `[...]`, with case, of the whole.
 
     A `/` is a character like others: `src/*` is all that is below `src`.
@@ -46,34 +46,34 @@ def glob(pattern: str) -> Callable[[str], bool]:
     return lambda text: fits(text) is not None
 
 
-class Place:
+class PointFilter:
     """Which breakpoints a stop is about."""
 
     __slots__ = ("_fits", "_kind", "_on_error", "_side")
 
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: BreakpointRule) -> None:
         self._kind = stop.kind
         self._side = stop.side
-        self._fits = None if stop.name is None else glob(stop.name)
+        self._fits = None if stop.name is None else compile_glob(stop.name)
         self._on_error = stop.on_error
 
-    def is_of(self, point: Point) -> bool:
+    def is_of(self, point: ObservedPoint) -> bool:
         """Whether the stop is about this event, be it its begin or its end."""
         kind, fits = self._kind, self._fits
         return (kind is None or kind is point.kind) and (fits is None or fits(point.name or ""))
 
-    def is_at(self, point: Point) -> bool:
+    def is_at(self, point: ObservedPoint) -> bool:
         """Whether the stop is about this breakpoint."""
         side = self._side
         return (
             (side is None or side is point.side)
-            and (not self._on_error or point.outcome is Outcome.ERROR)
+            and (not self._on_error or point.outcome is EventOutcome.ERROR)
             and self.is_of(point)
         )
 
 
 @dataclass(slots=True)
-class Totals:
+class UsageTotals:
     """What a run has used so far; `engine.count` adds a breakpoint."""
 
     tokens: int = 0
@@ -81,7 +81,7 @@ class Totals:
     events: int = 0  # that began
 
 
-class Watch:
+class WatchState:
     """A watch that never comes true by itself."""
 
     __slots__ = ("due",)
@@ -90,14 +90,14 @@ class Watch:
         #: Whether it came true, and its stop has not matched since.
         self.due = False
 
-    def see(self, point: Point, totals: Totals) -> None:
+    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
         """A breakpoint was reached; the totals include it."""
 
     def touch(self, paths: Iterable[str]) -> None:
         """Files of the workspace were changed."""
 
 
-class _Budget(Watch):
+class _Budget(WatchState):
     """Comes true once, when more was used than the limit."""
 
     __slots__ = ("_limit", "_passed")
@@ -115,18 +115,18 @@ class _Budget(Watch):
 class _Tokens(_Budget):
     __slots__ = ()
 
-    def see(self, point: Point, totals: Totals) -> None:
+    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
         self._compare(totals.tokens)
 
 
 class _Cost(_Budget):
     __slots__ = ()
 
-    def see(self, point: Point, totals: Totals) -> None:
+    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
         self._compare(totals.cost)
 
 
-class _Repeated(Watch):
+class _Repeated(WatchState):
     """Comes true when so many of the events that its stop is about began alike, and again after as many.
 
     Events of each kind are compared with each other; others between them don't count.
@@ -134,36 +134,36 @@ class _Repeated(Watch):
 
     __slots__ = ("_last", "_place", "_times")
 
-    def __init__(self, times: int, place: Place) -> None:
+    def __init__(self, times: int, place: PointFilter) -> None:
         super().__init__()
         self._times = times
         self._place = place
         self._last: dict[EventKind, tuple[str | None, bytes, int]] = {}
 
-    def see(self, point: Point, totals: Totals) -> None:
-        if point.side is not Side.BEGIN or not self._place.is_of(point):
+    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
+        if point.side is not EventSide.BEGIN or not self._place.is_of(point):
             return
         name, data, count = self._last.get(point.kind, (None, b"", 0))
-        alike = name == point.name and same(data, point.data)
+        alike = name == point.name and is_same_json(data, point.data)
         count = count + 1 if alike else 1
         self._last[point.kind] = (point.name, point.data, count)
         if count % self._times == 0:
             self.due = True
 
 
-class _Recurring(Watch):
+class _Recurring(WatchState):
     """Comes true when so many events that its stop is about began alike, wherever in the run."""
 
     __slots__ = ("_counts", "_place", "_times")
 
-    def __init__(self, times: int, place: Place) -> None:
+    def __init__(self, times: int, place: PointFilter) -> None:
         super().__init__()
         self._times = times
         self._place = place
         self._counts: dict[bytes, int] = {}
 
-    def see(self, point: Point, totals: Totals) -> None:
-        if point.side is not Side.BEGIN or not self._place.is_of(point):
+    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
+        if point.side is not EventSide.BEGIN or not self._place.is_of(point):
             return
         beginning = _digest(point)
         count = self._counts[beginning] = self._counts.get(beginning, 0) + 1
@@ -171,20 +171,20 @@ class _Recurring(Watch):
             self.due = True
 
 
-class _Touched(Watch):
+class _Touched(WatchState):
     """Comes true when a file of such a path was changed."""
 
     __slots__ = ("_fits",)
 
     def __init__(self, pattern: str) -> None:
         super().__init__()
-        self._fits = glob(pattern)
+        self._fits = compile_glob(pattern)
 
     def touch(self, paths: Iterable[str]) -> None:
         self.due = self.due or any(map(self._fits, paths))
 
 
-def watch_of(stop: Stop, place: Place) -> Watch | None:
+def make_watch(stop: BreakpointRule, place: PointFilter) -> WatchState | None:
     """A stop's watch, at the begin of all; None where it has none."""
     match stop.watch:
         case None:
@@ -203,13 +203,13 @@ def watch_of(stop: Stop, place: Place) -> Watch | None:
             assert_never(other)
 
 
-def same(one: bytes, other: bytes) -> bool:
+def is_same_json(one: bytes, other: bytes) -> bool:
     """Whether two JSON texts say the same; the order of an object's keys says nothing."""
     # Texts of one writer that differ in the order of keys alone are equally long.
     return one == other or (len(one) == len(other) and _sorted(one) == _sorted(other))
 
 
-def _digest(point: Point) -> bytes:
+def _digest(point: ObservedPoint) -> bytes:
     """Sixteen bytes that two events share where they began alike."""
     parts = (point.kind.value, point.name, _sorted(point.data))
     return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -25,12 +25,17 @@ from ...protocol.runtime import (
     ParticipantKind,
     SenderType,
 )
-from ...protocol.runtime_asks import ActionQuery, Create, Enqueue, Post
-from ...protocol.runtime_wire import Acted, CreateAgent, Input, NewAction
+from ...protocol.runtime_store_messages import (
+    ActionQuery,
+    CreateAgentSession,
+    EnqueueActions,
+    PostMessage,
+)
+from ...protocol.runtime_wire import ActionEnqueued, CreateAgentPayload, InputPayload, NewAction
 from . import lookups
-from .context import News, RuntimeContext, derived
-from .conversation_service import arrival
-from .payloads import checked, kept, refuse_large
+from .context import RowUpdates, RuntimeServices, derive_id
+from .conversation_service import make_join_message
+from .payloads import check_payload, encode_payload, refuse_large
 
 Row = TypeVar("Row", bound=Struct)
 
@@ -45,16 +50,18 @@ class ActionService:
     """
 
     def __init__(
-        self, context: RuntimeContext, check_agent: Callable[[CreateAgent], CreateAgent]
+        self,
+        context: RuntimeServices,
+        check_agent: Callable[[CreateAgentPayload], CreateAgentPayload],
     ) -> None:
         self._context = context
         self._check_agent = check_agent
 
-    async def act(self, ask: NewAction) -> Acted:
+    async def act(self, request: NewAction) -> ActionEnqueued:
         """Enqueue an action; `agent_create` makes its session too.
 
         Args:
-            ask: The action.
+            request: The action.
 
         Returns:
             The action that stands in the queue, and its session.
@@ -64,48 +71,48 @@ class ActionService:
             CommandError: `unknown_session`, `unknown_agent`, `session_over`; for a creation
                 `unknown_conversation`, `conversation_closed`, `outside_roots`; `too_large`.
         """
-        payload = checked(ask.kind, ask.payload)
-        refuse_large(ask.payload, "payload")
-        refuse_large(ask.metadata, "metadata")
-        known = await self._known(ask.idem_key)
+        payload = check_payload(request.kind, request.payload)
+        refuse_large(request.payload, "payload")
+        refuse_large(request.metadata, "metadata")
+        known = await self._known(request.idem_key)
         if known is not None:
-            return Acted(action=known, session_id=known.session_id, fresh=False)
-        if isinstance(payload, CreateAgent):
-            return await self._create(ask, payload)
-        state = await self._target(ask)
-        if isinstance(payload, Input) and payload.message_id is None:
-            message = await self._spoken(ask, payload, state)
+            return ActionEnqueued(action=known, session_id=known.session_id, fresh=False)
+        if isinstance(payload, CreateAgentPayload):
+            return await self._create(request, payload)
+        state = await self._target(request)
+        if isinstance(payload, InputPayload) and payload.message_id is None:
+            message = await self._spoken(request, payload, state)
             if message is not None:
-                return await self._post(ask, payload, state, message)
-        action = self._action(ask, payload, state.agent_id, state.session_id)
-        stored = (await self._context.store.enqueue(Enqueue(actions=(action,)))).actions[0]
+                return await self._post(request, payload, state, message)
+        action = self._action(request, payload, state.agent_id, state.session_id)
+        stored = (await self._context.store.enqueue(EnqueueActions(actions=(action,)))).actions[0]
         return self._acted(action, stored)
 
     # ---- creating -----------------------------------------------------------------------------------
 
-    async def _create(self, ask: NewAction, payload: CreateAgent) -> Acted:
-        if ask.agent_id is None:
+    async def _create(self, request: NewAction, payload: CreateAgentPayload) -> ActionEnqueued:
+        if request.agent_id is None:
             raise _missing("agent_id", "agent_create says whose session it is.")
         payload = await asyncio.to_thread(self._check_agent, payload)
-        session_id = ask.session_id or self._new_session(ask.idem_key)
-        action = self._action(ask, payload, ask.agent_id, session_id)
-        create = Create(state=_begun(action, payload), action=action)
+        session_id = request.session_id or self._new_session(request.idem_key)
+        action = self._action(request, payload, request.agent_id, session_id)
+        create = CreateAgentSession(state=_begun(action, payload), action=action)
         if payload.conversation_id is not None and not await self._is_known(session_id):
-            await lookups.open_conversation(
+            await lookups.get_open_conversation(
                 self._context.store, payload.conversation_id, "payload.conversation_id"
             )
-            create = self._with_seat(create, payload.conversation_id, payload)
+            create = self._add_participant(create, payload.conversation_id, payload)
         created = await self._context.store.create(create)
         if created.fresh:
-            self._context.tell(
-                News(
+            self._context.publish(
+                RowUpdates(
                     states=(created.state,),
                     actions=(created.action,),
                     participants=_all(create.participant),
                     messages=_all(create.message),
                 )
             )
-        return Acted(
+        return ActionEnqueued(
             action=created.action, session_id=created.state.session_id, fresh=created.fresh
         )
 
@@ -113,9 +120,11 @@ class ActionService:
         """An id for a session that its client didn't name. Who creates with the same key at the same
         time means the same session.
         """
-        return self._context.new_id() if idem_key is None else derived("session", idem_key)
+        return self._context.new_id() if idem_key is None else derive_id("session", idem_key)
 
-    def _with_seat(self, create: Create, conversation_id: str, payload: CreateAgent) -> Create:
+    def _add_participant(
+        self, create: CreateAgentSession, conversation_id: str, payload: CreateAgentPayload
+    ) -> CreateAgentSession:
         """The creation of a session that takes part in a conversation."""
         participant = Participant(
             participant_id=self._context.new_id(),
@@ -126,7 +135,7 @@ class ActionService:
             delivery=payload.delivery,
             joined_at=create.state.created_at,
         )
-        message = arrival(self._context.new_id(), participant)
+        message = make_join_message(self._context.new_id(), participant)
         return msgspec.structs.replace(create, participant=participant, message=message)
 
     async def _is_known(self, session_id: str) -> bool:
@@ -134,31 +143,31 @@ class ActionService:
 
     # ---- for sessions that there are ----------------------------------------------------------------
 
-    async def _target(self, ask: NewAction) -> AgentState:
+    async def _target(self, request: NewAction) -> AgentState:
         """The session that is meant. Ending one that has ended is no error."""
-        if ask.session_id is not None:
-            state = await lookups.session(self._context.store, ask.session_id)
-            if ask.agent_id not in (None, state.agent_id):
+        if request.session_id is not None:
+            state = await lookups.get_session(self._context.store, request.session_id)
+            if request.agent_id not in (None, state.agent_id):
                 raise CommandError(
                     "unknown_session",
-                    f"The session {ask.session_id[:80]!r} is another agent's: leave `agent_id` out.",
+                    f"The session {request.session_id[:80]!r} is another agent's: leave `agent_id` out.",
                     field="agent_id",
                 )
-        elif ask.agent_id is not None:
-            state = await lookups.latest(self._context.store, ask.agent_id)
+        elif request.agent_id is not None:
+            state = await lookups.get_latest_session(self._context.store, request.agent_id)
         else:
             raise _missing("session_id", "name the session, or by agent_id the agent's latest.")
-        if state.status not in LIVE and ask.kind is not ActionKind.DESTROY:
+        if state.status not in LIVE and request.kind is not ActionKind.DESTROY:
             raise CommandError(
                 "session_over",
                 f"The session {state.session_id[:80]!r} of {state.agent_id[:80]!r} has ended: create "
                 "another.",
-                field="session_id" if ask.session_id is not None else "agent_id",
+                field="session_id" if request.session_id is not None else "agent_id",
             )
         return state
 
     async def _spoken(
-        self, ask: NewAction, payload: Input, state: AgentState
+        self, request: NewAction, payload: InputPayload, state: AgentState
     ) -> ConversationMessage | None:
         """An input as a message of the conversation that its session takes part in, if any."""
         if state.conversation_id is None:
@@ -167,11 +176,11 @@ class ActionService:
         conversation = await lookups.find_conversation(store, state.conversation_id)
         if conversation is None or conversation.status is ConversationStatus.CLOSED:
             return None
-        if not await lookups.seats(store, state.conversation_id, state.session_id):
+        if not await lookups.list_participants(store, state.conversation_id, state.session_id):
             return None
-        key = ask.idem_key
+        key = request.idem_key
         return ConversationMessage(
-            message_id=self._context.new_id() if key is None else derived("message", key),
+            message_id=self._context.new_id() if key is None else derive_id("message", key),
             conversation_id=state.conversation_id,
             created_at=self._context.clock(),
             sender_type=SenderType.USER,
@@ -181,15 +190,19 @@ class ActionService:
         )
 
     async def _post(
-        self, ask: NewAction, payload: Input, state: AgentState, message: ConversationMessage
-    ) -> Acted:
+        self,
+        request: NewAction,
+        payload: InputPayload,
+        state: AgentState,
+        message: ConversationMessage,
+    ) -> ActionEnqueued:
         """Enqueue an input, and have it stand in the conversation."""
         said = msgspec.structs.replace(payload, message_id=message.message_id)
-        action = self._action(ask, said, state.agent_id, state.session_id)
-        written = await self._context.store.post(Post(message=message, actions=(action,)))
-        self._context.tell(News(messages=written.messages, actions=written.actions))
-        known = None if written.actions else await self._known(ask.idem_key)
-        return Acted(
+        action = self._action(request, said, state.agent_id, state.session_id)
+        written = await self._context.store.post(PostMessage(message=message, actions=(action,)))
+        self._context.publish(RowUpdates(messages=written.messages, actions=written.actions))
+        known = None if written.actions else await self._known(request.idem_key)
+        return ActionEnqueued(
             action=known or action, session_id=state.session_id, fresh=bool(written.actions)
         )
 
@@ -199,27 +212,29 @@ class ActionService:
         found = await self._context.store.actions(ActionQuery(idem_key=idem_key, limit=1))
         return found.actions[0] if found.actions else None
 
-    def _acted(self, action: Action, stored: Action) -> Acted:
+    def _acted(self, action: Action, stored: Action) -> ActionEnqueued:
         fresh = stored.id == action.id
         if fresh:
-            self._context.tell(News(actions=(stored,)))
-        return Acted(action=stored, session_id=stored.session_id, fresh=fresh)
+            self._context.publish(RowUpdates(actions=(stored,)))
+        return ActionEnqueued(action=stored, session_id=stored.session_id, fresh=fresh)
 
-    def _action(self, ask: NewAction, payload: Struct, agent_id: str, session_id: str) -> Action:
+    def _action(
+        self, request: NewAction, payload: Struct, agent_id: str, session_id: str
+    ) -> Action:
         return Action(
             id=self._context.new_id(),
             created_at=self._context.clock(),
-            kind=ask.kind,
+            kind=request.kind,
             agent_id=agent_id,
             session_id=session_id,
-            urgency=ask.urgency,
-            payload=kept(payload),
-            metadata=ask.metadata,
-            idem_key=ask.idem_key,
+            urgency=request.urgency,
+            payload=encode_payload(payload),
+            metadata=request.metadata,
+            idem_key=request.idem_key,
         )
 
 
-def _begun(action: Action, payload: CreateAgent) -> AgentState:
+def _begun(action: Action, payload: CreateAgentPayload) -> AgentState:
     """The snapshot of a session whose creation was just enqueued."""
     return AgentState(
         agent_id=action.agent_id,

@@ -22,7 +22,7 @@ from ...store.runtime.base import RuntimeStore
 
 
 @dataclass(frozen=True, kw_only=True)
-class News:
+class RowUpdates:
     """Rows as they stand in the store now."""
 
     states: tuple[AgentState, ...] = ()
@@ -51,7 +51,7 @@ _NAMESPACE: Final = uuid.UUID("6c1f0c53-7a7e-4a52-9d4f-0f6f6f4b3d6e")
 
 
 @dataclass(frozen=True)
-class RuntimeContext:
+class RuntimeServices:
     """What the parts of the runtime work with.
 
     Args:
@@ -68,11 +68,11 @@ class RuntimeContext:
     log: logging.Logger
     clock: Callable[[], float]
     new_id: Callable[[], str]
-    tell: Callable[[News], None]
+    publish: Callable[[RowUpdates], None]
     wake: Callable[[], None]
 
 
-def derived(*names: str) -> str:
+def derive_id(*names: str) -> str:
     """An id that follows from names: who does the same again finds what it did.
 
     Args:

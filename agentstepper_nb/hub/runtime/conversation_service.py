@@ -16,7 +16,7 @@ from ...protocol.runtime import (
     ParticipantKind,
     SenderType,
 )
-from ...protocol.runtime_asks import Leave, ParticipantQuery, Post
+from ...protocol.runtime_store_messages import EndParticipation, ParticipantQuery, PostMessage
 from ...protocol.runtime_wire import (
     LeaveConversation,
     NewConversation,
@@ -24,7 +24,7 @@ from ...protocol.runtime_wire import (
     SetConversation,
 )
 from . import lookups
-from .context import News, RuntimeContext
+from .context import RowUpdates, RuntimeServices
 
 
 class ConversationService:
@@ -35,41 +35,43 @@ class ConversationService:
         context: What it works with.
     """
 
-    def __init__(self, context: RuntimeContext) -> None:
+    def __init__(self, context: RuntimeServices) -> None:
         self._context = context
         self._store = context.store
         self._alone = asyncio.Lock()
 
-    async def create(self, ask: NewConversation) -> Conversation:
+    async def create(self, request: NewConversation) -> Conversation:
         """Begin a conversation; where there is one of this id, that one is answered."""
         async with self._alone:
-            if ask.conversation_id is not None:
-                known = await lookups.find_conversation(self._store, ask.conversation_id)
+            if request.conversation_id is not None:
+                known = await lookups.find_conversation(self._store, request.conversation_id)
                 if known is not None:
                     return known
             return await self._save(
                 Conversation(
-                    conversation_id=ask.conversation_id or self._context.new_id(),
-                    title=ask.title,
-                    created_by=ask.created_by,
-                    tags=ask.tags,
+                    conversation_id=request.conversation_id or self._context.new_id(),
+                    title=request.title,
+                    created_by=request.created_by,
+                    tags=request.tags,
                     created_at=self._context.clock(),
                 )
             )
 
-    async def set(self, ask: SetConversation) -> Conversation:
+    async def set(self, request: SetConversation) -> Conversation:
         """Change what is given: the title, the tags, whether anybody may post.
 
         Raises:
             CommandError: `unknown_conversation`.
         """
         async with self._alone:
-            known = await lookups.conversation(self._store, ask.conversation_id)
+            known = await lookups.get_conversation(self._store, request.conversation_id)
             wanted = msgspec.structs.replace(
                 known,
-                status=known.status if ask.status is None else ConversationStatus(ask.status),
-                title=known.title if ask.title is None else ask.title,
-                tags=known.tags if ask.tags is None else ask.tags,
+                status=known.status
+                if request.status is None
+                else ConversationStatus(request.status),
+                title=known.title if request.title is None else request.title,
+                tags=known.tags if request.tags is None else request.tags,
             )
             if wanted == known:
                 return known
@@ -78,7 +80,7 @@ class ConversationService:
                 await self._say(self._turned(kept))
             return kept
 
-    async def join(self, ask: NewParticipant) -> Participant:
+    async def join(self, request: NewParticipant) -> Participant:
         """Add somebody to a conversation; who is there is answered as they stand.
 
         Raises:
@@ -87,27 +89,29 @@ class ConversationService:
                 `unknown_agent`, `session_over`.
         """
         async with self._alone:
-            await lookups.open_conversation(self._store, ask.conversation_id)
-            wanted = await self._seat(ask)
+            await lookups.get_open_conversation(self._store, request.conversation_id)
+            wanted = await self._find_participant(request)
             participant = await self._store.join(wanted)
             if participant.participant_id == wanted.participant_id:
-                self._context.tell(News(participants=(participant,)))
-                await self._say(arrival(self._context.new_id(), participant))
+                self._context.publish(RowUpdates(participants=(participant,)))
+                await self._say(make_join_message(self._context.new_id(), participant))
             return participant
 
-    async def leave(self, ask: LeaveConversation) -> Participant:
+    async def leave(self, request: LeaveConversation) -> Participant:
         """Let a participant leave; one that has left is answered as it stands.
 
         Raises:
             CommandError: `unknown_conversation`, `unknown_participant`.
         """
         async with self._alone:
-            known = await self._participant(ask.conversation_id, ask.participant_id)
+            known = await self._participant(request.conversation_id, request.participant_id)
             if known.left_at is not None:
                 return known
-            leave = Leave(participant_id=ask.participant_id, at=self._context.clock())
+            leave = EndParticipation(
+                participant_id=request.participant_id, at=self._context.clock()
+            )
             participant = await self._store.leave(leave)
-            self._context.tell(News(participants=(participant,)))
+            self._context.publish(RowUpdates(participants=(participant,)))
             await self._say(self._departure(participant))
             return participant
 
@@ -115,39 +119,39 @@ class ConversationService:
 
     async def _save(self, wanted: Conversation) -> Conversation:
         kept = await self._store.save_conversation(wanted)
-        self._context.tell(News(conversations=(kept,)))
+        self._context.publish(RowUpdates(conversations=(kept,)))
         return kept
 
     async def _say(self, message: ConversationMessage) -> None:
-        written = await self._store.post(Post(message=message))
-        self._context.tell(News(messages=written.messages))
+        written = await self._store.post(PostMessage(message=message))
+        self._context.publish(RowUpdates(messages=written.messages))
 
-    async def _seat(self, ask: NewParticipant) -> Participant:
+    async def _find_participant(self, request: NewParticipant) -> Participant:
         """The participant that is asked for."""
         user_id = agent_id = session_id = None
-        if ask.kind is ParticipantKind.USER:
-            if ask.user_id is None:
+        if request.kind is ParticipantKind.USER:
+            if request.user_id is None:
                 raise _missing("user_id", "it says which user joins")
-            user_id = ask.user_id
+            user_id = request.user_id
         else:
-            agent_id, session_id = await self._live_session(ask)
+            agent_id, session_id = await self._live_session(request)
         return Participant(
             participant_id=self._context.new_id(),
-            conversation_id=ask.conversation_id,
-            kind=ask.kind,
+            conversation_id=request.conversation_id,
+            kind=request.kind,
             user_id=user_id,
             agent_id=agent_id,
             session_id=session_id,
-            role=ask.role,
-            delivery=ask.delivery,
+            role=request.role,
+            delivery=request.delivery,
             joined_at=self._context.clock(),
         )
 
-    async def _live_session(self, ask: NewParticipant) -> tuple[str, str]:
-        if ask.session_id is not None:
-            state = await lookups.session(self._store, ask.session_id)
-        elif ask.agent_id is not None:
-            state = await lookups.latest(self._store, ask.agent_id)
+    async def _live_session(self, request: NewParticipant) -> tuple[str, str]:
+        if request.session_id is not None:
+            state = await lookups.get_session(self._store, request.session_id)
+        elif request.agent_id is not None:
+            state = await lookups.get_latest_session(self._store, request.agent_id)
         else:
             raise _missing("session_id", "it says which session joins")
         if state.status not in LIVE:
@@ -159,7 +163,7 @@ class ConversationService:
         return state.agent_id, state.session_id
 
     async def _participant(self, conversation_id: str, participant_id: str) -> Participant:
-        await lookups.conversation(self._store, conversation_id)
+        await lookups.get_conversation(self._store, conversation_id)
         found = await self._store.participants(ParticipantQuery(conversation_id=conversation_id))
         for participant in found.participants:
             if participant.participant_id == participant_id:
@@ -187,7 +191,7 @@ class ConversationService:
         )
 
 
-def arrival(message_id: str, participant: Participant) -> ConversationMessage:
+def make_join_message(message_id: str, participant: Participant) -> ConversationMessage:
     """The message that somebody joined.
 
     Args:

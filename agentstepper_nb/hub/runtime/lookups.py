@@ -10,7 +10,7 @@ from ...protocol.runtime import (
     ConversationStatus,
     Participant,
 )
-from ...protocol.runtime_asks import (
+from ...protocol.runtime_store_messages import (
     ConversationQuery,
     MessageQuery,
     ParticipantQuery,
@@ -28,27 +28,29 @@ async def find_state(store: RuntimeStore, session_id: str) -> AgentState | None:
     return found.states[0] if found.states else None
 
 
-async def session(store: RuntimeStore, session_id: str, field: str = "session_id") -> AgentState:
+async def get_session(
+    store: RuntimeStore, session_id: str, field: str = "session_id"
+) -> AgentState:
     """A session's snapshot.
 
     Raises:
-        CommandError: `unknown_session`.
+        CommandError: `make_unknown_session_error`.
     """
     state = await find_state(store, session_id)
     if state is None:
-        raise unknown_session(session_id, field)
+        raise make_unknown_session_error(session_id, field)
     return state
 
 
-async def latest(store: RuntimeStore, agent_id: str) -> AgentState:
+async def get_latest_session(store: RuntimeStore, agent_id: str) -> AgentState:
     """The session of an agent that was created last.
 
     Raises:
-        CommandError: `unknown_agent`.
+        CommandError: `make_unknown_agent_error`.
     """
     found = await store.states(StateQuery(agent_id=agent_id, limit=1))
     if not found.states:
-        raise unknown_agent(agent_id)
+        raise make_unknown_agent_error(agent_id)
     return found.states[0]
 
 
@@ -58,7 +60,7 @@ async def find_conversation(store: RuntimeStore, conversation_id: str) -> Conver
     return found.conversations[0] if found.conversations else None
 
 
-async def conversation(
+async def get_conversation(
     store: RuntimeStore, conversation_id: str, field: str = "conversation_id"
 ) -> Conversation:
     """A conversation.
@@ -76,7 +78,7 @@ async def conversation(
     return found
 
 
-async def open_conversation(
+async def get_open_conversation(
     store: RuntimeStore, conversation_id: str, field: str = "conversation_id"
 ) -> Conversation:
     """A conversation that isn't closed.
@@ -84,7 +86,7 @@ async def open_conversation(
     Raises:
         CommandError: `unknown_conversation`; `conversation_closed`.
     """
-    found = await conversation(store, conversation_id, field)
+    found = await get_conversation(store, conversation_id, field)
     if found.status is ConversationStatus.CLOSED:
         name = (found.title or conversation_id)[:_SHOWN]
         raise CommandError(
@@ -99,27 +101,27 @@ async def find_message(
     store: RuntimeStore, conversation_id: str, message_id: str
 ) -> ConversationMessage | None:
     """A message of a conversation, where it has one of this id."""
-    ask = MessageQuery(conversation_id=conversation_id, message_id=message_id, limit=1)
-    found = await store.messages(ask)
+    request = MessageQuery(conversation_id=conversation_id, message_id=message_id, limit=1)
+    found = await store.messages(request)
     return found.messages[0] if found.messages else None
 
 
-async def seats(
+async def list_participants(
     store: RuntimeStore, conversation_id: str, session_id: str | None = None
 ) -> tuple[Participant, ...]:
     """Who takes part in a conversation and hasn't left: all, or one session."""
-    ask = ParticipantQuery(conversation_id=conversation_id, here=True, session_id=session_id)
-    return (await store.participants(ask)).participants
+    request = ParticipantQuery(conversation_id=conversation_id, here=True, session_id=session_id)
+    return (await store.participants(request)).participants
 
 
-def unknown_session(session_id: str, field: str = "session_id") -> CommandError:
+def make_unknown_session_error(session_id: str, field: str = "session_id") -> CommandError:
     """An error to raise where no session has this id."""
     return CommandError(
         "unknown_session", f"There is no session {session_id[:_SHOWN]!r}.", field=field
     )
 
 
-def unknown_agent(agent_id: str) -> CommandError:
+def make_unknown_agent_error(agent_id: str) -> CommandError:
     """An error to raise where no session of this agent is known."""
     return CommandError(
         "unknown_agent", f"There is no session of agent {agent_id[:_SHOWN]!r}.", field="agent_id"

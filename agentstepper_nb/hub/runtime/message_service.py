@@ -13,20 +13,26 @@ from ...protocol.runtime import (
     Action,
     ActionKind,
     AgentState,
+    ConversationCursor,
     ConversationMessage,
     ConversationStatus,
-    Cursor,
     Delivery,
     Participant,
-    Role,
+    ParticipantRole,
     SenderType,
 )
-from ...protocol.runtime_asks import CursorQuery, Limit, MessageQuery, Messages, Post
-from ...protocol.runtime_wire import NewMessage, ReadOn
+from ...protocol.runtime_store_messages import (
+    ConversationMessageList,
+    CursorQuery,
+    Limit,
+    MessageQuery,
+    PostMessage,
+)
+from ...protocol.runtime_wire import AdvanceCursor, NewMessage
 from ...store.runtime.base import RuntimeStore
 from . import lookups
-from .context import News, RuntimeContext, derived
-from .payloads import checked, kept, refuse_large
+from .context import RowUpdates, RuntimeServices, derive_id
+from .payloads import check_payload, encode_payload, refuse_large
 
 
 class MessageService:
@@ -36,54 +42,57 @@ class MessageService:
         context: What it works with.
     """
 
-    def __init__(self, context: RuntimeContext) -> None:
+    def __init__(self, context: RuntimeServices) -> None:
         self._context = context
         self._store = context.store
 
-    async def say(self, ask: NewMessage) -> ConversationMessage:
+    async def say(self, request: NewMessage) -> ConversationMessage:
         """Post what a user says, and enqueue it for each session that takes part, hears by push and
         hasn't ended. What was posted with the same `idem_key` is answered as it stands.
 
         Args:
-            ask: Who says what, and where.
+            request: Who says what, and where.
 
         Raises:
             ProtocolError: `invalid_message`: it says nothing.
             CommandError: `unknown_conversation`, `conversation_closed`; `may_not_post`: the user
                 joined as an observer; `too_large`.
         """
-        told = _told(ask)
-        refuse_large(ask.data, "data")
-        known = await self._known(ask)
+        told = _told(request)
+        refuse_large(request.data, "data")
+        known = await self._known(request)
         if known is not None:
             return known
-        await lookups.open_conversation(self._store, ask.conversation_id)
-        seats = await lookups.seats(self._store, ask.conversation_id)
-        if any(seat.user_id == ask.user_id and seat.role is Role.OBSERVER for seat in seats):
+        await lookups.get_open_conversation(self._store, request.conversation_id)
+        seats = await lookups.list_participants(self._store, request.conversation_id)
+        if any(
+            participant.user_id == request.user_id and participant.role is ParticipantRole.OBSERVER
+            for participant in seats
+        ):
             raise CommandError(
                 "may_not_post",
-                f"{ask.user_id[:80]!r} is an observer here: leave, and join as a member.",
+                f"{request.user_id[:80]!r} is an observer here: leave, and join as a member.",
                 field="user_id",
             )
         message = ConversationMessage(
-            message_id=_id_of(ask) or self._context.new_id(),
-            conversation_id=ask.conversation_id,
+            message_id=_id_of(request) or self._context.new_id(),
+            conversation_id=request.conversation_id,
             created_at=self._context.clock(),
             sender_type=SenderType.USER,
-            user_id=ask.user_id,
-            text=ask.text,
-            data=ask.data,
+            user_id=request.user_id,
+            text=request.text,
+            data=request.data,
             event_type="message",
         )
         listening = await self._listening(seats)
         actions = tuple(self._input(message, told, state) for state in listening)
-        written = await self._store.post(Post(message=message, actions=actions))
-        self._context.tell(News(messages=written.messages, actions=written.actions))
+        written = await self._store.post(PostMessage(message=message, actions=actions))
+        self._context.publish(RowUpdates(messages=written.messages, actions=written.actions))
         if written.messages:
             return message
-        return await self._known(ask) or message  # another one with the same key was faster
+        return await self._known(request) or message  # another one with the same key was faster
 
-    async def read_on(self, ask: ReadOn) -> Messages:
+    async def read_on(self, request: AdvanceCursor) -> ConversationMessageList:
         """Give a session what others said after what it read last, and note that it read it. An empty
         answer means that there is nothing more for now.
 
@@ -91,76 +100,81 @@ class MessageService:
             CommandError: `unknown_session`, `unknown_conversation`; `unknown_participant`: the session
                 takes no part.
         """
-        await lookups.session(self._store, ask.session_id)
-        await lookups.conversation(self._store, ask.conversation_id)
-        if not await lookups.seats(self._store, ask.conversation_id, ask.session_id):
+        await lookups.get_session(self._store, request.session_id)
+        await lookups.get_conversation(self._store, request.conversation_id)
+        if not await lookups.list_participants(
+            self._store, request.conversation_id, request.session_id
+        ):
             raise CommandError(
                 "unknown_participant",
-                f"The session {ask.session_id[:80]!r} takes no part in this conversation: let it join.",
+                f"The session {request.session_id[:80]!r} takes no part in this conversation: "
+                "let it join.",
                 field="session_id",
             )
-        at = CursorQuery(session_id=ask.session_id, conversation_id=ask.conversation_id)
+        at = CursorQuery(session_id=request.session_id, conversation_id=request.conversation_id)
         cursor = (await self._store.cursor(at)).cursor
-        read = await self._others(ask, None if cursor is None else cursor.last_message_id)
-        return Messages(messages=read)
+        read = await self._others(request, None if cursor is None else cursor.last_message_id)
+        return ConversationMessageList(messages=read)
 
-    async def advance(self, ask: Cursor) -> Cursor:
+    async def advance(self, request: ConversationCursor) -> ConversationCursor:
         """Note how far a session has read: for who reads by itself, and so hears again what got lost.
 
         Raises:
             CommandError: `unknown_session`, `unknown_conversation`, `unknown_message_id`.
         """
-        await lookups.session(self._store, ask.session_id)
-        await lookups.conversation(self._store, ask.conversation_id)
+        await lookups.get_session(self._store, request.session_id)
+        await lookups.get_conversation(self._store, request.conversation_id)
         try:
-            return await self._store.advance(ask)
+            return await self._store.advance(request)
         except CommandError as error:
             raise CommandError(error.code, error.message, field="last_message_id") from None
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    async def _known(self, ask: NewMessage) -> ConversationMessage | None:
+    async def _known(self, request: NewMessage) -> ConversationMessage | None:
         """What was posted with the same key."""
-        id = _id_of(ask)
+        id = _id_of(request)
         if id is None:
             return None
-        return await lookups.find_message(self._store, ask.conversation_id, id)
+        return await lookups.find_message(self._store, request.conversation_id, id)
 
-    async def _others(self, ask: ReadOn, after: str | None) -> tuple[ConversationMessage, ...]:
+    async def _others(
+        self, request: AdvanceCursor, after: str | None
+    ) -> tuple[ConversationMessage, ...]:
         """What others said, of the first page that has any."""
         while True:
-            page = await self._page(ask.conversation_id, after, ask.limit)
+            page = await self._page(request.conversation_id, after, request.limit)
             if page:
                 after = page[-1].message_id
                 await self._store.advance(
-                    Cursor(
-                        session_id=ask.session_id,
-                        conversation_id=ask.conversation_id,
+                    ConversationCursor(
+                        session_id=request.session_id,
+                        conversation_id=request.conversation_id,
                         last_message_id=after,
                     )
                 )
-            others = tuple(each for each in page if each.session_id != ask.session_id)
-            if others or len(page) < ask.limit:
+            others = tuple(each for each in page if each.session_id != request.session_id)
+            if others or len(page) < request.limit:
                 return others
 
     async def _page(
         self, conversation_id: str, after: str | None, limit: Limit
     ) -> tuple[ConversationMessage, ...]:
-        ask = MessageQuery(conversation_id=conversation_id, after=after, limit=limit)
-        return (await self._store.messages(ask)).messages
+        request = MessageQuery(conversation_id=conversation_id, after=after, limit=limit)
+        return (await self._store.messages(request)).messages
 
     async def _listening(self, seats: tuple[Participant, ...]) -> list[AgentState]:
         """The sessions that are to be handed what is said."""
         ids = {
-            seat.session_id: None
-            for seat in seats
-            if seat.session_id is not None and seat.delivery is Delivery.PUSH
+            participant.session_id: None
+            for participant in seats
+            if participant.session_id is not None and participant.delivery is Delivery.PUSH
         }
         states = await asyncio.gather(*(lookups.find_state(self._store, id) for id in ids))
         return [state for state in states if state is not None and state.status in LIVE]
 
     def _input(self, message: ConversationMessage, told: Struct, state: AgentState) -> Action:
-        payload = {**kept(told), "message_id": message.message_id}
+        payload = {**encode_payload(told), "message_id": message.message_id}
         return Action(
             id=self._context.new_id(),
             created_at=message.created_at,
@@ -169,28 +183,28 @@ class MessageService:
             session_id=state.session_id,
             payload=payload,
             metadata={"conversation_id": message.conversation_id, "user_id": message.user_id},
-            idem_key=derived("heard", message.message_id, state.session_id),
+            idem_key=derive_id("heard", message.message_id, state.session_id),
         )
 
 
-def _id_of(ask: NewMessage) -> str | None:
+def _id_of(request: NewMessage) -> str | None:
     """The id that follows from the client's key; None where there is no key."""
-    key = ask.idem_key
-    return None if key is None else derived("said", ask.conversation_id, key)
+    key = request.idem_key
+    return None if key is None else derive_id("said", request.conversation_id, key)
 
 
-def _told(ask: NewMessage) -> Struct:
+def _told(request: NewMessage) -> Struct:
     """What is said as sessions are told it: the text or, where there is none, the data."""
-    if not ask.text and ask.data is None:
+    if not request.text and request.data is None:
         raise ProtocolError("invalid_message", "text: it is empty, and there is no data.", "text")
-    text = ask.text or json.dumps(ask.data, ensure_ascii=False)
+    text = request.text or json.dumps(request.data, ensure_ascii=False)
     try:
-        return checked(ActionKind.INPUT, {"text": text})
+        return check_payload(ActionKind.INPUT, {"text": text})
     except ProtocolError as error:
-        raise ProtocolError(error.code, error.message, "text" if ask.text else "data") from None
+        raise ProtocolError(error.code, error.message, "text" if request.text else "data") from None
 
 
-async def admitted(
+async def select_admitted(
     store: RuntimeStore, session_id: str, messages: tuple[ConversationMessage, ...]
 ) -> tuple[ConversationMessage, ...]:
     """What of a session's messages may be posted: observers never post, nor who has left, and nobody
@@ -208,5 +222,5 @@ async def _admits(store: RuntimeStore, session_id: str, message: ConversationMes
     conversation = await lookups.find_conversation(store, message.conversation_id)
     if conversation is None or conversation.status is ConversationStatus.CLOSED:
         return False
-    seats = await lookups.seats(store, message.conversation_id, session_id)
-    return any(seat.role is not Role.OBSERVER for seat in seats)
+    seats = await lookups.list_participants(store, message.conversation_id, session_id)
+    return any(participant.role is not ParticipantRole.OBSERVER for participant in seats)

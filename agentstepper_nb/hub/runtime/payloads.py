@@ -8,31 +8,36 @@ import msgspec
 from msgspec import Struct
 
 from ...errors import CommandError, ProtocolError
-from ...protocol.forms import wrong_form
+from ...protocol.field_errors import make_form_error
 from ...protocol.runtime import ActionKind, Limits
-from ...protocol.runtime_wire import CreateAgent, Destroy, Input, Interrupt
+from ...protocol.runtime_wire import (
+    CreateAgentPayload,
+    DestroyPayload,
+    InputPayload,
+    InterruptPayload,
+)
 
 #: Bytes of JSON that a client's payload, metadata or data may have: a claim answers with an action and
 #: its session in one message, and one that doesn't fit would be in the way of all others.
 MOST: Final = 8_000_000
 
 
-class Nothing(Struct, frozen=True):
+class EmptyPayload(Struct, frozen=True):
     """The payload of an action that says all by its kind."""
 
 
 #: The class of each kind's payload.
 PAYLOADS: Final[dict[ActionKind, type[Struct]]] = {
-    ActionKind.CREATE: CreateAgent,
-    ActionKind.PAUSE: Nothing,
-    ActionKind.RESUME: Nothing,
-    ActionKind.INTERRUPT: Interrupt,
-    ActionKind.INPUT: Input,
-    ActionKind.DESTROY: Destroy,
+    ActionKind.CREATE: CreateAgentPayload,
+    ActionKind.PAUSE: EmptyPayload,
+    ActionKind.RESUME: EmptyPayload,
+    ActionKind.INTERRUPT: InterruptPayload,
+    ActionKind.INPUT: InputPayload,
+    ActionKind.DESTROY: DestroyPayload,
 }
 
 
-def checked(kind: ActionKind, payload: Any) -> Struct:
+def check_payload(kind: ActionKind, payload: Any) -> Struct:
     """An action's payload as its struct; none is one without fields.
 
     Args:
@@ -48,9 +53,9 @@ def checked(kind: ActionKind, payload: Any) -> Struct:
     try:
         found: Struct = msgspec.convert(given, expected)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise wrong_form(error, "payload") from None
+        raise make_form_error(error, "payload") from None
     _refuse_unknown(given, expected, "payload")
-    if isinstance(found, CreateAgent):
+    if isinstance(found, CreateAgentPayload):
         _refuse_unknown(given.get("limits", {}), Limits, "payload.limits")
     return found
 
@@ -75,7 +80,7 @@ def refuse_large(value: Any, field: str) -> None:
         )
 
 
-def kept(payload: Struct) -> Any:
+def encode_payload(payload: Struct) -> Any:
     """A payload as its row has it: JSON values, with all that was left out."""
     return msgspec.to_builtins(payload) or None
 

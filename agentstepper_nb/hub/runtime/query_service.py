@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from ...errors import CommandError
-from ...protocol.runtime_asks import (
+from ...protocol.runtime_store_messages import (
+    ActionList,
     ActionQuery,
-    Actions,
+    AgentSessionList,
+    AgentSessionQuery,
+    AgentStateList,
+    AgentStepList,
+    ConversationList,
+    ConversationMessageList,
     ConversationQuery,
-    Conversations,
-    CursorAt,
     CursorQuery,
+    CursorResult,
     MessageQuery,
-    Messages,
+    ParticipantList,
     ParticipantQuery,
-    Participants,
-    Sessions,
-    SessionsOf,
     StateQuery,
-    States,
     StepQuery,
-    Steps,
 )
 from ...store.runtime.base import RuntimeStore
 from . import lookups
@@ -38,71 +38,71 @@ class QueryService:
     def __init__(self, store: RuntimeStore) -> None:
         self._store = store
 
-    async def actions(self, ask: ActionQuery) -> Actions:
+    async def actions(self, request: ActionQuery) -> ActionList:
         """Actions, the oldest first."""
-        found = await self._store.actions(ask)
+        found = await self._store.actions(request)
         if not found.actions:
-            if ask.id is not None and not await self._has_action(ask.id):
+            if request.id is not None and not await self._has_action(request.id):
                 raise CommandError(
-                    "unknown_action", f"There is no action {ask.id[:80]!r}.", field="id"
+                    "unknown_action", f"There is no action {request.id[:80]!r}.", field="id"
                 )
-            await self._named(ask.session_id, ask.agent_id)
+            await self._named(request.session_id, request.agent_id)
         return found
 
-    async def states(self, ask: StateQuery) -> States:
+    async def states(self, request: StateQuery) -> AgentStateList:
         """Snapshots, the newest first."""
-        found = await self._store.states(ask)
+        found = await self._store.states(request)
         if not found.states:
-            await self._named(ask.session_id, ask.agent_id)
+            await self._named(request.session_id, request.agent_id)
         return found
 
-    async def steps(self, ask: StepQuery) -> Steps:
+    async def steps(self, request: StepQuery) -> AgentStepList:
         """Steps, by iteration and seq."""
-        found = await self._store.steps(ask)
+        found = await self._store.steps(request)
         if not found.steps:
-            await self._named(ask.session_id, ask.agent_id)
+            await self._named(request.session_id, request.agent_id)
         return found
 
-    async def sessions(self, ask: SessionsOf) -> Sessions:
+    async def sessions(self, request: AgentSessionQuery) -> AgentSessionList:
         """An agent's sessions, the newest first."""
-        found = await self._store.sessions(ask)
+        found = await self._store.sessions(request)
         if not found.sessions:
-            raise lookups.unknown_agent(ask.agent_id)
+            raise lookups.make_unknown_agent_error(request.agent_id)
         return found
 
-    async def conversations(self, ask: ConversationQuery) -> Conversations:
+    async def conversations(self, request: ConversationQuery) -> ConversationList:
         """Conversations, the newest first."""
-        found = await self._store.conversations(ask)
-        if not found.conversations and ask.conversation_id is not None:
-            await lookups.conversation(self._store, ask.conversation_id)
+        found = await self._store.conversations(request)
+        if not found.conversations and request.conversation_id is not None:
+            await lookups.get_conversation(self._store, request.conversation_id)
         return found
 
-    async def participants(self, ask: ParticipantQuery) -> Participants:
+    async def participants(self, request: ParticipantQuery) -> ParticipantList:
         """Participants of a conversation, in the order in which they joined."""
-        found = await self._store.participants(ask)
+        found = await self._store.participants(request)
         if not found.participants:
-            await lookups.conversation(self._store, ask.conversation_id)
+            await lookups.get_conversation(self._store, request.conversation_id)
         return found
 
-    async def messages(self, ask: MessageQuery) -> Messages:
+    async def messages(self, request: MessageQuery) -> ConversationMessageList:
         """Messages of a conversation, the oldest first."""
         try:
-            found = await self._store.messages(ask)
+            found = await self._store.messages(request)
         except CommandError as error:
-            await lookups.conversation(self._store, ask.conversation_id)
+            await lookups.get_conversation(self._store, request.conversation_id)
             raise CommandError(error.code, error.message, field="after") from None
         if not found.messages:
-            await lookups.conversation(self._store, ask.conversation_id)
-            if ask.message_id is not None:
-                await self._message(ask.conversation_id, ask.message_id)
+            await lookups.get_conversation(self._store, request.conversation_id)
+            if request.message_id is not None:
+                await self._message(request.conversation_id, request.message_id)
         return found
 
-    async def cursor(self, ask: CursorQuery) -> CursorAt:
+    async def cursor(self, request: CursorQuery) -> CursorResult:
         """How far a session has read."""
-        found = await self._store.cursor(ask)
+        found = await self._store.cursor(request)
         if found.cursor is None:
-            await lookups.session(self._store, ask.session_id)
-            await lookups.conversation(self._store, ask.conversation_id)
+            await lookups.get_session(self._store, request.session_id)
+            await lookups.get_conversation(self._store, request.conversation_id)
         return found
 
     async def _message(self, conversation_id: str, message_id: str) -> None:
@@ -116,9 +116,9 @@ class QueryService:
     async def _named(self, session_id: str | None, agent_id: str | None) -> None:
         """Refuse a session or an agent of which there is neither a snapshot nor a step."""
         if session_id is not None and not await self._has(session_id=session_id):
-            raise lookups.unknown_session(session_id)
+            raise lookups.make_unknown_session_error(session_id)
         if agent_id is not None and not await self._has(agent_id=agent_id):
-            raise lookups.unknown_agent(agent_id)
+            raise lookups.make_unknown_agent_error(agent_id)
 
     async def _has(self, session_id: str | None = None, agent_id: str | None = None) -> bool:
         states = StateQuery(session_id=session_id, agent_id=agent_id, limit=1)

@@ -16,25 +16,25 @@ from typing import Any, Final, TypeVar
 import uuid_utils
 
 from ...errors import AgentStepperError
-from ...protocol.runtime_asks import Release
+from ...protocol.runtime_store_messages import ReleaseLeases
 from ...protocol.runtime_wire import (
-    AskStatus,
-    CreateAgent,
-    Notice,
+    CreateAgentPayload,
+    DispatcherWake,
+    GetRuntimeStatus,
     RuntimeStatus,
-    Wake,
-    Wakes,
+    SubscribeWakes,
+    TopicEvent,
     WatchTopic,
 )
 from ...store.runtime.base import RuntimeStore
 from .action_service import ActionService
-from .context import News, RuntimeContext
+from .context import RowUpdates, RuntimeServices
 from .conversation_service import ConversationService
+from .dispatcher_wakes import DispatcherWakes
 from .message_service import MessageService
 from .query_service import QueryService
+from .topic_stream import stream_topic
 from .topics import Topics
-from .waking import Waking
-from .watching import watch
 from .worker_service import WorkerService
 
 Request = TypeVar("Request")
@@ -78,14 +78,14 @@ class Runtime:
     ) -> None:
         self.on_need: Callable[[], None] = _nobody
         self.store_is_there: Callable[[], bool] = lambda: True
-        self.check_agent: Callable[[CreateAgent], CreateAgent] = lambda agent: agent
+        self.check_agent: Callable[[CreateAgentPayload], CreateAgentPayload] = lambda agent: agent
         self._store = store
         self._log = log
         self._clock = clock
         self._topics = Topics()
-        self._waking = Waking(self._deserted)
+        self._waking = DispatcherWakes(self._deserted)
         self._doing: set[asyncio.Task[Any]] = set()
-        context = RuntimeContext(store, log, clock, new_id, self._tell, self._waking.wake)
+        context = RuntimeServices(store, log, clock, new_id, self._publish, self._waking.wake)
         self._queries = queries = QueryService(store)
         actions = ActionService(context, lambda agent: self.check_agent(agent))
         conversations = ConversationService(context)
@@ -128,24 +128,24 @@ class Runtime:
             await asyncio.wait(set(self._doing))
         await self._store.close()
 
-    async def status(self, ask: AskStatus | None = None) -> RuntimeStatus:
+    async def status(self, request: GetRuntimeStatus | None = None) -> RuntimeStatus:
         """Where the rows are, how much is open, and who is there for it; this starts no worker."""
         info = await self._store.info() if self.store_is_there() else None
         return RuntimeStatus(dispatchers=len(self.dispatchers), store=info)
 
-    def watch(self, ask: WatchTopic) -> AsyncGenerator[Notice, None]:
-        """Tell what happens in a topic, from its last known rows on; see `Notice`.
+    def watch(self, request: WatchTopic) -> AsyncGenerator[TopicEvent, None]:
+        """Tell what happens in a topic, from its last known rows on; see `TopicEvent`.
 
         Raises:
             CommandError: `unknown_topic`; `unknown_session`, `unknown_conversation`.
         """
-        return watch(self._topics, self._queries, ask.topic)
+        return stream_topic(self._topics, self._queries, request.topic)
 
-    def wakes(self, ask: Wakes) -> AsyncGenerator[Wake, None]:
+    def wakes(self, request: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
         """Say where something may be ready: once at the start, and then each time. A reader that is
         behind is told once. Who reads this is taken for a dispatcher.
         """
-        return self._waking.read(ask.owner)
+        return self._waking.read(request.owner)
 
     async def left(self, owner: str, *, dead: bool) -> None:
         """A worker is gone: what it has is soon, or at once, anybody's.
@@ -158,7 +158,7 @@ class Runtime:
         if not dead and owner in self.dispatchers:
             return
         until = self._clock() + (0 if dead else GRACE_S)
-        await self._whole(self._store.release)(Release(owner=owner, until=until))
+        await self._whole(self._store.release)(ReleaseLeases(owner=owner, until=until))
         self._waking.wake()
 
     @property
@@ -168,7 +168,7 @@ class Runtime:
 
     # ---- telling ------------------------------------------------------------------------------------
 
-    def _tell(self, news: News) -> None:
+    def _publish(self, news: RowUpdates) -> None:
         """Tell who watches and who works; called in the order in which the store answered."""
         self._topics.publish(news)
         if news.ready:
@@ -197,8 +197,8 @@ class Runtime:
     ) -> Callable[[Request], Coroutine[Any, Any, Answer]]:
         """A method that is done to its end, even where who waits for it is cancelled."""
 
-        async def whole(ask: Request) -> Answer:
-            return await asyncio.shield(self._begin(method(ask)))
+        async def whole(request: Request) -> Answer:
+            return await asyncio.shield(self._begin(method(request)))
 
         return whole
 

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...errors import CommandError, StoreError
-from ...protocol.forms import wrong_form
-from ...protocol.runtime_methods import CALLS, STREAMS, Method, Request, Result, Right
-from ...protocol.runtime_wire import Wakes
+from ...protocol.field_errors import make_form_error
+from ...protocol.runtime_methods import CALLS, STREAMS, MethodRight, Request, Result, RuntimeMethod
+from ...protocol.runtime_wire import SubscribeWakes
 from .runtime import Runtime
 
 
@@ -27,7 +27,7 @@ class RuntimeService:
         owners: Who has read `wakes` here: the workers at the other end.
     """
 
-    def __init__(self, runtime: Runtime, right: Right) -> None:
+    def __init__(self, runtime: Runtime, right: MethodRight) -> None:
         self.owners: set[str] = set()
         self._runtime = runtime
         self._right = right
@@ -43,9 +43,9 @@ class RuntimeService:
         known = CALLS.get(method)
         if known is None:
             raise _unknown(method)
-        ask = self._read(known, params)
+        request = self._read(known, params)
         try:
-            answer: Struct | None = await getattr(self._runtime, method)(ask)
+            answer: Struct | None = await getattr(self._runtime, method)(request)
         except StoreError as error:
             raise CommandError("store_failed", str(error)) from error
         return answer
@@ -55,10 +55,10 @@ class RuntimeService:
         known = STREAMS.get(method)
         if known is None:
             raise _unknown(method)
-        ask = self._read(known, params)
-        if isinstance(ask, Wakes):
-            self.owners.add(ask.owner)
-        async with aclosing(getattr(self._runtime, method)(ask)) as items:
+        request = self._read(known, params)
+        if isinstance(request, SubscribeWakes):
+            self.owners.add(request.owner)
+        async with aclosing(getattr(self._runtime, method)(request)) as items:
             async for item in items:
                 yield item
 
@@ -67,21 +67,21 @@ class RuntimeService:
         for owner in self.owners:
             await self._runtime.left(owner, dead=False)
 
-    def _read(self, method: Method[Request, Result], params: Raw) -> Request:
+    def _read(self, method: RuntimeMethod[Request, Result], params: Raw) -> Request:
         if self._right < method.right:
             raise CommandError("watch_only", _MAY_NOT[method.right])
         try:
             return msgspec.json.decode(params, type=method.request)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-            raise wrong_form(error) from None
+            raise make_form_error(error) from None
 
 
 _MAY_NOT: Final = {
-    Right.CONTROL: (
+    MethodRight.CONTROL: (
         "This connection may watch, not control: that takes a login that may execute, or the "
         "server's control token."
     ),
-    Right.WORK: "Only workers may ask this: it takes the token of the workers.",
+    MethodRight.WORK: "Only workers may ask this: it takes the token of the workers.",
 }
 
 

@@ -16,8 +16,8 @@ from typing import Final
 import msgspec
 
 from ...protocol.runtime import AgentState
-from ...protocol.runtime_wire import Notice
-from .context import News
+from ...protocol.runtime_wire import TopicEvent
+from .context import RowUpdates
 
 #: Topics that tell of all sessions and of all conversations.
 SESSIONS: Final = "sessions"
@@ -26,24 +26,24 @@ CONVERSATIONS: Final = "conversations"
 MOST_WAITING: Final = 256
 
 
-def session_topic(session_id: str) -> str:
+def format_session_topic(session_id: str) -> str:
     """The topic of one session."""
     return f"session:{session_id}"
 
 
-def conversation_topic(conversation_id: str) -> str:
+def format_conversation_topic(conversation_id: str) -> str:
     """The topic of one conversation."""
     return f"conversation:{conversation_id}"
 
 
-def in_short(state: AgentState) -> AgentState:
+def shorten_snapshot(state: AgentState) -> AgentState:
     """A snapshot as `sessions` tells it: without what only its moniker and runner understand, which may
     be large and would go to everybody at each step.
     """
     return msgspec.structs.replace(state, state=None, context=None)
 
 
-class Reader:
+class TopicReader:
     """One who watches a topic. What comes waits here until it is taken, up to a limit.
 
     Args:
@@ -52,7 +52,7 @@ class Reader:
 
     def __init__(self, topic: _Topic) -> None:
         self._topic = topic
-        self._waiting: deque[Notice] = deque()
+        self._waiting: deque[TopicEvent] = deque()
         self._behind = False
         self._came = asyncio.Event()
         self.closed = False
@@ -67,7 +67,7 @@ class Reader:
         self._behind = False
         return self._topic.n
 
-    async def next(self) -> Notice | None:
+    async def next(self) -> TopicEvent | None:
         """The next notice; None where some were missed, or nothing comes any more."""
         while not self._waiting:
             if self._behind or self.closed:
@@ -76,7 +76,7 @@ class Reader:
             await self._came.wait()
         return self._waiting.popleft()
 
-    def put(self, notice: Notice) -> None:
+    def put(self, notice: TopicEvent) -> None:
         """A notice came."""
         if len(self._waiting) >= MOST_WAITING:
             self._waiting.clear()
@@ -94,7 +94,7 @@ class Reader:
 class _Topic:
     def __init__(self, n: int) -> None:
         self.n = n
-        self.readers: set[Reader] = set()
+        self.readers: set[TopicReader] = set()
 
 
 class Topics:
@@ -106,14 +106,14 @@ class Topics:
         self._closed = False
 
     @contextmanager
-    def reader(self, name: str) -> Iterator[Reader]:
+    def reader(self, name: str) -> Iterator[TopicReader]:
         """Watch a topic from now on.
 
         Args:
             name: The topic.
         """
         topic = self._topics.setdefault(name, _Topic(self._told))
-        reader = Reader(topic)
+        reader = TopicReader(topic)
         if self._closed:
             reader.close()
         topic.readers.add(reader)
@@ -124,7 +124,7 @@ class Topics:
             if not topic.readers:
                 del self._topics[name]
 
-    def publish(self, news: News) -> None:
+    def publish(self, news: RowUpdates) -> None:
         """Tell what became new to who watches it."""
         for notice in _notices(news):
             self._told += 1
@@ -144,23 +144,25 @@ class Topics:
                 reader.close()
 
 
-def _notices(news: News) -> Iterator[Notice]:
+def _notices(news: RowUpdates) -> Iterator[TopicEvent]:
     """What is told of news, still without numbers: what a session did before how it stands now."""
     for step in news.steps:
-        yield Notice(topic=session_topic(step.session_id), n=0, event="step", steps=(step,))
+        yield TopicEvent(
+            topic=format_session_topic(step.session_id), n=0, event="step", steps=(step,)
+        )
     for state in news.states:
-        topic = session_topic(state.session_id)
-        yield Notice(topic=topic, n=0, event="state", states=(state,))
-        yield Notice(topic=SESSIONS, n=0, event="state", states=(in_short(state),))
+        topic = format_session_topic(state.session_id)
+        yield TopicEvent(topic=topic, n=0, event="state", states=(state,))
+        yield TopicEvent(topic=SESSIONS, n=0, event="state", states=(shorten_snapshot(state),))
     for action in news.actions:
-        topic = session_topic(action.session_id)
-        yield Notice(topic=topic, n=0, event="action", actions=(action,))
+        topic = format_session_topic(action.session_id)
+        yield TopicEvent(topic=topic, n=0, event="action", actions=(action,))
     for conversation in news.conversations:
-        for topic in (conversation_topic(conversation.conversation_id), CONVERSATIONS):
-            yield Notice(topic=topic, n=0, event="conversation", conversations=(conversation,))
+        for topic in (format_conversation_topic(conversation.conversation_id), CONVERSATIONS):
+            yield TopicEvent(topic=topic, n=0, event="conversation", conversations=(conversation,))
     for participant in news.participants:
-        topic = conversation_topic(participant.conversation_id)
-        yield Notice(topic=topic, n=0, event="participant", participants=(participant,))
+        topic = format_conversation_topic(participant.conversation_id)
+        yield TopicEvent(topic=topic, n=0, event="participant", participants=(participant,))
     for message in news.messages:
-        topic = conversation_topic(message.conversation_id)
-        yield Notice(topic=topic, n=0, event="message", messages=(message,))
+        topic = format_conversation_topic(message.conversation_id)
+        yield TopicEvent(topic=topic, n=0, event="message", messages=(message,))

@@ -1,4 +1,4 @@
-"""What workers ask: claims, leases, and keeping what became of sessions.
+"""What workers request: claims, leases, and keeping what became of sessions.
 
 Times are the Core's: what a worker says of now is only what its leases are measured from, so that
 workers whose clocks differ take nothing from each other too early.
@@ -10,21 +10,21 @@ from typing import TypeVar
 
 import msgspec
 
-from ...protocol.runtime_asks import (
-    Adopt,
-    Claim,
-    Claimed,
-    Release,
-    Renew,
-    Renewed,
-    States,
-    Write,
-    Written,
+from ...protocol.runtime_store_messages import (
+    AdoptSessions,
+    AgentStateList,
+    ClaimAction,
+    ClaimedAction,
+    ReleaseLeases,
+    RenewedLeases,
+    RenewLeases,
+    SessionWrite,
+    SessionWriteResult,
 )
-from .context import News, RuntimeContext
-from .message_service import admitted
+from .context import RowUpdates, RuntimeServices
+from .message_service import select_admitted
 
-Leased = TypeVar("Leased", Claim, Renew, Adopt)
+Leased = TypeVar("Leased", ClaimAction, RenewLeases, AdoptSessions)
 
 
 class WorkerService:
@@ -34,50 +34,50 @@ class WorkerService:
         context: What it works with.
     """
 
-    def __init__(self, context: RuntimeContext) -> None:
+    def __init__(self, context: RuntimeServices) -> None:
         self._context = context
         self._store = context.store
 
-    async def claim(self, ask: Claim) -> Claimed:
+    async def claim(self, request: ClaimAction) -> ClaimedAction:
         """Claim the next action that is ready."""
-        claimed = await self._store.claim(self._timed(ask))
+        claimed = await self._store.claim(self._timed(request))
         if claimed.action is not None:
             states = () if claimed.state is None else (claimed.state,)
-            self._context.tell(News(states=states, actions=(claimed.action,)))
+            self._context.publish(RowUpdates(states=states, actions=(claimed.action,)))
         return claimed
 
-    async def renew(self, ask: Renew) -> Renewed:
+    async def renew(self, request: RenewLeases) -> RenewedLeases:
         """Make an owner's leases last on."""
-        return await self._store.renew(self._timed(ask))
+        return await self._store.renew(self._timed(request))
 
-    async def adopt(self, ask: Adopt) -> States:
+    async def adopt(self, request: AdoptSessions) -> AgentStateList:
         """Take sessions that lost their worker."""
-        adopted = await self._store.adopt(self._timed(ask))
-        self._context.tell(News(states=adopted.states))
+        adopted = await self._store.adopt(self._timed(request))
+        self._context.publish(RowUpdates(states=adopted.states))
         if adopted.states:  # what was claimed of them may be claimed again
             self._context.wake()
         return adopted
 
-    async def release(self, ask: Release) -> None:
+    async def release(self, request: ReleaseLeases) -> None:
         """Let an owner's leases last no longer than until now, or than it asks."""
-        until = min(ask.until, self._context.clock())
-        await self._store.release(msgspec.structs.replace(ask, until=until))
+        until = min(request.until, self._context.clock())
+        await self._store.release(msgspec.structs.replace(request, until=until))
         self._context.wake()
 
-    async def write(self, ask: Write) -> Written:
+    async def write(self, request: SessionWrite) -> SessionWriteResult:
         """Keep what became of a session; messages that it may not post are left out."""
-        messages = await admitted(self._store, ask.session_id, ask.messages)
-        if len(messages) < len(ask.messages):
+        messages = await select_admitted(self._store, request.session_id, request.messages)
+        if len(messages) < len(request.messages):
             self._context.log.info(
                 "%d messages of session %r were not posted: it observes, has left, or the "
                 "conversation is closed",
-                len(ask.messages) - len(messages),
-                ask.session_id,
+                len(request.messages) - len(messages),
+                request.session_id,
             )
-            ask = msgspec.structs.replace(ask, messages=messages)
-        written = await self._store.write(ask)
-        self._context.tell(
-            News(
+            request = msgspec.structs.replace(request, messages=messages)
+        written = await self._store.write(request)
+        self._context.publish(
+            RowUpdates(
                 states=() if written.state is None else (written.state,),
                 steps=written.steps,
                 messages=written.messages,
@@ -86,7 +86,7 @@ class WorkerService:
         )
         return written
 
-    def _timed(self, ask: Leased) -> Leased:
+    def _timed(self, request: Leased) -> Leased:
         now = self._context.clock()
-        lasts = max(0.0, ask.lease_until - ask.now)
-        return msgspec.structs.replace(ask, now=now, lease_until=now + lasts)
+        lasts = max(0.0, request.lease_until - request.now)
+        return msgspec.structs.replace(request, now=now, lease_until=now + lasts)

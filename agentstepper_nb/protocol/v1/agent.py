@@ -42,14 +42,14 @@ class V1Breakpoint(Struct, frozen=True, kw_only=True):
     summary: str | None = None
 
 
-def summary_of(breakpoint: Breakpoint) -> str | None:
+def find_summary(breakpoint: Breakpoint) -> str | None:
     """A breakpoint's summary where version 1 reads it, which has no other word for an exception."""
     if breakpoint.failure is not None and not breakpoint.is_replaced:
-        return failure_summary(breakpoint.failure)
+        return format_failure(breakpoint.failure)
     return breakpoint.summary or breakpoint.sentence
 
 
-def failure_summary(failure: Failure) -> str:
+def format_failure(failure: Failure) -> str:
     """An exception as a summary: “ValueError: no”."""
     return f"{failure.type}: {failure.message}"
 
@@ -154,24 +154,24 @@ _decoder = msgspec.json.Decoder(_Event | _Breakpoint | _Commit | _Error)
 _encoder = msgspec.json.Encoder()
 
 
-def encode(value: V1Message) -> str:
+def encode_message(value: V1Message) -> str:
     """Encode a message with its envelope. Contents are embedded as they came."""
     return _encoder.encode(_ENVELOPES[type(value)](value)).decode()
 
 
-class Read(NamedTuple):
+class LenientMessage(NamedTuple):
     """A message, and whether every JSON parser takes its text."""
 
     message: V1Message
     strict: bool
 
 
-def decode(text: str) -> V1Message:
+def decode_message(text: str) -> V1Message:
     """Decode a message, as `read` does."""
-    return read(text).message
+    return read_message(text).message
 
 
-def read(text: str) -> Read:
+def read_message(text: str) -> LenientMessage:
     """Decode a message.
 
     The original's clients write Python's JSON, which may hold NaN, Infinity and lone surrogates: such
@@ -181,13 +181,13 @@ def read(text: str) -> Read:
         ProtocolError: Not JSON, an unknown envelope, or a field is wrong.
     """
     try:
-        return Read(_decoder.decode(text).data, True)
+        return LenientMessage(_decoder.decode(text).data, True)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         relaxed = _relax(text)
         if relaxed is None:
             raise ProtocolError("malformed", f"Failed to parse the message: {error}.") from None
     try:
-        return Read(_convert(relaxed), False)
+        return LenientMessage(_convert(relaxed), False)
     except (msgspec.ValidationError, RecursionError) as error:
         raise ProtocolError("invalid_message", f"Failed to parse the message: {error}.") from None
 
@@ -205,7 +205,7 @@ def _convert(value: Any) -> V1Message:
         raise ProtocolError(
             "malformed", 'The message is not of the form {"message": …, "data": {…}}.'
         )
-    name = wrap(str(value.get("message")))
+    name = prepare_value(str(value.get("message")))
     kind = _KINDS.get(name)
     if kind is None:
         raise ProtocolError(
@@ -213,14 +213,14 @@ def _convert(value: Any) -> V1Message:
             f"Failed to parse client server event message: “{name[:80]}” is none of event, breakpoint, "
             "commit.",
         )
-    return cast(V1Message, msgspec.convert(wrap(value["data"]), kind))
+    return cast(V1Message, msgspec.convert(prepare_value(value["data"]), kind))
 
 
 #: The fields that hold contents, wherever they stand.
 _CONTENTS: Final = frozenset({"data", "original_data", "modified_data"})
 
 
-def wrap(value: Any) -> Any:
+def prepare_value(value: Any) -> Any:
     """What the lenient parser read, made ready for `msgspec.convert`.
 
     Contents become JSON text again; in all else, half a surrogate pair becomes a replacement character,
@@ -229,24 +229,24 @@ def wrap(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [wrap(item) for item in value]
+        return [prepare_value(item) for item in value]
     if isinstance(value, dict):
         return {
-            name: Raw(dump(item).encode()) if name in _CONTENTS else wrap(item)
+            name: Raw(dump_json(item).encode()) if name in _CONTENTS else prepare_value(item)
             for name, item in value.items()
         }
     return value
 
 
-def text(data: Raw) -> str:
+def read_text(data: Raw) -> str:
     """A JSON string's text, nothing for null, and any other JSON as it stands."""
     value = _relax(bytes(data).decode())
     if value is None:
         return ""
-    return str(wrap(value)) if isinstance(value, str) else bytes(data).decode()
+    return str(prepare_value(value)) if isinstance(value, str) else bytes(data).decode()
 
 
-def dump(value: Any) -> str:
+def dump_json(value: Any) -> str:
     """Python's JSON of a leniently read value: NaN stands as NaN, surrogates are escaped."""
     return json.dumps(value)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from ...errors import ProtocolError
-from ..text_lines import count_beginning, count_lines
+from ..line_count import count_lines, count_lines_with_prefix
 from ..values import ChangeKind, Commit, FileBody, FileChange
 from .agent import V1Change, V1Commit
 
@@ -18,12 +18,12 @@ _WORDS: Final[dict[ChangeKind, str]] = {
 _KINDS: Final = {word: kind for kind, word in _WORDS.items()}
 
 
-def asked_for(commits: Iterable[Commit]) -> list[Commit]:
+def select_commits(commits: Iterable[Commit]) -> list[Commit]:
     """The commits that version 1 knows of: without snapshots, whose changes these have too."""
     return [commit for commit in commits if not commit.snapshot]
 
 
-def changes(commit: Commit) -> list[tuple[str, str, FileBody]]:
+def dump_changes(commit: Commit) -> list[tuple[str, str, FileBody]]:
     """A commit's changes in version 1's words: path, change type, contents."""
     found = []
     for change in commit.changes:
@@ -48,7 +48,7 @@ def dump_commit(commit: Commit) -> V1Commit:
             content=body.content,
             previous_content=body.previous_content,
         )
-        for path, kind, body in changes(commit)
+        for path, kind, body in dump_changes(commit)
     ]
     return V1Commit(id=commit.id, date=commit.at, title=commit.title, changes=own)
 
@@ -87,4 +87,4 @@ def _load_change(change: V1Change) -> FileChange:
 
 def _marked(diff: str, mark: str) -> int:
     """The lines of a diff with a mark; its head has three of them."""
-    return count_beginning(diff, mark, 3 * mark)
+    return count_lines_with_prefix(diff, mark, 3 * mark)

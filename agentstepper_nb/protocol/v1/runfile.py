@@ -15,42 +15,42 @@ from msgspec.structs import replace
 
 from ..._version import __version__
 from ...errors import ProtocolError
-from ..calls import tool_of
-from ..header_bounds import bounded_failure, cut
-from ..json_bounds import Check, JsonScan, check_content, go_on
+from ..header_bounds import cut_failure, cut_text
+from ..json_bounds import Check, JsonScan, check_content, never_cancel
 from ..records import RunHistory
+from ..tool_names import find_tool_name
 from ..values import (
     PAIRED,
-    AgentState,
+    AgentActivity,
     AnswerKind,
     Breakpoint,
     Commit,
     Count,
     Event,
     EventKind,
+    EventOutcome,
+    EventSide,
     Failure,
     Id,
     Name,
-    Outcome,
     Run,
     RunState,
-    Side,
     Time,
-    changed,
+    drop_unchanged_commits,
 )
 from .agent import (
     NULL,
     V1Breakpoint,
     V1Commit,
     dump_kind,
-    failure_summary,
+    find_summary,
+    format_failure,
     is_strict,
     load_kind,
-    summary_of,
-    wrap,
+    prepare_value,
 )
-from .commits import asked_for, dump_commit, load_commit
-from .packing import corrupt, pack, unpack
+from .commits import dump_commit, load_commit, select_commits
+from .runfile_format import make_corrupt_error, pack_runfile, unpack_runfile
 
 #: The largest unpacked file taken, in bytes.
 MAX_UNPACKED: Final = 256 * 1024 * 1024
@@ -89,7 +89,7 @@ class _Run(Struct):
     server_version: str | UnsetType = UNSET
 
 
-def dump(history: RunHistory) -> bytes:
+def dump_run(history: RunHistory) -> bytes:
     """Write a run's file."""
     run = history.run
     points: dict[str, list[Breakpoint]] = {}
@@ -112,9 +112,9 @@ def dump(history: RunHistory) -> bytes:
             _dump_event(event, points.get(event.id, []), numbered=numbered)
             for event in history.events
         ],
-        commits=[dump_commit(commit) for commit in asked_for(history.commits)],
+        commits=[dump_commit(commit) for commit in select_commits(history.commits)],
     )
-    return pack(msgspec.json.encode(document))
+    return pack_runfile(msgspec.json.encode(document))
 
 
 def _dump_event(event: Event, points: list[Breakpoint], *, numbered: bool) -> _Event:
@@ -142,14 +142,14 @@ def _dump_breakpoint(point: Breakpoint, *, numbered: bool) -> _Breakpoint:
         time=point.at,
         original_data=Raw(point.data.encode()),
         modified_data=NULL if point.edit is None else Raw(point.edit.encode()),
-        summary=summary_of(point),
+        summary=find_summary(point),
         seq=point.seq if numbered else UNSET,
         failure=failure or UNSET,
     )
 
 
-def load(
-    data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED, check: Check = go_on
+def load_run(
+    data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED, check: Check = never_cancel
 ) -> RunHistory:
     """Read a run's file.
 
@@ -163,7 +163,7 @@ def load(
         ProtocolError: Damaged (`corrupt_import`), of a newer version (`newer_import`), or above one of
             the bounds (`too_large`).
     """
-    document = _parse(*unpack(data, limit, check))
+    document = _parse(*unpack_runfile(data, limit, check))
     _check_version(document.server_version)
     _check_ids(document)
     return _history(document, run_id or document.uuid, check)
@@ -178,9 +178,11 @@ def _parse(text: bytearray, scan: JsonScan) -> _Run:
     scan.judge_leniently()
     try:
         # Decoded as it was counted: the parser would guess another encoding.
-        return msgspec.convert(wrap(json.loads(text.decode("utf-8", "surrogatepass"))), _Run)
+        return msgspec.convert(
+            prepare_value(json.loads(text.decode("utf-8", "surrogatepass"))), _Run
+        )
     except (ValueError, RecursionError):
-        raise corrupt(f"The .run file's contents are damaged ({strictly})") from None
+        raise make_corrupt_error(f"The .run file's contents are damaged ({strictly})") from None
 
 
 def _check_version(version: str | UnsetType) -> None:
@@ -209,7 +211,7 @@ def _check_ids(document: _Run) -> None:
     commits = [commit.id for commit in document.commits]
     for what, ids in (("event", events), ("message", rows), ("commit", commits)):
         if len(set(ids)) < len(ids):
-            raise corrupt(f"The .run file has one {what} twice")
+            raise make_corrupt_error(f"The .run file has one {what} twice")
 
 
 def _history(document: _Run, run_id: str, check: Check) -> RunHistory:
@@ -234,11 +236,11 @@ def _history(document: _Run, run_id: str, check: Check) -> RunHistory:
         started_at=document.start_time,
         ended_at=ended_at,
         state=RunState.IDLE,
-        agent_state=AgentState.FINISHED,
+        agent_state=AgentActivity.FINISHED,
         can_stop=False,
         rows=sum(1 for event in events if event.kind is EventKind.DEBUG_MESSAGE) + len(points),
         query_bytes=sum(point.size_bytes for point in queries),
-        commits=len(changed(commits)),
+        commits=len(drop_unchanged_commits(commits)),
     )
     return RunHistory(run=run, events=tuple(events), breakpoints=tuple(points), commits=commits)
 
@@ -260,7 +262,7 @@ def _seqs(document: _Run) -> list[int]:
             times.extend(accumulate((point.time for point in item.breakpoints), max))
     told = [place for place in places if place is not UNSET]
     if told and (len(told) < len(places) or len(set(told)) < len(told)):
-        raise corrupt("The .run file's rows are numbered wrong")
+        raise make_corrupt_error("The .run file's rows are numbered wrong")
     keys = told or times
     seqs = [0] * len(keys)
     for seq, at in enumerate(sorted(range(len(keys)), key=keys.__getitem__), 1):
@@ -271,17 +273,17 @@ def _seqs(document: _Run) -> list[int]:
 def _check_depth(event: Event, document: _Run) -> None:
     """Nothing is inside of more events than there are."""
     if event.depth >= len(document.events):
-        raise corrupt("The .run file has an event that is inside of more than there are")
+        raise make_corrupt_error("The .run file has an event that is inside of more than there are")
 
 
 def _load_event(item: _Event, run_id: str, seqs: Iterator[int]) -> tuple[Event, list[Breakpoint]]:
     kind, name = load_kind(item.type, item.data)
     if kind is None:
-        raise corrupt(f"The .run file has an event of unknown type “{item.type[:80]}”")
+        raise make_corrupt_error(f"The .run file has an event of unknown type “{item.type[:80]}”")
     if kind is EventKind.DEBUG_MESSAGE and item.breakpoints:
-        raise corrupt("The .run file has a debug message with breakpoints")
+        raise make_corrupt_error("The .run file has a debug message with breakpoints")
     if kind is EventKind.TOOL_INVOCATION and name is None and item.breakpoints:
-        name = tool_of(bytes(item.breakpoints[0].original_data))
+        name = find_tool_name(bytes(item.breakpoints[0].original_data))
     data = _content(item.data)
     event = Event(
         id=item.uuid,
@@ -300,31 +302,31 @@ def _load_event(item: _Event, run_id: str, seqs: Iterator[int]) -> tuple[Event, 
         for index, point in enumerate(item.breakpoints)
     ]
     if any(after.seq < before.seq for before, after in pairwise(points)):
-        raise corrupt("The .run file has an event that ends before it begins")
+        raise make_corrupt_error("The .run file has an event that ends before it begins")
     return event, points
 
 
 def _load_breakpoint(point: _Breakpoint, event: Event, index: int, seq: int) -> Breakpoint:
     data, edit = _content(point.original_data), _content(point.modified_data)
-    failure = None if point.failure is UNSET else bounded_failure(point.failure)
+    failure = None if point.failure is UNSET else cut_failure(point.failure)
     own = point.summary
-    if point.failure is not UNSET and own == failure_summary(point.failure):
+    if point.failure is not UNSET and own == format_failure(point.failure):
         own = None
     return Breakpoint(
         id=point.uuid,
         run=event.run,
         event=event.id,
         seq=seq,
-        side=Side.END if index and event.kind in PAIRED else Side.BEGIN,
+        side=EventSide.END if index and event.kind in PAIRED else EventSide.BEGIN,
         kind=event.kind,
         name=event.name,
         depth=event.depth,
         at=point.time,
         data=data,
         strict=is_strict(data),
-        agent=cut(point.agent, _SUMMARY),
-        summary=None if own is None else cut(own, _SUMMARY),
-        outcome=Outcome.ERROR if failure else None,
+        agent=cut_text(point.agent, _SUMMARY),
+        summary=None if own is None else cut_text(own, _SUMMARY),
+        outcome=EventOutcome.ERROR if failure else None,
         failure=failure,
         edit=None if edit == "null" else edit,
         answer=AnswerKind.RESUME,
@@ -361,8 +363,8 @@ def _load_commit(commit: V1Commit) -> Commit:
         for text in (change.diff, change.content, change.previous_content):
             check_content(text, _WHAT)
         if len(change.path) > _PATH:
-            raise corrupt("The .run file has too long a path")
+            raise make_corrupt_error("The .run file has too long a path")
     try:
-        return replace(load_commit(commit), title=cut(commit.title, _SUMMARY))
+        return replace(load_commit(commit), title=cut_text(commit.title, _SUMMARY))
     except ProtocolError as error:
-        raise corrupt(f"The .run file has a damaged commit ({error.message})") from None
+        raise make_corrupt_error(f"The .run file has a damaged commit ({error.message})") from None

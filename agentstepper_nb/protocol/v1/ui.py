@@ -13,36 +13,36 @@ from msgspec import Raw, Struct
 from ...errors import ProtocolError
 from ..records import RunHistory
 from ..values import (
-    AgentState,
+    AgentActivity,
     Breakpoint,
     Commit,
     Event,
     EventKind,
+    EventSide,
     Run,
     RunState,
-    Side,
 )
-from .agent import summary_of
-from .commits import asked_for, changes
+from .agent import find_summary
+from .commits import dump_changes, select_commits
 
-AGENT_STATES: Final[dict[AgentState, str]] = {
-    AgentState.RUNNING: "Agent running...",
-    AgentState.LLM_THINKING: "LLM thinking...",
-    AgentState.TOOL_EXECUTING: "Tool executing...",
-    AgentState.HALTED: "Halted at breakpoint...",
-    AgentState.HALTING: "Halting at breakpoint...",
-    AgentState.WAITING: "Agent running...",  # version 1 has no other word
-    AgentState.FINISHED: "Agent finished...",
+AGENT_STATES: Final[dict[AgentActivity, str]] = {
+    AgentActivity.RUNNING: "Agent running...",
+    AgentActivity.LLM_THINKING: "LLM thinking...",
+    AgentActivity.TOOL_EXECUTING: "Tool executing...",
+    AgentActivity.HALTED: "Halted at breakpoint...",
+    AgentActivity.HALTING: "Halting at breakpoint...",
+    AgentActivity.WAITING: "Agent running...",  # version 1 has no other word
+    AgentActivity.FINISHED: "Agent finished...",
 }
 
 #: Who speaks to whom at the begin and at the end of an event. The agent is called Core there.
-_ACTORS: Final[dict[tuple[EventKind, Side], tuple[str, str]]] = {
-    (EventKind.LLM_QUERY, Side.BEGIN): ("Core", "LLM"),
-    (EventKind.LLM_QUERY, Side.END): ("LLM", "Core"),
-    (EventKind.TOOL_INVOCATION, Side.BEGIN): ("Core", "Tools"),
-    (EventKind.TOOL_INVOCATION, Side.END): ("Tools", "Core"),
-    (EventKind.CUSTOM, Side.BEGIN): ("Core", "Tools"),
-    (EventKind.CUSTOM, Side.END): ("Tools", "Core"),
+_ACTORS: Final[dict[tuple[EventKind, EventSide], tuple[str, str]]] = {
+    (EventKind.LLM_QUERY, EventSide.BEGIN): ("Core", "LLM"),
+    (EventKind.LLM_QUERY, EventSide.END): ("LLM", "Core"),
+    (EventKind.TOOL_INVOCATION, EventSide.BEGIN): ("Core", "Tools"),
+    (EventKind.TOOL_INVOCATION, EventSide.END): ("Tools", "Core"),
+    (EventKind.CUSTOM, EventSide.BEGIN): ("Core", "Tools"),
+    (EventKind.CUSTOM, EventSide.END): ("Tools", "Core"),
 }
 
 _NULL: Final = Raw(b"null")
@@ -128,7 +128,7 @@ _encoder = msgspec.json.Encoder()
 _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeError)
 
 
-def decode(text: str) -> V1Command:
+def decode_command(text: str) -> V1Command:
     """Decode a command of the web UI.
 
     Raises:
@@ -151,7 +151,7 @@ def decode(text: str) -> V1Command:
     return cast(V1Command, command)
 
 
-def is_edit(text: str) -> bool:
+def is_edit_command(text: str) -> bool:
     """Whether a message is a command to edit, well-formed or not."""
     try:
         return _envelope.decode(text).event == "update_msg_content"
@@ -167,7 +167,7 @@ class _Loose(Struct):
     content: _Named
 
 
-def decode_run(text: str) -> str | None:
+def decode_run_id(text: str) -> str | None:
     """The run that a refused command names, where it names one."""
     try:
         return msgspec.json.decode(text, type=_Loose).content.run
@@ -218,7 +218,7 @@ def _encode(event: str, content: dict[str, Any]) -> str:
     return _encoder.encode({"event": event, "content": content}).decode()
 
 
-def iso(at: float) -> str:
+def format_time(at: float) -> str:
     """A time as the original writes it: ISO 8601 to the second, with its offset."""
     return _iso(int(at))
 
@@ -238,13 +238,15 @@ def _content(text: str, strict: bool) -> tuple[Raw, str]:
 def _message(breakpoint: Breakpoint) -> _Message:
     source, target = _ACTORS.get((breakpoint.kind, breakpoint.side), ("System", "System"))
     content, kind = _content(breakpoint.data, breakpoint.strict)
-    summary = summary_of(breakpoint)
-    return _Message(breakpoint.id, source, target, content, kind, summary, iso(breakpoint.at))
+    summary = find_summary(breakpoint)
+    return _Message(
+        breakpoint.id, source, target, content, kind, summary, format_time(breakpoint.at)
+    )
 
 
 def _debug_message(event: Event) -> _Message:
     text = _plain(event.data)
-    return _Message(event.id, "System", "System", _NULL, "text", text, iso(event.at))
+    return _Message(event.id, "System", "System", _NULL, "text", text, format_time(event.at))
 
 
 def _plain(data: str | None) -> str:
@@ -261,9 +263,9 @@ def _plain(data: str | None) -> str:
 def _commit(commit: Commit) -> _Commit:
     own = [
         _Change(path, kind, body.content, body.previous_content)
-        for path, kind, body in changes(commit)
+        for path, kind, body in dump_changes(commit)
     ]
-    return _Commit(commit.id, iso(commit.at), commit.sentence or commit.title, own)
+    return _Commit(commit.id, format_time(commit.at), commit.sentence or commit.title, own)
 
 
 def _run(history: RunHistory) -> _Run:
@@ -278,10 +280,10 @@ def _run(history: RunHistory) -> _Run:
         uuid=run.id,
         name=run.name,
         programName=run.program,
-        startTime=iso(run.started_at),
+        startTime=format_time(run.started_at),
         state=_state(run),
         agentState=AGENT_STATES[run.agent_state],
-        commits=[_commit(commit) for commit in asked_for(history.commits)],
+        commits=[_commit(commit) for commit in select_commits(history.commits)],
         messages=[message for _, message in sorted(rows, key=lambda row: row[0])],
         haltedAt=run.pending[0] if run.pending else None,
     )
@@ -294,7 +296,9 @@ def _state(run: Run) -> str:
     return str(run.state)
 
 
-def init_app_state(histories: Iterable[RunHistory], active: str | None, halted: str | None) -> str:
+def encode_init_app_state(
+    histories: Iterable[RunHistory], active: str | None, halted: str | None
+) -> str:
     """The snapshot a UI gets when it connects.
 
     Args:
@@ -306,12 +310,12 @@ def init_app_state(histories: Iterable[RunHistory], active: str | None, halted: 
     return _encode("init_app_state", {"runs": runs, "activeRun": active, "haltedAt": halted})
 
 
-def new_run(history: RunHistory) -> str:
+def encode_new_run(history: RunHistory) -> str:
     """A run began or was imported."""
     return _encode("new_run", {"run": _run(history)})
 
 
-def update_run_state(run: Run) -> str:
+def encode_run_state(run: Run) -> str:
     """A run's state changed."""
     content = {
         "run": run.id,
@@ -322,32 +326,32 @@ def update_run_state(run: Run) -> str:
     return _encode("update_run_state", content)
 
 
-def new_message(breakpoint: Breakpoint) -> str:
+def encode_new_message(breakpoint: Breakpoint) -> str:
     """A breakpoint was reached."""
     return _encode("new_message", {"run": breakpoint.run, "message": _message(breakpoint)})
 
 
-def new_debug_message(event: Event) -> str:
+def encode_new_debug_message(event: Event) -> str:
     """The agent posted a debug message."""
     return _encode("new_message", {"run": event.run, "message": _debug_message(event)})
 
 
-def new_note(run: str, id: str, text: str, at: float) -> str:
+def encode_new_note(run: str, id: str, text: str, at: float) -> str:
     """Something that the Core has to say of a run, as a message that nobody keeps."""
-    note = _Message(id, "System", "System", _NULL, "text", text, iso(at))
+    note = _Message(id, "System", "System", _NULL, "text", text, format_time(at))
     return _encode("new_message", {"run": run, "message": note})
 
 
-def new_commit(commit: Commit) -> str:
+def encode_new_commit(commit: Commit) -> str:
     """A commit arrived."""
     return _encode("new_commit", {"run": commit.run, "commit": _commit(commit)})
 
 
-def run_export(name: str, data: bytes) -> str:
+def encode_run_export(name: str, data: bytes) -> str:
     """A run's file, as asked."""
     return _encode("run_export", {"name": name, "data": data.decode("ascii")})
 
 
-def error(code: str, message: str, run: str | None) -> str:
+def encode_error(code: str, message: str, run: str | None) -> str:
     """A command was refused."""
     return _encode("error", {"code": code, "message": message, "run": run})

@@ -6,16 +6,16 @@ from collections.abc import Generator, Iterator
 from functools import partial
 from typing import Any, Self
 
-from ...discover import Endpoint
-from ...protocol.runtime_wire import Notice
-from ...rpc.client import PATIENCE, ClientLine
-from ...rpc.loop_thread import Waiter, blocking
-from .acting import Acting
-from .reading import Reading
-from .talking import Talking
+from ...discover import CoreEndpoint
+from ...protocol.runtime_wire import TopicEvent
+from ...rpc.loop_thread import SyncClient, make_blocking
+from ...rpc.service_client import PATIENCE, ServiceClient
+from .actions import ActionClient
+from .conversations import ConversationClient
+from .sessions import SessionClient
 
 
-class Connecting:
+class PendingConnection:
     """A connection that is to be opened: `await` it, or enter it."""
 
     def __init__(self, url: str | None, token: str | None, patience: float) -> None:
@@ -34,10 +34,10 @@ class Connecting:
         await self._agents.close()
 
     async def _open(self) -> AsyncAgents:
-        return AsyncAgents(await ClientLine.open(*self._how))
+        return AsyncAgents(await ServiceClient.open(*self._how))
 
 
-class AsyncAgents(Acting, Reading, Talking):
+class AsyncAgents(ActionClient, SessionClient, ConversationClient):
     """Agents that run on their own, on an event loop. Made by `connect`; `Agents` is the same without.
 
     ::
@@ -53,13 +53,13 @@ class AsyncAgents(Acting, Reading, Talking):
     An action is for one session: that of `session_id`, or the latest of the agent `agent_id`.
     """
 
-    def __init__(self, line: ClientLine) -> None:
-        self._line = line
+    def __init__(self, line: ServiceClient) -> None:
+        self._core = line
 
     @classmethod
     def connect(
         cls, url: str | None = None, token: str | None = None, *, patience: float = PATIENCE
-    ) -> Connecting:
+    ) -> PendingConnection:
         """Connect to a Core.
 
         Args:
@@ -74,24 +74,24 @@ class AsyncAgents(Acting, Reading, Talking):
             DiscoveryError: There is no Core, or there are several.
             ConnectionLostError: It can't be reached, or doesn't take this connection.
         """
-        return Connecting(url, token, patience)
+        return PendingConnection(url, token, patience)
 
     @property
     def url(self) -> str:
         """Where the Core is."""
-        return self._line.url
+        return self._core.url
 
-    def find(self) -> Endpoint:
+    def find(self) -> CoreEndpoint:
         """Where the Core is now, and by which token it is controlled: for another connection to it.
 
         Raises:
             DiscoveryError: It isn't there any more.
         """
-        return self._line.find()
+        return self._core.find()
 
     async def close(self) -> None:
         """Close the connection. Idempotent."""
-        await self._line.close()
+        await self._core.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -100,7 +100,7 @@ class AsyncAgents(Acting, Reading, Talking):
         await self.close()
 
 
-class Agents(Waiter[AsyncAgents]):
+class Agents(SyncClient[AsyncAgents]):
     """Agents that run on their own, from anywhere. Made by `connect`; see `AsyncAgents`.
 
     ::
@@ -137,35 +137,35 @@ class Agents(Waiter[AsyncAgents]):
         """Where the Core is."""
         return self._client.url
 
-    def find(self) -> Endpoint:
+    def find(self) -> CoreEndpoint:
         """Where the Core is now, and by which token it is controlled; see `AsyncAgents.find`."""
         return self._client.find()
 
-    create_agent = blocking(AsyncAgents.create_agent)
-    pause = blocking(AsyncAgents.pause)
-    resume = blocking(AsyncAgents.resume)
-    interrupt = blocking(AsyncAgents.interrupt)
-    send_input = blocking(AsyncAgents.send_input)
-    destroy = blocking(AsyncAgents.destroy)
-    actions = blocking(AsyncAgents.actions)
-    state = blocking(AsyncAgents.state)
-    states = blocking(AsyncAgents.states)
-    list_agent_steps = blocking(AsyncAgents.list_agent_steps)
-    list_agent_steps_since_iteration = blocking(AsyncAgents.list_agent_steps_since_iteration)
-    list_agent_steps_latest = blocking(AsyncAgents.list_agent_steps_latest)
-    list_sessions_for_agent = blocking(AsyncAgents.list_sessions_for_agent)
-    create_conversation = blocking(AsyncAgents.create_conversation)
-    set_conversation = blocking(AsyncAgents.set_conversation)
-    conversations = blocking(AsyncAgents.conversations)
-    join = blocking(AsyncAgents.join)
-    leave = blocking(AsyncAgents.leave)
-    participants = blocking(AsyncAgents.participants)
-    post = blocking(AsyncAgents.post)
-    messages = blocking(AsyncAgents.messages)
-    unread = blocking(AsyncAgents.unread)
-    mark_read = blocking(AsyncAgents.mark_read)
-    wait_for = blocking(AsyncAgents.wait_for)
+    create_agent = make_blocking(AsyncAgents.create_agent)
+    pause = make_blocking(AsyncAgents.pause)
+    resume = make_blocking(AsyncAgents.resume)
+    interrupt = make_blocking(AsyncAgents.interrupt)
+    send_input = make_blocking(AsyncAgents.send_input)
+    destroy = make_blocking(AsyncAgents.destroy)
+    actions = make_blocking(AsyncAgents.actions)
+    state = make_blocking(AsyncAgents.state)
+    states = make_blocking(AsyncAgents.states)
+    list_agent_steps = make_blocking(AsyncAgents.list_agent_steps)
+    list_agent_steps_since_iteration = make_blocking(AsyncAgents.list_agent_steps_since_iteration)
+    list_agent_steps_latest = make_blocking(AsyncAgents.list_agent_steps_latest)
+    list_sessions_for_agent = make_blocking(AsyncAgents.list_sessions_for_agent)
+    create_conversation = make_blocking(AsyncAgents.create_conversation)
+    set_conversation = make_blocking(AsyncAgents.set_conversation)
+    conversations = make_blocking(AsyncAgents.conversations)
+    join = make_blocking(AsyncAgents.join)
+    leave = make_blocking(AsyncAgents.leave)
+    participants = make_blocking(AsyncAgents.participants)
+    post = make_blocking(AsyncAgents.post)
+    messages = make_blocking(AsyncAgents.messages)
+    unread = make_blocking(AsyncAgents.unread)
+    mark_read = make_blocking(AsyncAgents.mark_read)
+    wait_for = make_blocking(AsyncAgents.wait_for)
 
-    def watch(self, topic: str) -> Iterator[Notice]:
+    def watch(self, topic: str) -> Iterator[TopicEvent]:
         """What happens, as it happens; see `AsyncAgents.watch`. Closing the iterator ends it."""
         return self._items(self._client.watch(topic))

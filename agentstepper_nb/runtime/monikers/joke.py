@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 
 from ...llm_wire.conversation import ModelRequest, UserMessage
 from ..frame import FrameIn, FrameOut
-from .asking import Interval, ModelMoniker, Said, ask
+from .model_moniker import Interval, ModelMoniker, Said, ask_model
 
 #: Characters of guidance that make a subject.
 LONGEST_SUBJECT: Final = 200
@@ -36,7 +36,7 @@ class JokeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     model: str = "jokes"
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class JokeState(Struct, frozen=True, kw_only=True):
     """Its state: what the jokes are on, and how many were told."""
 
     subject: str
@@ -58,22 +58,22 @@ class JokeMoniker(ModelMoniker[JokeConfig]):
         return FrameOut(
             step=frame.step,
             next_step=f"joke/{number + 1}",
-            state=msgspec.to_builtins(Told(subject=told.subject, count=number)),
+            state=msgspec.to_builtins(JokeState(subject=told.subject, count=number)),
             text=text,
             data={"subject": told.subject, "number": number},
             done=False,
         )
 
-    def _told(self, frame: FrameIn) -> Told:
+    def _told(self, frame: FrameIn) -> JokeState:
         """The state, with guidance taken in; an edited one may be anything."""
         try:
-            told = msgspec.convert(frame.state, Told)
+            told = msgspec.convert(frame.state, JokeState)
         except msgspec.ValidationError:
-            told = Told(subject=self._config.subject)
+            told = JokeState(subject=self._config.subject)
         if frame.guidance is UNSET:
             return told
         subject = " ".join(str(frame.guidance).split())[:LONGEST_SUBJECT]
-        return Told(subject=subject or told.subject, count=told.count)
+        return JokeState(subject=subject or told.subject, count=told.count)
 
     async def _joke(self, number: int, subject: str) -> str:
         request = ModelRequest(
@@ -81,5 +81,5 @@ class JokeMoniker(ModelMoniker[JokeConfig]):
             system=_SYSTEM,
             messages=(UserMessage(content=f"Tell me joke number {number} about {subject}."),),
         )
-        answer = await ask(self.provider(), request, self.task.dbg)
+        answer = await ask_model(self.provider(), request, self.task.dbg)
         return answer.content

@@ -18,10 +18,10 @@ from ...llm_wire.conversation import (
     UserMessage,
 )
 from ...models.provider import ModelProvider
-from ...sdk.aclient import AsyncAgentStepper
+from ...sdk.async_stepper import AsyncAgentStepper
 from ..frame import FrameIn, FrameOut
-from ..frames import SCHEMA, parsed
-from .asking import Interval, ModelMoniker, Said, ask
+from ..frame_codec import SCHEMA, parse_output
+from .model_moniker import Interval, ModelMoniker, Said, ask_model
 
 #: The tool by which a model answers; models without tools write the same JSON as text.
 TOOL: Final = ToolSpec(
@@ -136,7 +136,7 @@ async def _ask(messages: tuple[ChatMessage, ...], task: LlmTask) -> AssistantMes
         max_tokens=config.max_tokens,
         temperature=config.temperature,
     )
-    return await ask(task.provider, request, task.dbg)
+    return await ask_model(task.provider, request, task.dbg)
 
 
 def _read(answer: AssistantMessage, frame: FrameIn) -> FrameOut:
@@ -144,7 +144,7 @@ def _read(answer: AssistantMessage, frame: FrameIn) -> FrameOut:
     calls = [call for call in answer.tool_calls if call.name == TOOL.name]
     if len(calls) > 1 or len(answer.tool_calls) > len(calls):
         raise FrameError("there is one tool, `step_frame`, and it is called once.")
-    return parsed(calls[0].args_json if calls else _unfenced(answer.content), frame)
+    return parse_output(calls[0].args_json if calls else _unfenced(answer.content), frame)
 
 
 def _complaints(answer: AssistantMessage, why: str) -> tuple[ChatMessage, ...]:

@@ -11,22 +11,22 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from ...entry_point_loader import EntryPointLoader
 from ...errors import CommandError
-from ...installed import Installed
 from ..moniker import GROUP, Moniker, MonikerFactory
 
 
-def names() -> list[str]:
+def list_monikers() -> list[str]:
     """The monikers that can be named."""
     return _INSTALLED.names()
 
 
-def monikers() -> dict[str, type[Moniker] | MonikerFactory]:
+def load_monikers() -> dict[str, type[Moniker] | MonikerFactory]:
     """Every moniker that can be used here; what fails to load is left out."""
     return _INSTALLED.usable()
 
 
-def find(name: str) -> type[Moniker] | MonikerFactory:
+def find_moniker(name: str) -> type[Moniker] | MonikerFactory:
     """The moniker of a name.
 
     Args:
@@ -39,7 +39,7 @@ def find(name: str) -> type[Moniker] | MonikerFactory:
     return _INSTALLED.find(name)
 
 
-def check(name: str, config: Any) -> None:
+def check_config(name: str, config: Any) -> None:
     """Refuse a session that can't work, before it is created.
 
     Args:
@@ -49,7 +49,7 @@ def check(name: str, config: Any) -> None:
     Raises:
         CommandError: `invalid_message`: there is no such moniker, or the config is none for it.
     """
-    moniker = find(name)
+    moniker = find_moniker(name)
     if not (isinstance(moniker, type) and issubclass(moniker, Moniker)):
         return  # a function: it says so where it is called
     try:
@@ -67,4 +67,4 @@ def _check(made: object) -> None:
         )
 
 
-_INSTALLED: Final = Installed[type[Moniker] | MonikerFactory](GROUP, "moniker", _check)
+_INSTALLED: Final = EntryPointLoader[type[Moniker] | MonikerFactory](GROUP, "moniker", _check)

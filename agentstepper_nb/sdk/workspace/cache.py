@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from .files import BODY_LIMIT, STORE_LIMIT, Entry, Stamp
+from .files import BODY_LIMIT, STORE_LIMIT, FileEntry, FileStamp
 
 _log = logging.getLogger("agentstepper_nb.workspace")
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("agentstepper_nb.workspace")
 _FORMAT = [1, BODY_LIMIT, STORE_LIMIT]
 
 
-class Cache:
+class EntryCache:
     """The entries of a workspace's files, in a file beside its repository's objects.
 
     Losing it costs time, nothing else; several runs write it, and the last wins.
@@ -29,7 +29,7 @@ class Cache:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def load(self) -> dict[bytes, Entry]:
+    def load(self) -> dict[bytes, FileEntry]:
         """Read the entries; none where there is nothing usable."""
         try:
             saved = json.loads(self._path.read_bytes())
@@ -42,7 +42,7 @@ class Cache:
             _log.debug("The cache %s can't be used: %s", self._path, error)
             return {}
 
-    def save(self, entries: Mapping[bytes, Entry]) -> None:
+    def save(self, entries: Mapping[bytes, FileEntry]) -> None:
         """Write the entries, all or nothing."""
         files = {os.fsdecode(path): list(entry) for path, entry in entries.items()}
         text = json.dumps({"format": _FORMAT, "files": files}, separators=(",", ":"))
@@ -60,8 +60,8 @@ def _entry(
     digest: str | None,
     stamp: list[int],
     read_at: int,
-) -> Entry:
-    return Entry(mode, blob, size, binary, digest, Stamp(*stamp), read_at)
+) -> FileEntry:
+    return FileEntry(mode, blob, size, binary, digest, FileStamp(*stamp), read_at)
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from agentstepper_nb.protocol.values import ChangeKind, FileBody, FileChange
 
-from .files import Entry, sha256
-from .names import on_wire, unquoted
+from .files import FileEntry, sha256
+from .git_names import format_wire_name, unquote_name
 from .repository import Blobs, Repository
 
 #: All bodies of a commit together, in bytes of old and new contents. A commit travels in one message,
@@ -27,12 +27,12 @@ _KINDS = {
 }
 
 
-class Version(NamedTuple):
+class CommitVersion(NamedTuple):
     """A commit, its tree and its files."""
 
     commit: str
     tree: str
-    files: Mapping[bytes, Entry]
+    files: Mapping[bytes, FileEntry]
 
 
 class _Change(NamedTuple):
@@ -44,7 +44,9 @@ class _Change(NamedTuple):
     patch: list[bytes]  # lines
 
 
-def compare(repository: Repository, old: Version, new: Version) -> tuple[FileChange, ...]:
+def compare_commits(
+    repository: Repository, old: CommitVersion, new: CommitVersion
+) -> tuple[FileChange, ...]:
     """Compare two commits.
 
     Raises:
@@ -60,7 +62,7 @@ class _Describer:
     """Says what a change is, with contents while there is room for them."""
 
     def __init__(
-        self, blobs: Blobs, old: Mapping[bytes, Entry], new: Mapping[bytes, Entry]
+        self, blobs: Blobs, old: Mapping[bytes, FileEntry], new: Mapping[bytes, FileEntry]
     ) -> None:
         self._blobs = blobs
         self._old, self._new = old, new
@@ -76,9 +78,9 @@ class _Describer:
         name = change.old if change.new is None else change.new
         assert name is not None
         return FileChange(
-            path=on_wire(name),
+            path=format_wire_name(name),
             kind=_KINDS[change.status],
-            previous_path=on_wire(change.old) if change.old not in (None, name) else None,
+            previous_path=format_wire_name(change.old) if change.old not in (None, name) else None,
             added=added,
             removed=removed,
             binary=any(side.binary for side in sides),
@@ -87,7 +89,9 @@ class _Describer:
             body=body,
         )
 
-    def _body(self, old: Entry | None, new: Entry | None, patch: list[bytes]) -> FileBody | None:
+    def _body(
+        self, old: FileEntry | None, new: FileEntry | None, patch: list[bytes]
+    ) -> FileBody | None:
         self._room -= (old.size if old else 0) + (new.size if new else 0)
         if self._room < 0:
             return None
@@ -98,10 +102,10 @@ class _Describer:
             previous_content=self._text(old),
         )
 
-    def _text(self, side: Entry | None) -> str:
+    def _text(self, side: FileEntry | None) -> str:
         return self._blobs.read(side.blob).decode() if side else ""
 
-    def _digest(self, side: Entry) -> str:
+    def _digest(self, side: FileEntry) -> str:
         return side.digest or sha256(self._blobs.read(side.blob))
 
 
@@ -114,7 +118,7 @@ def _parsed(lines: Iterator[bytes]) -> Iterator[_Change]:
         section = next(sections)
         if status == _TYPE_CHANGED:  # shown as a deletion and an addition
             section += next(sections)
-        paths = [unquoted(name) for name in names]
+        paths = [unquote_name(name) for name in names]
         old = None if status == "A" else paths[0]
         new = None if status == "D" else paths[-1]
         yield _Change(status, old, new, section)

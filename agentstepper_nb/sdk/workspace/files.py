@@ -30,7 +30,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE, _PROGRAM, _LINK = "100644", "100755", "120000"  # git's modes
 
 
-class Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """What tells, without reading it, that a file is the same.
 
     The change time is what counts: no program can set it back, as `cp -p` does the modification time.
@@ -43,7 +43,7 @@ class Stamp(NamedTuple):
     inode: int
 
     @classmethod
-    def of(cls, found: os.stat_result) -> Stamp:
+    def of(cls, found: os.stat_result) -> FileStamp:
         """The stamp of a file that was looked at."""
         return cls(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
@@ -52,7 +52,7 @@ class Stamp(NamedTuple):
         return self.changed < at - _TICK_NS
 
 
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """A file as it was last seen."""
 
     mode: str  # git's
@@ -60,12 +60,12 @@ class Entry(NamedTuple):
     size: int  # of the file itself
     binary: bool
     digest: str | None  # SHA-256 in hex, where the contents don't travel; None where they do
-    stamp: Stamp
+    stamp: FileStamp
     read_at: int  # nanoseconds
 
     def fresh(self, found: os.stat_result) -> bool:
         """Whether the file needn't be read again, by what was found in its place."""
-        # Asked of every file at every look, so that it makes no `Stamp` and asks first what is
+        # Asked of every file at every look, so that it makes no `FileStamp` and asks first what is
         # likeliest to differ.
         mode, size, modified, changed, inode = self.stamp
         return (
@@ -76,19 +76,19 @@ class Entry(NamedTuple):
             and found.st_mode == mode
         )
 
-    def same(self, other: Entry | None) -> bool:
+    def same(self, other: FileEntry | None) -> bool:
         """Whether git would see no difference."""
         return other is not None and (self.mode, self.blob) == (other.mode, other.blob)
 
 
-class Read(NamedTuple):
+class FileReading(NamedTuple):
     """A file and what to store of it."""
 
-    entry: Entry
+    entry: FileEntry
     stored: bytes
 
 
-def read(root: bytes, path: bytes, found: os.stat_result) -> Read:
+def read_file(root: bytes, path: bytes, found: os.stat_result) -> FileReading:
     """Read a file or a link of the workspace.
 
     Args:
@@ -103,7 +103,7 @@ def read(root: bytes, path: bytes, found: os.stat_result) -> Read:
     name = path.rpartition(b"/")[2]
     with _folder_of(root, path) as folder:
         if stat.S_ISLNK(found.st_mode):
-            return _small(_LINK, os.readlink(name, dir_fd=folder), Stamp.of(found), read_at)
+            return _small(_LINK, os.readlink(name, dir_fd=folder), FileStamp.of(found), read_at)
         descriptor = os.open(name, _OPEN, dir_fd=folder)
     try:
         opened = os.fstat(descriptor)
@@ -142,9 +142,9 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _read_file(descriptor: int, opened: os.stat_result, read_at: int) -> Read:
+def _read_file(descriptor: int, opened: os.stat_result, read_at: int) -> FileReading:
     mode = _PROGRAM if opened.st_mode & stat.S_IXUSR else _FILE
-    stamp = Stamp.of(opened)
+    stamp = FileStamp.of(opened)
     with open(descriptor, "rb", closefd=False) as file:
         if opened.st_size <= STORE_LIMIT:
             data = file.read(STORE_LIMIT + 1)
@@ -154,13 +154,15 @@ def _read_file(descriptor: int, opened: os.stat_result, read_at: int) -> Read:
         return _large(mode, file, stamp, read_at)
 
 
-def _small(mode: str, data: bytes, stamp: Stamp, read_at: int) -> Read:
+def _small(mode: str, data: bytes, stamp: FileStamp, read_at: int) -> FileReading:
     binary = b"\0" in data or not _is_utf8(data)
     digest = sha256(data) if binary or len(data) > BODY_LIMIT else None
-    return Read(Entry(mode, _blob(data), len(data), binary, digest, stamp, read_at), data)
+    return FileReading(
+        FileEntry(mode, _blob(data), len(data), binary, digest, stamp, read_at), data
+    )
 
 
-def _large(mode: str, file: BinaryIO, stamp: Stamp, read_at: int) -> Read:
+def _large(mode: str, file: BinaryIO, stamp: FileStamp, read_at: int) -> FileReading:
     """Hash a file without holding it."""
     hashed, decoder = hashlib.sha256(), codecs.getincrementaldecoder("utf-8")()
     size, text = 0, True
@@ -172,7 +174,7 @@ def _large(mode: str, file: BinaryIO, stamp: Stamp, read_at: int) -> Read:
     # In the file's place, so that git's own comparison finds changes and renames. The digest comes
     # first and fills the 64 bytes git compares at a time: no two such notes are alike.
     note = f"{digest} {size} bytes, too large to be stored\n".encode()
-    return Read(Entry(mode, _blob(note), size, not text, digest, stamp, read_at), note)
+    return FileReading(FileEntry(mode, _blob(note), size, not text, digest, stamp, read_at), note)
 
 
 def _is_utf8(data: bytes, decoder: codecs.IncrementalDecoder | None = None) -> bool:

@@ -74,7 +74,7 @@ OPTIONS: Final[Mapping[str, Sequence[str]]] = {
 }
 
 
-def arguments_of(command: Sequence[str]) -> list[str]:
+def make_arguments(command: Sequence[str]) -> list[str]:
     """Add the options that a command must carry.
 
     Args:
@@ -86,7 +86,7 @@ def arguments_of(command: Sequence[str]) -> list[str]:
     return ["--no-pager", *literal, name, *OPTIONS.get(name, ()), *arguments]
 
 
-def environment_of(
+def make_environment(
     variables: Mapping[str, str],
     config: Mapping[str, str] | None = None,
     workspace: Path | None = None,
@@ -99,20 +99,20 @@ def environment_of(
         workspace: The folder of which no program is run.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    kept["PATH"] = search_path(workspace)
+    kept["PATH"] = make_search_path(workspace)
     return {**kept, **VARIABLES, **variables, **_settings({**CONFIG, **(config or {})})}
 
 
-def executable(path: str | None = None) -> str | None:
+def find_git(path: str | None = None) -> str | None:
     """Find git.
 
     Args:
         path: The search path; None: this process's, without relative folders.
     """
-    return shutil.which("git", path=search_path() if path is None else path)
+    return shutil.which("git", path=make_search_path() if path is None else path)
 
 
-def search_path(workspace: Path | None = None) -> str:
+def make_search_path(workspace: Path | None = None) -> str:
     """The search path without relative folders and those of a workspace: an agent may write there.
 
     Args:

@@ -7,25 +7,25 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from .draft import Draft
-from .files import Entry, read
-from .names import on_wire, one_line
-from .scan import GONE, Scan, Scanner, Tracked
+from .commit_draft import CommitDraft
+from .files import FileEntry, read_file
+from .git_names import escape_line_breaks, format_wire_name
+from .scan import GONE, ScanResult, TrackedFiles, WorkspaceScanner
 
 _log = logging.getLogger("agentstepper_nb.workspace")
 
 _NAMED = 5  # in a warning; the others are counted
 
 
-class Known(NamedTuple):
+class KnownFiles(NamedTuple):
     """What is known of the workspace before it is looked at."""
 
-    parent: Mapping[bytes, Entry]  # the files of the draft's parent commit
-    seen: Mapping[bytes, Entry]  # files whose contents are in the repository
-    tracked: Tracked
+    parent: Mapping[bytes, FileEntry]  # the files of the draft's parent commit
+    seen: Mapping[bytes, FileEntry]  # files whose contents are in the repository
+    tracked: TrackedFiles
 
 
-class Reader:
+class WorkspaceReader:
     """Reads a workspace.
 
     Args:
@@ -33,12 +33,12 @@ class Reader:
         scanner: Looks at it.
     """
 
-    def __init__(self, root: bytes, scanner: Scanner) -> None:
+    def __init__(self, root: bytes, scanner: WorkspaceScanner) -> None:
         self._root = root
         self._scanner = scanner
         self._warned: set[bytes] = set()
 
-    def read_into(self, draft: Draft, known: Known) -> Mapping[bytes, Entry]:
+    def read_into(self, draft: CommitDraft, known: KnownFiles) -> Mapping[bytes, FileEntry]:
         """Put into a draft what differs from its parent.
 
         What can't be looked at or read stays as it was.
@@ -67,12 +67,17 @@ class Reader:
         return files
 
     def _read(
-        self, draft: Draft, path: bytes, found: os.stat_result, known: Known, closed: set[bytes]
-    ) -> Entry | None:
+        self,
+        draft: CommitDraft,
+        path: bytes,
+        found: os.stat_result,
+        known: KnownFiles,
+        closed: set[bytes],
+    ) -> FileEntry | None:
         """Read one file into the draft, unless it is there already."""
         parent = known.parent.get(path)
         try:
-            entry, data = read(self._root, path, found)
+            entry, data = read_file(self._root, path, found)
         except OSError as error:
             if error.errno not in GONE:
                 closed.add(path)
@@ -84,7 +89,12 @@ class Reader:
         return entry
 
     def _put(
-        self, draft: Draft, path: bytes, entry: Entry, data: bytes | None, known: Known
+        self,
+        draft: CommitDraft,
+        path: bytes,
+        entry: FileEntry,
+        data: bytes | None,
+        known: KnownFiles,
     ) -> None:
         parent = known.parent.get(path)
         if entry is not parent and not entry.same(parent):
@@ -96,12 +106,12 @@ class Reader:
         if not new:
             return
         self._warned.update(new)
-        names = ", ".join(one_line(on_wire(path)) for path in new[:_NAMED])
+        names = ", ".join(escape_line_breaks(format_wire_name(path)) for path in new[:_NAMED])
         more = f" and {len(new) - _NAMED} more" if len(new) > _NAMED else ""
         _log.warning("Can't be read and isn't watched: %s%s", names, more)
 
 
-def _kept(scan: Scan, parent: Mapping[bytes, Entry]) -> dict[bytes, Entry]:
+def _kept(scan: ScanResult, parent: Mapping[bytes, FileEntry]) -> dict[bytes, FileEntry]:
     """Files that lie where we couldn't look."""
     if not scan.closed:
         return {}

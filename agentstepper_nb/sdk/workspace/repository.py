@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from .command import Git, GitError
-from .draft import EMAIL, NAME, Draft
+from .commit_draft import EMAIL, NAME, CommitDraft
+from .git_command import Git, GitError
 
 _CONFIG = f"""\
 [user]
@@ -26,7 +26,7 @@ _CONFIG = f"""\
 _ATTRIBUTES = "* -text !eol -filter -ident !diff !working-tree-encoding\n"
 
 
-def directory(data_dir: Path, folder: Path) -> Path:
+def find_directory(data_dir: Path, folder: Path) -> Path:
     """Where the repository of a workspace lies."""
     name = hashlib.blake2b(os.fsencode(folder), digest_size=16).hexdigest()
     return data_dir / "workspaces" / name
@@ -60,7 +60,7 @@ class Repository:
 
     def draft(
         self, branch: str, parent: str | None, message: str, at: float, author: str = NAME
-    ) -> Draft:
+    ) -> CommitDraft:
         """Begin a commit on a branch.
 
         Args:
@@ -70,7 +70,7 @@ class Repository:
             at: Its time, in POSIX seconds.
             author: Who is said to have made the changes.
         """
-        return Draft(self._git, branch, parent, message, at, author)
+        return CommitDraft(self._git, branch, parent, message, at, author)
 
     def has_branch(self, branch: str) -> bool:
         """Whether a branch exists."""

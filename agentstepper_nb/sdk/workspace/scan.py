@@ -11,22 +11,30 @@ from typing import NamedTuple
 
 from agentstepper_nb.errors import WorkspaceError
 
-from .files import STORE_LIMIT, Entry
-from .ignore import IGNORE_FILE, Ignore, Question, Rules, above, extended, lstat
-from .special_files import SpecialFileError, refuse
+from .files import STORE_LIMIT, FileEntry
+from .ignore_rules import (
+    IGNORE_FILE,
+    IgnoreChecker,
+    IgnoreQuery,
+    Rules,
+    extend_rules,
+    list_folders_above,
+    stat_file,
+)
+from .special_files import SpecialFileError, refuse_special_file
 
 #: Errors of what was there a moment ago: the agent may be at work. All others hide what is there.
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 
 
-class Most(NamedTuple):
+class ScanLimits(NamedTuple):
     """The largest workspace that a look takes on."""
 
     files: int
     unread_bytes: int  # of the files that one look reads and stores
 
 
-class Tracked:
+class TrackedFiles:
     """Files that aren't left out, whatever `.gitignore` says now: it rules only over what is new.
 
     Args:
@@ -39,11 +47,11 @@ class Tracked:
 
 
 @dataclass
-class Scan:
+class ScanResult:
     """What was found."""
 
     #: Files that are as they were last seen.
-    same: dict[bytes, Entry] = field(default_factory=dict)
+    same: dict[bytes, FileEntry] = field(default_factory=dict)
     #: Files that are to be read.
     files: dict[bytes, os.stat_result] = field(default_factory=dict)
     #: Files and folders that couldn't be looked at: what is there is unknown, not gone.
@@ -57,7 +65,9 @@ class Scan:
 
     def hides(self, path: bytes) -> bool:
         """Whether a path lies where we couldn't look."""
-        return path in self.closed or any(folder in self.closed for folder in above(path))
+        return path in self.closed or any(
+            folder in self.closed for folder in list_folders_above(path)
+        )
 
 
 class _Folder(NamedTuple):
@@ -73,7 +83,7 @@ class _Item(NamedTuple):
     entry: os.DirEntry[bytes]
 
 
-class Scanner:
+class WorkspaceScanner:
     """Looks at a workspace, again and again.
 
     Args:
@@ -84,14 +94,18 @@ class Scanner:
     """
 
     def __init__(
-        self, root: bytes, ignore: Ignore, skip: Collection[bytes], most: Most | None = None
+        self,
+        root: bytes,
+        ignore: IgnoreChecker,
+        skip: Collection[bytes],
+        most: ScanLimits | None = None,
     ) -> None:
         self._root = root
         self._ignore = ignore
         self._skip = skip
         self._most = most
 
-    def scan(self, tracked: Tracked, seen: Mapping[bytes, Entry]) -> Scan:
+    def scan(self, tracked: TrackedFiles, seen: Mapping[bytes, FileEntry]) -> ScanResult:
         """Look.
 
         Args:
@@ -110,7 +124,7 @@ class Scanner:
         while look.unsure or look.below:
             unsure, look.unsure = look.unsure, []
             left_out = self._ignore.left_out(
-                [Question(item.path, item.directory, item.rules) for item in unsure]
+                [IgnoreQuery(item.path, item.directory, item.rules) for item in unsure]
             )
             for item in unsure:
                 if item.path not in left_out:
@@ -122,7 +136,7 @@ class Scanner:
         self._check_size(look.scan)
         return look.scan
 
-    def _check_size(self, scan: Scan) -> None:
+    def _check_size(self, scan: ScanResult) -> None:
         most = self._most
         if most is None:
             return
@@ -142,10 +156,10 @@ class _Look:
     """
 
     def __init__(
-        self, tracked: Tracked, seen: Mapping[bytes, Entry], skip: Collection[bytes]
+        self, tracked: TrackedFiles, seen: Mapping[bytes, FileEntry], skip: Collection[bytes]
     ) -> None:
         self._tracked, self._seen, self._skip = tracked, seen, skip
-        self.scan = Scan()
+        self.scan = ScanResult()
         #: Folders to list.
         self.below: list[_Folder] = []
         #: Files and folders that git is to be asked about.
@@ -211,8 +225,8 @@ def _rules_in(entries: Iterable[os.DirEntry[bytes]], above: Rules) -> Rules:
     """The rules in a folder: those from above, and its own where it has some."""
     for entry in entries:
         if entry.name == IGNORE_FILE:
-            refuse(Path(os.fsdecode(entry.path)))
-            return extended(above, lstat(entry))
+            refuse_special_file(Path(os.fsdecode(entry.path)))
+            return extend_rules(above, stat_file(entry))
     return above
 
 
@@ -228,7 +242,7 @@ def _folders(paths: Collection[bytes]) -> set[bytes]:
     """Every folder that a path lies in."""
     folders: set[bytes] = set()
     for path in paths:
-        for folder in above(path):
+        for folder in list_folders_above(path):
             if folder in folders:
                 break
             folders.add(folder)

@@ -31,7 +31,7 @@ def refuse_in_folders(folders: Iterable[Path]) -> None:
     """
     for folder in folders:
         for name in _READ:
-            refuse(folder / name)
+            refuse_special_file(folder / name)
 
 
 def refuse_in_repository(dot_git: Path) -> None:
@@ -45,10 +45,10 @@ def refuse_in_repository(dot_git: Path) -> None:
     """
     for git_dir in _git_dirs(dot_git):
         for path in _files(git_dir):
-            refuse(path)
+            refuse_special_file(path)
 
 
-def refuse(path: Path) -> None:
+def refuse_special_file(path: Path) -> None:
     """Check one file, which needn't exist.
 
     Raises:
@@ -69,11 +69,11 @@ def refuse(path: Path) -> None:
 
 def _git_dirs(dot_git: Path) -> Iterator[Path]:
     """The folders a repository consists of: its own and, for a second work tree, the shared one."""
-    refuse(dot_git)
+    refuse_special_file(dot_git)
     git_dir = _named_in(dot_git, "gitdir:") if dot_git.is_file() else dot_git
     if git_dir is not None:
         yield git_dir
-        refuse(git_dir / "commondir")
+        refuse_special_file(git_dir / "commondir")
         common = _named_in(git_dir / "commondir", "")
         if common is not None:
             yield common

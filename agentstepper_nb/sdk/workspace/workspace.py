@@ -15,22 +15,22 @@ from pathlib import Path
 from agentstepper_nb.errors import WorkspaceError
 from agentstepper_nb.protocol.values import Commit
 
-from . import command, titles
-from .cache import Cache
-from .changes import Version, compare
-from .command import GitError
-from .draft import NAME
-from .files import STORE_LIMIT, Entry, Stamp
-from .ignore import Ignore
-from .names import branch_name, steps_branch, valid_text
-from .owner import Owner
-from .reader import Known, Reader
-from .repository import Repository, directory
-from .scan import Most, Scanner, Tracked
+from . import commit_titles, git_command
+from .cache import EntryCache
+from .changes import CommitVersion, compare_commits
+from .commit_draft import NAME
+from .files import STORE_LIMIT, FileEntry, FileStamp
+from .git_command import GitError
+from .git_names import escape_invalid, make_branch_name, make_steps_branch
+from .ignore_rules import IgnoreChecker
+from .outer_repository import OuterRepository
+from .reader import KnownFiles, WorkspaceReader
+from .repository import Repository, find_directory
+from .scan import ScanLimits, TrackedFiles, WorkspaceScanner
 
 _log = logging.getLogger("agentstepper_nb.workspace")
 
-Files = Mapping[bytes, Entry]
+Files = Mapping[bytes, FileEntry]
 
 _NAMED = 5  # uncommitted files in a refusal
 
@@ -66,27 +66,27 @@ class Workspace:
         data_dir: Path | None = None,
         require_clean: bool = False,
         clock: Callable[[], float] = time.time,
-        most: Most | None = None,
+        most: ScanLimits | None = None,
     ) -> None:
         self.folder = _resolved(folder)
-        command.check()
+        git_command.check_git()
         self._clock = clock
         self._most = most
         self._lock = threading.Lock()
         self._closed = False
         data = (data_dir or _default_data_dir()).resolve()
-        self._git_dir = directory(data, self.folder)
+        self._git_dir = find_directory(data, self.folder)
         with self._failing():
-            owner = Owner.find(self.folder)
+            owner = OuterRepository.find(self.folder)
             if require_clean:
                 _refuse_uncommitted(self.folder, owner)
             self._repository = Repository.open(self._git_dir, self.folder)
-            self._cache = Cache(self._repository.git_dir / "files.json")
+            self._cache = EntryCache(self._repository.git_dir / "files.json")
             self._forced = owner.forced() if owner else frozenset()
             self._reader = self._make_reader(owner, data)
             self._began_at = clock()
-            self._branch, self._named = self._start(branch_name(program, self._began_at))
-        self._steps = steps_branch(self._branch)
+            self._branch, self._named = self._start(make_branch_name(program, self._began_at))
+        self._steps = make_steps_branch(self._branch)
         self._seen = self._named
         self._tracked = self._all_tracked(self._seen.files)
         self._baseline = self._named.commit
@@ -140,7 +140,7 @@ class Workspace:
                 )
             at = self._clock()
             self._saw(self._look(at))
-            commit = self._name(titles.message(summary, description), at)
+            commit = self._name(commit_titles.make_message(summary, description), at)
         if commit is None:
             _log.info("No changes to commit.")
         return commit
@@ -164,9 +164,9 @@ class Workspace:
             if now.commit == before.commit:
                 self._saw(now)
                 return None
-            changes = compare(self._repository, before, now)
+            changes = compare_commits(self._repository, before, now)
             self._saw(now)
-        title = titles.title(changes)
+        title = commit_titles.make_title(changes)
         return Commit(id=now.commit, at=at, title=title, snapshot=True, ruled=True, changes=changes)
 
     def look(self) -> bool:
@@ -200,7 +200,7 @@ class Workspace:
         if entry is None or entry.size > STORE_LIMIT:
             return False
         try:
-            return entry.stamp == Stamp.of(path.lstat())
+            return entry.stamp == FileStamp.of(path.lstat())
         except OSError:
             return False
 
@@ -211,18 +211,18 @@ class Workspace:
                 self._closed = True
                 self._cache.save(self._seen.files)
 
-    def _make_reader(self, owner: Owner | None, data: Path) -> Reader:
+    def _make_reader(self, owner: OuterRepository | None, data: Path) -> WorkspaceReader:
         git_dir, folder = self._repository.git_dir, self.folder
-        ignore = Ignore(git_dir, folder, folder)
+        ignore = IgnoreChecker(git_dir, folder, folder)
         if owner:
-            ignore = Ignore(git_dir, owner.top, folder, owner.exclude())
+            ignore = IgnoreChecker(git_dir, owner.top, folder, owner.exclude())
             if ignore.ignores_folder():  # its rules are about others, or nothing would be watched
-                ignore = Ignore(git_dir, folder, folder)
+                ignore = IgnoreChecker(git_dir, folder, folder)
         root = os.fsencode(folder)
         own = {os.fsencode(data), os.fsencode(git_dir.parent)}
-        return Reader(root, Scanner(root, ignore, own, self._most))
+        return WorkspaceReader(root, WorkspaceScanner(root, ignore, own, self._most))
 
-    def _start(self, name: str) -> tuple[str, Version]:
+    def _start(self, name: str) -> tuple[str, CommitVersion]:
         """Commit the baseline on a branch of its own."""
         seen = self._cache.load()
         try:
@@ -236,7 +236,7 @@ class Workspace:
             self._cache.save(now.files)
         return branch, now
 
-    def _branch_off(self, name: str, seen: Files) -> tuple[str, Version]:
+    def _branch_off(self, name: str, seen: Files) -> tuple[str, CommitVersion]:
         for number in itertools.count(1):
             branch = name if number == 1 else f"{name}-{number}"
             if self._repository.has_branch(branch):
@@ -248,51 +248,53 @@ class Workspace:
                     raise
         raise AssertionError("numbers don't end")
 
-    def _commit_baseline(self, branch: str, seen: Files) -> Version:
-        message = titles.Message(
+    def _commit_baseline(self, branch: str, seen: Files) -> CommitVersion:
+        message = commit_titles.CommitMessage(
             "Workspace before the run",
             # The id keeps two runs from making the very same commit and sharing a branch.
-            f"Folder: {valid_text(str(self.folder))}\nRun: {uuid.uuid4()}",
+            f"Folder: {escape_invalid(str(self.folder))}\nRun: {uuid.uuid4()}",
         )
         with self._repository.draft(branch, None, str(message), self._began_at) as draft:
             draft.begin()
-            files = self._reader.read_into(draft, Known({}, seen, Tracked(self._forced)))
+            files = self._reader.read_into(draft, KnownFiles({}, seen, TrackedFiles(self._forced)))
             made = draft.finish()
         assert made is not None
-        return Version(*made, files)
+        return CommitVersion(*made, files)
 
-    def _look(self, at: float) -> Version:
+    def _look(self, at: float) -> CommitVersion:
         """Look at the workspace; what changed since the last look becomes a commit of the snapshots'."""
         before = self._seen
         with self._repository.draft(
             self._steps, before.commit, _SNAPSHOT, at, _SNAPSHOTS_AUTHOR
         ) as draft:
-            files = self._reader.read_into(draft, Known(before.files, before.files, self._tracked))
+            files = self._reader.read_into(
+                draft, KnownFiles(before.files, before.files, self._tracked)
+            )
             made = draft.finish()
-        return before._replace(files=files) if made is None else Version(*made, files)
+        return before._replace(files=files) if made is None else CommitVersion(*made, files)
 
-    def _saw(self, now: Version) -> None:
+    def _saw(self, now: CommitVersion) -> None:
         if now.files.keys() != self._seen.files.keys():
             self._tracked = self._all_tracked(now.files)
         self._seen = now
 
-    def _all_tracked(self, files: Files) -> Tracked:
-        return Tracked(files.keys() | self._forced)
+    def _all_tracked(self, files: Files) -> TrackedFiles:
+        return TrackedFiles(files.keys() | self._forced)
 
-    def _name(self, said: titles.Message, at: float) -> Commit | None:
+    def _name(self, said: commit_titles.CommitMessage, at: float) -> Commit | None:
         """Make a commit of what was last seen, on the run's branch."""
         before, now = self._named, self._seen
         if now.tree == before.tree:
             return None
-        changes = compare(self._repository, before, now)
+        changes = compare_commits(self._repository, before, now)
         ruled = not said.title
         if ruled:
-            said = said._replace(title=titles.title(changes))
+            said = said._replace(title=commit_titles.make_title(changes))
         with self._repository.draft(self.branch, before.commit, str(said), at) as draft:
             draft.take(now.tree)
             made = draft.finish()
         assert made is not None
-        self._named = Version(*made, now.files)
+        self._named = CommitVersion(*made, now.files)
         return Commit(
             id=made.commit,
             at=at,
@@ -338,7 +340,7 @@ def _resolved(folder: str | Path) -> Path:
     return resolved
 
 
-def _refuse_uncommitted(folder: Path, owner: Owner | None) -> None:
+def _refuse_uncommitted(folder: Path, owner: OuterRepository | None) -> None:
     if owner is None:
         if os.path.lexists(folder / ".git"):
             raise WorkspaceError(

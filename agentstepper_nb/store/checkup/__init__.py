@@ -1,10 +1,10 @@
 """The care of a store's folder: what is wrong with it, and what can be repaired.
 
-`examine` looks and changes nothing, beside a Core that runs or without one; `repair` takes the folder's
-lock. What is damaged is read around the damage (`salvage`), into a new store.
+`examine_folder` looks and changes nothing, beside a Core that runs or without one; `repair_folder` takes
+the folder's lock. What is damaged is read around the damage (`salvage`), into a new store.
 """
 
-from .examination import Aside, Checkup, HurtRun, examine
-from .repairs import repair
+from .folder_report import DamagedRun, FolderReport, SetAsideStore, examine_folder
+from .repairs import repair_folder
 
-__all__ = ["Aside", "Checkup", "HurtRun", "examine", "repair"]
+__all__ = ["DamagedRun", "FolderReport", "SetAsideStore", "examine_folder", "repair_folder"]

@@ -18,23 +18,23 @@ import msgspec
 from msgspec.structs import replace
 
 from ...errors import DamagedRunError
-from ...protocol.records import Proof, Record, RunHistory
+from ...protocol.records import AgentProof, Record, RunHistory
 from ...protocol.values import (
-    AgentState,
+    AgentActivity,
     Breakpoint,
     Commit,
-    Ending,
     Event,
     EventKind,
     FileChange,
     Run,
+    RunEnding,
     RunState,
 )
-from ..sqlite import migrate
-from ..sqlite.contents import Texts
-from ..sqlite.opening import connect
-from ..sqlite.rows import COUNTED, OF_RUNS, RUN, RunRow, intact, rules_of, select
-from ..sqlite.run import StoredRun
+from ..sqlite import migrations
+from ..sqlite.contents import ContentReader
+from ..sqlite.database import connect
+from ..sqlite.row_codec import COUNTED, OF_RUNS, RUN, RunRow, decode_rules, is_intact, make_select
+from ..sqlite.run_rows import RunRowReader
 
 T = TypeVar("T")
 Row = Sequence[Any]
@@ -58,7 +58,7 @@ _FILLERS: Final = 100_000
 
 
 @dataclass(frozen=True)
-class Salvaged:
+class SalvagedRun:
     """One run of a damaged store.
 
     Args:
@@ -70,14 +70,14 @@ class Salvaged:
     """
 
     history: RunHistory
-    proof: Proof | None = None
+    proof: AgentProof | None = None
     heard: int = 0
     sentences: tuple[tuple[str, str], ...] = ()
     lost: tuple[str, ...] = ()
 
 
 @contextlib.contextmanager
-def salvage(path: Path) -> Iterator[Salvage]:
+def open_damaged_store(path: Path) -> Iterator[SalvageReader]:
     """Read a damaged store, which stays as it is.
 
     Args:
@@ -90,8 +90,8 @@ def salvage(path: Path) -> Iterator[Salvage]:
     with _copied(path) as copy, contextlib.closing(connect(copy, "rw")) as connection:
         connection.execute("PRAGMA writable_schema = ON")  # opens a file that was cut, too
         connection.execute("PRAGMA query_only = ON")
-        migrate.schema(connection)
-        yield Salvage(connection)
+        migrations.read_schema(connection)
+        yield SalvageReader(connection)
 
 
 @contextlib.contextmanager
@@ -112,7 +112,7 @@ def _copied(path: Path) -> Iterator[Path]:
             copy.with_name(copy.name + end).unlink(missing_ok=True)
 
 
-class Salvage:
+class SalvageReader:
     """What a damaged store still gives.
 
     Args:
@@ -126,21 +126,21 @@ class Salvage:
         rows = {run for table in OF_RUNS for run in self._numbers.get(table, ()) if run > 0}
         self._runs = {n: self._id(n, ids.get(n, [])) for n in sorted({*ids, *rows})}
 
-    def runs(self) -> Iterator[Salvaged]:
+    def runs(self) -> Iterator[SalvagedRun]:
         """Its runs, one by one, oldest first; without those of which nothing is left."""
         for n, id in self._runs.items():
             sentences = tuple(
                 (str(row[2]), str(row[3])) for row in self.sound_rows("sentences", n, id)
             )
             try:
-                run = StoredRun(self.connection, id, every=True)
+                run = RunRowReader(self.connection, id, every=True)
                 history, proof, heard = run.history(), run.proof, run.row.heard
             except (DamagedRunError, KeyError, sqlite3.DatabaseError):
                 torn = _TornRun(self, n, id)
                 if torn.is_there:
                     yield torn.salvaged(sentences)
             else:
-                yield Salvaged(history, proof, heard, sentences)
+                yield SalvagedRun(history, proof, heard, sentences)
 
     def files(self) -> list[tuple[str, str]]:
         """The files of version 1 that were taken in, with the ids of the runs they became."""
@@ -151,14 +151,14 @@ class Salvage:
     def rules(self) -> tuple[Record, ...]:
         """What leads to the stops and prices."""
         found = (self.row("rules", n) for n in self.numbers("rules", 0))
-        return rules_of([row for row in found if row is not None]).records
+        return decode_rules([row for row in found if row is not None]).records
 
     # ---- rows ---------------------------------------------------------------------------------------
 
     def row(self, table: str, n: int) -> Row | None:
         """A row by its number; None where it isn't there or can't be read."""
         try:
-            found = self.connection.execute(select(table, "n = ?"), (n,)).fetchone()
+            found = self.connection.execute(make_select(table, "n = ?"), (n,)).fetchone()
         except sqlite3.DatabaseError:
             return None
         return found if found is not None and found[0] == n else None
@@ -166,7 +166,7 @@ class Salvage:
     def sound_rows(self, table: str, run: int, id: str) -> Iterator[Row]:
         """The rows of a run that are as they were."""
         rows = (self.row(table, n) for n in self.numbers(table, run))
-        return (row for row in rows if row is not None and intact(table, id, row))
+        return (row for row in rows if row is not None and is_intact(table, id, row))
 
     def has_sound_rows(self, run: int, id: str) -> bool:
         """Whether any row of a run is as it was."""
@@ -207,7 +207,7 @@ class Salvage:
         """A run's id: the one to which its rows' checksums agree, since one copy may be hurt."""
         own = self.row("runs", n)
         for id in candidates:
-            if own is not None and intact("runs", id, own):
+            if own is not None and is_intact("runs", id, own):
                 return id
             if self.has_sound_rows(n, id):
                 return id
@@ -224,7 +224,7 @@ class Salvage:
         return True
 
 
-class _TornRun(StoredRun):
+class _TornRun(RunRowReader):
     """One run of which something is lost.
 
     Args:
@@ -233,13 +233,13 @@ class _TornRun(StoredRun):
         id: Its id.
     """
 
-    def __init__(self, rows: Salvage, n: int, id: str) -> None:
+    def __init__(self, rows: SalvageReader, n: int, id: str) -> None:
         self._salvage = rows
         self._own = rows.row("runs", n)
-        self._is_known = self._own is not None and intact("runs", id, self._own)
+        self._is_known = self._own is not None and is_intact("runs", id, self._own)
         known = self._own if self._own is not None and self._is_known else (n, id, b"", None, None)
         self._read_from(
-            rows.connection, RunRow.of(known), Texts(rows.connection, n, id, shared=True)
+            rows.connection, RunRow.of(known), ContentReader(rows.connection, n, id, shared=True)
         )
         self._lost = [] if self._is_known else ["its header"]
         self._contents = 0  # that are lost
@@ -249,12 +249,12 @@ class _TornRun(StoredRun):
         """Whether anything of it is left."""
         return self._own is not None or self._salvage.has_sound_rows(self._row.n, self._id)
 
-    def salvaged(self, sentences: tuple[tuple[str, str], ...]) -> Salvaged:
+    def salvaged(self, sentences: tuple[tuple[str, str], ...]) -> SalvagedRun:
         """What there is of it."""
         history = _mended(self.history(), ended=not self._is_known)
         if self._contents:
             self._lost.append(_many(self._contents, "content"))
-        return Salvaged(
+        return SalvagedRun(
             history,
             self.proof if history.run.live else None,
             self._row.heard,
@@ -320,7 +320,7 @@ def _mended(history: RunHistory, *, ended: bool) -> RunHistory:
         header,
         rows=max((each.seq for each in (*items, *fillers)), default=0),
         pending=tuple(id for id in header.pending if id in there),
-        tags=tagged(header.tags),
+        tags=add_damaged_tag(header.tags),
     )
     return replace(history, run=run, events=(*events, *fillers))
 
@@ -350,9 +350,9 @@ def _over(header: Run, items: Sequence[Event | Breakpoint]) -> Run:
         header,
         started_at=began,
         state=RunState.IDLE,
-        agent_state=AgentState.FINISHED,
+        agent_state=AgentActivity.FINISHED,
         pending=(),
-        ending=header.ending or Ending.LOST,
+        ending=header.ending or RunEnding.LOST,
         ended_at=ended,
         detached_at=None,
         stopping=False,
@@ -374,12 +374,12 @@ def _fillers(header: Run, items: Sequence[Event | Breakpoint]) -> list[Event]:
     return fillers
 
 
-def tagged(tags: tuple[str, ...]) -> tuple[str, ...]:
+def add_damaged_tag(tags: tuple[str, ...]) -> tuple[str, ...]:
     """A run's tags, with the one that says it was damaged."""
     return tags if TAG in tags else (*tags, TAG)
 
 
-def listed(lost: tuple[str, ...]) -> str:
+def join_losses(lost: tuple[str, ...]) -> str:
     """What is lost, in a row."""
     *others, last = lost
     return f"{', '.join(others)} and {last}" if others else last

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...errors import NewerStoreError, StoreError
-from ..files import sync_folder
+from ..atomic_files import sync_folder
 from .kinds import BY_NAME, Changes, Row
 
 JOURNAL: Final = "journal"

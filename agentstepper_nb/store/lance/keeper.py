@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from ...errors import AgentStepperError, StoreError, StoreTakenError
 from ...protocol.runtime import LIVE
-from .. import lock
+from .. import folder_lock
 from .draft import Draft, Test
 from .index import Index
 from .journal import Head, Journal
@@ -50,7 +50,9 @@ class Keeper:
         index: What claims go by.
     """
 
-    def __init__(self, folder: Path, held: lock.Lock, journal: Journal, tables: Tables) -> None:
+    def __init__(
+        self, folder: Path, held: folder_lock.FolderLock, journal: Journal, tables: Tables
+    ) -> None:
         self.folder = folder
         self.tables = tables
         self.index = Index()
@@ -318,12 +320,12 @@ class Keeper:
         self.index.apply(found)
 
 
-async def _taken(folder: Path, what: str, patience: float) -> lock.Lock:
+async def _taken(folder: Path, what: str, patience: float) -> folder_lock.FolderLock:
     loop = asyncio.get_running_loop()
     until = loop.time() + patience
     while True:
         try:
-            return await asyncio.to_thread(lock.take, folder, what)
+            return await asyncio.to_thread(folder_lock.lock_folder, folder, what)
         except StoreTakenError:
             if loop.time() >= until:
                 raise

@@ -16,8 +16,8 @@ from ...protocol.runtime import (
     AgentState,
     AgentStep,
     Conversation,
+    ConversationCursor,
     ConversationMessage,
-    Cursor,
     Participant,
 )
 
@@ -261,7 +261,7 @@ MESSAGES: Final = Kind(
 )
 CURSORS: Final = Kind(
     "session_cursors",
-    Cursor,
+    ConversationCursor,
     ("session_id", "conversation_id"),
     {"session_id": "text", "conversation_id": "text", "last_message_id": "text"},
 )

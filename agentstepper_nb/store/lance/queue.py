@@ -6,21 +6,21 @@ from msgspec.structs import replace
 
 from ...errors import CommandError, StoreError
 from ...protocol.runtime import Action, ActionKind, ActionStatus, AgentState, SessionStatus
-from ...protocol.runtime_asks import (
-    Actions,
-    Adopt,
-    Claim,
-    Claimed,
-    Create,
-    Created,
-    Enqueue,
-    Held,
-    Post,
-    Release,
-    Renew,
-    Renewed,
-    States,
-    Written,
+from ...protocol.runtime_store_messages import (
+    ActionList,
+    AdoptSessions,
+    AgentSessionCreated,
+    AgentStateList,
+    ClaimAction,
+    ClaimedAction,
+    CreateAgentSession,
+    EnqueueActions,
+    LeasedSession,
+    PostMessage,
+    ReleaseLeases,
+    RenewedLeases,
+    RenewLeases,
+    SessionWriteResult,
 )
 from . import talk
 from .draft import Draft
@@ -31,28 +31,30 @@ from .kinds import ACTIONS, STATES, Row
 _BEGUN = frozenset({SessionStatus.RUNNING, SessionStatus.PAUSED, SessionStatus.STOPPING})
 
 
-async def create(draft: Draft, ask: Create) -> Created:
+async def create(draft: Draft, ask: CreateAgentSession) -> AgentSessionCreated:
     """See `RuntimeStore.create`."""
     known = await draft.get(STATES, ask.state.session_id)
     if known is not None:
-        return Created(state=known, action=await _creation(draft, known.session_id), fresh=False)
+        return AgentSessionCreated(
+            state=known, action=await _creation(draft, known.session_id), fresh=False
+        )
     action = await _known(draft, ask.action)
     if action is not None:
         known = await draft.get(STATES, action.session_id)
-        return Created(state=known or ask.state, action=action, fresh=False)
+        return AgentSessionCreated(state=known or ask.state, action=action, fresh=False)
     draft.put(STATES, ask.state)
     draft.put(ACTIONS, ask.action)
     if ask.participant is not None:
         await talk.join(draft, ask.participant)
     if ask.message is not None:
         await talk.append(draft, ask.message)
-    return Created(state=ask.state, action=ask.action, fresh=True)
+    return AgentSessionCreated(state=ask.state, action=ask.action, fresh=True)
 
 
-async def enqueue(draft: Draft, ask: Enqueue) -> Actions:
+async def enqueue(draft: Draft, ask: EnqueueActions) -> ActionList:
     """See `RuntimeStore.enqueue`."""
     await draft.find(ACTIONS, [action.id for action in ask.actions])  # all at one go
-    return Actions(actions=tuple([(await enqueue_one(draft, each))[0] for each in ask.actions]))
+    return ActionList(actions=tuple([(await enqueue_one(draft, each))[0] for each in ask.actions]))
 
 
 async def enqueue_one(draft: Draft, action: Action) -> tuple[Action, bool]:
@@ -69,14 +71,16 @@ async def enqueue_one(draft: Draft, action: Action) -> tuple[Action, bool]:
     return action, True
 
 
-async def post(draft: Draft, ask: Post) -> Written:
+async def post(draft: Draft, ask: PostMessage) -> SessionWriteResult:
     """See `RuntimeStore.post`."""
     messages = (ask.message,) if await talk.append(draft, ask.message) else ()
     found = [await enqueue_one(draft, each) for each in ask.actions]
-    return Written(messages=messages, actions=tuple(action for action, fresh in found if fresh))
+    return SessionWriteResult(
+        messages=messages, actions=tuple(action for action, fresh in found if fresh)
+    )
 
 
-async def claim(draft: Draft, ask: Claim) -> Claimed:
+async def claim(draft: Draft, ask: ClaimAction) -> ClaimedAction:
     """See `RuntimeStore.claim`."""
     row = draft.index.lost(ask.owner, ask.held, ask.now)
     if row is not None:
@@ -84,7 +88,7 @@ async def claim(draft: Draft, ask: Claim) -> Claimed:
     else:
         row = draft.index.ready(ask.owner, ask.now)
         if row is None:
-            return Claimed()
+            return ClaimedAction()
         action = replace(
             row.value,
             status=ActionStatus.CLAIMED,
@@ -94,10 +98,10 @@ async def claim(draft: Draft, ask: Claim) -> Claimed:
         )
     _give_back(draft, action.session_id)  # one at a time
     draft.change(ACTIONS, row, action)
-    return Claimed(action=action, state=await _take_if_free(draft, action.session_id, ask))
+    return ClaimedAction(action=action, state=await _take_if_free(draft, action.session_id, ask))
 
 
-async def renew(draft: Draft, ask: Renew) -> Renewed:
+async def renew(draft: Draft, ask: RenewLeases) -> RenewedLeases:
     """See `RuntimeStore.renew`."""
     named = None if ask.sessions is None else frozenset(ask.sessions)
     held = draft.index.held_by(ask.owner)
@@ -110,25 +114,28 @@ async def renew(draft: Draft, ask: Renew) -> Renewed:
         draft.change(STATES, row, replace(row.value, lease_until=ask.lease_until))
     for row in actions:
         draft.change(ACTIONS, row, replace(row.value, lease_until=ask.lease_until))
-    return Renewed(
+    return RenewedLeases(
         sessions=tuple(
-            Held(session_id=row.value.session_id, epoch=row.value.epoch) for row in sessions
+            LeasedSession(session_id=row.value.session_id, epoch=row.value.epoch)
+            for row in sessions
         ),
         actions=tuple(row.value.id for row in actions),
     )
 
 
-async def adopt(draft: Draft, ask: Adopt) -> States:
+async def adopt(draft: Draft, ask: AdoptSessions) -> AgentStateList:
     """See `RuntimeStore.adopt`."""
     rows = (row for row in draft.index.states.values() if row.value.status in _BEGUN)
     free = (row for row in rows if not lasts(row.value.lease_until, ask.now))
     oldest = sorted(free, key=lambda row: (row.value.created_at, row.n))[: ask.limit]
     for row in oldest:
         _give_back(draft, row.value.session_id)
-    return States(states=tuple(_take(draft, row, ask.owner, ask.lease_until) for row in oldest))
+    return AgentStateList(
+        states=tuple(_take(draft, row, ask.owner, ask.lease_until) for row in oldest)
+    )
 
 
-async def release(draft: Draft, ask: Release) -> None:
+async def release(draft: Draft, ask: ReleaseLeases) -> None:
     """See `RuntimeStore.release`."""
     for kind, rows in (
         (STATES, draft.index.held_by(ask.owner)),
@@ -174,7 +181,7 @@ def _give_back(draft: Draft, session: str) -> None:
         draft.change(ACTIONS, row, waiting)
 
 
-async def _take_if_free(draft: Draft, session: str, ask: Claim) -> AgentState | None:
+async def _take_if_free(draft: Draft, session: str, ask: ClaimAction) -> AgentState | None:
     """The claimed action's session is the owner's from now on, where it is live."""
     row = draft.index.states.get(session)
     if row is None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from ...protocol.runtime import AgentStep, SessionSummary
-from ...protocol.runtime_asks import (
+from ...protocol.runtime_store_messages import (
+    ActionList,
     ActionQuery,
-    Actions,
+    AgentSessionList,
+    AgentSessionQuery,
+    AgentStateList,
+    AgentStepList,
+    ConversationList,
+    ConversationMessageList,
     ConversationQuery,
-    Conversations,
     MessageQuery,
-    Messages,
+    ParticipantList,
     ParticipantQuery,
-    Participants,
-    Sessions,
-    SessionsOf,
     StateQuery,
-    States,
     StepQuery,
-    Steps,
 )
 from .kinds import ACTIONS, CONVERSATIONS, KEY, MESSAGES, ORDER, PARTICIPANTS, STATES, STEPS
 from .sql import any_of, both, compare, equal
@@ -29,7 +29,7 @@ _BY_ITERATION = (("session_id", True), ("iteration", True), ("event_seq", True))
 _LAST_FIRST = (("session_id", True), ("iteration", False), ("event_seq", False))
 
 
-async def actions(tables: Tables, ask: ActionQuery) -> Actions:
+async def actions(tables: Tables, ask: ActionQuery) -> ActionList:
     """See `RuntimeStore.actions`."""
     where = _equal(
         id=ask.id,
@@ -40,20 +40,20 @@ async def actions(tables: Tables, ask: ActionQuery) -> Actions:
         status=ask.status,
     )
     rows = await tables.select(ACTIONS, where, _OLDEST, ask.limit, ask.offset)
-    return Actions(actions=tuple(row.value for row in rows))
+    return ActionList(actions=tuple(row.value for row in rows))
 
 
-async def states(tables: Tables, ask: StateQuery) -> States:
+async def states(tables: Tables, ask: StateQuery) -> AgentStateList:
     """See `RuntimeStore.states`."""
     where = both(
         _equal(session_id=ask.session_id, agent_id=ask.agent_id),
         any_of("status", ask.status) if ask.status else None,
     )
     rows = await tables.select(STATES, where, _NEWEST, ask.limit, ask.offset)
-    return States(states=tuple(row.value for row in rows))
+    return AgentStateList(states=tuple(row.value for row in rows))
 
 
-async def steps(tables: Tables, ask: StepQuery) -> Steps:
+async def steps(tables: Tables, ask: StepQuery) -> AgentStepList:
     """See `RuntimeStore.steps`."""
     where = both(
         _equal(session_id=ask.session_id, agent_id=ask.agent_id, status=ask.status),
@@ -71,10 +71,10 @@ async def steps(tables: Tables, ask: StepQuery) -> Steps:
         keys = await tables.first_of_each(STEPS, "session_id", where, _LAST_FIRST)
         wanted = keys[ask.offset : ask.offset + ask.limit]
         rows = await tables.select(STEPS, any_of(KEY, wanted), _BY_ITERATION) if wanted else []
-    return Steps(steps=tuple(row.value for row in rows))
+    return AgentStepList(steps=tuple(row.value for row in rows))
 
 
-async def sessions(tables: Tables, ask: SessionsOf) -> Sessions:
+async def sessions(tables: Tables, ask: AgentSessionQuery) -> AgentSessionList:
     """See `RuntimeStore.sessions`."""
     kept = await states(tables, StateQuery(agent_id=ask.agent_id, limit=ask.limit))
     found = [
@@ -91,10 +91,10 @@ async def sessions(tables: Tables, ask: SessionsOf) -> Sessions:
     ]
     found += [await _of_steps(tables, session) for session in await _orphans(tables, ask.agent_id)]
     found.sort(key=lambda each: each.first_at, reverse=True)
-    return Sessions(sessions=tuple(found[: ask.limit]))
+    return AgentSessionList(sessions=tuple(found[: ask.limit]))
 
 
-async def conversations(tables: Tables, ask: ConversationQuery) -> Conversations:
+async def conversations(tables: Tables, ask: ConversationQuery) -> ConversationList:
     """See `RuntimeStore.conversations`."""
     where = _equal(conversation_id=ask.conversation_id, status=ask.status)
     if ask.tag is None:
@@ -103,20 +103,20 @@ async def conversations(tables: Tables, ask: ConversationQuery) -> Conversations
         rows = await tables.select(CONVERSATIONS, where, _NEWEST)
         rows = [row for row in rows if ask.tag in row.value.tags]
         rows = rows[ask.offset : ask.offset + ask.limit]
-    return Conversations(conversations=tuple(row.value for row in rows))
+    return ConversationList(conversations=tuple(row.value for row in rows))
 
 
-async def participants(tables: Tables, ask: ParticipantQuery) -> Participants:
+async def participants(tables: Tables, ask: ParticipantQuery) -> ParticipantList:
     """See `RuntimeStore.participants`."""
     where = both(
         _equal(conversation_id=ask.conversation_id, session_id=ask.session_id),
         "left_at IS NULL" if ask.here else None,
     )
     rows = await tables.select(PARTICIPANTS, where, _OLDEST)
-    return Participants(participants=tuple(row.value for row in rows))
+    return ParticipantList(participants=tuple(row.value for row in rows))
 
 
-async def messages(tables: Tables, ask: MessageQuery, after: int | None) -> Messages:
+async def messages(tables: Tables, ask: MessageQuery, after: int | None) -> ConversationMessageList:
     """See `RuntimeStore.messages`.
 
     Args:
@@ -128,7 +128,9 @@ async def messages(tables: Tables, ask: MessageQuery, after: int | None) -> Mess
     where = both(named, _compared(ORDER, ">", after))
     order = ((ORDER, not ask.last),)
     rows = await tables.select(MESSAGES, where, order, ask.limit)
-    return Messages(messages=tuple(row.value for row in (reversed(rows) if ask.last else rows)))
+    return ConversationMessageList(
+        messages=tuple(row.value for row in (reversed(rows) if ask.last else rows))
+    )
 
 
 async def _orphans(tables: Tables, agent: str) -> list[str]:

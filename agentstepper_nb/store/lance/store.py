@@ -10,38 +10,38 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from ...errors import StoreError
-from ...protocol.runtime import Conversation, Cursor, Participant
-from ...protocol.runtime_asks import (
+from ...protocol.runtime import Conversation, ConversationCursor, Participant
+from ...protocol.runtime_store_messages import (
+    ActionList,
     ActionQuery,
-    Actions,
-    Adopt,
-    Claim,
-    Claimed,
+    AdoptSessions,
+    AgentSessionCreated,
+    AgentSessionList,
+    AgentSessionQuery,
+    AgentStateList,
+    AgentStepList,
+    ClaimAction,
+    ClaimedAction,
+    ConversationList,
+    ConversationMessageList,
     ConversationQuery,
-    Conversations,
-    Create,
-    Created,
-    CursorAt,
+    CreateAgentSession,
     CursorQuery,
-    Enqueue,
-    Leave,
+    CursorResult,
+    EndParticipation,
+    EnqueueActions,
     MessageQuery,
-    Messages,
+    ParticipantList,
     ParticipantQuery,
-    Participants,
-    Post,
-    Release,
-    Renew,
-    Renewed,
+    PostMessage,
+    ReleaseLeases,
+    RenewedLeases,
+    RenewLeases,
     RuntimeStoreInfo,
-    Sessions,
-    SessionsOf,
+    SessionWrite,
+    SessionWriteResult,
     StateQuery,
-    States,
     StepQuery,
-    Steps,
-    Write,
-    Written,
 )
 from . import queue, reads, talk, writing
 from .draft import Draft
@@ -101,31 +101,31 @@ class LanceRuntimeStore:
 
     # ---- the queue ----------------------------------------------------------------------------------
 
-    async def create(self, ask: Create) -> Created:
+    async def create(self, ask: CreateAgentSession) -> AgentSessionCreated:
         """Make a session. See `RuntimeStore.create`."""
         return await self._change(queue.create, ask)
 
-    async def enqueue(self, ask: Enqueue) -> Actions:
+    async def enqueue(self, ask: EnqueueActions) -> ActionList:
         """Enqueue actions. See `RuntimeStore.enqueue`."""
         return await self._change(queue.enqueue, ask)
 
-    async def claim(self, ask: Claim) -> Claimed:
+    async def claim(self, ask: ClaimAction) -> ClaimedAction:
         """Claim the next ready action. See `RuntimeStore.claim`."""
         return await self._change(queue.claim, ask)
 
-    async def renew(self, ask: Renew) -> Renewed:
+    async def renew(self, ask: RenewLeases) -> RenewedLeases:
         """Make leases last. See `RuntimeStore.renew`."""
         return await self._change(queue.renew, ask)
 
-    async def adopt(self, ask: Adopt) -> States:
+    async def adopt(self, ask: AdoptSessions) -> AgentStateList:
         """Take sessions that nobody has any more. See `RuntimeStore.adopt`."""
         return await self._change(queue.adopt, ask)
 
-    async def release(self, ask: Release) -> None:
+    async def release(self, ask: ReleaseLeases) -> None:
         """Cut leases. See `RuntimeStore.release`."""
         await self._change(queue.release, ask)
 
-    async def write(self, ask: Write) -> Written:
+    async def write(self, ask: SessionWrite) -> SessionWriteResult:
         """Keep what became of a session. See `RuntimeStore.write`."""
         return await self._change(writing.write, ask)
 
@@ -139,45 +139,45 @@ class LanceRuntimeStore:
         """Add a participant. See `RuntimeStore.join`."""
         return await self._change(talk.join, ask)
 
-    async def leave(self, ask: Leave) -> Participant:
+    async def leave(self, ask: EndParticipation) -> Participant:
         """A participant leaves. See `RuntimeStore.leave`."""
         return await self._change(talk.leave, ask)
 
-    async def post(self, ask: Post) -> Written:
+    async def post(self, ask: PostMessage) -> SessionWriteResult:
         """Append a message and enqueue actions. See `RuntimeStore.post`."""
         return await self._change(queue.post, ask)
 
-    async def advance(self, ask: Cursor) -> Cursor:
+    async def advance(self, ask: ConversationCursor) -> ConversationCursor:
         """Note how far a session has read. See `RuntimeStore.advance`."""
         return await self._change(talk.advance, ask)
 
     # ---- reading ------------------------------------------------------------------------------------
 
-    async def actions(self, ask: ActionQuery) -> Actions:
+    async def actions(self, ask: ActionQuery) -> ActionList:
         """Actions, the oldest first."""
         return await self._read(reads.actions, ask, ACTIONS)
 
-    async def states(self, ask: StateQuery) -> States:
+    async def states(self, ask: StateQuery) -> AgentStateList:
         """Snapshots, the newest first."""
         return await self._read(reads.states, ask, STATES)
 
-    async def steps(self, ask: StepQuery) -> Steps:
+    async def steps(self, ask: StepQuery) -> AgentStepList:
         """Steps, by iteration and seq."""
         return await self._read(reads.steps, ask, STEPS)
 
-    async def sessions(self, ask: SessionsOf) -> Sessions:
+    async def sessions(self, ask: AgentSessionQuery) -> AgentSessionList:
         """An agent's sessions, the newest first."""
         return await self._read(reads.sessions, ask, STATES, STEPS)
 
-    async def conversations(self, ask: ConversationQuery) -> Conversations:
+    async def conversations(self, ask: ConversationQuery) -> ConversationList:
         """Conversations, the newest first."""
         return await self._read(reads.conversations, ask, CONVERSATIONS)
 
-    async def participants(self, ask: ParticipantQuery) -> Participants:
+    async def participants(self, ask: ParticipantQuery) -> ParticipantList:
         """Participants of a conversation, in the order in which they joined."""
         return await self._read(reads.participants, ask, PARTICIPANTS)
 
-    async def messages(self, ask: MessageQuery) -> Messages:
+    async def messages(self, ask: MessageQuery) -> ConversationMessageList:
         """Messages of a conversation. See `RuntimeStore.messages`."""
         after: int | None = None
         if ask.after is not None:
@@ -185,10 +185,10 @@ class LanceRuntimeStore:
             after = await self._keeper.look(placed)
         return await self._keeper.read(lambda tables: reads.messages(tables, ask, after), MESSAGES)
 
-    async def cursor(self, ask: CursorQuery) -> CursorAt:
+    async def cursor(self, ask: CursorQuery) -> CursorResult:
         """How far a session has read."""
         key = CURSORS.key_of(ask)
-        return CursorAt(cursor=await self._keeper.look(lambda draft: draft.get(CURSORS, key)))
+        return CursorResult(cursor=await self._keeper.look(lambda draft: draft.get(CURSORS, key)))
 
     async def info(self) -> RuntimeStoreInfo:
         """Where it keeps, and how much is open."""

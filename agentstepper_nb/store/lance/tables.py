@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import StoreError
-from ..files import sync_folder
+from ..atomic_files import sync_folder
 from .kinds import KEY, KINDS, ORDER, Kind, Row
 
 if TYPE_CHECKING:

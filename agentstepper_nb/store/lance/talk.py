@@ -7,12 +7,12 @@ from msgspec.structs import replace
 from ...errors import CommandError
 from ...protocol.runtime import (
     Conversation,
+    ConversationCursor,
     ConversationMessage,
-    Cursor,
     Participant,
     ParticipantKind,
 )
-from ...protocol.runtime_asks import Leave
+from ...protocol.runtime_store_messages import EndParticipation
 from .draft import Draft
 from .kinds import CONVERSATIONS, CURSORS, MESSAGES, PARTICIPANTS
 
@@ -34,7 +34,7 @@ async def join(draft: Draft, ask: Participant) -> Participant:
     return there or ask
 
 
-async def leave(draft: Draft, ask: Leave) -> Participant:
+async def leave(draft: Draft, ask: EndParticipation) -> Participant:
     """See `RuntimeStore.leave`."""
     participant: Participant | None = await draft.get(PARTICIPANTS, ask.participant_id)
     if participant is None:
@@ -60,10 +60,10 @@ async def append(draft: Draft, message: ConversationMessage) -> bool:
     return True
 
 
-async def advance(draft: Draft, ask: Cursor) -> Cursor:
+async def advance(draft: Draft, ask: ConversationCursor) -> ConversationCursor:
     """See `RuntimeStore.advance`."""
     new = await place(draft, ask.conversation_id, ask.last_message_id)
-    kept: Cursor | None = await draft.get(CURSORS, CURSORS.key_of(ask))
+    kept: ConversationCursor | None = await draft.get(CURSORS, CURSORS.key_of(ask))
     if kept is not None and await place(draft, ask.conversation_id, kept.last_message_id) >= new:
         return kept
     draft.put(CURSORS, ask)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ...errors import CommandError
 from ...protocol.runtime import LIVE, Action, ActionStatus, AgentState, AgentStep
-from ...protocol.runtime_asks import Finish, Write, Written
+from ...protocol.runtime_store_messages import ActionCompletion, SessionWrite, SessionWriteResult
 from . import talk
 from .draft import Draft
 from .kinds import ACTIONS, KEY, MESSAGES, STATES, STEPS
@@ -14,7 +14,7 @@ from .queue import require_session
 from .sql import any_of
 
 
-async def write(draft: Draft, ask: Write) -> Written:
+async def write(draft: Draft, ask: SessionWrite) -> SessionWriteResult:
     """See `RuntimeStore.write`."""
     kept = await require_session(draft, ask.session_id)
     _check(kept, ask)
@@ -23,7 +23,7 @@ async def write(draft: Draft, ask: Write) -> Written:
     await draft.find(MESSAGES, [each.message_id for each in ask.messages])  # all at one go
     messages = tuple([each for each in ask.messages if await talk.append(draft, each)])
     finished = [await _finish(draft, ask.session_id, each) for each in ask.finished]
-    return Written(
+    return SessionWriteResult(
         state=state,
         steps=steps,
         messages=messages,
@@ -31,7 +31,7 @@ async def write(draft: Draft, ask: Write) -> Written:
     )
 
 
-def _check(kept: AgentState, ask: Write) -> None:
+def _check(kept: AgentState, ask: SessionWrite) -> None:
     if ask.epoch != kept.epoch or kept.owner not in (None, ask.owner):
         raise CommandError(
             "stale_epoch", f"Session {ask.session_id} is another worker's by now: it goes on there."
@@ -62,7 +62,7 @@ def _state(draft: Draft, kept: AgentState, state: AgentState) -> AgentState | No
     return new
 
 
-async def _steps(draft: Draft, ask: Write) -> tuple[AgentStep, ...]:
+async def _steps(draft: Draft, ask: SessionWrite) -> tuple[AgentStep, ...]:
     """Keep steps; gives those that aren't kept already."""
     if not ask.steps:
         return ()
@@ -89,7 +89,7 @@ async def _steps(draft: Draft, ask: Write) -> tuple[AgentStep, ...]:
     return tuple(fresh.values())
 
 
-async def _finish(draft: Draft, session: str, finish: Finish) -> Action | None:
+async def _finish(draft: Draft, session: str, finish: ActionCompletion) -> Action | None:
     """Close an action of its owner's and of this session; None where it is closed so already."""
     action: Action | None = await draft.get(ACTIONS, finish.id)
     if action is None or (action.owner, action.session_id) != (finish.owner, session):
@@ -109,7 +109,7 @@ async def _finish(draft: Draft, session: str, finish: Finish) -> Action | None:
     return closed
 
 
-def _stale(finish: Finish) -> CommandError:
+def _stale(finish: ActionCompletion) -> CommandError:
     return CommandError(
         "stale_claim", f"Action {finish.id} isn't {finish.owner}'s any more: it is done elsewhere."
     )

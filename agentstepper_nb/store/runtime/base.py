@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from ...protocol.runtime import Conversation, Cursor, Participant
-from ...protocol.runtime_asks import (
-    ActionQuery,
-    Actions,
-    Adopt,
-    Claim,
-    Claimed,
-    ConversationQuery,
-    Conversations,
-    Create,
-    Created,
-    CursorAt,
-    CursorQuery,
-    Enqueue,
-    Leave,
-    MessageQuery,
-    Messages,
-    ParticipantQuery,
-    Participants,
-    Post,
-    Release,
-    Renew,
-    Renewed,
-    RuntimeStoreInfo,
-    Sessions,
-    SessionsOf,
-    StateQuery,
-    States,
-    StepQuery,
-    Steps,
-    Write,
-    Written,
-)
+from ...protocol.runtime import Conversation, ConversationCursor, Participant
 from ...protocol.runtime_methods import STORE_CALLS
+from ...protocol.runtime_store_messages import (
+    ActionList,
+    ActionQuery,
+    AdoptSessions,
+    AgentSessionCreated,
+    AgentSessionList,
+    AgentSessionQuery,
+    AgentStateList,
+    AgentStepList,
+    ClaimAction,
+    ClaimedAction,
+    ConversationList,
+    ConversationMessageList,
+    ConversationQuery,
+    CreateAgentSession,
+    CursorQuery,
+    CursorResult,
+    EndParticipation,
+    EnqueueActions,
+    MessageQuery,
+    ParticipantList,
+    ParticipantQuery,
+    PostMessage,
+    ReleaseLeases,
+    RenewedLeases,
+    RenewLeases,
+    RuntimeStoreInfo,
+    SessionWrite,
+    SessionWriteResult,
+    StateQuery,
+    StepQuery,
+)
 
 
 class RuntimeStore(Protocol):
@@ -56,45 +56,45 @@ class RuntimeStore(Protocol):
 
     # ---- the queue ----------------------------------------------------------------------------------
 
-    async def create(self, ask: Create) -> Created:
+    async def create(self, ask: CreateAgentSession) -> AgentSessionCreated:
         """Make a session and enqueue its creation, unless there is a session of this id.
 
         Raises:
             CommandError: `unknown_conversation`: nothing was made.
         """
 
-    async def enqueue(self, ask: Enqueue) -> Actions:
+    async def enqueue(self, ask: EnqueueActions) -> ActionList:
         """Enqueue actions; of one whose id or `idem_key` is known, the known one is answered.
 
         Raises:
             CommandError: `unknown_session`: nothing was enqueued.
         """
 
-    async def claim(self, ask: Claim) -> Claimed:
+    async def claim(self, ask: ClaimAction) -> ClaimedAction:
         """Claim the next ready action, and take its session where that is live and nobody has it: its
         epoch grows by one.
 
         An action whose lease is over is ready again, with `attempts` counted.
         """
 
-    async def renew(self, ask: Renew) -> Renewed:
+    async def renew(self, ask: RenewLeases) -> RenewedLeases:
         """Make the leases of the sessions that the owner names, and of all actions that it has, last
         until then, and say what that is.
 
         A lease that was over lasts again, unless somebody else took the session or the action.
         """
 
-    async def adopt(self, ask: Adopt) -> States:
+    async def adopt(self, ask: AdoptSessions) -> AgentStateList:
         """Take sessions that run, are paused or are stopping and whose owner's lease is over.
 
         The epoch of each grows by one. Those that are only `created` wait for their action.
         """
 
-    async def release(self, ask: Release) -> None:
+    async def release(self, ask: ReleaseLeases) -> None:
         """Let no lease of an owner last longer than until then; epochs stay."""
 
-    async def write(self, ask: Write) -> Written:
-        """Keep a step, a snapshot, messages and the end of actions, all or none; see `Write`.
+    async def write(self, ask: SessionWrite) -> SessionWriteResult:
+        """Keep a step, a snapshot, messages and the end of actions, all or none; see `SessionWrite`.
 
         Where the written snapshot isn't live any more, its owner's lease on the session ends, and no
         other snapshot takes its place.
@@ -118,21 +118,21 @@ class RuntimeStore(Protocol):
             CommandError: `unknown_conversation`.
         """
 
-    async def leave(self, ask: Leave) -> Participant:
+    async def leave(self, ask: EndParticipation) -> Participant:
         """A participant leaves.
 
         Raises:
             CommandError: `unknown_participant`.
         """
 
-    async def post(self, ask: Post) -> Written:
+    async def post(self, ask: PostMessage) -> SessionWriteResult:
         """Append a message and enqueue actions, all or none; both are known by their ids.
 
         Raises:
             CommandError: `unknown_conversation`; `unknown_session`.
         """
 
-    async def advance(self, ask: Cursor) -> Cursor:
+    async def advance(self, ask: ConversationCursor) -> ConversationCursor:
         """Note how far a session has read; never back.
 
         Raises:
@@ -141,32 +141,32 @@ class RuntimeStore(Protocol):
 
     # ---- reading ------------------------------------------------------------------------------------
 
-    async def actions(self, ask: ActionQuery) -> Actions:
+    async def actions(self, ask: ActionQuery) -> ActionList:
         """Actions, the oldest first."""
 
-    async def states(self, ask: StateQuery) -> States:
+    async def states(self, ask: StateQuery) -> AgentStateList:
         """Snapshots, the newest (by `created_at`) first."""
 
-    async def steps(self, ask: StepQuery) -> Steps:
+    async def steps(self, ask: StepQuery) -> AgentStepList:
         """Steps, by iteration and seq."""
 
-    async def sessions(self, ask: SessionsOf) -> Sessions:
+    async def sessions(self, ask: AgentSessionQuery) -> AgentSessionList:
         """An agent's sessions, the newest first; those without a snapshot from their steps."""
 
-    async def conversations(self, ask: ConversationQuery) -> Conversations:
+    async def conversations(self, ask: ConversationQuery) -> ConversationList:
         """Conversations, the newest first."""
 
-    async def participants(self, ask: ParticipantQuery) -> Participants:
+    async def participants(self, ask: ParticipantQuery) -> ParticipantList:
         """Participants of a conversation, in the order in which they joined."""
 
-    async def messages(self, ask: MessageQuery) -> Messages:
+    async def messages(self, ask: MessageQuery) -> ConversationMessageList:
         """Messages of a conversation, the oldest first.
 
         Raises:
             CommandError: `unknown_message_id`: `after` names none of this conversation.
         """
 
-    async def cursor(self, ask: CursorQuery) -> CursorAt:
+    async def cursor(self, ask: CursorQuery) -> CursorResult:
         """How far a session has read."""
 
     async def info(self) -> RuntimeStoreInfo:

@@ -11,9 +11,9 @@ from zlib import crc32
 
 import msgspec
 
-from ...protocol.segments import split
+from ...protocol.pages import SearchHitPlace
+from ...protocol.segments import split_content
 from ...protocol.values import Breakpoint, Commit, Failure, Run
-from ...protocol.windows import Place
 
 #: Of the tables' form: an index of another number is made anew.
 VERSION: Final = 2
@@ -63,7 +63,7 @@ class Documents:
         found = self._db.execute("SELECT 1 FROM runs WHERE id = ?", (run,)).fetchone()
         return found is not None
 
-    def find(self, run: int, place: Place, id: str, part: str) -> int | None:
+    def find(self, run: int, place: SearchHitPlace, id: str, part: str) -> int | None:
         """A document's own number."""
         found = self._db.execute(
             "SELECT document FROM documents WHERE run = ? AND place = ? AND id = ? AND part = ?",
@@ -71,7 +71,7 @@ class Documents:
         ).fetchone()
         return None if found is None else int(found[0])
 
-    def put(self, run: int, place: Place, id: str, part: str, text: str) -> None:
+    def put(self, run: int, place: SearchHitPlace, id: str, part: str, text: str) -> None:
         """Set a document's text, which is the newest then; unless it is the same as before."""
         old = self.find(run, place, id, part)
         if old is not None and self._text(old) == text:
@@ -79,11 +79,11 @@ class Documents:
         self._remove(old)
         document = self._db.execute(
             "INSERT INTO documents (run, place, id, part, checksum) VALUES (?, ?, ?, ?, ?)",
-            (run, place, id, part, checksum(run, place, id, part, text)),
+            (run, place, id, part, compute_checksum(run, place, id, part, text)),
         ).lastrowid
         self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (document, text))
 
-    def remove(self, run: int, place: Place, id: str, part: str) -> None:
+    def remove(self, run: int, place: SearchHitPlace, id: str, part: str) -> None:
         """Take a document away, where there is one."""
         self._remove(self.find(run, place, id, part))
 
@@ -99,9 +99,9 @@ class Documents:
     def all(self, run: int, data: str) -> list[str]:
         """The strings in a content, whether or not the run had them; from now on it has."""
         found: list[str] = []
-        for piece in split(data.encode(errors="replace")):
+        for piece in split_content(data.encode(errors="replace")):
             self._see(run, piece)
-            for string in strings(piece):
+            for string in extract_strings(piece):
                 if len(string) >= _LONG:
                     self._see(run, _bytes(string))
                 found.append(string)
@@ -109,17 +109,17 @@ class Documents:
 
     def new(self, run: int, data: str) -> Iterator[str]:
         """The strings in a content that the run had not yet; from now on it has."""
-        for piece in split(data.encode(errors="replace")):
+        for piece in split_content(data.encode(errors="replace")):
             if self._see(run, piece):
-                for string in strings(piece):
+                for string in extract_strings(piece):
                     if len(string) < _LONG or self._see(run, _bytes(string)):
                         yield string
 
     def unseen(self, run: int, data: str) -> Iterator[str]:
         """The strings in an edit that the run had not yet. It may be taken back: it leaves no trace."""
-        for piece in split(data.encode(errors="replace")):
+        for piece in split_content(data.encode(errors="replace")):
             if not self._has(run, piece):
-                for string in strings(piece):
+                for string in extract_strings(piece):
                     if len(string) < _LONG or not self._has(run, _bytes(string)):
                         yield string
 
@@ -140,7 +140,7 @@ class Documents:
         return self._db.execute(ask, (run, _digest(data))).fetchone() is not None
 
 
-def checksum(run: int, place: str, id: str, part: str, text: str) -> int:
+def compute_checksum(run: int, place: str, id: str, part: str, text: str) -> int:
     """Of a document, which SQLite itself has none of."""
     return crc32("\0".join((str(run), place, id, part, text)).encode())
 
@@ -173,7 +173,7 @@ _ENCODED: Final = re.compile(r"([A-Za-z0-9+/=_-]{200})[A-Za-z0-9+/=_-]+")
 _UNWANTED: Final = dict.fromkeys(map(ord, "\0" + OPEN + CLOSE), " ")
 
 
-def strings(piece: bytes) -> Iterator[str]:
+def extract_strings(piece: bytes) -> Iterator[str]:
     """The strings in a piece of a JSON text, without the names of members, roles and block types."""
     member = b""
     for match in _STRING.finditer(piece):
@@ -193,20 +193,20 @@ def _unescaped(inner: bytes) -> str:
     return inner.decode(errors="replace")
 
 
-def of_run(run: Run) -> str:
+def collect_run_texts(run: Run) -> str:
     """What a run is found by."""
-    return joined([run.name, run.program, *run.tags, *_failure(run.failure)])
+    return join_texts([run.name, run.program, *run.tags, *_failure(run.failure)])
 
 
-def about(breakpoint: Breakpoint) -> list[str]:
+def collect_halt_point_texts(breakpoint: Breakpoint) -> list[str]:
     """What is said of a breakpoint beside its contents."""
     own = [breakpoint.name or "", breakpoint.summary or ""]
     return own + _failure(breakpoint.failure)
 
 
-def of_commit(commit: Commit) -> str:
+def collect_commit_texts(commit: Commit) -> str:
     """A commit's title, its paths, and the lines that were added."""
-    return joined([commit.title, commit.description, *_paths(commit), *_added(commit)])
+    return join_texts([commit.title, commit.description, *_paths(commit), *_added(commit)])
 
 
 def _paths(commit: Commit) -> Iterator[str]:
@@ -231,7 +231,7 @@ def _failure(failure: Failure | None) -> list[str]:
     return [] if failure is None else [failure.type, failure.message]
 
 
-def joined(texts: Iterable[str]) -> str:
+def join_texts(texts: Iterable[str]) -> str:
     """Texts as one document, as SQLite can hold it."""
     left = LONGEST
     kept = []
@@ -244,7 +244,7 @@ def joined(texts: Iterable[str]) -> str:
     return _ENCODED.sub(r"\1", whole).encode(errors="replace").decode()
 
 
-def turns(snippet: str) -> tuple[str, ...]:
+def split_snippet(snippet: str) -> tuple[str, ...]:
     """A marked snippet as plain and found pieces in turns, beginning with a plain one."""
     line = re.sub(r"\s+", " ", snippet)
     pieces: list[str] = []

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import CommandError, StoreError
+from ...protocol.pages import SearchHit
 from ...protocol.records import Record, RunDeleted, RunHistory
-from ...protocol.windows import Hit
-from ..files import network_type
-from .index import Index
+from ..atomic_files import find_network_file_system
+from .index import SearchIndex
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ _WITHOUT: Final = (
 )
 
 
-class Follower:
+class IndexFollower:
     """An index that mends itself: it is compared with what the store said of its runs.
 
     What is wrong with the file is logged, and mended where it can be, not raised.
@@ -47,7 +47,7 @@ class Follower:
     def __init__(self, path: Path | None, journal: str | None = None) -> None:
         self._path = path
         self._journal = journal or _journal(path)
-        self._index: Index | None = None
+        self._index: SearchIndex | None = None
         self._read: Callable[[str], RunHistory] | None = None
         self._changes: dict[str, int] = {}  # of all runs, as the store last said them
         self._stale: dict[str, None] = {}  # runs to take in whole, in this order
@@ -110,14 +110,14 @@ class Follower:
             if done:
                 self._stale.pop(run, None)
 
-    def find(self, query: str, run: str | None, limit: int) -> list[Hit] | None:
+    def find(self, query: str, run: str | None, limit: int) -> list[SearchHit] | None:
         """Where words stand; None where the index has to catch up first.
 
         Raises:
             ProtocolError: `invalid_search`.
             CommandError: `cannot_search`: the index can't be used.
         """
-        found: list[Hit] = []
+        found: list[SearchHit] = []
         done = self._try(lambda index: found.extend(index.find(query, run, limit)))
         if self.is_behind:
             return None
@@ -142,11 +142,11 @@ class Follower:
 
     # ---- the index, whatever becomes of it ----------------------------------------------------------
 
-    def _try(self, work: Callable[[Index], object]) -> bool:
+    def _try(self, work: Callable[[SearchIndex], object]) -> bool:
         """Do something with the index. Where it can't be used, the next time it is opened anew."""
         try:
             if self._index is None:
-                self._index = Index(self._path, self._journal)
+                self._index = SearchIndex(self._path, self._journal)
                 if self._trouble is not None:
                     self._compare(self._index)
             work(self._index)
@@ -178,7 +178,7 @@ class Follower:
             log.warning("%s", trouble)
         self._trouble = trouble
 
-    def _compare(self, index: Index) -> None:
+    def _compare(self, index: SearchIndex) -> None:
         known = index.changes()
         self._stale = {
             run: None for run, number in self._changes.items() if known.get(run) != number
@@ -186,7 +186,7 @@ class Follower:
         for run in known.keys() - self._changes.keys():
             index.forget(run)
 
-    def _mend(self, index: Index, run: str) -> None:
+    def _mend(self, index: SearchIndex, run: str) -> None:
         if self._read is None or run not in self._changes:
             return
         try:
@@ -200,7 +200,7 @@ class Follower:
 
 def _journal(path: Path | None) -> str:
     """SQLite's write-ahead log needs shared memory, which other machines don't share."""
-    return "TRUNCATE" if path is not None and network_type(path) else "WAL"
+    return "TRUNCATE" if path is not None and find_network_file_system(path) else "WAL"
 
 
 def _is_about_the_file(error: Exception) -> bool:

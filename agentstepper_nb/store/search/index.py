@@ -9,26 +9,35 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from ...protocol.pages import SearchHit, SearchHitPlace
 from ...protocol.records import (
     BreakpointEdited,
     BreakpointSaved,
     CommitSaved,
     EventSaved,
+    ImportedRunSaved,
     NoteSaved,
     Record,
-    RunChanged,
     RunDeleted,
+    RunHeaderSaved,
     RunHistory,
-    RunImported,
     RunRenamed,
     RunStarted,
     RunTagged,
-    SentenceMade,
+    SummarySaved,
 )
-from ...protocol.values import Breakpoint, Commit, Event, EventKind, Note, Run, Side
-from ...protocol.windows import Hit, Place
-from .documents import SCHEMA, UNTIDY, VERSION, Documents, about, joined, of_commit, of_run
-from .query import find, text_of
+from ...protocol.values import Breakpoint, Commit, Event, EventKind, EventSide, RowNote, Run
+from .documents import (
+    SCHEMA,
+    UNTIDY,
+    VERSION,
+    Documents,
+    collect_commit_texts,
+    collect_halt_point_texts,
+    collect_run_texts,
+    join_texts,
+)
+from .query import decode_text, find_hits
 
 #: The documents that a row or a commit may have.
 _CONTENT, _EDIT, _SENTENCE = "content", "edit", "sentence"
@@ -39,7 +48,7 @@ _ROOM: Final = 32
 _STEP: Final = 200
 
 
-class Index:
+class SearchIndex:
     """The words of all runs, and where they stand.
 
     Args:
@@ -58,7 +67,7 @@ class Index:
         if path is not None:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # for its owner alone
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None)
-        self._db.text_factory = text_of
+        self._db.text_factory = decode_text
         self._documents = Documents(self._db)
         self.untidy = False
         try:
@@ -122,9 +131,9 @@ class Index:
         with self._transaction():
             self._forget(run)
 
-    def find(self, query: str, run: str | None, limit: int) -> list[Hit]:
+    def find(self, query: str, run: str | None, limit: int) -> list[SearchHit]:
         """Where words stand: `find`."""
-        return find(self._db, query, run, limit)
+        return find_hits(self._db, query, run, limit)
 
     def tidy(self, goes_on: Callable[[], bool]) -> bool:
         """Take what was deleted out of the file, step by step.
@@ -183,12 +192,18 @@ class Index:
             self.untidy = True
 
     def _run(self, run: Run) -> None:
-        self._put(run.id, Place.RUN, "", _CONTENT, of_run(run))
+        self._put(run.id, SearchHitPlace.RUN, "", _CONTENT, collect_run_texts(run))
 
     def _breakpoint(self, breakpoint: Breakpoint) -> None:
         # A prompt has all that was said before once more; what else is said again is found again.
-        anew = breakpoint.kind is EventKind.LLM_QUERY and breakpoint.side is Side.BEGIN
-        self._row(breakpoint.run, breakpoint.id, about(breakpoint), breakpoint.data, anew=anew)
+        anew = breakpoint.kind is EventKind.LLM_QUERY and breakpoint.side is EventSide.BEGIN
+        self._row(
+            breakpoint.run,
+            breakpoint.id,
+            collect_halt_point_texts(breakpoint),
+            breakpoint.data,
+            anew=anew,
+        )
 
     def _event(self, event: Event) -> None:
         if event.kind is EventKind.DEBUG_MESSAGE:
@@ -198,28 +213,32 @@ class Index:
         """Take a row in: of its content all, or only what is new in the run."""
         number = self._documents.number(run)
         # It never changes, and what is in it is no longer new: a second time nothing would be left.
-        if self._documents.find(number, Place.ROW, row, _CONTENT) is None:
+        if self._documents.find(number, SearchHitPlace.ROW, row, _CONTENT) is None:
             strings = self._documents.new if anew else self._documents.all
-            text = joined([*words, *strings(number, data)])
-            self._documents.put(number, Place.ROW, row, _CONTENT, text)
+            text = join_texts([*words, *strings(number, data)])
+            self._documents.put(number, SearchHitPlace.ROW, row, _CONTENT, text)
 
     def _edit(self, run: str, row: str, edit: str | None) -> None:
         new = self._documents.unseen(self._documents.number(run), edit or "")
-        self._put(run, Place.ROW, row, _EDIT, joined(new))
+        self._put(run, SearchHitPlace.ROW, row, _EDIT, join_texts(new))
 
     def _commit(self, commit: Commit) -> None:
         number = self._documents.number(commit.run)
-        self._documents.put(number, Place.COMMIT, commit.id, _CONTENT, of_commit(commit))
+        self._documents.put(
+            number, SearchHitPlace.COMMIT, commit.id, _CONTENT, collect_commit_texts(commit)
+        )
 
-    def _note(self, note: Note) -> None:
-        self._put(note.run, Place.NOTE, note.message, _CONTENT, joined([note.text]))
+    def _note(self, note: RowNote) -> None:
+        self._put(note.run, SearchHitPlace.NOTE, note.message, _CONTENT, join_texts([note.text]))
 
     def _sentence(self, run: str, id: str, text: str) -> None:
-        commit = self._documents.find(self._documents.number(run), Place.COMMIT, id, _CONTENT)
-        place = Place.ROW if commit is None else Place.COMMIT
-        self._put(run, place, id, _SENTENCE, joined([text]))
+        commit = self._documents.find(
+            self._documents.number(run), SearchHitPlace.COMMIT, id, _CONTENT
+        )
+        place = SearchHitPlace.ROW if commit is None else SearchHitPlace.COMMIT
+        self._put(run, place, id, _SENTENCE, join_texts([text]))
 
-    def _put(self, run: str, place: Place, id: str, part: str, text: str) -> None:
+    def _put(self, run: str, place: SearchHitPlace, id: str, part: str, text: str) -> None:
         """Set a document; an empty one isn't kept."""
         number = self._documents.number(run)
         if text:
@@ -233,7 +252,7 @@ class Index:
     def _keep_event(self, record: EventSaved) -> None:
         self._event(record.event)
 
-    def _keep_run(self, record: RunStarted | RunChanged | RunRenamed | RunTagged) -> None:
+    def _keep_run(self, record: RunStarted | RunHeaderSaved | RunRenamed | RunTagged) -> None:
         self._run(record.run)
 
     def _keep_edit(self, record: BreakpointEdited) -> None:
@@ -245,10 +264,10 @@ class Index:
     def _keep_note(self, record: NoteSaved) -> None:
         self._note(record.note)
 
-    def _keep_sentence(self, record: SentenceMade) -> None:
+    def _keep_sentence(self, record: SummarySaved) -> None:
         self._sentence(record.run, record.id, record.text)
 
-    def _keep_import(self, record: RunImported) -> None:
+    def _keep_import(self, record: ImportedRunSaved) -> None:
         self._replace(record.history)
 
     def _keep_deletion(self, record: RunDeleted) -> None:
@@ -285,19 +304,19 @@ class Index:
 
 
 #: What keeps a record, by its type; the others have no words.
-KEEPERS: Final[dict[type[Record], Callable[[Index, Any], None]]] = {
-    RunStarted: Index._keep_run,
-    RunChanged: Index._keep_run,
-    RunRenamed: Index._keep_run,
-    RunTagged: Index._keep_run,
-    RunImported: Index._keep_import,
-    RunDeleted: Index._keep_deletion,
-    EventSaved: Index._keep_event,
-    BreakpointSaved: Index._keep_breakpoint,
-    BreakpointEdited: Index._keep_edit,
-    CommitSaved: Index._keep_commit,
-    NoteSaved: Index._keep_note,
-    SentenceMade: Index._keep_sentence,
+KEEPERS: Final[dict[type[Record], Callable[[SearchIndex, Any], None]]] = {
+    RunStarted: SearchIndex._keep_run,
+    RunHeaderSaved: SearchIndex._keep_run,
+    RunRenamed: SearchIndex._keep_run,
+    RunTagged: SearchIndex._keep_run,
+    ImportedRunSaved: SearchIndex._keep_import,
+    RunDeleted: SearchIndex._keep_deletion,
+    EventSaved: SearchIndex._keep_event,
+    BreakpointSaved: SearchIndex._keep_breakpoint,
+    BreakpointEdited: SearchIndex._keep_edit,
+    CommitSaved: SearchIndex._keep_commit,
+    NoteSaved: SearchIndex._keep_note,
+    SummarySaved: SearchIndex._keep_sentence,
 }
 
 

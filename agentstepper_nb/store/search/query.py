@@ -11,8 +11,8 @@ from typing import Final
 from urllib.parse import quote
 
 from ...errors import CommandError, ProtocolError
-from ...protocol.windows import Hit, Place
-from .documents import CLOSE, OPEN, VERSION, checksum, turns
+from ...protocol.pages import SearchHit, SearchHitPlace
+from .documents import CLOSE, OPEN, VERSION, compute_checksum, split_snippet
 
 #: Words and phrases that one search takes.
 MOST: Final = 64
@@ -35,7 +35,7 @@ ORDER BY words.rowid DESC
 _BUSY: Final = 5.0
 
 
-def expression(query: str) -> str:
+def make_fts_expression(query: str) -> str:
     """An FTS5 expression that asks for all words and phrases of a query.
 
     Every term goes in as a string of FTS5's, so that nothing of what a person types is an operator.
@@ -74,7 +74,9 @@ def _invalid(message: str) -> ProtocolError:
 # ---- looking ----------------------------------------------------------------------------------------
 
 
-def look(path: Path, query: str, run: str | None = None, limit: int = 100) -> list[Hit]:
+def find_hits_in_file(
+    path: Path, query: str, run: str | None = None, limit: int = 100
+) -> list[SearchHit]:
     """Where words stand, newest first. What came within the last second may not be there yet.
 
     Args:
@@ -90,10 +92,10 @@ def look(path: Path, query: str, run: str | None = None, limit: int = 100) -> li
     address = f"file:{quote(str(path.absolute()))}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True, timeout=_BUSY)) as db:
-            db.text_factory = text_of
+            db.text_factory = decode_text
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version == VERSION:
-                return find(db, query, run, limit)
+                return find_hits(db, query, run, limit)
             why = f"it is of version {version}, this program's is {VERSION}"
     except (sqlite3.Error, UnicodeDecodeError) as error:
         why = str(error)
@@ -103,7 +105,7 @@ def look(path: Path, query: str, run: str | None = None, limit: int = 100) -> li
     )
 
 
-def find(db: sqlite3.Connection, query: str, run: str | None, limit: int) -> list[Hit]:
+def find_hits(db: sqlite3.Connection, query: str, run: str | None, limit: int) -> list[SearchHit]:
     """Where words stand, newest first; each row, commit, note and run once.
 
     Args:
@@ -115,12 +117,14 @@ def find(db: sqlite3.Connection, query: str, run: str | None, limit: int) -> lis
     Raises:
         ProtocolError: `invalid_search`.
     """
-    hits: dict[tuple[str, str, str], Hit] = {}
-    rows = db.execute(_FIND, (OPEN, CLOSE, expression(query), run, run))
+    hits: dict[tuple[str, str, str], SearchHit] = {}
+    rows = db.execute(_FIND, (OPEN, CLOSE, make_fts_expression(query), run, run))
     for run_id, place, id, snippet, kept, number, part, text in rows:
-        if checksum(number, place, id, part, text) != kept:
+        if compute_checksum(number, place, id, part, text) != kept:
             raise sqlite3.DatabaseError("a text isn't what was taken in")
-        hit = Hit(run=run_id, place=Place(place), id=id or None, snippet=turns(snippet))
+        hit = SearchHit(
+            run=run_id, place=SearchHitPlace(place), id=id or None, snippet=split_snippet(snippet)
+        )
         hits.setdefault((run_id, place, id), hit)
         if len(hits) >= limit:
             break
@@ -128,6 +132,6 @@ def find(db: sqlite3.Connection, query: str, run: str | None, limit: int) -> lis
     return list(hits.values())
 
 
-def text_of(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """A column's text; one that is hurt reads as something that its checksum denies."""
     return data.decode(errors="replace")

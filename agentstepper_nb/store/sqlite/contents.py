@@ -16,8 +16,8 @@ from typing import Any, Final
 import msgspec
 
 from ...errors import DamagedRunError
-from ...protocol.segments import WHOLE, split
-from .rows import Content, Value, checksum, intact, put, select
+from ...protocol.segments import WHOLE, split_content
+from .row_codec import Content, Value, compute_checksum, is_intact, make_replace, make_select
 
 #: How many nodes a writer remembers, so that it needn't look up what the last prompts were made of.
 _KNOWN: Final = 1 << 15
@@ -25,8 +25,8 @@ _KNOWN: Final = 1 << 15
 #: goes into preparing a large one.
 _SMALL: Final = 1 << 14
 
-_PUT_BLOB: Final = put("blobs")
-_PUT_NODE: Final = put("nodes")
+_PUT_BLOB: Final = make_replace("blobs")
+_PUT_NODE: Final = make_replace("nodes")
 _BLOB: Final = "SELECT n FROM blobs WHERE run = ? AND hash = ?"
 _NODE: Final = "SELECT n FROM nodes WHERE run = ? AND parent = ? AND blob = ?"
 # A parent is older than its node: a hurt one can't lead in circles.
@@ -54,31 +54,31 @@ _OF_RUN: Final = """
 """
 
 
-def hash_of(piece: bytes) -> bytes:
+def hash_piece(piece: bytes) -> bytes:
     """By what a blob is known, and whether it is as it was."""
     return blake2b(piece, digest_size=16).digest()
 
 
-def packed(piece: bytes) -> bytes:
+def pack_piece(piece: bytes) -> bytes:
     """What a blob holds of a piece."""
     window, memory = (13, 6) if len(piece) <= _SMALL else (15, 8)
     compressor = zlib.compressobj(1, zlib.DEFLATED, window, memory)
     return compressor.compress(piece) + compressor.flush()
 
 
-def unpacked(hash: Value, data: Any) -> bytes | None:
+def unpack_piece(hash: Value, data: Any) -> bytes | None:
     """A blob's piece; None where it is hurt."""
     try:
         piece = zlib.decompress(data)
     except (zlib.error, TypeError):
         return None
-    return piece if hash_of(piece) == hash else None
+    return piece if hash_piece(piece) == hash else None
 
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class Contents:
+class ContentWriter:
     """Puts texts into the tables, for the one that writes.
 
     Args:
@@ -99,8 +99,8 @@ class Contents:
         if len(data) <= WHOLE:
             return data
         node = 0
-        for piece in split(data):
-            key = (run, node, hash_of(piece))
+        for piece in split_content(data):
+            key = (run, node, hash_piece(piece))
             found = self._known.get(key)
             node = self._put_node(key, run_id, piece) if found is None else found
         return node
@@ -115,13 +115,15 @@ class Contents:
         node = None
         if blob is None:
             blob = self._number("blobs")
-            self._execute(_PUT_BLOB, (blob, run, hash, packed(piece)))
+            self._execute(_PUT_BLOB, (blob, run, hash, pack_piece(piece)))
         else:
             node = self._found(_NODE, run, parent, blob)
         if node is None:
             node = self._number("nodes")
             columns = (node, run, parent, blob)
-            self._execute(_PUT_NODE, (*columns, checksum("nodes", run_id, (*columns, hash))))
+            self._execute(
+                _PUT_NODE, (*columns, compute_checksum("nodes", run_id, (*columns, hash)))
+            )
         self._remember(key, node)
         return node
 
@@ -136,7 +138,7 @@ class Contents:
         self._known[key] = node
 
 
-class Texts:
+class ContentReader:
     """Gives the texts of one run back.
 
     Args:
@@ -253,22 +255,24 @@ class Texts:
             raise self.damaged("a piece of a content is missing")
 
     def _piece(self, row: list[Any], hash: Value, data: Value) -> bytes:
-        piece = unpacked(hash, data)
-        if piece is None or not intact("nodes", self._run_id, row, hash):
+        piece = unpack_piece(hash, data)
+        if piece is None or not is_intact("nodes", self._run_id, row, hash):
             raise self.damaged("a piece of a content is hurt")
         return piece
 
     def _all_nodes(self) -> dict[int, tuple[int, int]]:
         nodes = {}
         for *row, hash in self._connection.execute(_OF_RUN, (self._run,)):
-            if intact("nodes", self._run_id, row, hash):
+            if is_intact("nodes", self._run_id, row, hash):
                 nodes[row[0]] = (row[2], row[3])
         return nodes
 
     def _all_pieces(self) -> dict[int, bytes]:
         pieces = {}
-        for n, _, hash, data in self._connection.execute(select("blobs", "run = ?"), (self._run,)):
-            piece = unpacked(hash, data)
+        for n, _, hash, data in self._connection.execute(
+            make_select("blobs", "run = ?"), (self._run,)
+        ):
+            piece = unpack_piece(hash, data)
             if piece is not None:
                 pieces[n] = piece
         return pieces

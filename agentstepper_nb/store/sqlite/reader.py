@@ -14,31 +14,31 @@ import msgspec
 from msgspec.structs import replace
 
 from ...errors import DamagedRunError, ProtocolError, StoreError
-from ...protocol.records import Record, RunChanged, RunFound, RunHistory
+from ...protocol.records import EndedRunLoaded, Record, RunHeaderSaved, RunHistory
 from ...protocol.v1 import runfile
-from ...protocol.values import Breakpoint, Commit, Event, Failure, Note, Run, RunState
-from ...protocol.visible import on_one_line
-from ..archive import read
-from ..base import CommitPage, Needs, Page, Take
-from .opening import open_reader
-from .rows import RUN, Rules, RunRow, intact, read_rules, select, text
-from .run import Pages, StoredRun
+from ...protocol.values import Breakpoint, Commit, Event, Failure, RowNote, Run, RunState
+from ...protocol.visible_text import escape_to_one_line
+from ..archive import read_run_file
+from ..base import CommitPage, Needs, RowPage, Take
+from .database import open_reader
+from .row_codec import RUN, RunRow, StoredRules, decode_text, is_intact, make_select, read_rules
+from .run_rows import RunPageReader, RunRowReader
 
-_RUNS: Final = select("runs", "1 ORDER BY n")
-_SENTENCE: Final = select("sentences", "key = ?")
+_RUNS: Final = make_select("runs", "1 ORDER BY n")
+_SENTENCE: Final = make_select("sentences", "key = ?")
 _ID_OF: Final = "SELECT id FROM runs WHERE n = ?"
 
 
-class Listed(NamedTuple):
+class RunListing(NamedTuple):
     """A run as the table of runs has it."""
 
     run: Run
     changes: int = 0  # how many transactions touched it
     active: int | None = None  # grows with each start and halt of any run; None: it has ended
-    hurt: bool = False
+    damaged: bool = False
 
 
-class Reader:
+class StoreReader:
     """Reads a store, beside its writer or without one. Thread-safe: one read at a time.
 
     Args:
@@ -52,10 +52,10 @@ class Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection = open_reader(path)
-        self._connection.text_factory = text
+        self._connection.text_factory = decode_text
         self._lock = threading.Lock()
 
-    def listed(self) -> list[Listed]:
+    def listed(self) -> list[RunListing]:
         """All runs, oldest first. One whose row is hurt has ended, and its failure says so."""
         with self._reading():
             return [_listed(row) for row in self._connection.execute(_RUNS)]
@@ -72,43 +72,43 @@ class Reader:
             KeyError: There is no such run.
         """
         with self._reading(run):
-            return StoredRun(self._connection, run, every=True).history()
+            return RunRowReader(self._connection, run, every=True).history()
 
     def message(self, run: str, message: str) -> Breakpoint | Event | None:
         """A row's breakpoint, or the event with this id. Errors as `history`."""
         with self._reading(run):
-            whole = StoredRun(self._connection, run)
+            whole = RunRowReader(self._connection, run)
             return whole.breakpoint(message) or whole.event(message)
 
     def commit(self, run: str, commit: str) -> Commit | None:
         """A commit with the contents of its files. Errors as `history`."""
         with self._reading(run):
-            return StoredRun(self._connection, run).commit(commit)
+            return RunRowReader(self._connection, run).commit(commit)
 
-    def page(self, run: str, first: int, last: int) -> Page:
+    def page(self, run: str, first: int, last: int) -> RowPage:
         """Rows of a run, and what stands at them: see `Store.page`. Errors as `history`."""
         with self._reading(run):
-            return Pages(self._connection, run).page(first, last)
+            return RunPageReader(self._connection, run).page(first, last)
 
     def look(self, run: str, first: int, last: int, take: Take, needs: Needs) -> tuple[Commit, ...]:
         """Show rows of a run one by one: see `Store.look`. Errors as `history`."""
         with self._reading(run):
-            return Pages(self._connection, run).look(first, last, take, needs)
+            return RunPageReader(self._connection, run).look(first, last, take, needs)
 
     def commits(self, run: str, before: int | None, limit: int) -> CommitPage:
         """Commits of a run, without contents: see `Store.commits`. Errors as `history`."""
         with self._reading(run):
-            return Pages(self._connection, run).commits(before, limit)
+            return RunPageReader(self._connection, run).commits(before, limit)
 
     def seq_of(self, run: str, message: str) -> int | None:
         """The number of a row. Errors as `history`."""
         with self._reading(run):
-            return Pages(self._connection, run).seq_of(message)
+            return RunPageReader(self._connection, run).seq_of(message)
 
-    def notes(self, run: str) -> tuple[Note, ...]:
+    def notes(self, run: str) -> tuple[RowNote, ...]:
         """What is written beside a run's rows. Errors as `history`."""
         with self._reading(run):
-            return StoredRun(self._connection, run).notes()
+            return RunRowReader(self._connection, run).notes()
 
     def live_records(self, run: str) -> list[Record]:
         """Records that lead a debugger to where a live run stands: see `Store.load`.
@@ -116,18 +116,18 @@ class Reader:
         What is no longer of any use to a debugger comes without contents. Errors as `history`.
         """
         with self._reading(run):
-            return StoredRun(self._connection, run).records()
+            return RunRowReader(self._connection, run).records()
 
     def sentence(self, key: str) -> str | None:
         """What a model once made of the same. One that is hurt is asked for again."""
         with self._reading():
             for row in self._connection.execute(_SENTENCE, (key,)).fetchall():
                 owner = self._connection.execute(_ID_OF, (row[1],)).fetchone()
-                if owner and intact("sentences", owner[0], row):
+                if owner and is_intact("sentences", owner[0], row):
                     return str(row[3])
             return None
 
-    def rules(self) -> Rules:
+    def rules(self) -> StoredRules:
         """The stops and prices, without those that are hurt."""
         with self._reading():
             return read_rules(self._connection)
@@ -180,15 +180,15 @@ _SIZES: Final = """
 """
 
 
-def _listed(row: Sequence[Any]) -> Listed:
+def _listed(row: Sequence[Any]) -> RunListing:
     n, id = row[:2]
     try:
-        if intact("runs", id, row):
+        if is_intact("runs", id, row):
             known = RunRow.of(row)
-            return Listed(known.run, known.changes, known.active)
+            return RunListing(known.run, known.changes, known.active)
     except (msgspec.DecodeError, TypeError):
         pass
-    return Listed(_hurt(n, id, row[2]), hurt=True)
+    return RunListing(_hurt(n, id, row[2]), damaged=True)
 
 
 def _hurt(n: int, id: Any, header: Any) -> Run:
@@ -216,7 +216,7 @@ log = logging.getLogger(__name__)
 LOGS: Final = "logs"
 
 
-def restart_records(reader: Reader, listed: Sequence[Listed]) -> Iterator[Record]:
+def read_restart_records(reader: StoreReader, listed: Sequence[RunListing]) -> Iterator[Record]:
     """What `Store.load` gives. A live run that is hurt is given as one that ended.
 
     Args:
@@ -224,8 +224,8 @@ def restart_records(reader: Reader, listed: Sequence[Listed]) -> Iterator[Record
         listed: Its runs, oldest first.
     """
     rules = reader.rules()
-    if rules.hurt:
-        log.error("%d of the stops and prices are damaged and left out", rules.hurt)
+    if rules.damaged:
+        log.error("%d of the stops and prices are damaged and left out", rules.damaged)
     yield from rules.records
     rest: dict[str, list[Record]] = {}  # of those that live
     for each in listed:
@@ -238,22 +238,22 @@ def restart_records(reader: Reader, listed: Sequence[Listed]) -> Iterator[Record
         yield from others
 
 
-def _restarted(reader: Reader, listed: Listed) -> list[Record]:
+def _restarted(reader: StoreReader, listed: RunListing) -> list[Record]:
     if listed.active is None:
-        return [RunFound(run=listed.run)]
+        return [EndedRunLoaded(run=listed.run)]
     try:
         return reader.live_records(listed.run.id)
     except DamagedRunError as error:
-        log.error("%s was running, and is given up: %s", on_one_line(listed.run.name), error)
+        log.error("%s was running, and is given up: %s", escape_to_one_line(listed.run.name), error)
         failure = Failure(type=type(error).__name__, message=str(error))
-        return [RunFound(run=_ended(listed.run, failure))]
+        return [EndedRunLoaded(run=_ended(listed.run, failure))]
 
 
 def _ended(run: Run, failure: Failure) -> Run:
     return replace(run, state=RunState.IDLE, pending=(), failure=failure, stopping=False)
 
 
-def _in_order(live: list[Listed]) -> Iterator[Record]:
+def _in_order(live: list[RunListing]) -> Iterator[Record]:
     """What makes the run that halted or started last the last one, where that isn't the newest."""
     order = sorted(live, key=lambda each: each.active or 0)
     if order == live:
@@ -261,14 +261,14 @@ def _in_order(live: list[Listed]) -> Iterator[Record]:
     for each in order:
         # Without what is counted by the records that follow.
         header = replace(each.run, rows=0, commits=0, usage=None, hits=())
-        yield RunChanged(run=replace(header, state=RunState.HALTED))
-        yield RunChanged(run=header)
+        yield RunHeaderSaved(run=replace(header, state=RunState.HALTED))
+        yield RunHeaderSaved(run=header)
 
 
 # ---- files of version 1: each is taken in once ----------------------------------------------------
 
 
-def untaken_files(
+def find_unimported_files(
     folder: Path, taken: Container[str], runs: Container[str]
 ) -> Iterator[tuple[str, RunHistory]]:
     """Give the runs of `.run` files that weren't taken in yet, oldest first, each with its file's name.
@@ -286,10 +286,10 @@ def untaken_files(
         if path.name in taken:
             continue
         try:
-            data = read(path)
-            history = runfile.load(data)
+            data = read_run_file(path)
+            history = runfile.load_run(data)
             if history.run.id in runs or history.run.id in ids:
-                history = runfile.load(data, path.stem)
+                history = runfile.load_run(data, path.stem)
         except (ProtocolError, OSError) as error:
             log.warning("%s is not listed: %s", path, error)
             continue
@@ -298,12 +298,12 @@ def untaken_files(
     yield from sorted(found, key=lambda each: each[1].run.started_at)
 
 
-def discard_file(folder: Path, name: str) -> None:
+def delete_run_file(folder: Path, name: str) -> None:
     """Delete a file whose run was deleted, with the text beside it: nothing of it is to be left.
 
     Args:
         folder: The store's folder.
-        name: The file's name, as `untaken_files` gave it.
+        name: The file's name, as `find_unimported_files` gave it.
     """
     path = folder / LOGS / name
     for each in (path, path.with_suffix(".log")):

@@ -14,22 +14,22 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from ...errors import StoreError
+from ...protocol.pages import SearchHit
 from ...protocol.records import (
+    ImportedRunSaved,
     Record,
     RunHistory,
-    RunImported,
 )
-from ...protocol.values import Breakpoint, Commit, Durability, Event, Note, Run, StoreInfo
-from ...protocol.windows import Hit
-from ..base import CommitPage, Needs, Page, Take, nothing
-from ..lock import Lock, take
-from ..search import Search
-from .marks import Marks, tell
-from .migrate import discard_copies
-from .opening import MARKS_FILE, STORE_FILE, open_writer
-from .reader import Reader, discard_file, restart_records, untaken_files
-from .tables import Touched
-from .writer import Append, Call, Ears, Writer
+from ...protocol.values import Breakpoint, Commit, Durability, Event, RowNote, Run, StoreInfo
+from ..base import CommitPage, Needs, RowPage, Take, do_nothing
+from ..folder_lock import FolderLock, lock_folder
+from ..search import SearchService
+from .database import MARKS_FILE, STORE_FILE, open_writer
+from .migrations import delete_migration_copies
+from .reader import StoreReader, delete_run_file, find_unimported_files, read_restart_records
+from .record_writer import TransactionChanges
+from .transaction_marks import TransactionMarks, record_missing
+from .writer import AppendRequest, Call, StoreWriter, WriterCallbacks
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def open_store(
     folder: Path,
     durability: Durability = Durability.DURABLE,
     what: str = "agentstepper",
-    lock: Lock | None = None,
+    lock: FolderLock | None = None,
 ) -> SqliteStore:
     """Open the store of a folder, as its one owner.
 
@@ -58,7 +58,7 @@ def open_store(
         NewerStoreError: A newer program wrote it.
         StoreError: It can't be used.
     """
-    lock = lock or take(folder, what)
+    lock = lock or lock_folder(folder, what)
     try:
         return SqliteStore(folder, durability, lock)
     except BaseException:
@@ -83,7 +83,7 @@ class SqliteStore:
         self,
         folder: Path,
         durability: Durability = Durability.DURABLE,
-        lock: Lock | None = None,
+        lock: FolderLock | None = None,
     ) -> None:
         self.on_trouble: Callable[[StoreInfo], None] = lambda info: None
         self._folder = folder
@@ -100,23 +100,25 @@ class SqliteStore:
             self._readers = [opened.enter_context(_Reading(path)) for _ in range(2)]
             self._row, self._whole = self._readers
             listed = self._row.reader.listed()
-            if tell(connection, folder / MARKS_FILE, listed):
+            if record_missing(connection, folder / MARKS_FILE, listed):
                 listed = self._row.reader.listed()
-            self._marks = Marks(folder / MARKS_FILE)
+            self._marks = TransactionMarks(folder / MARKS_FILE)
             opened.callback(self._marks.close)
-            self._search = Search(folder / SEARCH_FILE)
+            self._search = SearchService(folder / SEARCH_FILE)
             opened.callback(self._search.close)
-            self._indexed = opened.enter_context(contextlib.closing(Reader(path)))
-            ears = Ears(self._tell, self._kept, self._marks.clear, self._hear, self._let_go)
+            self._indexed = opened.enter_context(contextlib.closing(StoreReader(path)))
+            ears = WriterCallbacks(
+                self._tell, self._kept, self._marks.clear, self._hear, self._let_go
+            )
             try:
-                self._writer = Writer(connection, path, durability, ears)
+                self._writer = StoreWriter(connection, path, durability, ears)
             except sqlite3.Error as error:
                 raise StoreError(
                     f"Nothing can be kept in {folder}: {error}. Make room there, or choose another "
                     "folder."
                 ) from error
             opened.pop_all()
-        changes = {each.run.id: each.changes for each in listed if not each.hurt}
+        changes = {each.run.id: each.changes for each in listed if not each.damaged}
         self._search.mend(changes, self._indexed.history)
 
     # ---- a start ------------------------------------------------------------------------------------
@@ -124,14 +126,14 @@ class SqliteStore:
     def load(self) -> Iterator[Record]:
         """What a Core that starts replays. A live run that is hurt is given as one that ended."""
         listed = self._row.reader.listed()
-        yield from restart_records(self._row.reader, listed)
+        yield from read_restart_records(self._row.reader, listed)
         yield from self._import_files({each.run.id for each in listed})
 
     def _import_files(self, runs: set[str]) -> Iterator[Record]:
         """Take in what a Core of version 1 kept here."""
-        for name, history in untaken_files(self._folder, self._row.reader.files(), runs):
-            record = RunImported(history=history)
-            self._writer.put(Append([record], file=(name, history.run.id)))
+        for name, history in find_unimported_files(self._folder, self._row.reader.files(), runs):
+            record = ImportedRunSaved(history=history)
+            self._writer.put(AppendRequest([record], file=(name, history.run.id)))
             yield record
 
     # ---- keeping ------------------------------------------------------------------------------------
@@ -139,7 +141,7 @@ class SqliteStore:
     def append(
         self,
         records: Sequence[Record],
-        done: Callable[[], None] = nothing,
+        done: Callable[[], None] = do_nothing,
         *,
         durable: bool = False,
         synced: Callable[[], None] | None = None,
@@ -150,11 +152,11 @@ class SqliteStore:
             log.warning("%d records came after the end of the store", len(records))
             return
         if self._durability is Durability.RELAXED:
-            self._writer.put(Append(tuple(records), synced=synced))
+            self._writer.put(AppendRequest(tuple(records), synced=synced))
             done()
             return
-        call = None if done is nothing else done
-        self._writer.put(Append(tuple(records), call, durable=durable, synced=synced))
+        call = None if done is do_nothing else done
+        self._writer.put(AppendRequest(tuple(records), call, durable=durable, synced=synced))
 
     def settled(self, done: Callable[[], None]) -> None:
         """Call back after what was appended before. See `Store.settled`."""
@@ -162,12 +164,12 @@ class SqliteStore:
         if self._durability is Durability.RELAXED:
             done()
         else:
-            self._writer.put(Append(done=done, reading=True))
+            self._writer.put(AppendRequest(done=done, reading=True))
 
     @property
-    def stuck(self) -> bool:
+    def is_stuck(self) -> bool:
         """Whether nothing can be written for the moment."""
-        return self._writer.stuck
+        return self._writer.is_stuck
 
     def close(self) -> None:
         """Write and sync what is still to be written and let go. Blocks; idempotent."""
@@ -193,7 +195,7 @@ class SqliteStore:
         """A commit with the contents of its files. Errors as `history`."""
         return await self._read(self._row, lambda reader: reader.commit(run, commit))
 
-    async def page(self, run: str, first: int, last: int) -> Page:
+    async def page(self, run: str, first: int, last: int) -> RowPage:
         """The rows with these numbers. See `Store.page`."""
         return await self._read(self._row, lambda reader: reader.page(run, first, last))
 
@@ -213,7 +215,7 @@ class SqliteStore:
         """The last commits, or those before one of them. See `Store.commits`."""
         return await self._read(self._row, lambda reader: reader.commits(run, before, limit))
 
-    async def notes(self, run: str) -> tuple[Note, ...]:
+    async def notes(self, run: str) -> tuple[RowNote, ...]:
         """What is written beside a run's rows. Errors as `history`."""
         return await self._read(self._row, lambda reader: reader.notes(run))
 
@@ -221,7 +223,7 @@ class SqliteStore:
         """What a model once made of the same."""
         return await self._read(self._row, lambda reader: reader.sentence(key))
 
-    async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[Hit]:
+    async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[SearchHit]:
         """Where words stand, newest first. See `Store.search`."""
         await self._committed()
         return await self._search.search(query, run, limit)
@@ -238,7 +240,7 @@ class SqliteStore:
             before: POSIX seconds: those that ended earlier go. None: age is no reason.
             size: Bytes: as many go as is needed for the folder to get below. None: size is none.
         """
-        headers = await self._read(self._whole, Reader.headers)
+        headers = await self._read(self._whole, StoreReader.headers)
         shares, over = {}, 0.0
         if size is not None:
             shares = await self._shares()
@@ -254,12 +256,12 @@ class SqliteStore:
 
     async def _shares(self) -> dict[str, float]:
         """What each run takes of the folder, its part of the indexes and of the search included."""
-        sizes = await self._read(self._whole, Reader.sizes)
+        sizes = await self._read(self._whole, StoreReader.sizes)
         total = await asyncio.to_thread(_size, self._folder)
         each = total / max(1, sum(sizes.values()))
         return {run: size * each for run, size in sizes.items()}
 
-    async def _read(self, reading: _Reading, read: Callable[[Reader], T]) -> T:
+    async def _read(self, reading: _Reading, read: Callable[[StoreReader], T]) -> T:
         await self._committed()
         return await asyncio.get_running_loop().run_in_executor(
             reading.thread, read, reading.reader
@@ -269,7 +271,7 @@ class SqliteStore:
         """Wait until all that was appended is recorded, where that can be."""
         self._loop = asyncio.get_running_loop()
         done = asyncio.Event()
-        self._writer.put(Append(done=done.set, reading=True))
+        self._writer.put(AppendRequest(done=done.set, reading=True))
         await done.wait()
 
     # ---- on the writer's thread ---------------------------------------------------------------------
@@ -279,15 +281,15 @@ class SqliteStore:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 self._loop.call_soon_threadsafe(_call, self._loop, calls)
 
-    def _kept(self, records: list[Record], touched: Touched) -> None:
+    def _kept(self, records: list[Record], touched: TransactionChanges) -> None:
         for run, changes in touched.changes.items():
             self._marks.set(run, changes)
         for run in touched.deleted:
             self._marks.deleted(run)
         for name in touched.files:
-            discard_file(self._folder, name)
+            delete_run_file(self._folder, name)
         if touched.deleted:
-            discard_copies(self._folder / STORE_FILE)
+            delete_migration_copies(self._folder / STORE_FILE)
         self._search.keep(records, touched.changes)
 
     def _hear(self, trouble: str | None) -> None:
@@ -315,7 +317,7 @@ class _Reading:
     """A reader and the thread it reads on."""
 
     def __init__(self, path: Path) -> None:
-        self.reader = Reader(path)
+        self.reader = StoreReader(path)
         self.thread = ThreadPoolExecutor(1, "agentstepper-reader")
 
     def __enter__(self) -> _Reading:

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ...protocol.records import AgentHeard, EventSaved, Record
+from ...protocol.records import EventSaved, MessagesReceived, Record
 from ...protocol.values import Durability
 from ..base import SYNC_WITHIN
-from .opening import Journal
-from .tables import Tables, Touched
+from .database import TransactionJournal
+from .record_writer import RecordWriter, TransactionChanges
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ RETRY: Final = 1.0
 #: transaction, and the agent waits for one instead of two.
 SHORTLY: Final = 0.002
 #: What is rarely the last for long.
-_FOLLOWED: Final = (EventSaved, AgentHeard)
+_FOLLOWED: Final = (EventSaved, MessagesReceived)
 
 #: What SQLite says where a disk is full, fails, or isn't ours for the moment.
 _PASSING: Final = frozenset(
@@ -53,7 +53,7 @@ Call = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Append:
+class AppendRequest:
     """Records to keep, all of them or none.
 
     Args:
@@ -85,7 +85,7 @@ class Append:
 
 
 @dataclass(frozen=True)
-class Ears:
+class WriterCallbacks:
     """Whom a writer tells. All are called on its thread.
 
     Args:
@@ -96,14 +96,14 @@ class Ears:
         ending: Called when all is written and nothing will come: who reads the store lets it go.
     """
 
-    tell: Callable[[list[Call]], None]
-    kept: Callable[[list[Record], Touched], None]
-    emptied: Call
-    trouble: Callable[[str | None], None]
-    ending: Call
+    run_calls: Callable[[list[Call]], None]
+    on_transaction: Callable[[list[Record], TransactionChanges], None]
+    on_emptied: Call
+    on_trouble: Callable[[str | None], None]
+    on_ending: Call
 
 
-class Writer:
+class StoreWriter:
     """Writes to a store, and is the only one who does.
 
     Args:
@@ -114,16 +114,20 @@ class Writer:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, path: Path, durability: Durability, ears: Ears
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        durability: Durability,
+        callbacks: WriterCallbacks,
     ) -> None:
-        self._journal = Journal(connection, path)
-        self._tables = Tables(connection)
+        self._journal = TransactionJournal(connection, path)
+        self._tables = RecordWriter(connection)
         self._path = path
-        self._ears = ears
+        self._callbacks = callbacks
         self._always = durability is Durability.SYNC
-        self._queue: queue.SimpleQueue[Append | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[AppendRequest | None] = queue.SimpleQueue()
         self._hurry = threading.Event()  # set after something was put that somebody waits for
-        self._waiting: list[Append] = []
+        self._waiting: list[AppendRequest] = []
         self._unsynced: list[Call] = []
         self._retry_at: float | None = None  # something couldn't be written
         self._sync_at: float | None = None
@@ -135,11 +139,11 @@ class Writer:
         self._thread.start()
 
     @property
-    def stuck(self) -> bool:
+    def is_stuck(self) -> bool:
         """Whether nothing can be written for the moment. For any thread."""
         return self._retry_at is not None
 
-    def put(self, append: Append) -> None:
+    def put(self, append: AppendRequest) -> None:
         """Keep this, after all that was put before. From any thread."""
         self._queue.put(append)
         if append.is_urgent:
@@ -185,7 +189,7 @@ class Writer:
         due = [at for at in (self._retry_at, self._sync_at, self._empty_at) if at is not None]
         return max(0.0, min(due) - time.monotonic()) if due else None
 
-    def _add(self, append: Append | None) -> None:
+    def _add(self, append: AppendRequest | None) -> None:
         if append is None:
             self._closing = True
         elif append.reading and self._retry_at is not None:
@@ -200,7 +204,7 @@ class Writer:
             lost = sum(len(append.records) for append in self._waiting)
             log.error("%d records could not be written to %s", lost, self._path)
         self._sync()
-        self._ears.ending()
+        self._callbacks.on_ending()
         self._empty()
         self._journal.close()
 
@@ -218,7 +222,7 @@ class Writer:
             # One of them can't be kept, now or later: the others can, each by itself.
             self._write_each(waiting)
 
-    def _write_each(self, waiting: list[Append]) -> None:
+    def _write_each(self, waiting: list[AppendRequest]) -> None:
         for at, append in enumerate(waiting):
             try:
                 self._transact([append])
@@ -227,13 +231,13 @@ class Writer:
                     self._wait(waiting[at:], error)
                     return
                 log.exception("Some of a run could not be kept in %s", self._path)
-                self._ears.trouble(
+                self._callbacks.on_trouble(
                     f"Some of a run could not be kept in {self._path.parent}: the log says what. "
                     "The other runs are kept."
                 )
                 self._told([replace(append, synced=None)])  # its agent isn't to hang for it
 
-    def _transact(self, appends: list[Append]) -> None:
+    def _transact(self, appends: list[AppendRequest]) -> None:
         """Write all in one transaction or, raising, nothing."""
         # What nobody waits for has been gathered for as long as syncing may take.
         full = (
@@ -251,7 +255,7 @@ class Writer:
             self._all_synced()
         self._told(appends)
 
-    def _commit(self, appends: list[Append], full: bool) -> None:
+    def _commit(self, appends: list[AppendRequest], full: bool) -> None:
         records: list[Record] = []
         try:
             with self._journal.transaction(full=full):
@@ -272,7 +276,7 @@ class Writer:
             self._empty_soon = bool(touched.deleted) or self._journal.large
             self._empty_at = now if self._journal.large else now + IDLE
         try:
-            self._ears.kept(records, touched)
+            self._callbacks.on_transaction(records, touched)
         except Exception:  # it is kept nevertheless
             log.exception("What follows the store in %s could not", self._path)
 
@@ -302,11 +306,11 @@ class Writer:
             self._full = False
             if self._empty_at is None:
                 self._empty_soon = False
-                self._ears.emptied()
+                self._callbacks.on_emptied()
 
     # ---- telling ------------------------------------------------------------------------------------
 
-    def _told(self, appends: list[Append]) -> None:
+    def _told(self, appends: list[AppendRequest]) -> None:
         """Tell that these are recorded, and that they are durable where that is so."""
         now = [append.done for append in appends if append.done is not None]
         later = [append.synced for append in appends if append.synced is not None]
@@ -315,25 +319,25 @@ class Writer:
         else:
             self._unsynced += later
         if now:
-            self._ears.tell(now)
+            self._callbacks.run_calls(now)
 
     def _all_synced(self) -> None:
         self._sync_at = None
         if self._unsynced:
             calls, self._unsynced = self._unsynced, []
-            self._ears.tell(calls)
+            self._callbacks.run_calls(calls)
 
     def _recovered(self) -> None:
         if self._retry_at is not None:
             log.warning("%s can be written to again", self._path)
             self._retry_at = None
-            self._ears.trouble(None)
+            self._callbacks.on_trouble(None)
 
-    def _wait(self, appends: list[Append], error: Exception) -> None:
+    def _wait(self, appends: list[AppendRequest], error: Exception) -> None:
         """Nothing can be written: try again soon, and let those go on who only want to read."""
         if self._retry_at is None:
             log.error("Nothing can be written to %s: %s", self._path, error)
-        self._ears.trouble(
+        self._callbacks.on_trouble(
             f"Nothing can be kept in {self._path.parent} right now: {error}. Make room there; agents "
             "wait meanwhile, and it is tried again each second."
         )

@@ -1,12 +1,12 @@
 /** What a row asks a person and how it is answered; the field of a denial. Below: nothing moves for it. */
-import type { MessageBody, Model, Row } from "../model/model";
+import type { MessageBody, Model, TimelineRow } from "../model/model";
 import { Decided, Denial, Question } from "./question";
 
 export { default as styles } from "../styles/approval.css";
 
 export interface ApprovalProps {
   model: Model;
-  row: Row;
+  row: TimelineRow;
   /** Undefined until it is here. */
   body: MessageBody | undefined;
 }

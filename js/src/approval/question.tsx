@@ -3,8 +3,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { barred } from "../model/controls";
-import type { Confirming, MessageBody, Model, Row } from "../model/model";
-import type { AnswerKind, Approval as Asked, Risk } from "../protocol/types.gen";
+import type { Confirming, MessageBody, Model, TimelineRow } from "../model/model";
+import type { AnswerKind, ApprovalPrompt as Asked, Risk } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { visible } from "../view/words";
 
@@ -37,7 +37,7 @@ export function outcome(
 
 export interface QuestionProps {
   model: Model;
-  row: Row;
+  row: TimelineRow;
   body: MessageBody;
   approval: Asked;
 }
@@ -74,7 +74,7 @@ export function Question(props: QuestionProps) {
 }
 
 /** Whether the person was led here; each time the question is scrolled into sight and gets the focus. */
-function useLed(model: Model, row: Row, section: { current: HTMLElement | null }): boolean {
+function useLed(model: Model, row: TimelineRow, section: { current: HTMLElement | null }): boolean {
   const led = model.led.value;
   const here = led?.row === row.id ? led : null;
   useLayoutEffect(() => {
@@ -87,7 +87,7 @@ function useLed(model: Model, row: Row, section: { current: HTMLElement | null }
 
 // ---- What was asked, once it is answered; and what was denied unasked.
 
-export function Decided({ row, body }: { row: Row; body: MessageBody }) {
+export function Decided({ row, body }: { row: TimelineRow; body: MessageBody }) {
   const { approval } = body;
   const denied = row.answer === "deny";
   return (
@@ -113,7 +113,7 @@ const LONGEST = 10_000;
 /** What was written and not sent, by row: a look elsewhere loses nothing. */
 const kept = new Map<string, string>();
 
-export function Denial({ model, row }: { model: Model; row: Row }) {
+export function Denial({ model, row }: { model: Model; row: TimelineRow }) {
   const field = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => field.current?.focus({ preventScroll: true }), []);
   const held = heldAnswering(model, row);
@@ -321,12 +321,12 @@ export const READ_MS = 500;
 
 export const UNREAD = "It has only just been asked: read it first";
 
-export function heldAnswering(model: Model, row: Row): string | null {
+export function heldAnswering(model: Model, row: TimelineRow): string | null {
   return barred(model) ?? (model.sent.value.has(row.id) ? "Your answer is on its way" : null);
 }
 
 /** Why a row can't be approved; `heldAnswering`'s reasons among others. */
-export function heldApproving(model: Model, row: Row, body: MessageBody): string | null {
+export function heldApproving(model: Model, row: TimelineRow, body: MessageBody): string | null {
   return heldAnswering(model, row) ?? invalid(model) ?? unseen(model, row, body);
 }
 
@@ -336,7 +336,7 @@ function invalid(model: Model): string | null {
 }
 
 /** What is approved is the edit: it has to be what is shown. */
-function unseen(model: Model, row: Row, { edit }: MessageBody): string | null {
+function unseen(model: Model, row: TimelineRow, { edit }: MessageBody): string | null {
   const edited = edit !== null || model.draft(row.id).value !== null;
   const original = model.showOriginal.value && !model.editing.value;
   return edited && original

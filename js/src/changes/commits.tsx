@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { Icon, type IconName } from "../icons/icon";
 import { type Entry, eventOf, stepsOf, titleOf } from "../model/commits";
-import type { Commit, Model, Row } from "../model/model";
+import type { Commit, Model, TimelineRow } from "../model/model";
 import { focusItem, move, used } from "../view/focus";
 import { cx } from "../view/hooks";
 import { clock, count, visible } from "../view/words";
@@ -15,7 +15,7 @@ export interface CommitLine {
   /** Whether it stands beneath another. */
   readonly step: boolean;
   /** The row that it belongs to, where that is here. */
-  readonly row: Row | undefined;
+  readonly row: TimelineRow | undefined;
 }
 
 /** The number of the row that a line belongs to: its event's, or else the last before it; 0: none. */
@@ -23,7 +23,7 @@ export const seqOf = ({ commit, row }: Pick<CommitLine, "commit" | "row">): numb
   row?.seq ?? commit.seq;
 
 /** The lines of all commits, newest first. */
-export function commitLines(entries: readonly Entry[], rows: readonly Row[]): CommitLine[] {
+export function commitLines(entries: readonly Entry[], rows: readonly TimelineRow[]): CommitLine[] {
   const rowOf = rowFinder(rows);
   return entries.toReversed().flatMap((entry) => {
     const { commit } = entry;
@@ -36,9 +36,9 @@ export function commitLines(entries: readonly Entry[], rows: readonly Row[]): Co
 }
 
 /** Finds the row of a commit: its event's last, as in the timeline, else the last before it. */
-function rowFinder(rows: readonly Row[]) {
-  const events = new Map<string, Row>();
-  const numbers = new Map<number, Row>();
+function rowFinder(rows: readonly TimelineRow[]) {
+  const events = new Map<string, TimelineRow>();
+  const numbers = new Map<number, TimelineRow>();
   for (const row of rows) {
     events.set(row.event, row);
     numbers.set(row.seq, row);

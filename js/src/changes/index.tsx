@@ -2,7 +2,7 @@
 import { computed } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { entriesOf, shownAs, titleOf } from "../model/commits";
-import type { Commit, Model, Row } from "../model/model";
+import type { Commit, Model, TimelineRow } from "../model/model";
 import changes from "../styles/changes.css";
 import diff from "../styles/diff.css";
 import { Split } from "../view/split";
@@ -64,7 +64,7 @@ function useEnds(model: Model, commits: readonly Commit[]): number {
   const ends = useMemo(() => {
     const open = new Set(commits.map(({ event }) => event));
     for (const { event, side } of model.rows.peek()) if (side === "end") open.delete(event);
-    const closes = ({ event, side }: Row) => side === "end" && open.has(event);
+    const closes = ({ event, side }: TimelineRow) => side === "end" && open.has(event);
     return computed(() => model.rows.value.filter(closes).length);
   }, [model, commits]);
   return ends.value;
@@ -109,7 +109,15 @@ function Lists({ model, lines, selected, onSelect }: ListsProps) {
   );
 }
 
-function Shown({ model, commit, row }: { model: Model; commit: Commit; row: Row | undefined }) {
+function Shown({
+  model,
+  commit,
+  row,
+}: {
+  model: Model;
+  commit: Commit;
+  row: TimelineRow | undefined;
+}) {
   const change = shownChange(model, commit);
   return (
     <section class="as-Pane as-Inspector" aria-label="Changed file">

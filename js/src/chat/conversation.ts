@@ -1,6 +1,12 @@
 /** One session as it is told: how it stands, and what was said. */
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
-import type { AgentChanged, Begin, Message, SessionInfo, Told } from "../protocol/chat.gen";
+import type {
+  ChatAgentChanged,
+  ChatSessionInfo,
+  ChatSessionSnapshot,
+  Message,
+  NumberedChatEvent,
+} from "../protocol/chat.gen";
 import type { ShownMessage } from "./types";
 
 /** Messages that a view holds. Beyond that the oldest go: they can be fetched again. */
@@ -9,7 +15,7 @@ const LEFT = 1000;
 
 export class Conversation {
   readonly id: string;
-  readonly info = signal<SessionInfo | null>(null);
+  readonly info = signal<ChatSessionInfo | null>(null);
   readonly messages = signal<readonly ShownMessage[]>([]);
   /** Whether it is gone: somebody deleted it. */
   readonly removed = signal(false);
@@ -33,7 +39,7 @@ export class Conversation {
    *
    * @returns Whether all of it could be: else something is missing, and it is to be watched anew.
    */
-  take(told: readonly Told[]): boolean {
+  take(told: readonly NumberedChatEvent[]): boolean {
     return batch(() => {
       const fold = new Fold(this.info.peek(), this.messages.peek());
       const whole = told.every((each) => this.#follows(each) && this.#apply(fold, each));
@@ -68,13 +74,13 @@ export class Conversation {
   }
 
   /** Each connection begins with number 1: numbers tell that nothing was lost in between. */
-  #follows({ n, event }: Told): boolean {
+  #follows({ n, event }: NumberedChatEvent): boolean {
     if (n !== this.#next && !(n === 1 && event.event === "begin")) return false;
     this.#next = n + 1;
     return true;
   }
 
-  #apply(fold: Fold, { event }: Told): boolean {
+  #apply(fold: Fold, { event }: NumberedChatEvent): boolean {
     switch (event.event) {
       case "begin":
         if (fold.begin(event)) this.#whole.value = false;
@@ -101,13 +107,13 @@ export class Conversation {
 
 /** Messages while events are taken in: copied once, however many there are. */
 class Fold {
-  info: SessionInfo | null;
+  info: ChatSessionInfo | null;
   readonly #before: readonly ShownMessage[];
   #messages: ShownMessage[];
   #at: Map<string, number>;
   #changed = false;
 
-  constructor(info: SessionInfo | null, messages: readonly ShownMessage[]) {
+  constructor(info: ChatSessionInfo | null, messages: readonly ShownMessage[]) {
     this.info = info;
     this.#before = messages;
     this.#messages = [...messages];
@@ -115,7 +121,7 @@ class Fold {
   }
 
   /** What was fetched before its first message stays. Gives back whether nothing did. */
-  begin({ session, messages }: Begin): boolean {
+  begin({ session, messages }: ChatSessionSnapshot): boolean {
     const [first] = messages;
     const known = first ? (this.#at.get(first.id) ?? 0) : 0;
     const kept = this.#messages.slice(0, known);
@@ -140,7 +146,7 @@ class Fold {
     return true;
   }
 
-  agent({ agent }: AgentChanged): void {
+  agent({ agent }: ChatAgentChanged): void {
     if (!this.info) return;
     const { agents } = this.info;
     const known = agents.some(({ name }) => name === agent.name);

@@ -10,7 +10,7 @@ import { visible } from "../view/words";
 import { roleWord } from "./messages/rows";
 import type { ChatModel } from "./model";
 import { chatStatus, titleOf, typeWords } from "./status";
-import type { AgentInfo } from "./types";
+import type { ChatAgentInfo } from "./types";
 
 interface HeaderProps {
   model: ChatModel;
@@ -245,12 +245,12 @@ export function Agents({ model, onOpen }: AgentsProps) {
   );
 }
 
-function namesOf(agents: readonly AgentInfo[]): string {
+function namesOf(agents: readonly ChatAgentInfo[]): string {
   return agents.map(({ name, role }) => `${visible(name)}: ${roleWord(role)}`).join("\n");
 }
 
 interface AgentProps {
-  agent: AgentInfo;
+  agent: ChatAgentInfo;
   speaks: boolean;
   /** Whether who speaks waits for nobody. */
   works: boolean;

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { Line } from "../client/line";
 import { tokens } from "../inspector/json/print";
-import type { AskChat, ChatTells, SessionInfo } from "../protocol/chat.gen";
+import type { AskChat, ChatSessionInfo, ChatTells } from "../protocol/chat.gen";
 import type { Envelope } from "../protocol/messages";
 
 /** What is asked, with that for which nothing has to be said. */
@@ -69,7 +69,7 @@ export function decodeExactly(text: string): Envelope | null {
 
 export class Sessions {
   /** The newest first; null until they were told, and where a view may see only one. */
-  readonly all = signal<readonly SessionInfo[] | null>(null);
+  readonly all = signal<readonly ChatSessionInfo[] | null>(null);
   /** Whether the list is in sight. */
   readonly shown = signal(false);
   /** The session whose deletion waits for a second word. */
@@ -100,7 +100,7 @@ export class Sessions {
     this.#leave();
   }
 
-  find(id: string): SessionInfo | undefined {
+  find(id: string): ChatSessionInfo | undefined {
     return this.all.peek()?.find((each) => each.id === id);
   }
 

@@ -7,7 +7,7 @@ import { StateMark, Trouble } from "../view/told";
 import { count, when } from "../view/words";
 import type { ChatModel } from "./model";
 import { sessionStatus, titleOf } from "./status";
-import type { SessionInfo } from "./types";
+import type { ChatSessionInfo } from "./types";
 
 interface ListProps {
   model: ChatModel;
@@ -69,7 +69,7 @@ export function List({ model, over, onClose, onBegun }: ListProps) {
 
 interface ItemProps {
   model: ChatModel;
-  info: SessionInfo;
+  info: ChatSessionInfo;
   onLook(): void;
 }
 

@@ -4,10 +4,16 @@ import { type CommandError, LinkLost } from "../client/client";
 import { browserTimers, type Timers, type Transport } from "../client/transport";
 import { Inbox, nextFrame, type Schedule } from "../model/inbox";
 import { browserMemory, type Memory } from "../model/storage";
-import type { SetSession, Told } from "../protocol/chat.gen";
+import type { NumberedChatEvent, UpdateChatSession } from "../protocol/chat.gen";
 import { Conversation } from "./conversation";
 import { ChatLine, decodeExactly, SERVICE, Sessions } from "./line";
-import type { Picture, SessionInfo, ShownMessage, Source, TranscriptModel } from "./types";
+import type {
+  ChatImage,
+  ChatSessionInfo,
+  ChatSourceText,
+  ShownMessage,
+  TranscriptModel,
+} from "./types";
 
 // ---- What is being written, by session: it outlives a drawing anew, a look elsewhere, and a
 // reload.
@@ -66,7 +72,7 @@ export class ChatModel implements TranscriptModel {
   readonly drafts: Drafts;
   /** The session that is looked at. */
   readonly session: ReadonlySignal<string>;
-  readonly info: ReadonlySignal<SessionInfo | null>;
+  readonly info: ReadonlySignal<ChatSessionInfo | null>;
   readonly messages: ReadonlySignal<readonly ShownMessage[]>;
   readonly hasEarlier: ReadonlySignal<boolean>;
   readonly loadingEarlier = signal(false);
@@ -86,7 +92,7 @@ export class ChatModel implements TranscriptModel {
     if (now.kind !== "open") return "Not connected to the kernel";
     return now.control ? null : "You may watch this chat, not take part";
   });
-  readonly #inbox: Inbox<Told>;
+  readonly #inbox: Inbox<NumberedChatEvent>;
   readonly #memory: Memory;
   /** The session that the view was made for. */
   readonly #first: string;
@@ -193,7 +199,7 @@ export class ChatModel implements TranscriptModel {
     if (this.session.peek() === session) this.stopping.value = false;
   }
 
-  set(change: Omit<SetSession, "session">): Promise<boolean> {
+  set(change: Omit<UpdateChatSession, "session">): Promise<boolean> {
     const session = this.session.peek();
     return this.#attempt(() => this.line.ask("set", { session, ...change }));
   }
@@ -207,11 +213,11 @@ export class ChatModel implements TranscriptModel {
     }
   }
 
-  picture(message: string): Promise<Picture> {
+  picture(message: string): Promise<ChatImage> {
     return this.line.ask("picture", { session: this.session.peek(), message });
   }
 
-  source(message: string): Promise<Source> {
+  source(message: string): Promise<ChatSourceText> {
     return this.line.ask("source", { session: this.session.peek(), message });
   }
 
@@ -257,7 +263,7 @@ export class ChatModel implements TranscriptModel {
     this.#leave();
   }
 
-  #takeIn(told: readonly Told[]): void {
+  #takeIn(told: readonly NumberedChatEvent[]): void {
     if (!this.#shown.peek().take(told)) this.#rewatch();
   }
 

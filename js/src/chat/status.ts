@@ -2,14 +2,14 @@
 import type { Connection } from "../model/model";
 import { type Status, viewStatus } from "../model/status";
 import { visible } from "../view/words";
-import type { AgentInfo, SessionInfo } from "./types";
+import type { ChatAgentInfo, ChatSessionInfo } from "./types";
 
 const NO_RUN = { run: null, pending: [], awaited: false, opening: false };
 
 /** The view's state: that of the link while it doesn't stand, else that of the session. */
 export function chatStatus(
   connection: Connection,
-  info: SessionInfo | null,
+  info: ChatSessionInfo | null,
   { stopping, removed }: { stopping: boolean; removed: boolean },
 ): Status {
   if (connection.kind !== "open") return viewStatus(connection, NO_RUN);
@@ -20,7 +20,7 @@ export function chatStatus(
 }
 
 /** A session's state. */
-export function sessionStatus(info: SessionInfo): Status {
+export function sessionStatus(info: ChatSessionInfo): Status {
   if (!info.live)
     return { words: "Kept", detail: "can be opened again", icon: "save", tone: "off" };
   if (info.state === "STATE_RUNNING") return runningStatus(info);
@@ -37,7 +37,7 @@ export function sessionStatus(info: SessionInfo): Status {
 
 const READY: Status = { words: "Ready", detail: "", icon: "check", tone: "good" };
 
-function runningStatus({ waiting, speaking, halted }: SessionInfo): Status {
+function runningStatus({ waiting, speaking, halted }: ChatSessionInfo): Status {
   const who = speaking === null ? "" : visible(speaking);
   if (waiting === null && halted)
     return {
@@ -56,19 +56,19 @@ function busy(words: string, tone: Status["tone"]): Status {
 }
 
 /** How an agent calls tools, for a person. */
-export function typeWords({ type }: AgentInfo): string {
+export function typeWords({ type }: ChatAgentInfo): string {
   return type === "STRUCTURED_CHAT"
     ? "calls tools by JSON in its text"
     : "calls tools by its model’s means";
 }
 
 /** What a session is called: its title, or that it has none yet. */
-export function titleOf({ title }: Pick<SessionInfo, "title">): string {
+export function titleOf({ title }: Pick<ChatSessionInfo, "title">): string {
   return visible(title.trim()) || "New conversation";
 }
 
 /** Why nothing can be said now; null where it can. */
-export function heldSending(info: SessionInfo | null, removed: boolean): string | null {
+export function heldSending(info: ChatSessionInfo | null, removed: boolean): string | null {
   if (removed) return "This conversation was deleted";
   if (!info) return "The conversation is being opened";
   if (info.waiting !== null) return "Choose above first, or stop it";

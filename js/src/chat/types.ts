@@ -1,8 +1,14 @@
 /** What the transcript of a chat is drawn from, and what can be done there. `ChatModel` is one. */
 import type { ReadonlySignal } from "@preact/signals";
-import type { Message, Picture, SessionInfo, Source } from "../protocol/chat.gen";
+import type { ChatImage, ChatSessionInfo, ChatSourceText, Message } from "../protocol/chat.gen";
 
-export type { AgentInfo, Message, Picture, SessionInfo, Source } from "../protocol/chat.gen";
+export type {
+  ChatAgentInfo,
+  ChatImage,
+  ChatSessionInfo,
+  ChatSourceText,
+  Message,
+} from "../protocol/chat.gen";
 
 /** A message as it is so far. The same object as long as nothing of it has changed. */
 export interface ShownMessage extends Message {
@@ -14,7 +20,7 @@ export interface TranscriptModel {
   /** The messages of the session that is looked at, oldest first; the fetched earlier ones before them. */
   readonly messages: ReadonlySignal<readonly ShownMessage[]>;
   /** The session that is looked at; null until it was told. */
-  readonly info: ReadonlySignal<SessionInfo | null>;
+  readonly info: ReadonlySignal<ChatSessionInfo | null>;
   /** Why nothing can be changed from here now: no connection, or watching only; null where it can. */
   readonly barred: ReadonlySignal<string | null>;
   /** Whether the transcript has messages before the first one. */
@@ -27,9 +33,9 @@ export interface TranscriptModel {
   /** Answer a CONFIRMATION; gives back why that was refused, null where it was taken. */
   choose(messageId: string, choice: string): Promise<string | null>;
   /** The bytes of an IMAGE, base64. Rejects with an Error whose text is for a person. */
-  picture(messageId: string): Promise<Picture>;
+  picture(messageId: string): Promise<ChatImage>;
   /** The text of a CODE that names a file. Rejects likewise. */
-  source(messageId: string): Promise<Source>;
+  source(messageId: string): Promise<ChatSourceText>;
   /** Fetch a page of earlier messages. What goes wrong is said by the model, below the transcript. */
   earlier(): Promise<void>;
 }

@@ -10,7 +10,14 @@ import {
   type PushName,
   VERSION,
 } from "../protocol/messages";
-import type { CoreHello, FromUi, MessageBody, Pieces, ToUi, UiError } from "../protocol/types.gen";
+import type {
+  CoreHello,
+  EncodedContent,
+  FromUi,
+  MessageBody,
+  ToUi,
+  UiError,
+} from "../protocol/types.gen";
 import { KeptLink } from "./kept_link";
 import type { Closed, Timers, Transport } from "./transport";
 
@@ -261,7 +268,7 @@ export class Receiver {
   #weight = 0;
 
   /** The text that was told. Throws where it is made of what isn't known: nor is any that follows. */
-  text({ number, like, keep, then }: Pieces): string {
+  text({ number, like, keep, then }: EncodedContent): string {
     const before = keep ? (this.#contents.get(like) ?? []) : [];
     if (number !== ++this.#last || keep > before.length) throw unknown();
     const content = before.slice(0, keep);

@@ -1,11 +1,11 @@
 /** Which steps of two runs belong together. Pure. */
-import type { MessageBody, Row } from "../model/model";
+import type { MessageBody, TimelineRow } from "../model/model";
 
 /** A line of the comparison; one side is missing where only the other run has it. */
 export type Pair =
-  | { readonly left: Row; readonly right: Row }
-  | { readonly left: Row; readonly right: null }
-  | { readonly left: null; readonly right: Row };
+  | { readonly left: TimelineRow; readonly right: TimelineRow }
+  | { readonly left: TimelineRow; readonly right: null }
+  | { readonly left: null; readonly right: TimelineRow };
 
 /** As many cells are filled at once: some 2,000 rows a side, in a few hundredths of a second. */
 const MOST_CELLS = 4_000_000;
@@ -14,8 +14,8 @@ const WINDOW = 400;
 
 /** Align two runs' rows, each by seq. */
 export function align(
-  left: readonly Row[],
-  right: readonly Row[],
+  left: readonly TimelineRow[],
+  right: readonly TimelineRow[],
   { mostCells = MOST_CELLS, window = WINDOW } = {},
 ): Pair[] {
   const [a, b] = numbered(left, right);
@@ -40,14 +40,14 @@ interface Keys {
   readonly words: Int32Array;
 }
 
-function numbered(left: readonly Row[], right: readonly Row[]): [Keys, Keys] {
+function numbered(left: readonly TimelineRow[], right: readonly TimelineRow[]): [Keys, Keys] {
   const known = new Map<string, number>();
   const number = (key: string) => {
     const found = known.get(key) ?? known.size;
     known.set(key, found);
     return found;
   };
-  const keys = (rows: readonly Row[]): Keys => ({
+  const keys = (rows: readonly TimelineRow[]): Keys => ({
     size: rows.length,
     kinds: Int32Array.from(rows, (row) => number(kindOf(row))),
     words: Int32Array.from(rows, (row) => number(`${kindOf(row)} ${row.summary}`)),
@@ -56,7 +56,7 @@ function numbered(left: readonly Row[], right: readonly Row[]): [Keys, Keys] {
 }
 
 /** What a row has to share with another to stand beside it. */
-function kindOf({ kind, side, name, depth }: Row): string {
+function kindOf({ kind, side, name, depth }: TimelineRow): string {
   return JSON.stringify([kind, side, name, depth]);
 }
 
@@ -153,7 +153,11 @@ function repeat(step: Step, times: number): Step[] {
   return new Array<Step>(times).fill(step);
 }
 
-function toPairs(left: readonly Row[], right: readonly Row[], steps: readonly Step[]): Pair[] {
+function toPairs(
+  left: readonly TimelineRow[],
+  right: readonly TimelineRow[],
+  steps: readonly Step[],
+): Pair[] {
   let i = 0;
   let j = 0;
   return steps.map((step) => {
@@ -185,11 +189,11 @@ export function verdictOf(pair: Pair, compared: Compared): Verdict {
 }
 
 /** Whether two rows say the same of themselves. */
-function looksSame(left: Row, right: Row): boolean {
+function looksSame(left: TimelineRow, right: TimelineRow): boolean {
   return left.summary === right.summary && left.size === right.size && endsAlike(left, right);
 }
 
-function endsAlike(left: Row, right: Row): boolean {
+function endsAlike(left: TimelineRow, right: TimelineRow): boolean {
   return (
     left.outcome === right.outcome &&
     left.answer === right.answer &&
@@ -204,7 +208,7 @@ export const textOf = ({ data, edit }: MessageBody): string => edit ?? data;
 
 /** The verdict on two rows whose contents are here. */
 export function compare(
-  [left, right]: readonly [Row, Row],
+  [left, right]: readonly [TimelineRow, TimelineRow],
   [one, other]: readonly [MessageBody, MessageBody],
 ): "same" | "changed" {
   return textOf(one) === textOf(other) && endsAlike(left, right) ? "same" : "changed";

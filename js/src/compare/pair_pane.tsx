@@ -8,7 +8,7 @@ import { documentOf, read } from "../inspector/read/reading";
 import { Failure, LongText } from "../inspector/show/long_text";
 import { ShownReading } from "../inspector/show/reading";
 import { shapeOf, Title } from "../inspector/title";
-import type { Comparison, MessageBody, Model, Row, RunOpened } from "../model/model";
+import type { Comparison, MessageBody, Model, RunOpened, TimelineRow } from "../model/model";
 import { type Loading, useLoaded } from "../view/lazy";
 import { NotFetched } from "../view/told";
 import { duration, size } from "../view/words";
@@ -56,11 +56,11 @@ export function PairPane({ model, ids, pair, onVerdict }: PairPaneProps) {
 
 /** Ways to the rows themselves, each in its run's timeline. */
 function Places({ model, ids, pair }: Pick<PairPaneProps, "model" | "ids" | "pair">) {
-  const go = async (run: string, row: Row) => {
+  const go = async (run: string, row: TimelineRow) => {
     await model.openRun(run);
     model.reveal(row.id);
   };
-  const place = (run: string, row: Row, side: string) => (
+  const place = (run: string, row: TimelineRow, side: string) => (
     <button
       type="button"
       class="as-Link as-Small as-MadeBy"
@@ -114,7 +114,7 @@ const WORDS: DiffWords = {
 };
 
 interface BothProps {
-  rows: readonly [Row, Row];
+  rows: readonly [TimelineRow, TimelineRow];
   bodies: readonly [MessageBody, MessageBody];
 }
 
@@ -165,7 +165,7 @@ function BothHeads({ rows, bodies, sides }: BothProps & { sides: Sides }) {
   );
 }
 
-function factsOf(row: Row, body: MessageBody | undefined): string {
+function factsOf(row: TimelineRow, body: MessageBody | undefined): string {
   const facts = [
     row.name,
     row.duration !== null && duration(row.duration),
@@ -190,7 +190,7 @@ function Ends({ rows: [left, right] }: Pick<BothProps, "rows">) {
 /** Larger bodies are shown as text: taking them apart takes seconds. */
 const READ_UP_TO = 4_000_000;
 
-function Alone({ row, body }: { row: Row; body: MessageBody }) {
+function Alone({ row, body }: { row: TimelineRow; body: MessageBody }) {
   const shape = shapeOf(row);
   const text = textOf(body);
   const reading = useMemo(() => {

@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import type { Row } from "../model/model";
+import type { TimelineRow } from "../model/model";
 import { pageOf, targetOf } from "../view/focus";
 import { cx } from "../view/hooks";
 import { Guides } from "../view/timeline/row";
@@ -146,7 +146,7 @@ function PairRow({ line, index, selected, active, onSelect }: PairRowProps) {
 }
 
 /** One side: the row's number, and what happened; empty where the run has no such row. */
-function Half({ row }: { row: Row | null }) {
+function Half({ row }: { row: TimelineRow | null }) {
   if (!row) return <span class="as-Half as-mod-none" role="gridcell" />;
   const actor = row.side === "end" ? row.source : row.target;
   const summary = visible(row.summary);

@@ -8,7 +8,7 @@ import { Conflict, Discard } from "../inspector/drafted";
 import { RowNote } from "../inspector/row_note";
 import { HaltReason, OriginalButton } from "../inspector/row_pane";
 import { NOUNS, type Shape, Title } from "../inspector/title";
-import type { MessageBody, Model, Row } from "../model/model";
+import type { MessageBody, Model, TimelineRow } from "../model/model";
 import contents from "../styles/contents.css";
 import editor from "../styles/editor.css";
 import { Button, type Segment, Segments } from "../view/button";
@@ -22,7 +22,7 @@ export const styles = `${contents}\n${editor}`;
 
 export interface EditorProps {
   model: Model;
-  row: Row;
+  row: TimelineRow;
   body: MessageBody;
   shape: Shape;
   /** Whether the person asked for it just now: only then the focus goes there. */
@@ -120,7 +120,7 @@ function JsonHead({ session }: { session: EditSession }) {
 }
 
 /** The edit of a row, begun anew only where nothing of the person's can be lost. */
-function useSession(model: Model, row: Row, body: MessageBody, shape: Shape) {
+function useSession(model: Model, row: TimelineRow, body: MessageBody, shape: Shape) {
   const held = useRef<{ session: EditSession; body: MessageBody } | null>(null);
   const [, redraw] = useState(0);
   const untouched = held.current !== null && held.current.session.draft.value === null;
@@ -147,7 +147,7 @@ function sameBody(one: MessageBody, other: MessageBody): boolean {
   return one.data === other.data && one.edit === other.edit;
 }
 
-function begin(model: Model, row: Row, body: MessageBody, shape: Shape): EditSession {
+function begin(model: Model, row: TimelineRow, body: MessageBody, shape: Shape): EditSession {
   return new EditSession(
     shape,
     body.data,
@@ -236,7 +236,7 @@ export interface Keeping {
   close(): void;
 }
 
-export function keepDraft(model: Model, row: Row, session: EditSession): Keeping {
+export function keepDraft(model: Model, row: TimelineRow, session: EditSession): Keeping {
   const draft = model.draft(row.id);
   let timer: ReturnType<typeof setTimeout> | undefined;
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
-import type { Hit } from "../protocol/types.gen";
+import type { SearchHit } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { SearchField } from "../view/fields";
 import { Snippet } from "../view/told";
@@ -82,7 +82,7 @@ export function Find({ model }: { model: Debugger }) {
   );
 }
 
-const held = (places: readonly Hit[]): string | null =>
+const held = (places: readonly SearchHit[]): string | null =>
   places.length > 0 ? null : "Nothing is found yet";
 
 function told({ places, commits, problem, more }: Finding, at: number): string {
@@ -134,14 +134,14 @@ function Places({ model, finding, at, onGo }: PlacesProps) {
 }
 
 /** Its number, where its row is here. */
-function where(model: Debugger, { place, id }: Hit): string {
+function where(model: Debugger, { place, id }: SearchHit): string {
   const seq = model.window.rows.value.find(id)?.seq;
   const word = place === "note" ? "Note" : "Event";
   return seq === undefined ? word : `${word} ${seq.toLocaleString("en-US")}`;
 }
 
 interface PlaceProps {
-  hit: Hit;
+  hit: SearchHit;
   where: string;
   current: boolean;
   onGo(): void;
@@ -166,9 +166,9 @@ const PAUSE_MS = 250;
 export interface Finding {
   readonly query: string;
   /** Places at rows, in the order of the run; null until there was an answer. */
-  readonly places: readonly Hit[] | null;
+  readonly places: readonly SearchHit[] | null;
   /** Commits, which stand in the Changes tab. */
-  readonly commits: readonly Hit[];
+  readonly commits: readonly SearchHit[];
   /** Whether there are older places than these. */
   readonly more: boolean;
   readonly problem: string | null;
@@ -204,7 +204,7 @@ export function useFinding(model: Debugger) {
     clearTimeout(timer.current);
     timer.current = setTimeout(() => void look(words.trim()), PAUSE_MS);
   };
-  const go = (places: readonly Hit[], to: number) => {
+  const go = (places: readonly SearchHit[], to: number) => {
     setAt(to);
     const id = places[to]?.id;
     if (id != null) model.reveal(id);

@@ -5,7 +5,7 @@ import type { Debugger } from "../model/debugger";
 import { type Finding, historyOf, MOST_HITS } from "../model/history";
 import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
-import type { Hit } from "../protocol/types.gen";
+import type { SearchHit } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { move, used } from "../view/focus";
 import { Snippet, StateMark } from "../view/told";
@@ -97,11 +97,11 @@ function GroupHead({ run }: { run: Run }) {
 
 interface PlaceProps {
   model: Debugger;
-  hit: Hit;
+  hit: SearchHit;
   active: boolean;
 }
 
-const PLACES: Record<Hit["place"], string> = {
+const PLACES: Record<SearchHit["place"], string> = {
   row: "Event",
   commit: "Commit",
   note: "Note",
@@ -127,13 +127,13 @@ function Place({ model, hit, active }: PlaceProps) {
 }
 
 /** Where it is; with the number where the run is the shown one, whose rows are here. */
-function placeWords(model: Debugger, { run, place, id }: Hit): string {
+function placeWords(model: Debugger, { run, place, id }: SearchHit): string {
   const row = run === model.run.value?.id && model.rows.value.find((each) => each.id === id);
   return row ? `${PLACES[place]} ${row.seq}` : PLACES[place];
 }
 
 /** Show what was found: its row, its commit, or the run. */
-async function goTo(model: Debugger, { run, place, id }: Hit): Promise<void> {
+async function goTo(model: Debugger, { run, place, id }: SearchHit): Promise<void> {
   if (place === "run" || id === null) return openRun(model, run);
   await model.openRun(run);
   if (model.run.peek()?.id !== run) return; // the strip says why
@@ -171,17 +171,17 @@ function More({ model, finding }: ResultsProps) {
 /** A run, and where in it the words stand. */
 export interface Group {
   readonly run: Run;
-  readonly hits: readonly Hit[];
+  readonly hits: readonly SearchHit[];
 }
 
 /** Hits by run, as they came: newest first. Those of runs that `wanted` refuses are left out. */
 export function grouped(
-  hits: readonly Hit[],
+  hits: readonly SearchHit[],
   runs: readonly Run[],
   wanted: (run: Run) => boolean,
 ): Group[] {
   const byId = new Map(runs.map((run) => [run.id, run]));
-  const found = new Map<string, Hit[]>();
+  const found = new Map<string, SearchHit[]>();
   for (const hit of hits) found.set(hit.run, [...(found.get(hit.run) ?? []), hit]);
   return [...found].flatMap(([id, those]) => {
     const run = byId.get(id);

@@ -1,7 +1,7 @@
 /** The contents in the view that is wanted: a chunk of its own. */
 import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { EditDiffProps } from "../diff/edit_diff";
-import type { MessageBody, Model, Row } from "../model/model";
+import type { MessageBody, Model, TimelineRow } from "../model/model";
 import styles from "../styles/contents.css";
 import { lazy, withStyles } from "../view/lazy";
 import { duration, size, visible } from "../view/words";
@@ -19,7 +19,7 @@ export { styles };
 
 export interface ContentsProps {
   model: Model;
-  row: Row;
+  row: TimelineRow;
   shape: Shape;
   body: MessageBody;
   view: Wanted;
@@ -65,12 +65,12 @@ function replace(model: Model): void {
 }
 
 /** What went wrong: an order to end is no failure. */
-function failureOf({ failure, outcome }: Row): Row["failure"] {
+function failureOf({ failure, outcome }: TimelineRow): TimelineRow["failure"] {
   return outcome === "stopped" ? null : failure;
 }
 
 /** Whether a row only says that the program began or ended. */
-function isProgram({ kind }: Row): boolean {
+function isProgram({ kind }: TimelineRow): boolean {
   return kind === "program_started" || kind === "program_finished";
 }
 
@@ -112,7 +112,7 @@ function Compared({
   );
 }
 
-function editedNote(row: Row, draft: string | undefined): string {
+function editedNote(row: TimelineRow, draft: string | undefined): string {
   if (draft !== undefined) return "not sent yet";
   return row.pending ? "not sent yet: Step sends it" : "sent to the agent";
 }
@@ -133,7 +133,7 @@ const READ_AT_ONCE = 8_000_000;
 
 interface ReadProps {
   model: Model;
-  row: Row;
+  row: TimelineRow;
   shape: Shape;
   text: string;
   strict: boolean;
@@ -183,7 +183,7 @@ const Context = lazy<ContextProps>(async () => {
 });
 
 /** What a prompt's answer told of the prompt. */
-function tokensOf(model: Model, { event }: Row): number | null {
+function tokensOf(model: Model, { event }: TimelineRow): number | null {
   const answer = model.rows.value.find((row) => row.event === event && row.side === "end");
   return answer?.usage?.input_tokens ?? null;
 }
@@ -199,7 +199,7 @@ const LOOK_MS = 150;
 /** How much of a prompt stood in one before, and whether that is still being found out. */
 function useKnown(
   model: Model,
-  row: Row,
+  row: TimelineRow,
   reading: Reading | undefined,
 ): [known: Known | undefined, looking: boolean] {
   const [found, setFound] = useState<{ reading: Reading; known?: Known | undefined }>();
@@ -224,7 +224,7 @@ function useKnown(
 /** Told by the latest prompt that this one only goes on from, else by the one it has the most of. */
 async function findKnown(
   model: Model,
-  row: Row,
+  row: TimelineRow,
   messages: readonly Message[],
 ): Promise<Known | undefined> {
   let best: Known | undefined;

@@ -1,6 +1,6 @@
 /** What became of a conversation from one prompt to the next: kept, changed, cut, gone on. Pure. */
 
-import type { Row } from "../model/model";
+import type { TimelineRow } from "../model/model";
 import type { Message } from "./read/parts";
 
 // ---- The prompts that a prompt may go on from: what is new in it is told by one of them.
@@ -12,9 +12,9 @@ const MOST_BYTES = 2_000_000;
 const MOST_PROMPTS = 4;
 
 /** The prompts that a prompt may go on from, the latest first. */
-export function promptsBefore(rows: readonly Row[], row: Row): Row[] {
+export function promptsBefore(rows: readonly TimelineRow[], row: TimelineRow): TimelineRow[] {
   if (row.kind !== "llm_query" || row.side !== "begin" || row.size > MOST_BYTES) return [];
-  const found: Row[] = [];
+  const found: TimelineRow[] = [];
   for (let at = rows.length - 1; at >= 0 && found.length < MOST_PROMPTS; at -= 1) {
     const one = rows[at];
     if (one && one.seq < row.seq && isSibling(one, row) && one.size <= MOST_BYTES) found.push(one);
@@ -22,7 +22,7 @@ export function promptsBefore(rows: readonly Row[], row: Row): Row[] {
   return found;
 }
 
-function isSibling(one: Row, row: Row): boolean {
+function isSibling(one: TimelineRow, row: TimelineRow): boolean {
   return one.kind === "llm_query" && one.side === "begin" && one.depth === row.depth;
 }
 

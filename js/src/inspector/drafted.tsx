@@ -1,7 +1,7 @@
 /** What is said of edits while reading: a draft that waits, one that came too late, one that was sent. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import type { MessageBody, Model, Row } from "../model/model";
+import type { MessageBody, Model, TimelineRow } from "../model/model";
 import { Button, CopyButton } from "../view/button";
 import { sameJson } from "./json/parse";
 import { problemOf } from "./marks";
@@ -10,7 +10,7 @@ import { NOUNS, type Shape } from "./title";
 
 export interface EditFootProps {
   model: Model;
-  row: Row;
+  row: TimelineRow;
   shape: Shape;
   body: MessageBody;
 }
@@ -25,11 +25,11 @@ export function EditFoot({ model, row, shape, body }: EditFootProps) {
 }
 
 /** The button that sends a row's edit. */
-const sender = ({ approval }: Row): string => (approval ? "Approve" : "Step");
+const sender = ({ approval }: TimelineRow): string => (approval ? "Approve" : "Step");
 
 interface DraftFootProps {
   model: Model;
-  row: Row;
+  row: TimelineRow;
   shape: Shape;
   /** The draft's. */
   text: string;
@@ -106,7 +106,7 @@ function EditedFoot({ row, shape, original }: EditedFootProps) {
 
 export interface ConflictProps {
   model: Model;
-  row: Row;
+  row: TimelineRow;
   body: MessageBody;
   /** The draft is given up. */
   onTaken?(): void;
@@ -171,7 +171,7 @@ const TOO_LATE = {
   hint: "Drop the draft",
 };
 /** Where nobody answered. */
-const UNANSWERED: Partial<Record<NonNullable<Row["answer"]>, typeof TOO_LATE>> = {
+const UNANSWERED: Partial<Record<NonNullable<TimelineRow["answer"]>, typeof TOO_LATE>> = {
   withdrawn: {
     ...TOO_LATE,
     title: "The agent no longer waited",

@@ -1,14 +1,14 @@
 /** A person's note beside a row: read above its contents, written in place, kept when it is left. */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import type { Model, Row } from "../model/model";
+import type { Model, TimelineRow } from "../model/model";
 import { LONGEST_NOTE, type Written } from "../model/notes";
 import { Button } from "../view/button";
 import { visible, when } from "../view/words";
 
 export interface RowNoteProps {
   model: Model;
-  row: Row;
+  row: TimelineRow;
 }
 
 /** What is written beside a row, or being written. */
@@ -119,7 +119,7 @@ function grow(area: HTMLTextAreaElement | null): void {
   area.style.height = `${area.scrollHeight + 2}px`;
 }
 
-function save(model: Model, row: Row, text: string): Promise<void> {
+function save(model: Model, row: TimelineRow, text: string): Promise<void> {
   const run = model.run.peek()?.id;
   return run ? model.notes.write(run, row.id, text) : Promise.resolve();
 }

@@ -6,7 +6,7 @@ import type { ApprovalProps } from "../approval";
 import type { EditorProps } from "../editor/editor";
 import { Icon } from "../icons/icon";
 import { deniable } from "../model/controls";
-import type { MessageBody, Model, Row } from "../model/model";
+import type { MessageBody, Model, TimelineRow } from "../model/model";
 import { Button, CopyButton, type Segment, Segments } from "../view/button";
 import { type Loading, lazy, useLoaded, withStyles } from "../view/lazy";
 import { NotFetched } from "../view/told";
@@ -21,7 +21,7 @@ export type Wanted = "read" | "diff" | "raw";
 
 interface RowPaneProps {
   model: Model;
-  row: Row;
+  row: TimelineRow;
   wanted: Wanted;
   onWanted(wanted: Wanted): void;
 }
@@ -62,7 +62,7 @@ export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
 }
 
 /** Whether something is asked here, was denied, or is about to be. */
-function decides(model: Model, row: Row): boolean {
+function decides(model: Model, row: TimelineRow): boolean {
   const denies = row.pending && model.denying.value === row.id;
   return row.approval || row.answer === "deny" || denies;
 }
@@ -111,7 +111,7 @@ const NAMES: Record<Wanted, string> = {
   raw: "Raw JSON",
 };
 
-function NotYet({ row, loading }: { row: Row; loading: Loading<MessageBody> }) {
+function NotYet({ row, loading }: { row: TimelineRow; loading: Loading<MessageBody> }) {
   if (loading.kind !== "failed") {
     return <p class="as-Note as-Late">{`Fetching ${size(row.size)}…`}</p>;
   }
@@ -129,7 +129,7 @@ function NotYet({ row, loading }: { row: Row; loading: Loading<MessageBody> }) {
 
 interface PaneBarProps {
   model: Model;
-  row: Row;
+  row: TimelineRow;
   shape: Shape;
   body: MessageBody | undefined;
   /** Whether there is something to compare. */
@@ -204,13 +204,13 @@ function segments(shape: Shape, differs: boolean): Segment<Wanted>[] {
   ];
 }
 
-function editHeld(model: Model, row: Row, body: MessageBody | undefined): string | null {
+function editHeld(model: Model, row: TimelineRow, body: MessageBody | undefined): string | null {
   if (!row.pending) return "Only what is halted can be edited";
   if (!model.control.value) return "This login may watch, not control";
   return body ? null : COMING;
 }
 
-function denyHeld(model: Model, row: Row): string | null {
+function denyHeld(model: Model, row: TimelineRow): string | null {
   if (!deniable(row)) return "Only what has yet to happen can be denied";
   return model.control.value ? null : "This login may watch, not control";
 }
@@ -239,7 +239,7 @@ function copyLabel(shape: Shape, view: Wanted): string {
 
 // ---- Which stops the agent is halted at: in narrow views, whose header has no room to say it.
 
-export function HaltReason({ model, row }: { model: Model; row: Row }) {
+export function HaltReason({ model, row }: { model: Model; row: TimelineRow }) {
   if (!row.pending || row.stops.length === 0) return null;
   return (
     <p class="as-HaltReason as-Small">

@@ -1,6 +1,6 @@
 /** How a row is called, and what shape its content has. */
 import { Icon, type IconName } from "../icons/icon";
-import type { Row } from "../model/model";
+import type { TimelineRow } from "../model/model";
 import { actorIcon, duration, visible } from "../view/words";
 
 interface TitleWords {
@@ -14,7 +14,7 @@ interface TitleWords {
   code?: string;
 }
 
-export function titleOf(row: Row): TitleWords {
+export function titleOf(row: TimelineRow): TitleWords {
   const name = row.name === null ? undefined : visible(row.name);
   switch (shapeOf(row)) {
     case "prompt":
@@ -31,14 +31,14 @@ export function titleOf(row: Row): TitleWords {
 }
 
 /** An event of a type that an agent named; its actor is whom the agent turns to. */
-function customTitle({ name, side, source, target }: Row): TitleWords {
+function customTitle({ name, side, source, target }: TimelineRow): TitleWords {
   const actor = side === "end" ? source : target;
   const text = side === "end" ? "Result of" : "Begin of";
   return { icon: actorIcon(actor), actor, text, code: name ?? "an event" };
 }
 
 const DEBUG_MESSAGE: TitleWords = { icon: "agent", actor: "agent", text: "Debug message" };
-const NOTES: Partial<Record<Row["kind"], TitleWords>> = {
+const NOTES: Partial<Record<TimelineRow["kind"], TitleWords>> = {
   program_started: { icon: "system", actor: "system", text: "Program", also: " started" },
   program_finished: { icon: "system", actor: "system", text: "Program", also: " ended" },
 };
@@ -57,7 +57,7 @@ export function Title({
   editing,
   tag,
 }: {
-  row: Row;
+  row: TimelineRow;
   editing?: boolean;
   tag?: string | undefined;
 }) {
@@ -91,7 +91,7 @@ export function Title({
 /** What a body is, before anyone looks inside. */
 export type Shape = "prompt" | "answer" | "call" | "result" | "note";
 
-export function shapeOf(row: Pick<Row, "kind" | "side">): Shape {
+export function shapeOf(row: Pick<TimelineRow, "kind" | "side">): Shape {
   if (row.kind === "llm_query") return row.side === "end" ? "answer" : "prompt";
   if (row.kind === "tool_invocation") return row.side === "end" ? "result" : "call";
   return "note";

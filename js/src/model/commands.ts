@@ -1,7 +1,7 @@
 /** What the person orders of the shown run. A refusal is put beside the controls, never thrown. */
 import { type Client, CommandError, LinkLost } from "../client/client";
 import type { Debugger } from "./debugger";
-import type { Approving, Row, Run } from "./model";
+import type { Approving, Run, TimelineRow } from "./model";
 
 /** The fields by which a command names what it answers. */
 interface Aim {
@@ -38,13 +38,13 @@ export class Commands {
     );
   }
 
-  async approve(row: Row, how: Approving): Promise<void> {
+  async approve(row: TimelineRow, how: Approving): Promise<void> {
     await this.#answer([row], (run, aim) =>
       this.#client.request("approve", { run: run.id, ...aim, ...how }),
     );
   }
 
-  async deny({ id, revision }: Row, reason: string): Promise<void> {
+  async deny({ id, revision }: TimelineRow, reason: string): Promise<void> {
     const aim = { breakpoint: id, revision, reason };
     await this.#send([id], (run) => this.#client.request("deny", { run: run.id, ...aim }));
   }
@@ -96,7 +96,10 @@ export class Commands {
   }
 
   /** Answer rows, the first being the aim; until the Core says so they count as answered. */
-  async #answer(rows: Row[], order: (run: Run, aim: Aim) => Promise<unknown>): Promise<void> {
+  async #answer(
+    rows: TimelineRow[],
+    order: (run: Run, aim: Aim) => Promise<unknown>,
+  ): Promise<void> {
     const [target] = rows;
     if (!target || rows.some((row) => !this.#sendable(row))) return;
     await this.#send(
@@ -116,7 +119,7 @@ export class Commands {
     this.#model.goAlong();
   }
 
-  #aim(row: Row): Aim {
+  #aim(row: TimelineRow): Aim {
     const draft = this.#model.draft(row.id).peek();
     return {
       breakpoint: row.id,
@@ -126,7 +129,7 @@ export class Commands {
   }
 
   /** Whether a row's draft is JSON, or there is none; else show the person where to look. */
-  #sendable(row: Row): boolean {
+  #sendable(row: TimelineRow): boolean {
     const draft = this.#model.draft(row.id).peek();
     if (!draft) return true;
     try {
@@ -140,7 +143,7 @@ export class Commands {
     }
   }
 
-  async #sendDraft(run: Run, row: Row): Promise<void> {
+  async #sendDraft(run: Run, row: TimelineRow): Promise<void> {
     const { breakpoint, revision, edit } = this.#aim(row);
     if (edit !== null) {
       await this.#client.request("edit", { run: run.id, breakpoint, revision, edit });

@@ -4,12 +4,12 @@ import type { Client, CommandError } from "../client/client";
 import type { Timers } from "../client/transport";
 import type {
   FileBody,
-  Found,
   MessageBody,
-  Note,
-  Row,
+  RowNote,
   Run,
   RunOpened,
+  SearchResults,
+  TimelineRow,
   ToUi,
 } from "../protocol/types.gen";
 import { CommitPages } from "./commits";
@@ -33,7 +33,7 @@ interface Options {
   /** Rows came that were asked for. */
   came(): void;
   /** Rows that stay here. */
-  held(): Iterable<Row>;
+  held(): Iterable<TimelineRow>;
   trouble(error: CommandError): void;
 }
 
@@ -43,7 +43,7 @@ export class Contents {
   readonly rows = computed(() => this.window.rows.value.all);
   readonly commits: CommitPages;
   /** By the id of the row that they stand beside. */
-  readonly notes = signal<ReadonlyMap<string, Note>>(new Map());
+  readonly notes = signal<ReadonlyMap<string, RowNote>>(new Map());
   /** Finds the rows that a filter leaves where they aren't all here. */
   readonly finder: RowFinder;
 
@@ -87,7 +87,7 @@ export class Contents {
   /** Take changes, in order, and how many rows the run has by now. */
   fold(pushes: readonly ContentPush[], run: Run | null): void {
     batch(() => {
-      const rows: Row[] = [];
+      const rows: TimelineRow[] = [];
       for (const { type, body } of pushes) {
         if (type === "row") rows.push(body.row);
         else if (type === "note") this.notes.value = foldNote(this.notes.peek(), body.note);
@@ -116,7 +116,7 @@ export class Reader {
   }
 
   /** A row's contents; of one that asked for an approval, also what was answered. */
-  body(run: string, row: Row): Promise<MessageBody> {
+  body(run: string, row: TimelineRow): Promise<MessageBody> {
     const asked = row.approval ? row.answer : "";
     return this.#bodies.get(`${run}:${row.id}:${row.revision}:${asked}`, () =>
       this.#client.request("get_message", { run, message: row.id }),
@@ -132,7 +132,7 @@ export class Reader {
   }
 
   /** Where words stand in a run, newest first. */
-  search(run: string, query: string): Promise<Found> {
+  search(run: string, query: string): Promise<SearchResults> {
     return this.#client.request("search", { query, run, limit: MOST_PLACES });
   }
 

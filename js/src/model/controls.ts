@@ -3,7 +3,7 @@
 import { effect, type ReadonlySignal } from "@preact/signals";
 import type { RunState } from "../protocol/types.gen";
 import type { Debugger } from "./debugger";
-import type { Connection, Row, Run } from "./model";
+import type { Connection, Run, TimelineRow } from "./model";
 
 export interface Control {
   /** Why it is impossible now; null where it is possible. */
@@ -84,7 +84,7 @@ export function stateIfHere({ state, pending, mode }: Run): Exclude<RunState, "d
 }
 
 /** Whether a row waits before something that a person may still forbid. */
-export function deniable({ pending, side, kind }: Row): boolean {
+export function deniable({ pending, side, kind }: TimelineRow): boolean {
   return pending && side === "begin" && kind !== "program_started";
 }
 

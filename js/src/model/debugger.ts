@@ -10,7 +10,7 @@ import { type ContentPush, Contents, Reader, runOf } from "./contents";
 import { controls } from "./controls";
 import type { HistoryOptions } from "./history";
 import { Inbox, nextFrame, type Schedule } from "./inbox";
-import type { Approving, Comparison, Draft, Model, Problem, Row, Run } from "./model";
+import type { Approving, Comparison, Draft, Model, Problem, Run, TimelineRow } from "./model";
 import { Notes } from "./notes";
 import { RunList } from "./run_list";
 import { isStopPush, Stops } from "./stops";
@@ -197,13 +197,13 @@ export class Debugger extends Whereabouts implements Model, Listener {
   resume = () => this.#commands.resume();
   halt = () => this.#commands.halt();
   stop = () => this.#commands.stop();
-  approve = (row: Row, how: Approving) => this.#commands.approve(row, how);
-  deny = (row: Row, reason: string) => this.#commands.deny(row, reason);
+  approve = (row: TimelineRow, how: Approving) => this.#commands.approve(row, how);
+  deny = (row: TimelineRow, reason: string) => this.#commands.deny(row, reason);
   rename = (name: string, id?: string) => this.#commands.rename(name, id);
   remove = (id?: string) => this.#commands.remove(id);
   retry = () => this.#client.retry();
 
-  body = (row: Row, run = this.#shown.peek() ?? "") => this.#reader.body(run, row);
+  body = (row: TimelineRow, run = this.#shown.peek() ?? "") => this.#reader.body(run, row);
   change = (commit: string, path: string) =>
     this.#reader.change(this.#shown.peek() ?? "", commit, path);
   readRun = (id: string) => this.#reader.run(id);

@@ -1,7 +1,7 @@
 /** All runs, for who looks back: sorted, searched, tagged, and taken in and out as files. */
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { type Client, CommandError, LinkLost } from "../client/client";
-import type { FromUi, Hit, RunExported, StoreInfo } from "../protocol/types.gen";
+import type { FromUi, RunExported, SearchHit, StoreInfo } from "../protocol/types.gen";
 import type { Run } from "./model";
 import type { Memory } from "./storage";
 
@@ -26,7 +26,7 @@ export interface RunFilter {
 export interface Finding {
   query: string;
   /** Null until there was an answer. */
-  hits: readonly Hit[] | null;
+  hits: readonly SearchHit[] | null;
   more: boolean;
   busy: boolean;
   problem: string | null;

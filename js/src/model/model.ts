@@ -14,10 +14,17 @@
  * - CodeMirror is only reached by `import("../editor/editor")`: that module is the editor chunk.
  */
 import type { ReadonlySignal, Signal } from "@preact/signals";
-import type { Commit, FileBody, MessageBody, Row, Run, RunOpened } from "../protocol/types.gen";
+import type {
+  Commit,
+  FileBody,
+  MessageBody,
+  Run,
+  RunOpened,
+  TimelineRow,
+} from "../protocol/types.gen";
 import type { Notes } from "./notes";
 
-export type { Commit, FileBody, MessageBody, Row, Run, RunOpened };
+export type { Commit, FileBody, MessageBody, Run, RunOpened, TimelineRow };
 
 /** How the view stands with the Core; `stalled` says why answers stay away. */
 export type Connection =
@@ -78,7 +85,7 @@ export interface Model {
   /** The shown run's header. */
   readonly run: ReadonlySignal<Run | null>;
   /** The shown run's rows as far as they are here, by seq. */
-  readonly rows: ReadonlySignal<readonly Row[]>;
+  readonly rows: ReadonlySignal<readonly TimelineRow[]>;
   /** The shown run's commits as far as they are here, oldest first; their changes without contents. */
   readonly commits: ReadonlySignal<readonly Commit[]>;
   /** Those of them from the newest on that have no gap. */
@@ -88,7 +95,7 @@ export interface Model {
   /** How many commits the run has, as a list of changes shows them. */
   readonly commitCount: ReadonlySignal<number>;
   /** The pending row that Step answers: the selected one if it is pending, else the oldest. */
-  readonly target: ReadonlySignal<Row | null>;
+  readonly target: ReadonlySignal<TimelineRow | null>;
 
   readonly tab: Signal<Tab>;
   /** Selected by us or by `select`; components that act for the person call `select` or `reveal`. */
@@ -146,14 +153,17 @@ export interface Model {
    *
    * @param enough Whether these do; else some further back are asked for.
    */
-  rowsBefore(row: Row, enough: (rows: readonly Row[]) => boolean): Promise<readonly Row[]>;
+  rowsBefore(
+    row: TimelineRow,
+    enough: (rows: readonly TimelineRow[]) => boolean,
+  ): Promise<readonly TimelineRow[]>;
 
   /**
    * A row's contents; cached by id and revision. Rejects with `CommandError` or when the link is lost.
    *
    * @param run The row's run, where it isn't the shown one.
    */
-  body(row: Row, run?: string): Promise<MessageBody>;
+  body(row: TimelineRow, run?: string): Promise<MessageBody>;
   /** A changed file's contents; null where it is binary or too large. Cached. */
   change(commit: string, path: string): Promise<FileBody | null>;
 
@@ -169,13 +179,13 @@ export interface Model {
   halt(): Promise<void>;
   stop(): Promise<void>;
   /** Approve what a row asks, with its draft as the edit where there is one. */
-  approve(row: Row, how: Approving): Promise<void>;
+  approve(row: TimelineRow, how: Approving): Promise<void>;
   /**
    * Don't let the call happen that a row begins.
    *
    * @param reason For the agent to read.
    */
-  deny(row: Row, reason: string): Promise<void>;
+  deny(row: TimelineRow, reason: string): Promise<void>;
   /** Name a run; without an id the shown one. */
   rename(name: string, id?: string): Promise<void>;
   /** Delete a run that has ended; without an id the shown one. */

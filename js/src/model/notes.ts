@@ -1,7 +1,7 @@
 /** A person's words beside the rows of the shown run: those kept, and those on their way. */
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { CommandError } from "../client/client";
-import type { Note, WriteNote } from "../protocol/types.gen";
+import type { RowNote, WriteNote } from "../protocol/types.gen";
 import type { Run } from "./model";
 
 /** The Core takes no longer ones. */
@@ -9,7 +9,7 @@ export const LONGEST_NOTE = 10_000;
 
 interface Links {
   /** The notes that are kept, by the id of the row that each stands beside. */
-  kept: ReadonlySignal<ReadonlyMap<string, Note>>;
+  kept: ReadonlySignal<ReadonlyMap<string, RowNote>>;
   run: ReadonlySignal<Run | null>;
   /** Hand a note to the Core; rejects where it isn't kept. */
   send(note: WriteNote): Promise<unknown>;

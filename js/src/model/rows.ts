@@ -2,13 +2,13 @@
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { CommandError } from "../client/client";
 import type { Timers } from "../client/transport";
-import type { Commit, FindRows, Note, Row, RowsFound, Run } from "../protocol/types.gen";
+import type { Commit, FindRows, RowNote, RowsFound, Run, TimelineRow } from "../protocol/types.gen";
 
 /** So many rows are asked for, and let go, at once. */
 export const PAGE = 100;
 
 /** Rows by their place in the page. */
-type Page = readonly (Row | undefined)[];
+type Page = readonly (TimelineRow | undefined)[];
 
 /** Numbers of rows, both included. */
 export interface Range {
@@ -30,7 +30,7 @@ export class Rows {
   /** How many rows the run has. */
   readonly length: number;
   readonly #pages: ReadonlyMap<number, Page>;
-  #all: readonly Row[] | undefined;
+  #all: readonly TimelineRow[] | undefined;
 
   private constructor(length: number, pages: ReadonlyMap<number, Page>) {
     this.length = length;
@@ -38,18 +38,18 @@ export class Rows {
   }
 
   /** The row of a number; null where it isn't here. */
-  at(seq: number): Row | null {
+  at(seq: number): TimelineRow | null {
     return this.#pages.get(pageOf(seq))?.[(seq - 1) % PAGE] ?? null;
   }
 
   /** The row of an id, looked for from the end: what is asked for is nearly always recent. */
-  find(id: string | null): Row | null {
+  find(id: string | null): TimelineRow | null {
     if (id === null) return null;
     return this.all.findLast((row) => row.id === id) ?? null;
   }
 
   /** Those that are here, by seq. */
-  get all(): readonly Row[] {
+  get all(): readonly TimelineRow[] {
     this.#all ??= [...this.#pages.keys()]
       .sort((a, b) => a - b)
       .flatMap((page) => this.#pages.get(page)?.filter((row) => row !== undefined) ?? []);
@@ -71,19 +71,20 @@ export class Rows {
    *
    * @param length How many the run is said to have; it has at least those that are here.
    */
-  with(changed: readonly Row[], length = this.length): Rows {
+  with(changed: readonly TimelineRow[], length = this.length): Rows {
     const most = changed.reduce(
       (most, { seq }) => Math.max(most, seq),
       Math.max(length, this.length),
     );
     if (changed.length === 0 && most === this.length) return this;
     const pages = new Map(this.#pages);
-    const mine = new Map<number, (Row | undefined)[]>();
+    const mine = new Map<number, (TimelineRow | undefined)[]>();
     for (const row of changed) {
       const number = pageOf(row.seq);
       let page = mine.get(number);
       if (!page) {
-        page = pages.get(number)?.slice() ?? new Array<Row | undefined>(PAGE).fill(undefined);
+        page =
+          pages.get(number)?.slice() ?? new Array<TimelineRow | undefined>(PAGE).fill(undefined);
         mine.set(number, page);
         pages.set(number, page);
       }
@@ -227,7 +228,10 @@ const same = (one: Wanted, other: Wanted): boolean =>
 // ---- How pushes change what is known. Pure: new arrays out, so that a signal sees a change.
 
 /** Put new and changed rows among the others, by seq. */
-export function foldRows(rows: readonly Row[], changed: readonly Row[]): readonly Row[] {
+export function foldRows(
+  rows: readonly TimelineRow[],
+  changed: readonly TimelineRow[],
+): readonly TimelineRow[] {
   if (changed.length === 0) return rows;
   const next = rows.slice();
   for (const row of changed) {
@@ -238,7 +242,7 @@ export function foldRows(rows: readonly Row[], changed: readonly Row[]): readonl
 }
 
 /** The index of the first row whose seq isn't smaller. */
-function place(rows: readonly Row[], seq: number): number {
+function place(rows: readonly TimelineRow[], seq: number): number {
   let low = 0;
   let high = rows.length;
   // Nearly every row is the newest, or stands just before it.
@@ -254,7 +258,7 @@ function place(rows: readonly Row[], seq: number): number {
 }
 
 /** The row of an id, looked for from the end: what is asked for is nearly always recent. */
-export function rowOf(rows: readonly Row[], id: string | null): Row | null {
+export function rowOf(rows: readonly TimelineRow[], id: string | null): TimelineRow | null {
   if (id === null) return null;
   return rows.findLast((row) => row.id === id) ?? null;
 }
@@ -277,7 +281,10 @@ export function replaceCommit(commits: readonly Commit[], commit: Commit): reado
 }
 
 /** A note replaces the one beside the same row; without text it takes it away. */
-export function foldNote(notes: ReadonlyMap<string, Note>, note: Note): ReadonlyMap<string, Note> {
+export function foldNote(
+  notes: ReadonlyMap<string, RowNote>,
+  note: RowNote,
+): ReadonlyMap<string, RowNote> {
   const next = new Map(notes);
   if (note.text === "") next.delete(note.message);
   else next.set(note.message, note);

@@ -2,7 +2,7 @@
 import type { IconName } from "../icons/icon";
 import type { Run } from "../protocol/types.gen";
 import { when } from "../view/words";
-import type { Connection, Row } from "./model";
+import type { Connection, TimelineRow } from "./model";
 
 // ---- How a run ended, as far as is known: what its agent said last, and what its process
 // left. Pure.
@@ -22,7 +22,7 @@ const SIGNALS: Record<number, string> = {
   15: "SIGTERM",
 };
 
-/** Failures that the Core words itself, in sentences: agentstepper_nb/hub/endings.py. */
+/** Failures that the Core words itself, in sentences: agentstepper_nb/hub/end_reasons.py. */
 const OF_THE_CORE = new Set([
   "ProcessEnded",
   "AgentLost",
@@ -69,7 +69,7 @@ type AboutLink = Exclude<Connection, { kind: "open" }>;
 interface Shown {
   run: Run | null;
   /** The rows that wait. */
-  pending: readonly Row[];
+  pending: readonly TimelineRow[];
   /** Whether a certain run was asked for. */
   awaited: boolean;
   /** Whether its contents are on their way. */
@@ -96,7 +96,7 @@ export function viewStatus(
  * @param pending The rows that wait, where they are known: they say what the agent is halted at.
  * @param stops The stops that hit there, in words.
  */
-export function runStatus(run: Run, pending: readonly Row[] = [], stops = ""): Status {
+export function runStatus(run: Run, pending: readonly TimelineRow[] = [], stops = ""): Status {
   if (run.state === "idle") return endStatus(run);
   if (run.state === "detached") return awayStatus(run);
   if (run.state === "halted") return haltStatus(run, pending, stops);
@@ -140,7 +140,7 @@ function again(ms: number): string {
   return ms > 0 ? `retry in ${Math.ceil(ms / 1000)} s` : "retrying…";
 }
 
-function haltStatus(run: Run, pending: readonly Row[], stops: string): Status {
+function haltStatus(run: Run, pending: readonly TimelineRow[], stops: string): Status {
   const why = stops ? `at the stop ${stops}` : "the agent waits for you";
   const detail = run.stopping ? "Stop is on its way" : why;
   const asks = pending.filter(({ approval }) => approval).length;
@@ -153,7 +153,7 @@ function haltStatus(run: Run, pending: readonly Row[], stops: string): Status {
   return { words, detail, icon: "halted", tone: "you" };
 }
 
-function haltedAt(row: Row | undefined): string {
+function haltedAt(row: TimelineRow | undefined): string {
   const side = row?.side === "end" ? "after" : "before";
   switch (row?.kind) {
     case "llm_query":

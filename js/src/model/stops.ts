@@ -3,13 +3,13 @@ import { batch, computed, type ReadonlySignal, type Signal, signal } from "@prea
 import { type Client, CommandError, LinkLost } from "../client/client";
 import type { IconName } from "../icons/icon";
 import type {
+  BreakpointRule,
   EventKind,
   FromUi,
   Price,
-  Row,
   Run,
-  Stop,
   StopTrial,
+  TimelineRow,
   ToUi,
 } from "../protocol/types.gen";
 import type { StopDraft } from "../stops/draft";
@@ -31,7 +31,7 @@ export const isStopPush = <P extends { type: string }>(push: P): push is P & Sto
 
 export class Stops {
   /** All stops, in the order in which they were made. */
-  readonly all = signal<readonly Stop[]>([]);
+  readonly all = signal<readonly BreakpointRule[]>([]);
   /** What a person said models cost. */
   readonly prices = signal<readonly Price[]>([]);
   /** How many are on and for the shown run's agents. */
@@ -39,7 +39,7 @@ export class Stops {
   /** What stands in the bar; null until something was written there. It outlives tabs. */
   readonly draft = signal<StopDraft | null>(null);
   /** The row that a stop is to be made like; null once the bar has taken it. */
-  readonly like = signal<Row | null>(null);
+  readonly like = signal<TimelineRow | null>(null);
 
   readonly #links: Links;
 
@@ -51,7 +51,7 @@ export class Stops {
   }
 
   /** Whether a stop is for the shown run's agents; where no run is shown, any is. */
-  isFor = ({ program }: Stop): boolean => {
+  isFor = ({ program }: BreakpointRule): boolean => {
     const run = this.#links.run.value;
     return run === null || fits(program, run.program);
   };
@@ -85,7 +85,7 @@ export class Stops {
   }
 
   /** Set a stop. Tells what was wrong with it; null where it is set. */
-  set(stop: Stop): Promise<Problem | null> {
+  set(stop: BreakpointRule): Promise<Problem | null> {
     return this.#attempt("set_stop", { stop }, () => this.#put(stop));
   }
 
@@ -98,7 +98,7 @@ export class Stops {
    *
    * @param run Null: in the last runs of agents that it is for.
    */
-  async try(stop: Stop, run: string | null): Promise<readonly StopTrial[]> {
+  async try(stop: BreakpointRule, run: string | null): Promise<readonly StopTrial[]> {
     const { trials } = await this.#links.client.request("try_stop", { stop, run });
     return trials;
   }
@@ -117,7 +117,7 @@ export class Stops {
     }
   }
 
-  #put(stop: Stop): void {
+  #put(stop: BreakpointRule): void {
     const all = this.all.peek();
     const at = all.findIndex(({ id }) => id === stop.id);
     this.all.value = at < 0 ? [...all, stop] : all.with(at, stop);
@@ -129,7 +129,7 @@ export class Stops {
 }
 
 /** Begin a stop that is to hit where this row is. */
-export function stopLike(model: { tab: Signal<Tab>; stops: Stops }, row: Row): void {
+export function stopLike(model: { tab: Signal<Tab>; stops: Stops }, row: TimelineRow): void {
   batch(() => {
     model.stops.like.value = row;
     model.tab.value = "stops";
@@ -159,7 +159,7 @@ const NOUNS: Record<EventKind, { icon: IconName; actor: string; begin: string; e
   program_finished: { icon: "system", actor: "system", begin: "program end", end: "program end" },
 };
 
-type Place = Pick<Stop, "kind" | "side" | "on_error">;
+type Place = Pick<BreakpointRule, "kind" | "side" | "on_error">;
 
 /** Where a stop looks, without a name: "Before a tool", "An LLM query fails", "Any event". */
 export const placeWords = (place: Place): string => partsOf(place, false).join("");
@@ -184,7 +184,7 @@ export function placeIcon({ kind }: Place): { icon: IconName; actor: string } {
 }
 
 /** What a watch waits for: "tokens over 10,000". */
-export function watchWords(watch: NonNullable<Stop["watch"]>): string {
+export function watchWords(watch: NonNullable<BreakpointRule["watch"]>): string {
   switch (watch.kind) {
     case "tokens":
       return `tokens over ${watch.limit.toLocaleString("en-US")}`;
@@ -198,13 +198,13 @@ export function watchWords(watch: NonNullable<Stop["watch"]>): string {
 }
 
 /** How often it hits: "once", "from the 3rd match on"; "" is each time. */
-export function oftenWords({ nth, once }: Pick<Stop, "nth" | "once">): string {
+export function oftenWords({ nth, once }: Pick<BreakpointRule, "nth" | "once">): string {
   if (nth === 1) return once ? "once" : "";
   return once ? `at the ${ordinal(nth)} match` : `from the ${ordinal(nth)} match on`;
 }
 
 /** A stop in one line, as it is called where it hit. */
-export function stopWords(stop: Stop): string {
+export function stopWords(stop: BreakpointRule): string {
   const { name, condition, watch } = stop;
   const place = name === null ? placeWords(stop) : aroundName(stop).join(visible(name));
   const where = condition === null ? "" : ` where ${visible(condition)}`;

@@ -1,6 +1,6 @@
 /** Where the person is in the shown run: what is selected, followed, filtered and edited. It stays here. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import type { Confirming, Draft, Row, SelectedFile, Tab } from "./model";
+import type { Confirming, Draft, SelectedFile, Tab, TimelineRow } from "./model";
 import type { Notes } from "./notes";
 import { rowOf } from "./rows";
 import type { Window } from "./window";
@@ -32,13 +32,13 @@ export abstract class Whereabouts {
   readonly #picked = signal(false);
 
   abstract readonly window: Window;
-  abstract readonly rows: ReadonlySignal<readonly Row[]>;
-  abstract readonly pending: ReadonlySignal<readonly Row[]>;
+  abstract readonly rows: ReadonlySignal<readonly TimelineRow[]>;
+  abstract readonly pending: ReadonlySignal<readonly TimelineRow[]>;
   abstract readonly notes: Notes;
   abstract draft(rowId: string): Signal<Draft | null>;
 
   /** Whether the person has a row's contents before them. */
-  shows({ id }: Row): boolean {
+  shows({ id }: TimelineRow): boolean {
     const inSight = this.tab.peek() === "timeline" && this.selectedFile.peek() === null;
     return inSight && this.selectedRow.peek() === id;
   }
@@ -74,7 +74,7 @@ export abstract class Whereabouts {
   }
 
   /** Lead the person to what a row asks: it is shown, and its question gets the focus. */
-  lead(row: Row): void {
+  lead(row: TimelineRow): void {
     batch(() => {
       if (!this.shows(row)) this.reveal(row.id);
       this.led.value = { row: row.id };
@@ -94,9 +94,9 @@ export abstract class Whereabouts {
    *
    * @param reveals Whether it is led to from elsewhere.
    */
-  async goTo(wanted: string | number, reveals = false): Promise<Row | null> {
+  async goTo(wanted: string | number, reveals = false): Promise<TimelineRow | null> {
     const { window } = this;
-    const take = (row: Row): Row => {
+    const take = (row: TimelineRow): TimelineRow => {
       batch(() => {
         this.select(row.id);
         if (reveals) this.revealed.value = { row: row.id };
@@ -190,9 +190,9 @@ interface Selection {
 }
 
 interface Situation {
-  rows: readonly Row[];
+  rows: readonly TimelineRow[];
   /** Rows that wait, oldest first. */
-  pending: readonly Row[];
+  pending: readonly TimelineRow[];
   selection: Selection;
   follow: boolean;
   /** Whether the selected row has an unsent edit, or a note is being written beside it. */

@@ -1,7 +1,7 @@
 /** The rows of the shown run: pages are asked for as they come into sight, and let go again. */
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { CommandError } from "../client/client";
-import type { GetRows, Row, RowsPage } from "../protocol/types.gen";
+import type { GetRows, RowsPage, TimelineRow } from "../protocol/types.gen";
 import { PAGE, pageOf, type Range, Rows, rangeOf } from "./rows";
 
 /** So many pages are kept, beside those that are in use. */
@@ -27,7 +27,7 @@ interface Options {
   /** A page came, and was taken. */
   took(page: RowsPage): void;
   /** Rows whose pages aren't let go. */
-  held(): Iterable<Row>;
+  held(): Iterable<TimelineRow>;
   trouble(error: CommandError): void;
 }
 
@@ -67,7 +67,7 @@ export class Window {
   }
 
   /** Show a run's last rows, of as many as it has. Of the run that is shown, what else is here stays. */
-  show(run: string, last: readonly Row[], length: number): void {
+  show(run: string, last: readonly TimelineRow[], length: number): void {
     const known = run === this.#run ? this.#rows.peek() : Rows.NONE;
     this.#asks.clear();
     this.#brings.clear();
@@ -86,7 +86,7 @@ export class Window {
   }
 
   /** Rows were pushed, and the run's header says how many there are. */
-  fold(pushed: readonly Row[], length: number): void {
+  fold(pushed: readonly TimelineRow[], length: number): void {
     for (const { seq } of pushed) for (const ask of this.#asks) ask.pushed.add(seq);
     const before = this.#rows.peek();
     const next = before.with(pushed, length);
@@ -111,7 +111,7 @@ export class Window {
   }
 
   /** A row by its id; null where the run has none, or it can't be had now. */
-  async bring(id: string): Promise<Row | null> {
+  async bring(id: string): Promise<TimelineRow | null> {
     const here = () => this.#rows.peek().find(id);
     if (here()) return here();
     const run = this.#run;
@@ -124,7 +124,10 @@ export class Window {
    *
    * @param enough Whether these do; else some further back are asked for.
    */
-  async before({ seq }: Row, enough: (rows: readonly Row[]) => boolean): Promise<readonly Row[]> {
+  async before(
+    { seq }: TimelineRow,
+    enough: (rows: readonly TimelineRow[]) => boolean,
+  ): Promise<readonly TimelineRow[]> {
     const run = this.#run;
     for (let tries = 0; ; tries += 1) {
       const found = this.#stretch(seq);
@@ -135,16 +138,16 @@ export class Window {
   }
 
   /** The row of a number, and what is around it. */
-  async reach(seq: number): Promise<Row | null> {
+  async reach(seq: number): Promise<TimelineRow | null> {
     const run = this.#run;
     const { first, last } = rangeOf(pageOf(seq));
     if (!this.#rows.peek().at(seq)) await this.#reach({ first, last });
     return this.#run === run ? this.#rows.peek().at(seq) : null;
   }
 
-  #stretch(before: number): Row[] {
+  #stretch(before: number): TimelineRow[] {
     const rows = this.#rows.peek();
-    const found: Row[] = [];
+    const found: TimelineRow[] = [];
     for (let row = rows.at(before - 1); row; row = rows.at(row.seq - 1)) found.push(row);
     return found.reverse();
   }

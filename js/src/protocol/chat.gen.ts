@@ -7,7 +7,7 @@ export type State = "STATE_INIT" | "STATE_RUNNING" | "STATE_STOP";
 /**
  * How a turn ended.
  */
-export type Ending = "done" | "error" | "stopped";
+export type TurnEnding = "done" | "error" | "stopped";
 /**
  * How an agent calls tools: by its model's own means, or by JSON in its text.
  */
@@ -15,35 +15,35 @@ export type AgentType = "STRUCTURED_CHAT" | "TOOL_CALLING";
 /**
  * Where an agent is in its session.
  */
-export type Phase = "created" | "ended" | "running";
+export type ChatAgentPhase = "created" | "ended" | "running";
 
 export interface ChatProtocol {
   AskChat: AskChat;
   ChatTells: ChatTells;
 }
 export interface AskChat {
-  watch: InSession;
-  send: Send;
-  stop: InSession;
-  choose: Choose;
-  set: SetSession;
-  create: Create;
-  open: InSession;
-  remove: InSession;
-  earlier: Earlier;
-  picture: OneMessage;
-  source: OneMessage;
+  watch: ChatSessionRequest;
+  send: SendChatMessage;
+  stop: ChatSessionRequest;
+  choose: ChooseOption;
+  set: UpdateChatSession;
+  create: CreateChatSession;
+  open: ChatSessionRequest;
+  remove: ChatSessionRequest;
+  earlier: GetEarlierMessages;
+  picture: ChatMessageRequest;
+  source: ChatMessageRequest;
 }
 /**
- * `watch` (a stream of `Told`), `open`, `stop`, `remove` a session.
+ * `watch` (a stream of `NumberedChatEvent`), `open`, `stop`, `remove` a session.
  */
-export interface InSession {
+export interface ChatSessionRequest {
   session: string;
 }
 /**
  * `send` a user's message; answered by its `Message`.
  */
-export interface Send {
+export interface SendChatMessage {
   session: string;
   content: string;
   agent_name?: string | null;
@@ -52,15 +52,15 @@ export interface Send {
 /**
  * `choose`: answer a CONFIRMATION.
  */
-export interface Choose {
+export interface ChooseOption {
   session: string;
   message: string;
   choice: string;
 }
 /**
- * `set` what a person may set of a session; answered by its `SessionInfo`. None leaves it.
+ * `set` what a person may set of a session; answered by its `ChatSessionInfo`. None leaves it.
  */
-export interface SetSession {
+export interface UpdateChatSession {
   session: string;
   title?: string | null;
   auto_chat?: boolean | null;
@@ -68,15 +68,15 @@ export interface SetSession {
   default_agent?: string | null;
 }
 /**
- * `create` a session; answered by its `SessionInfo`.
+ * `create` a session; answered by its `ChatSessionInfo`.
  */
-export interface Create {
+export interface CreateChatSession {
   title?: string;
 }
 /**
  * `earlier`: messages of the transcript before one, the newest of them.
  */
-export interface Earlier {
+export interface GetEarlierMessages {
   session: string;
   before: string;
   limit?: number;
@@ -84,46 +84,52 @@ export interface Earlier {
 /**
  * `picture`: the bytes of an IMAGE; `source`: the text of a CODE that names a file.
  */
-export interface OneMessage {
+export interface ChatMessageRequest {
   session: string;
   message: string;
 }
 export interface ChatTells {
-  watch: Told;
-  watch_sessions: SessionList;
+  watch: NumberedChatEvent;
+  watch_sessions: ChatSessionList;
   send: Message;
   choose: Message;
-  set: SessionInfo;
-  create: SessionInfo;
-  open: SessionInfo;
-  earlier: Messages;
-  picture: Picture;
-  source: Source;
+  set: ChatSessionInfo;
+  create: ChatSessionInfo;
+  open: ChatSessionInfo;
+  earlier: ChatMessagePage;
+  picture: ChatImage;
+  source: ChatSourceText;
 }
 /**
  * An item of `watch`: an event, numbered from 1 without gaps on each stream.
  */
-export interface Told {
+export interface NumberedChatEvent {
   n: number;
-  event: Begin | SessionChanged | Said | Delta | AgentChanged | SessionRemoved;
+  event:
+    | ChatSessionSnapshot
+    | ChatSessionChanged
+    | ChatMessageChanged
+    | ChatMessageDelta
+    | ChatAgentChanged
+    | ChatSessionRemoved;
 }
 /**
  * How a session is as one begins to watch it: first of all, and again where something was missed.
  */
-export interface Begin {
+export interface ChatSessionSnapshot {
   event: "begin";
-  session: SessionInfo;
+  session: ChatSessionInfo;
   messages: Message[];
 }
 /**
  * A session, without its messages.
  */
-export interface SessionInfo {
+export interface ChatSessionInfo {
   id: string;
   title: string;
   state: State;
-  ending: Ending | null;
-  agents: AgentInfo[];
+  ending: TurnEnding | null;
+  agents: ChatAgentInfo[];
   default_agent: string | null;
   speaking: string | null;
   waiting: string | null;
@@ -143,17 +149,17 @@ export interface SessionInfo {
 /**
  * An agent of a session.
  */
-export interface AgentInfo {
+export interface ChatAgentInfo {
   name: string;
   role: string;
   type: AgentType;
-  phase: Phase;
+  phase: ChatAgentPhase;
   description: string;
   run_id: string | null;
   notice: string;
 }
 /**
- * One message of a conversation. Which fields its type needs: `chat.kinds`.
+ * One message of a conversation. Which fields its type needs: `chat.message_types`.
  *
  *     `final` is false while more of it may come: text, a call's result, a confirmation's choice. A stream
  *     of messages gives each new piece as a message of the same id with `final` false, whose `content` is
@@ -185,21 +191,21 @@ export interface Message {
 /**
  * A session's state, agents or figures are others now.
  */
-export interface SessionChanged {
+export interface ChatSessionChanged {
   event: "session";
-  session: SessionInfo;
+  session: ChatSessionInfo;
 }
 /**
  * A message is there, or is another now: whole, as it is so far.
  */
-export interface Said {
+export interface ChatMessageChanged {
   event: "said";
   message: Message;
 }
 /**
  * More of a message's content.
  */
-export interface Delta {
+export interface ChatMessageDelta {
   event: "delta";
   session_id: string;
   message_id: string;
@@ -208,42 +214,42 @@ export interface Delta {
 /**
  * An agent was created, begins to answer, or has ended.
  */
-export interface AgentChanged {
+export interface ChatAgentChanged {
   event: "agent";
   session_id: string;
-  agent: AgentInfo;
+  agent: ChatAgentInfo;
   error: string | null;
 }
 /**
  * A session and its transcript are gone.
  */
-export interface SessionRemoved {
+export interface ChatSessionRemoved {
   event: "removed";
   session_id: string;
 }
 /**
  * An item of `watch_sessions`: all sessions, the newest first, whenever one has changed.
  */
-export interface SessionList {
-  sessions: SessionInfo[];
+export interface ChatSessionList {
+  sessions: ChatSessionInfo[];
 }
 /**
  * The answer to `earlier`, oldest first; and whether there are older ones.
  */
-export interface Messages {
+export interface ChatMessagePage {
   messages: Message[];
   more: boolean;
 }
 /**
  * An image that may be shown: its bytes say of themselves that they are of this type.
  */
-export interface Picture {
+export interface ChatImage {
   media_type: string;
   data: string;
 }
 /**
  * The text of an allowed file.
  */
-export interface Source {
+export interface ChatSourceText {
   text: string;
 }

@@ -12,7 +12,7 @@ export type ParticipantKind = "session" | "user";
 /**
  * What a participant may do: observers never post.
  */
-export type Role = "member" | "observer" | "owner";
+export type ParticipantRole = "member" | "observer" | "owner";
 /**
  * How a session hears of posts: by an `agent_input` each, or by reading from its cursor.
  */
@@ -32,7 +32,7 @@ export type ConversationStatus = "closed" | "open";
 /**
  * What a participant may do: observers never post.
  */
-export type Role1 = "member" | "observer" | "owner";
+export type ParticipantRole1 = "member" | "observer" | "owner";
 /**
  * How a session hears of posts: by an `agent_input` each, or by reading from its cursor.
  */
@@ -99,7 +99,7 @@ export interface NewParticipant {
   user_id?: string | null;
   agent_id?: string | null;
   session_id?: string | null;
-  role?: Role;
+  role?: ParticipantRole;
   delivery?: Delivery;
 }
 /**
@@ -188,29 +188,29 @@ export interface MessageQuery {
   limit?: number;
 }
 /**
- * `watch` a topic: a stream of `Notice`, whose first is a `begin`.
+ * `watch` a topic: a stream of `TopicEvent`, whose first is a `begin`.
  */
 export interface WatchTopic {
   topic: string;
 }
 export interface RuntimeTells {
-  act: Acted;
+  act: ActionEnqueued;
   create_conversation: Conversation;
   join: Participant;
   leave: Participant;
   say: ConversationMessage;
-  actions: Actions;
-  states: States;
-  steps: Steps;
-  conversations: Conversations;
-  participants: Participants;
-  messages: Messages;
-  watch: Notice;
+  actions: ActionList;
+  states: AgentStateList;
+  steps: AgentStepList;
+  conversations: ConversationList;
+  participants: ParticipantList;
+  messages: ConversationMessageList;
+  watch: TopicEvent;
 }
 /**
  * The action that was enqueued; `fresh` is false where it was one that had been.
  */
-export interface Acted {
+export interface ActionEnqueued {
   action: Action;
   session_id: string;
   fresh: boolean;
@@ -256,7 +256,7 @@ export interface Participant {
   user_id: string | null;
   agent_id: string | null;
   session_id: string | null;
-  role: Role1;
+  role: ParticipantRole1;
   delivery: Delivery1;
   joined_at: number;
   left_at: number | null;
@@ -284,13 +284,13 @@ export interface ConversationMessage {
 /**
  * Actions, in the order asked for.
  */
-export interface Actions {
+export interface ActionList {
   actions: Action[];
 }
 /**
  * Snapshots.
  */
-export interface States {
+export interface AgentStateList {
   states: AgentState[];
 }
 /**
@@ -337,7 +337,7 @@ export interface Limits {
 /**
  * Steps.
  */
-export interface Steps {
+export interface AgentStepList {
   steps: AgentStep[];
 }
 /**
@@ -364,19 +364,19 @@ export interface AgentStep {
 /**
  * Conversations.
  */
-export interface Conversations {
+export interface ConversationList {
   conversations: Conversation[];
 }
 /**
  * Participants.
  */
-export interface Participants {
+export interface ParticipantList {
   participants: Participant[];
 }
 /**
  * Messages.
  */
-export interface Messages {
+export interface ConversationMessageList {
   messages: ConversationMessage[];
 }
 /**
@@ -389,7 +389,7 @@ export interface Messages {
  *     `sessions` and `conversations` begin with the newest rows; `sessions` has states without their
  *     `state` and `context`.
  */
-export interface Notice {
+export interface TopicEvent {
   topic: string;
   n: number;
   event: "action" | "begin" | "conversation" | "message" | "participant" | "state" | "step";

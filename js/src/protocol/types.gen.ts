@@ -8,7 +8,7 @@ export type EventKind =
 /**
  * Which side of its event a breakpoint stands on.
  */
-export type Side = "begin" | "end";
+export type EventSide = "begin" | "end";
 /**
  * What happens where a stop hits.
  */
@@ -20,15 +20,16 @@ export type RunState = "continue" | "detached" | "halted" | "idle" | "step";
 /**
  * What the agent is doing.
  */
-export type AgentState = "finished" | "halted" | "halting" | "llm_thinking" | "running" | "tool_executing" | "waiting";
+export type AgentActivity =
+  "finished" | "halted" | "halting" | "llm_thinking" | "running" | "tool_executing" | "waiting";
 /**
  * What a run does at its next breakpoint: halt (step) or go on (continue).
  */
-export type Mode = "continue" | "step";
+export type RunMode = "continue" | "step";
 /**
  * How a run ended.
  */
-export type Ending = "crashed" | "finished" | "lost" | "stopped";
+export type RunEnding = "crashed" | "finished" | "lost" | "stopped";
 /**
  * When what is kept outlives what: docs/design/0008-store.md has the table.
  */
@@ -44,7 +45,7 @@ export type AnswerKind = "deny" | "raise" | "resume" | "skip" | "stop" | "withdr
 /**
  * How an event ended.
  */
-export type Outcome = "error" | "ok" | "stopped";
+export type EventOutcome = "error" | "ok" | "stopped";
 /**
  * What happened to a file between two commits.
  */
@@ -56,7 +57,7 @@ export type Risk = "high" | "low" | "medium";
 /**
  * Where a search found something.
  */
-export type Place = "commit" | "note" | "row" | "run";
+export type SearchHitPlace = "commit" | "note" | "row" | "run";
 
 export interface Protocol {
   FromUi: FromUi;
@@ -73,13 +74,13 @@ export interface FromUi {
   get_commits: GetCommits;
   get_message: GetMessage;
   get_change: GetChange;
-  step: Step;
-  continue: Continue;
-  approve: Approve;
-  deny: Deny;
-  halt: Halt;
+  step: StepRun;
+  continue: ContinueRun;
+  approve: ApproveCall;
+  deny: DenyCall;
+  halt: HaltRun;
   stop: StopRun;
-  edit: Edit;
+  edit: SetEdit;
   set_stop: SetStop;
   delete_stop: DeleteStop;
   try_stop: TryStop;
@@ -90,7 +91,7 @@ export interface FromUi {
   delete_run: DeleteRun;
   export_run: ExportRun;
   import_run: ImportRun;
-  search: Search;
+  search: SearchRuns;
   get_store: GetStore;
 }
 /**
@@ -171,18 +172,18 @@ export interface GetChange {
  *     breakpoint that asks for an approval is never answered by it: named, or where nothing else is
  *     pending, the command is refused by `needs_approval`.
  */
-export interface Step {
+export interface StepRun {
   run: string;
   breakpoint?: string | null;
   revision?: number | null;
   edit?: string | null;
 }
 /**
- * Answer all pending breakpoints in order and go on without halting. Fields as in `Step`.
+ * Answer all pending breakpoints in order and go on without halting. Fields as in `StepRun`.
  *
  *     Those that ask for an approval still wait: nobody approves what they haven't seen.
  */
-export interface Continue {
+export interface ContinueRun {
   run: string;
   breakpoint?: string | null;
   revision?: number | null;
@@ -193,7 +194,7 @@ export interface Continue {
  *
  *     Where that is of high risk, the command is refused by `needs_confirmation` unless `confirmed`.
  */
-export interface Approve {
+export interface ApproveCall {
   run: string;
   breakpoint: string;
   revision: number;
@@ -204,7 +205,7 @@ export interface Approve {
 /**
  * Don't let the call happen that a pending breakpoint begins; the run's mode stays.
  */
-export interface Deny {
+export interface DenyCall {
   run: string;
   breakpoint: string;
   revision: number;
@@ -213,7 +214,7 @@ export interface Deny {
 /**
  * Halt at the next breakpoint.
  */
-export interface Halt {
+export interface HaltRun {
   run: string;
 }
 /**
@@ -225,7 +226,7 @@ export interface StopRun {
 /**
  * Set a pending breakpoint's edit, or take it back (`edit` null), without answering.
  */
-export interface Edit {
+export interface SetEdit {
   run: string;
   breakpoint: string;
   revision: number;
@@ -235,16 +236,16 @@ export interface Edit {
  * Set a stop, in place of the one with its id; agents that run get it at once.
  */
 export interface SetStop {
-  stop: Stop;
+  stop: BreakpointRule;
 }
 /**
  * A rule for where to halt. All that is given has to hold; what is null holds everywhere.
  */
-export interface Stop {
+export interface BreakpointRule {
   id: string;
   program: string;
   kind: EventKind | null;
-  side: Side | null;
+  side: EventSide | null;
   name: string | null;
   on_error: boolean;
   condition: string | null;
@@ -293,7 +294,7 @@ export interface DeleteStop {
  * Answered by `StopTried`: where a stop, set or not, would have hit.
  */
 export interface TryStop {
-  stop: Stop;
+  stop: BreakpointRule;
   run?: string | null;
 }
 /**
@@ -358,9 +359,9 @@ export interface ImportRun {
   data: string;
 }
 /**
- * Look for words in all that is kept of all runs; answered by `Found`.
+ * Look for words in all that is kept of all runs; answered by `SearchResults`.
  */
-export interface Search {
+export interface SearchRuns {
   query: string;
   run?: string | null;
   limit?: number;
@@ -380,19 +381,19 @@ export interface ToUi {
   rows_found: RowsFound;
   commits: CommitsPage;
   run: RunChanged;
-  run_gone: RunGone;
+  run_gone: RunRemoved;
   row: RowChanged;
   commit: CommitAdded;
   note: NoteChanged;
   commit_changed: CommitChanged;
   store: StoreChanged;
-  ok: Done;
+  ok: CommandDone;
   run_opened: RunOpened;
   message: MessageBody;
   change: ChangeBody;
   run_exported: RunExported;
   run_imported: RunImported;
-  found: Found;
+  found: SearchResults;
   error: UiError;
 }
 /**
@@ -405,7 +406,7 @@ export interface CoreHello {
   runs: Run[];
   more: number;
   store: StoreInfo;
-  stops: Stop[];
+  stops: BreakpointRule[];
   prices: Price[];
 }
 /**
@@ -418,10 +419,10 @@ export interface Run {
   started_at: number;
   ended_at: number | null;
   state: RunState;
-  agent_state: AgentState;
-  mode: Mode;
+  agent_state: AgentActivity;
+  mode: RunMode;
   pending: string[];
-  ending: Ending | null;
+  ending: RunEnding | null;
   failure: Failure | null;
   can_stop: boolean;
   stopping: boolean;
@@ -479,7 +480,7 @@ export interface StoreInfo {
  * A stop is new or changed: it replaces the one of the same id.
  */
 export interface StopChanged {
-  stop: Stop;
+  stop: BreakpointRule;
 }
 /**
  * A stop was deleted.
@@ -521,18 +522,18 @@ export interface RunsListed {
  */
 export interface RowsPage {
   run: string;
-  rows: Row[];
+  rows: TimelineRow[];
   commits: Commit[];
 }
 /**
  * One line of the timeline: a breakpoint or a debug message, without its contents.
  */
-export interface Row {
+export interface TimelineRow {
   id: string;
   seq: number;
   event: string;
   kind: EventKind;
-  side: Side | null;
+  side: EventSide | null;
   source: Actor;
   target: Actor;
   summary: string;
@@ -544,7 +545,7 @@ export interface Row {
   revision: number;
   edited: boolean;
   answer: AnswerKind | null;
-  outcome: Outcome | null;
+  outcome: EventOutcome | null;
   failure: Failure | null;
   usage: Usage | null;
   duration: number | null;
@@ -616,7 +617,7 @@ export interface RunChanged {
 /**
  * A run was deleted.
  */
-export interface RunGone {
+export interface RunRemoved {
   run: string;
 }
 /**
@@ -624,7 +625,7 @@ export interface RunGone {
  */
 export interface RowChanged {
   run: string;
-  row: Row;
+  row: TimelineRow;
 }
 /**
  * A commit of an opened run; its changes without contents.
@@ -637,12 +638,12 @@ export interface CommitAdded {
  * A note of an opened run is new, changed, or gone.
  */
 export interface NoteChanged {
-  note: Note;
+  note: RowNote;
 }
 /**
  * What a person wrote beside a row.
  */
-export interface Note {
+export interface RowNote {
   run: string;
   message: string;
   text: string;
@@ -664,15 +665,15 @@ export interface StoreChanged {
 /**
  * The command was carried out.
  */
-export interface Done {}
+export interface CommandDone {}
 /**
  * Answers `OpenRun`.
  */
 export interface RunOpened {
   run: Run;
-  rows: Row[];
+  rows: TimelineRow[];
   commits: Commit[];
-  notes: Note[];
+  notes: RowNote[];
 }
 /**
  * Answers `GetMessage`.
@@ -682,10 +683,10 @@ export interface MessageBody {
   message: string;
   revision: number;
   data: string;
-  pieces: Pieces | null;
+  pieces: EncodedContent | null;
   edit: string | null;
   strict: boolean;
-  approval: Approval | null;
+  approval: ApprovalPrompt | null;
   reason: string | null;
   always: boolean;
   traceback: string;
@@ -693,7 +694,7 @@ export interface MessageBody {
 /**
  * A text in pieces: joined they are the text as it was.
  */
-export interface Pieces {
+export interface EncodedContent {
   number: number;
   like: number;
   keep: number;
@@ -702,7 +703,7 @@ export interface Pieces {
 /**
  * What a person is asked before a tool is called: such a breakpoint waits in every mode.
  */
-export interface Approval {
+export interface ApprovalPrompt {
   risk: Risk;
   why: string;
   rule: string | null;
@@ -731,18 +732,18 @@ export interface RunImported {
   run: Run;
 }
 /**
- * Answers `Search`.
+ * Answers `SearchRuns`.
  */
-export interface Found {
-  hits: Hit[];
+export interface SearchResults {
+  hits: SearchHit[];
   more: boolean;
 }
 /**
  * One place where the words of a search stand together.
  */
-export interface Hit {
+export interface SearchHit {
   run: string;
-  place: Place;
+  place: SearchHitPlace;
   id: string | null;
   snippet: string[];
 }

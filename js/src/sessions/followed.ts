@@ -6,9 +6,9 @@ import type {
   AgentStep,
   AskRuntime,
   ConversationMessage,
-  Notice,
   Participant,
   RuntimeTells,
+  TopicEvent,
 } from "../protocol/runtime.gen";
 
 /** Asks the runtime, and hears of its topics: each begins with a notice `begin`, on each connection. */
@@ -25,7 +25,7 @@ export const SHOWN = 50;
 interface TopicOptions {
   line: RuntimeLine;
   /** What the topic tells of the session or the conversation itself. */
-  tell(notice: Notice): void;
+  tell(notice: TopicEvent): void;
   trouble(error: Error): void;
 }
 
@@ -66,7 +66,7 @@ abstract class Topic {
   }
 
   /** What was told before, or while nobody heard. */
-  protected async fetch(id: string, notice?: Notice): Promise<void> {
+  protected async fetch(id: string, notice?: TopicEvent): Promise<void> {
     try {
       const take = await this.ask(id, notice);
       if (this.id.peek() === id) batch(take);
@@ -81,9 +81,9 @@ abstract class Topic {
   /** Forget what was told of another one. */
   protected abstract clear(): void;
   /** Take in what is told. */
-  protected abstract take(notice: Notice): void;
+  protected abstract take(notice: TopicEvent): void;
   /** Ask for what was told before; gives back what takes it in. */
-  protected abstract ask(id: string, notice?: Notice): Promise<() => void>;
+  protected abstract ask(id: string, notice?: TopicEvent): Promise<() => void>;
 }
 
 /** The session that is looked at. */
@@ -96,11 +96,11 @@ export class Followed extends Topic {
     this.steps.value = [];
   }
 
-  protected take({ steps }: Notice): void {
+  protected take({ steps }: TopicEvent): void {
     this.#add(steps);
   }
 
-  protected async ask(session_id: string, notice?: Notice): Promise<() => void> {
+  protected async ask(session_id: string, notice?: TopicEvent): Promise<() => void> {
     const min_iteration = Math.max(0, (notice?.states[0]?.iteration ?? 0) - SHOWN);
     const asked = { session_id, min_iteration, limit: 1000 };
     const { steps } = await this.line.ask("steps", asked);
@@ -161,7 +161,7 @@ export class Talk extends Topic {
     this.earlier.value = false;
   }
 
-  protected take({ participants, messages }: Notice): void {
+  protected take({ participants, messages }: TopicEvent): void {
     this.#join(participants);
     this.#say(messages);
   }

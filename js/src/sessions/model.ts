@@ -5,7 +5,7 @@ import { LinkLost } from "../client/client";
 import { browserTimers, type Timers, type Transport } from "../client/transport";
 import { barred } from "../model/controls";
 import { Inbox } from "../model/inbox";
-import type { AgentState, Conversation, Notice } from "../protocol/runtime.gen";
+import type { AgentState, Conversation, TopicEvent } from "../protocol/runtime.gen";
 import { Followed, RuntimeLine, SERVICE, Talk } from "./followed";
 import { Once, Orders } from "./orders";
 import { type Column, FIRST, type Filter, type Order, refusedBy, turned } from "./status";
@@ -58,7 +58,7 @@ export class SessionsModel {
   readonly targets = computed(() => this.#targets());
   /** Why nothing can be changed from here now; null where it can. */
   readonly barred = computed(() => barred(this.line));
-  readonly #inbox: Inbox<Notice>;
+  readonly #inbox: Inbox<TopicEvent>;
   #leave: (() => void)[] = [];
 
   constructor({ transport, name, conversation, timers = browserTimers }: SessionsOptions) {
@@ -75,7 +75,7 @@ export class SessionsModel {
       trouble: (message) => this.orders.fail(message),
     });
     this.orders = new Orders(this.line);
-    const tell = (notice: Notice) => this.#inbox.put(notice);
+    const tell = (notice: TopicEvent) => this.#inbox.put(notice);
     this.followed = new Followed({ line: this.line, tell, trouble });
     this.talk = new Talk({ line: this.line, tell, trouble });
     if (conversation) {
@@ -226,7 +226,7 @@ export class SessionsModel {
 
   // ---- what is told -------------------------------------------------------------------------------
 
-  #takeIn(heard: readonly Notice[]): void {
+  #takeIn(heard: readonly TopicEvent[]): void {
     batch(() => {
       this.#putStates(heard.flatMap(({ states }) => states));
       this.#putConversations(heard.flatMap(({ conversations }) => conversations));
@@ -235,7 +235,7 @@ export class SessionsModel {
   }
 
   /** A topic begins with as many sessions as fit into a message: the rest is asked for. */
-  async #begin(notice: Notice): Promise<void> {
+  async #begin(notice: TopicEvent): Promise<void> {
     this.#inbox.flush(); // what was heard before is older
     this.#putStates(notice.states);
     this.loaded.value = true;
@@ -277,7 +277,7 @@ export class SessionsModel {
   }
 
   /** An action that failed changes nothing that could be seen: it is said. */
-  #putActions(heard: readonly Notice[]): void {
+  #putActions(heard: readonly TopicEvent[]): void {
     const told = heard.filter(({ event }) => event === "action").flatMap(({ actions }) => actions);
     const over = told.filter(({ status }) => status === "done" || status === "failed");
     this.orders.settled(over.map(({ session_id }) => session_id));

@@ -1,7 +1,7 @@
 /** What a person tells sessions to do: one or several at once. */
 import { signal } from "@preact/signals";
 import { LinkLost } from "../client/client";
-import type { Action, ActionKind, AgentState, Notice } from "../protocol/runtime.gen";
+import type { Action, ActionKind, AgentState, TopicEvent } from "../protocol/runtime.gen";
 import { count, visible } from "../view/words";
 import type { RuntimeLine } from "./followed";
 import { type Order, refusedBy } from "./status";
@@ -197,12 +197,12 @@ export class Outcomes {
       if (this.#heard.size >= HEARD_AT_ONCE) return;
       const { id, session_id } = action;
       if (this.#heard.has(id)) continue;
-      const hear = (notice: Notice) => this.#hear(id, notice);
+      const hear = (notice: TopicEvent) => this.#hear(id, notice);
       this.#heard.set(id, this.#line.watch("watch", { topic: `session:${session_id}` }, hear));
     }
   }
 
-  #hear(id: string, { event, actions }: Notice): void {
+  #hear(id: string, { event, actions }: TopicEvent): void {
     const told = actions.find((each) => each.id === id);
     if (told && isOver(told)) this.#end(told);
     else if (!told && event === "begin") void this.#ask(id); // none of the open ones: it is over

@@ -6,7 +6,7 @@ import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import { problemOf } from "../model/stops";
-import type { Stop, StopTrial } from "../protocol/types.gen";
+import type { BreakpointRule, StopTrial } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { count, visible, when } from "../view/words";
 import { draftLike, freshDraft, goTo, isLack, type StopDraft, stopOf } from "./draft";
@@ -126,7 +126,7 @@ export function Bar({ model, onLeave }: BarProps) {
 }
 
 /** Hands the stop to the Core. What it refused is told until the stop is another. */
-function useSetting(model: Debugger, stop: Stop | null) {
+function useSetting(model: Debugger, stop: BreakpointRule | null) {
   const [refused, setRefused] = useState<{ about: string; problem: Problem } | null>(null);
   const [done, setDone] = useState("");
   const about = JSON.stringify(stop);
@@ -175,7 +175,7 @@ export interface Past {
 }
 
 /** What was found in past runs; null once the stop is another. */
-export function usePast(model: Debugger, stop: Stop | null) {
+export function usePast(model: Debugger, stop: BreakpointRule | null) {
   const [past, setPast] = useState<Past | null>(null);
   const about = stop ? JSON.stringify(asOn(stop)) : "";
   const put = (about: string, found: Omit<Past, "about">) =>

@@ -2,15 +2,16 @@
 
 import type { Debugger } from "../model/debugger";
 import { literally } from "../model/stops";
-import type { Reaction, Row, Run, Stop } from "../protocol/types.gen";
+import type { BreakpointRule, Reaction, Run, TimelineRow } from "../protocol/types.gen";
 
 /** What a stop watches; a repetition is counted in a row, or in the whole run. */
-export type WatchKind = NonNullable<Stop["watch"]>["kind"] | "recurring";
+export type WatchKind = NonNullable<BreakpointRule["watch"]>["kind"] | "recurring";
 
 /** How often it hits in a run: each time, once, from the nth match on, or at the nth alone. */
 export type Often = "every" | "once" | "from" | "at";
 
-export interface StopDraft extends Pick<Stop, "id" | "kind" | "side" | "on_error" | "enabled"> {
+export interface StopDraft
+  extends Pick<BreakpointRule, "id" | "kind" | "side" | "on_error" | "enabled"> {
   /** Whose agents it is for; null: those of the shown run's program. */
   program: string | null;
   /** "" is any. */
@@ -55,13 +56,13 @@ export function freshDraft(fields: Partial<StopDraft> = {}): StopDraft {
 }
 
 /** A stop where this row is: of its kind, side and name. */
-export function draftLike({ kind, side, name, outcome }: Row): StopDraft {
+export function draftLike({ kind, side, name, outcome }: TimelineRow): StopDraft {
   const on_error = outcome === "error";
   return freshDraft({ kind, side, name: name === null ? "" : literally(name), on_error });
 }
 
 /** A stop's fields, to change it. */
-export function draftOf(stop: Stop): StopDraft {
+export function draftOf(stop: BreakpointRule): StopDraft {
   const { name, condition, watch, nth, once, ...rest } = stop;
   const often = nth === 1 ? (once ? "once" : "every") : once ? "at" : "from";
   return {
@@ -76,10 +77,13 @@ export function draftOf(stop: Stop): StopDraft {
 }
 
 /** The same once more, as a new stop. */
-export const copyOf = (stop: Stop): StopDraft => ({ ...draftOf(stop), id: freshDraft().id });
+export const copyOf = (stop: BreakpointRule): StopDraft => ({
+  ...draftOf(stop),
+  id: freshDraft().id,
+});
 
 /** What a draft says as a stop, or what it lacks. */
-export function stopOf(draft: StopDraft, run: Run | null): Stop | Lack {
+export function stopOf(draft: StopDraft, run: Run | null): BreakpointRule | Lack {
   const { id, kind, side, on_error, then, enabled } = draft;
   const watch = watchOf(draft);
   if (watch && "why" in watch) return watch;
@@ -101,20 +105,20 @@ export function stopOf(draft: StopDraft, run: Run | null): Stop | Lack {
   };
 }
 
-export const isLack = (made: Stop | Lack): made is Lack => "why" in made;
+export const isLack = (made: BreakpointRule | Lack): made is Lack => "why" in made;
 
-function kindOf(watch: Stop["watch"]): WatchKind | "" {
+function kindOf(watch: BreakpointRule["watch"]): WatchKind | "" {
   if (watch?.kind === "repeated" && !watch.in_a_row) return "recurring";
   return watch?.kind ?? "";
 }
 
-function amountOf(watch: NonNullable<Stop["watch"]>): string {
+function amountOf(watch: NonNullable<BreakpointRule["watch"]>): string {
   if (watch.kind === "touched") return watch.path;
   return String(watch.kind === "repeated" ? watch.times : watch.limit);
 }
 
 /** The bounds are those of protocol/stops.py. */
-function watchOf({ watch, amount }: StopDraft): Stop["watch"] | Lack {
+function watchOf({ watch, amount }: StopDraft): BreakpointRule["watch"] | Lack {
   const lack = (why: string): Lack => ({ field: "amount", why });
   switch (watch) {
     case "":

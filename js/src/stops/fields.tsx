@@ -2,7 +2,7 @@
 
 import { useId } from "preact/hooks";
 import { literally, literalOf, placeWords } from "../model/stops";
-import type { EventKind, Row, Run, Stop } from "../protocol/types.gen";
+import type { BreakpointRule, EventKind, Run, TimelineRow } from "../protocol/types.gen";
 import { Select } from "../view/fields";
 import { visible } from "../view/words";
 import type { Often, StopDraft, WatchKind } from "./draft";
@@ -12,9 +12,9 @@ export interface FieldProps {
   onChange(fields: Partial<StopDraft>): void;
 }
 
-type Place = Pick<Stop, "kind" | "side" | "on_error">;
+type Place = Pick<BreakpointRule, "kind" | "side" | "on_error">;
 
-const at = (kind: EventKind | null, side: Stop["side"], on_error = false): Place => ({
+const at = (kind: EventKind | null, side: BreakpointRule["side"], on_error = false): Place => ({
   kind,
   side,
   on_error,
@@ -61,7 +61,7 @@ const NAMES: Partial<Record<EventKind, { label: string; any: string }>> = {
 };
 
 interface NameProps extends FieldProps {
-  rows: readonly Row[];
+  rows: readonly TimelineRow[];
 }
 
 /** A name or a pattern of names; those that the run has are offered. */
@@ -95,7 +95,7 @@ export function NameField({ draft, rows, onChange }: NameProps) {
 const MOST_NAMES = 50;
 
 /** The names that rows of a kind have, each once. */
-export function namesOf(rows: readonly Row[], kind: EventKind | null): string[] {
+export function namesOf(rows: readonly TimelineRow[], kind: EventKind | null): string[] {
   const fit = rows.filter((row) => row.side !== null && (kind === null || row.kind === kind));
   return [...new Set(fit.flatMap(({ name }) => name ?? []))].slice(0, MOST_NAMES);
 }

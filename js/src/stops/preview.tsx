@@ -5,7 +5,7 @@ import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import type { Problem, Run } from "../model/model";
 import { problemOf } from "../model/stops";
-import type { Stop, StopTrial } from "../protocol/types.gen";
+import type { BreakpointRule, StopTrial } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { cx } from "../view/hooks";
 import { count, visible } from "../view/words";
@@ -181,10 +181,10 @@ interface Answer extends Omit<Tried, "stale"> {
 const NOTHING: Answer = { about: "", trial: null, problem: null };
 
 /** Whether a stop is on doesn't matter for where it would have hit. */
-export const asOn = (stop: Stop): Stop => ({ ...stop, enabled: true });
+export const asOn = (stop: BreakpointRule): BreakpointRule => ({ ...stop, enabled: true });
 
 /** @param stop What the bar says; null where it can't be a stop yet. */
-export function useTrial(model: Debugger, stop: Stop | null): Tried {
+export function useTrial(model: Debugger, stop: BreakpointRule | null): Tried {
   const [answer, setAnswer] = useState(NOTHING);
   const run = model.run.value;
   const looked = model.tab.value === "stops" && model.connection.value.kind === "open";

@@ -14,7 +14,7 @@ import {
   stopWords,
   watchWords,
 } from "../model/stops";
-import type { Stop } from "../protocol/types.gen";
+import type { BreakpointRule } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { cx } from "../view/hooks";
 import { visible } from "../view/words";
@@ -41,7 +41,7 @@ const hitsIn = (stop: string, { hits }: Run) => hits.find((each) => each.stop ==
 
 export interface RowProps {
   model: Debugger;
-  stop: Stop;
+  stop: BreakpointRule;
   /** Its number in the list, from 1, the head being the first. */
   index: number;
   /** Whether Tab leads to it. */
@@ -100,7 +100,7 @@ function Switch({ model, stop, onSwitch }: RowProps) {
 
 interface PartProps {
   model: Debugger;
-  stop: Stop;
+  stop: BreakpointRule;
 }
 
 function Cells({ model, stop }: PartProps) {
@@ -149,7 +149,7 @@ function TwoLines({ model, stop }: PartProps) {
   );
 }
 
-function Where({ stop }: { stop: Stop }) {
+function Where({ stop }: { stop: BreakpointRule }) {
   const { icon, actor } = placeIcon(stop);
   const { name } = stop;
   const [before, after] = name === null ? [placeWords(stop), ""] : aroundName(stop);
@@ -167,7 +167,7 @@ function Where({ stop }: { stop: Stop }) {
   );
 }
 
-function Condition({ stop }: { stop: Stop }) {
+function Condition({ stop }: { stop: BreakpointRule }) {
   const { condition, watch } = stop;
   const rest = [watch && watchWords(watch), oftenWords(stop)].filter(Boolean).join(", ");
   if (condition === null) return rest === "" ? <span class="as-Muted">always</span> : rest;
@@ -179,15 +179,15 @@ function Condition({ stop }: { stop: Stop }) {
   );
 }
 
-const titleOf = (stop: Stop): string => `${stopWords(stop)}\nfor ${forWhom(stop)}`;
+const titleOf = (stop: BreakpointRule): string => `${stopWords(stop)}\nfor ${forWhom(stop)}`;
 
 /** Whose agents a stop is for. */
-function forWhom({ program }: Stop): string {
+function forWhom({ program }: BreakpointRule): string {
   if (program === "*") return "all agents";
   return visible(literalOf(program) ?? program);
 }
 
-function Then({ stop }: { stop: Stop }) {
+function Then({ stop }: { stop: BreakpointRule }) {
   const halts = stop.then === "halt";
   return (
     <>

@@ -5,7 +5,7 @@ import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import { stopWords } from "../model/stops";
-import type { Stop } from "../protocol/types.gen";
+import type { BreakpointRule } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { move, used } from "../view/focus";
 import { rowOf, sideways } from "../view/list";
@@ -36,7 +36,7 @@ export function Table({ model, narrow, summoned, onProblem }: TableProps) {
   }, [summoned]);
 
   const carry = async (order: Promise<Problem | null>) => onProblem(await order);
-  const acts = (stop: Stop) => ({
+  const acts = (stop: BreakpointRule) => ({
     onSwitch: () => void carry(stops.set({ ...stop, enabled: !stop.enabled })),
     onEdit: () => {
       stops.draft.value = draftOf(stop);
@@ -111,7 +111,10 @@ const KEYS: Record<string, "onSwitch" | "onEdit" | "onDelete"> = {
   Delete: "onDelete",
 };
 /** Those for the shown run first; else as they were made. */
-function ordered(stops: readonly Stop[], isFor: (stop: Stop) => boolean): Stop[] {
+function ordered(
+  stops: readonly BreakpointRule[],
+  isFor: (stop: BreakpointRule) => boolean,
+): BreakpointRule[] {
   return stops.toSorted((a, b) => Number(isFor(b)) - Number(isFor(a)));
 }
 
@@ -135,7 +138,7 @@ function Head() {
 
 interface DeletingProps {
   model: Debugger;
-  stop: Stop;
+  stop: BreakpointRule;
   index: number;
   onProblem(problem: Problem | null): void;
   onDone(kept: boolean): void;

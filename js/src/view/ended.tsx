@@ -3,7 +3,7 @@
 import { useComputed } from "@preact/signals";
 import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
-import type { Row, Run } from "../model/model";
+import type { Run, TimelineRow } from "../model/model";
 import { causeOf, wasRaised } from "../model/status";
 import { Button } from "./button";
 import { costFigure, tokensFigure, tokensOf, tokensTitle } from "./figures";
@@ -31,7 +31,7 @@ export function Ended({ model, run }: EndedProps) {
   );
 }
 
-function words(run: Run, last: Row | undefined) {
+function words(run: Run, last: TimelineRow | undefined) {
   if (run.ending === "crashed") {
     const cause = visible(causeOf(run)) || "The agent ended without a word";
     const process = run.exit_code ? `The agent’s process ${run.exit_code < 0 ? "was " : ""}` : "";
@@ -57,7 +57,7 @@ function withLast(text: string, { last_event }: Run): string {
   return last_event ? `${text} It did last: ${visible(last_event)}.` : text;
 }
 
-function ToEvent({ model, row }: { model: Debugger; row: Row }) {
+function ToEvent({ model, row }: { model: Debugger; row: TimelineRow }) {
   return (
     <button type="button" class="as-Link" onClick={() => model.reveal(row.id)}>
       Last event: {row.seq}
@@ -123,6 +123,6 @@ function facts(run: Run, commits: number, edits: number | null): string[] {
 }
 
 /** How many messages were edited; null where not all are here. */
-function editsIn(rows: readonly Row[], run: Run): number | null {
+function editsIn(rows: readonly TimelineRow[], run: Run): number | null {
   return rows.length < run.rows ? null : rows.filter(({ edited }) => edited).length;
 }

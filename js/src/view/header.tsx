@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { controls, stateIfHere } from "../model/controls";
 import type { Debugger } from "../model/debugger";
-import type { Row, Run } from "../model/model";
+import type { Run, TimelineRow } from "../model/model";
 import { viewStatus } from "../model/status";
 import { Button } from "./button";
 import { useRoving } from "./focus";
@@ -20,7 +20,7 @@ const BLINK_MS = 120;
 
 interface Steady {
   run: Run | null;
-  pending: readonly Row[];
+  pending: readonly TimelineRow[];
 }
 
 /** The shown run and what waits in it; after a step the halted one for a moment longer. */

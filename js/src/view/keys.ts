@@ -3,7 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { deniable, isUsable } from "../model/controls";
 import type { Debugger } from "../model/debugger";
-import type { Row, Tab } from "../model/model";
+import type { Tab, TimelineRow } from "../model/model";
 import { rowOf } from "../model/rows";
 import { stopLike } from "../model/stops";
 import { isInSight } from "./focus";
@@ -158,7 +158,7 @@ function back(event: KeyboardEvent, model: Debugger, place: Place, root: HTMLEle
 }
 
 /** Go to the target, wherever the person looks; null where nothing may be done with it. */
-function toTarget(model: Debugger): Row | null {
+function toTarget(model: Debugger): TimelineRow | null {
   const target = model.target.peek();
   if (!target || !model.control.peek()) return null;
   if (model.selectedRow.peek() !== target.id) model.reveal(target.id);

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { outcome, READ_MS } from "../../src/approval/question";
-import type { MessageBody, Row, Run } from "../../src/model/model";
+import type { MessageBody, Run, TimelineRow } from "../../src/model/model";
 import type { Place } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel } from "../helpers/debugger";
@@ -38,7 +38,7 @@ const APPROVAL = {
   why: "It deletes <b>files</b>.",
   rule: "`rm build/*` in this workspace",
 } as const;
-const asking = (seq: number, fields: Partial<Row> = {}) =>
+const asking = (seq: number, fields: Partial<TimelineRow> = {}) =>
   pendingRow(seq, { ...CALL, approval: true, summary: 'Asks: rm("build")', ...fields });
 const waiting = (...pending: string[]): Run => ({
   ...haltedRun("a", ...pending),
@@ -47,7 +47,7 @@ const waiting = (...pending: string[]): Run => ({
 
 /** A view of these rows, of which the selected one's contents are here. */
 async function shown(
-  rows: Row[],
+  rows: TimelineRow[],
   { run, body, control = true }: { run?: Run; body?: Partial<MessageBody>; control?: boolean } = {},
 ) {
   const all = aModel();

@@ -8,7 +8,7 @@ import {
   totals,
   treeLines,
 } from "../../src/changes/tree";
-import type { Commit, Row } from "../../src/model/model";
+import type { Commit, TimelineRow } from "../../src/model/model";
 import { move } from "../../src/view/focus";
 
 const change = (path: string, more: Partial<FileChange> = {}): FileChange => ({
@@ -93,7 +93,7 @@ test("a commit leads to the row of its event, else to the last row before it", (
     { id: "a", event: "e1", seq: 1 },
     { id: "b", event: "e2", seq: 2 },
     { id: "c", event: "e2", seq: 3 },
-  ] as Row[];
+  ] as TimelineRow[];
   const rowOf = (event: string | null, seq: number) =>
     commitLines([{ commit: { event, seq } as Commit, covers: [] }], rows)[0]?.row?.id;
   expect([rowOf("e2", 3), rowOf(null, 3), rowOf("gone", 1), rowOf("gone", 9)]).toEqual([

@@ -1,6 +1,6 @@
 /** Each message as a person and a screen reader find it. */
 import { beforeEach, expect, test, vi } from "vitest";
-import type { SessionInfo } from "../../src/chat/types";
+import type { ChatSessionInfo } from "../../src/chat/types";
 import { drawn, press, useLayout } from "../helpers/dom";
 import { anAgent, aSaid, FakeTranscript } from "../helpers/said";
 import { AllSeen, showing, shown } from "../helpers/transcripts";
@@ -295,7 +295,7 @@ test("a confirmation waits with its choices, none of them taken by itself", asyn
   expect(model.chosen).toEqual([["q", "Allow"]]);
   await click(button("Deny")); // a second one is not sent
   expect(model.chosen).toHaveLength(1);
-  model.info.value = { ...(model.info.value as SessionInfo), waiting: null };
+  model.info.value = { ...(model.info.value as ChatSessionInfo), waiting: null };
   model.say({ ...ASKS, chosen: "Allow", final: true, streaming: false });
   await drawn();
   expect(button("Allow: chosen").getAttribute("aria-disabled")).toBe("true");
@@ -318,7 +318,7 @@ test("who may only watch can't choose, and a withdrawn question says so", async 
   await click(button("Allow"));
   expect(button("Allow").title).toBe("This login may watch, not answer");
   expect(model.chosen).toEqual([]);
-  model.info.value = { ...(model.info.value as SessionInfo), waiting: null };
+  model.info.value = { ...(model.info.value as ChatSessionInfo), waiting: null };
   model.say({ ...ASKS, final: true, streaming: false });
   await drawn();
   expect(one("section").textContent).toContain("Withdrawn");

@@ -1,6 +1,6 @@
 /** What was said, one message after the other. */
 import { beforeEach, expect, test, vi } from "vitest";
-import type { SessionInfo } from "../../src/chat/types";
+import type { ChatSessionInfo } from "../../src/chat/types";
 import { drawn, useLayout } from "../helpers/dom";
 import { anAgent, aSaid, BEGAN } from "../helpers/said";
 import { AllSeen, shown } from "../helpers/transcripts";
@@ -44,7 +44,7 @@ test("dividers stand where agents read from, and where memory begins", async () 
   const place = (words: string) => rows().findIndex((text) => text?.includes(words));
   expect(place("In memory from here")).toBe(2);
   expect(place("Agents read from here")).toBe(5);
-  model.info.value = { ...(model.info.value as SessionInfo), kept: 6, window_from: "0" };
+  model.info.value = { ...(model.info.value as ChatSessionInfo), kept: 6, window_from: "0" };
   await drawn();
   expect(place("from here")).toBe(-1); // nothing stands above
 });
@@ -115,7 +115,7 @@ test("where nothing was said it is said who is there; and who is at it", async (
   expect(one(".as-Empty").textContent).toContain("coderexecutorWrites code");
   model.say(aSaid("1", { role: "user", content: "hi" }));
   model.info.value = {
-    ...(model.info.value as SessionInfo),
+    ...(model.info.value as ChatSessionInfo),
     state: "STATE_RUNNING",
     speaking: "coder",
   };

@@ -7,18 +7,18 @@ import {
   type Pair,
   verdictOf,
 } from "../../src/compare/align";
-import type { MessageBody, Row } from "../../src/model/model";
+import type { MessageBody, TimelineRow } from "../../src/model/model";
 import { aBody, aRow } from "../helpers/values";
 import { seeded } from "../inspector/random_json";
 
 /** Rows told by letters: what they do is the letter, what they say the digit behind it. */
-function rowsOf(text: string): Row[] {
+function rowsOf(text: string): TimelineRow[] {
   return (text.match(/[a-z]\d?/g) ?? []).map((told, at) =>
     aRow(at + 1, { kind: "tool_invocation", name: told.charAt(0), summary: told }),
   );
 }
 
-const told = (row: Row | null) => row?.summary ?? ".";
+const told = (row: TimelineRow | null) => row?.summary ?? ".";
 const lines = (pairs: readonly Pair[]) =>
   pairs.map(({ left, right }) => `${told(left)}|${told(right)}`).join(" ");
 
@@ -52,13 +52,17 @@ function dice(seed: number): (sides: number) => number {
   return (sides) => Math.floor(random() * sides);
 }
 
-function randomRun(roll: (sides: number) => number, length: number, letters: number): Row[] {
+function randomRun(
+  roll: (sides: number) => number,
+  length: number,
+  letters: number,
+): TimelineRow[] {
   const one = () => `${"abcdefghijklmnopqrst".charAt(roll(letters))}${roll(3)}`;
   return rowsOf(Array.from({ length }, one).join(""));
 }
 
 /** The length of the longest common subsequence, told plainly. */
-function longest(left: readonly Row[], right: readonly Row[]): number {
+function longest(left: readonly TimelineRow[], right: readonly TimelineRow[]): number {
   let before = new Array<number>(right.length + 1).fill(0);
   for (const { name } of left) {
     const now = [0];
@@ -123,7 +127,7 @@ test("a row that only one run has", () => {
   expect(verdictOf({ left: null, right: row }, NONE)).toBe("right");
 });
 
-test.each<[string, Partial<Row>]>([
+test.each<[string, Partial<TimelineRow>]>([
   ["another summary", { summary: "read_file(b)" }],
   ["another size", { size: 13 }],
   ["another outcome", { outcome: "error" }],

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { expect, test } from "vitest";
 import { Compare } from "../../src/compare";
-import type { Row } from "../../src/model/model";
+import type { TimelineRow } from "../../src/model/model";
 import { aModel, showing } from "../helpers/debugger";
 import { box, drawn, press, useBox, useLayout } from "../helpers/dom";
 import { aBody, aRow, endedRun, opened, rowsTo } from "../helpers/values";
@@ -19,7 +19,7 @@ const RIGHT = [
   ...LEFT.slice(5).map((row) => ({ ...row, id: `x${row.seq + 1}`, seq: row.seq + 1 })),
 ];
 
-async function comparing(left: Row[] = LEFT, right: Row[] = RIGHT) {
+async function comparing(left: TimelineRow[] = LEFT, right: TimelineRow[] = RIGHT) {
   const all = aModel({ run: "a" });
   const { model, peer } = all;
   await peer.greet([endedRun("a"), endedRun("b")]);

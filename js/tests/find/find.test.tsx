@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Find, nextPlace } from "../../src/find";
-import type { Hit } from "../../src/protocol/types.gen";
+import type { SearchHit } from "../../src/protocol/types.gen";
 import { showing } from "../helpers/debugger";
 import { drawn } from "../helpers/dom";
 import { endedRun, rowsTo } from "../helpers/values";
@@ -16,7 +16,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const hit = (id: string, fields: Partial<Hit> = {}): Hit => ({
+const hit = (id: string, fields: Partial<SearchHit> = {}): SearchHit => ({
   run: "a",
   place: "row",
   id,
@@ -37,7 +37,7 @@ async function open() {
     vi.advanceTimersByTime(250);
     await drawn();
   };
-  const answer = async (hits: Hit[], more = false) => {
+  const answer = async (hits: SearchHit[], more = false) => {
     await all.peer.answer(all.peer.take("search"), "found", { hits, more });
     await drawn();
   };

@@ -1,5 +1,5 @@
 /** Scenes of the chat. */
-import type { Message, Picture, SessionInfo } from "../../src/chat/types";
+import type { ChatImage, ChatSessionInfo, Message } from "../../src/chat/types";
 import { FakeChat, said as message, type Session, session } from "../helpers/chat";
 import { anAgent } from "../helpers/said";
 import type { Hand } from "./hand";
@@ -9,9 +9,9 @@ import { CART_AFTER } from "./texts";
 /** What there is to show. */
 interface Talk {
   messages?: Message[];
-  session?: Partial<SessionInfo>;
+  session?: Partial<ChatSessionInfo>;
   others?: Session[];
-  pictures?: Record<string, Picture | Error>;
+  pictures?: Record<string, ChatImage | Error>;
   /** What the login may do. */
   control?: boolean;
   /** Why it can't be reached. */
@@ -123,7 +123,7 @@ function plot(): { media_type: string; data: string } {
   return { media_type: "image/png", data: canvas.toDataURL("image/png").split(",")[1] ?? "" };
 }
 
-const SESSION: Partial<SessionInfo> = {
+const SESSION: Partial<ChatSessionInfo> = {
   title: "Totals off by a cent",
   agents: AGENTS,
   run_id: "0198f1c2-7d10",

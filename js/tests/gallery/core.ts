@@ -1,7 +1,14 @@
 /** A Core that plays a scene: it answers from what the scene laid down, and pushes what comes next. */
 import type { Link, LinkEvents, Transport } from "../../src/client/transport";
 import type { CommandName, PushName } from "../../src/protocol/messages";
-import type { FromUi, Run, Stop, StopTrial, StoreInfo, ToUi } from "../../src/protocol/types.gen";
+import type {
+  BreakpointRule,
+  FromUi,
+  Run,
+  StopTrial,
+  StoreInfo,
+  ToUi,
+} from "../../src/protocol/types.gen";
 import { aHello, opened } from "../helpers/values";
 import type { Story } from "./story";
 
@@ -25,7 +32,7 @@ export interface Script {
   /** What every search finds. */
   found?: ToUi["found"];
   /** The stops that are set. */
-  stops?: Stop[];
+  stops?: BreakpointRule[];
   /** Where a stop would have hit: in the shown run, then in others. */
   tried?: StopTrial[];
   /** Why no stop can be tried. */

@@ -1,5 +1,5 @@
 /** Scenes of the Runs tab: what is kept of many runs. */
-import type { Ending, Hit, Run } from "../../src/protocol/types.gen";
+import type { Run, RunEnding, SearchHit } from "../../src/protocol/types.gen";
 import { aRun, aUsage } from "../helpers/values";
 import type { Script } from "./core";
 import type { Hand } from "./hand";
@@ -17,7 +17,7 @@ interface Told extends Partial<Run> {
   tokens: [number, number] | null;
 }
 
-function kept(id: string, name: string, ending: Ending | null, told: Told): Run {
+function kept(id: string, name: string, ending: RunEnding | null, told: Told): Run {
   const { ago, took, tokens, ...fields } = told;
   const started_at = BEGIN - ago * HOUR;
   return aRun(id, {
@@ -122,14 +122,19 @@ const searches = (words: string) => async (hand: Hand) => {
   await hand.key("Enter");
 };
 
-const hit = (run: string, place: Hit["place"], id: string, ...snippet: string[]): Hit => ({
+const hit = (
+  run: string,
+  place: SearchHit["place"],
+  id: string,
+  ...snippet: string[]
+): SearchHit => ({
   run,
   place,
   id,
   snippet,
 });
 
-const FOUND: Hit[] = [
+const FOUND: SearchHit[] = [
   hit(
     "a",
     "row",

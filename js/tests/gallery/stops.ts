@@ -1,5 +1,5 @@
 /** Scenes of stops: the tab, the bar, and what they leave in the timeline. */
-import type { Stop } from "../../src/protocol/types.gen";
+import type { BreakpointRule } from "../../src/protocol/types.gen";
 import { aRun, aStop, aTrial } from "../helpers/values";
 import type { Script } from "./core";
 import type { Hand } from "./hand";
@@ -18,7 +18,7 @@ const SORRY = aStop("sorry", {
   // biome-ignore lint/suspicious/noThenProperty: the protocol's word; it is never awaited
   then: "log",
 });
-const STOPS: Stop[] = [
+const STOPS: BreakpointRule[] = [
   ENV,
   FAILS,
   aStop("cost", { kind: "llm_query", program: "fix_*", watch: { kind: "cost", limit: 0.05 } }),

@@ -1,14 +1,14 @@
 /** What an agent did, told in calls: rows, their contents and commits as a Core would send them. */
 import type {
-  Approval,
+  ApprovalPrompt,
   ChangeKind,
   Commit,
   FileBody,
   FileChange,
   MessageBody,
-  Note,
-  Row,
+  RowNote,
   Run,
+  TimelineRow,
   Usage,
 } from "../../src/protocol/types.gen";
 import { aBody, aCommit, aNote, aRow, aRun } from "../helpers/values";
@@ -37,11 +37,11 @@ interface Call {
 }
 
 export class Story {
-  readonly rows: Row[] = [];
+  readonly rows: TimelineRow[] = [];
   readonly commits: Commit[] = [];
   readonly bodies = new Map<string, MessageBody>();
   readonly files = new Map<string, FileBody>();
-  readonly notes: Note[] = [];
+  readonly notes: RowNote[] = [];
   run: Run;
   #at = BEGIN;
   #events = 0;
@@ -67,7 +67,7 @@ export class Story {
   }
 
   /** The last message, as the Core words it. */
-  ends(summary = "Agent execution finished", fields: Partial<Row> = {}): this {
+  ends(summary = "Agent execution finished", fields: Partial<TimelineRow> = {}): this {
     const last = { kind: "program_finished", source: "agent", target: "system" } as const;
     return this.#row({ ...last, side: null, summary, ...fields });
   }
@@ -176,7 +176,7 @@ export class Story {
   }
 
   /** The last row asks for an approval. */
-  wants(risk: Approval["risk"], why: string, rule: string | null = null): this {
+  wants(risk: ApprovalPrompt["risk"], why: string, rule: string | null = null): this {
     const last = this.rows.at(-1);
     this.#said({ approval: { risk, why, rule } });
     return this.#changed({ approval: true, summary: `Asks: ${last?.summary}` });
@@ -225,7 +225,7 @@ export class Story {
     return this;
   }
 
-  #changed(fields: Partial<Row>): this {
+  #changed(fields: Partial<TimelineRow>): this {
     const last = this.rows.at(-1);
     if (last) this.rows[this.rows.length - 1] = { ...last, ...fields };
     return this;
@@ -262,7 +262,7 @@ export class Story {
     return `e${this.#events}`;
   }
 
-  #row(fields: Partial<Row>, data: unknown = null, edit?: unknown): this {
+  #row(fields: Partial<TimelineRow>, data: unknown = null, edit?: unknown): this {
     const seq = this.rows.length + 1;
     const id = `r${seq}`;
     const json = JSON.stringify(data);

@@ -1,13 +1,13 @@
 /** A chat's kernel, played: it answers from what a test laid down, and tells what the test says. */
 
-import type { SessionInfo, ShownMessage } from "../../src/chat/types";
+import type { ChatSessionInfo, ShownMessage } from "../../src/chat/types";
 import type { LinkEvents } from "../../src/client/transport";
-import type { Message, Picture, Told } from "../../src/protocol/chat.gen";
+import type { ChatImage, Message, NumberedChatEvent } from "../../src/protocol/chat.gen";
 import { settled } from "./peer";
 import { aSaid, aSession } from "./said";
 import { FakeService } from "./service";
 
-type Event = Told["event"];
+type Event = NumberedChatEvent["event"];
 
 /** A message as it travels. */
 export function said(id: string, changes: Partial<ShownMessage> = {}): Message {
@@ -16,11 +16,11 @@ export function said(id: string, changes: Partial<ShownMessage> = {}): Message {
 }
 
 export interface Session {
-  info: SessionInfo;
+  info: ChatSessionInfo;
   messages: Message[];
 }
 
-export function session(changes: Partial<SessionInfo> = {}, messages: Message[] = []): Session {
+export function session(changes: Partial<ChatSessionInfo> = {}, messages: Message[] = []): Session {
   const n = messages.length;
   return { info: aSession({ messages: n, kept: n, ...changes }), messages };
 }
@@ -34,7 +34,7 @@ export class FakeChat extends FakeService {
   /** Methods that are never answered. */
   readonly silent = new Set<string>();
   /** Bytes and texts by a message's id, or why there are none. */
-  pictures: Record<string, Picture | Error> = {};
+  pictures: Record<string, ChatImage | Error> = {};
   sources: Record<string, string | Error> = {};
   /** Why it can't be reached at all; null where it can. */
   away: string | null = null;
@@ -83,7 +83,7 @@ export class FakeChat extends FakeService {
   }
 
   /** A session is like this from now on. */
-  async change(id: string, changes: Partial<SessionInfo>): Promise<void> {
+  async change(id: string, changes: Partial<ChatSessionInfo>): Promise<void> {
     const found = this.#session(id);
     found.info = { ...found.info, ...changes };
     await this.tell(id, { event: "session", session: found.info });

@@ -1,6 +1,6 @@
 /** A model on a scripted Core, whose frames come when the test says so. */
 import { Debugger } from "../../src/model/debugger";
-import type { Commit, Note, Row, Run } from "../../src/protocol/types.gen";
+import type { Commit, RowNote, Run, TimelineRow } from "../../src/protocol/types.gen";
 import { Peer, settled, TestTimers } from "./peer";
 import { opened, testMemory } from "./values";
 
@@ -31,7 +31,12 @@ export function aModel({ run = "", goOn = false, memory = testMemory() } = {}) {
     await settled();
   };
   /** Answer the `open_run` that is next. */
-  const opens = async (run: Run, rows: Row[] = [], commits: Commit[] = [], notes: Note[] = []) => {
+  const opens = async (
+    run: Run,
+    rows: TimelineRow[] = [],
+    commits: Commit[] = [],
+    notes: RowNote[] = [],
+  ) => {
     const contents = opened(run, { rows, commits, notes });
     await peer.answer(peer.take("open_run"), "run_opened", contents);
   };
@@ -39,7 +44,12 @@ export function aModel({ run = "", goOn = false, memory = testMemory() } = {}) {
 }
 
 /** A model that shows a run. */
-export async function showing(run: Run, rows: Row[], commits: Commit[] = [], notes: Note[] = []) {
+export async function showing(
+  run: Run,
+  rows: TimelineRow[],
+  commits: Commit[] = [],
+  notes: RowNote[] = [],
+) {
   const all = aModel();
   await all.peer.greet([run]);
   await all.opens(run, rows, commits, notes);

@@ -7,8 +7,8 @@ import type {
   AskRuntime,
   Conversation,
   ConversationMessage,
-  Notice,
   Participant,
+  TopicEvent,
 } from "../../src/protocol/runtime.gen";
 import { settled } from "./peer";
 import { FakeService } from "./service";
@@ -222,7 +222,7 @@ export class FakeRuntime extends FakeService {
   }
 
   /** Tell something to who watches its topic. */
-  async tell(topic: string, event: Notice["event"], rows: Partial<Notice>): Promise<void> {
+  async tell(topic: string, event: TopicEvent["event"], rows: Partial<TopicEvent>): Promise<void> {
     for (const [id, watched] of this.#topics)
       if (watched === topic) this.say("item", { value: this.#notice(topic, event, rows) }, id);
     await settled();
@@ -264,7 +264,7 @@ export class FakeRuntime extends FakeService {
     this.say("result", { value: answer(this.kept, asked) }, id);
   }
 
-  #begin(topic: string): Partial<Notice> {
+  #begin(topic: string): Partial<TopicEvent> {
     const [kind, id] = topic.split(":");
     const { states, steps, actions, conversations } = this.kept;
     if (kind === "sessions") return { states: states.slice(0, this.#begins) };
@@ -278,7 +278,7 @@ export class FakeRuntime extends FakeService {
     return { conversations: conversations.filter(({ conversation_id }) => conversation_id === id) };
   }
 
-  #notice(topic: string, event: Notice["event"], rows: Partial<Notice>): Notice {
+  #notice(topic: string, event: TopicEvent["event"], rows: Partial<TopicEvent>): TopicEvent {
     this.#told += 1;
     const none = {
       states: [],

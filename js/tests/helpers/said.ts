@@ -1,11 +1,11 @@
 /** Messages of a chat, and a model that plays them, without a line. */
 import { signal } from "@preact/signals";
 import type {
-  AgentInfo,
-  Picture,
-  SessionInfo,
+  ChatAgentInfo,
+  ChatImage,
+  ChatSessionInfo,
+  ChatSourceText,
   ShownMessage,
-  Source,
   TranscriptModel,
 } from "../../src/chat/types";
 
@@ -39,7 +39,7 @@ export function aSaid(id: string, changes: Partial<ShownMessage> = {}): ShownMes
   };
 }
 
-export function anAgent(name: string, changes: Partial<AgentInfo> = {}): AgentInfo {
+export function anAgent(name: string, changes: Partial<ChatAgentInfo> = {}): ChatAgentInfo {
   return {
     name,
     role: "AGENT_EXECUTOR",
@@ -52,7 +52,7 @@ export function anAgent(name: string, changes: Partial<AgentInfo> = {}): AgentIn
   };
 }
 
-export function aSession(changes: Partial<SessionInfo> = {}): SessionInfo {
+export function aSession(changes: Partial<ChatSessionInfo> = {}): ChatSessionInfo {
   return {
     id: "s",
     title: "",
@@ -81,7 +81,7 @@ export function aSession(changes: Partial<SessionInfo> = {}): SessionInfo {
 /** What a transcript is drawn from, in a test's hand. */
 export class FakeTranscript implements TranscriptModel {
   readonly messages = signal<readonly ShownMessage[]>([]);
-  readonly info = signal<SessionInfo | null>(null);
+  readonly info = signal<ChatSessionInfo | null>(null);
   readonly barred = signal<string | null>(null);
   readonly hasEarlier = signal(false);
   readonly loadingEarlier = signal(false);
@@ -90,10 +90,10 @@ export class FakeTranscript implements TranscriptModel {
   /** Why the next choice is refused. */
   refuses: string | null = null;
   readonly asked: string[] = [];
-  pictures: Record<string, Picture | Error> = {};
-  sources: Record<string, Source | Error> = {};
+  pictures: Record<string, ChatImage | Error> = {};
+  sources: Record<string, ChatSourceText | Error> = {};
 
-  constructor(messages: readonly ShownMessage[] = [], info: Partial<SessionInfo> = {}) {
+  constructor(messages: readonly ShownMessage[] = [], info: Partial<ChatSessionInfo> = {}) {
     this.messages.value = messages;
     const n = messages.length;
     this.info.value = aSession({ messages: n, kept: n, ...info });
@@ -113,11 +113,11 @@ export class FakeTranscript implements TranscriptModel {
     return this.refuses;
   }
 
-  picture(messageId: string): Promise<Picture> {
+  picture(messageId: string): Promise<ChatImage> {
     return this.#fetch("picture", messageId, this.pictures);
   }
 
-  source(messageId: string): Promise<Source> {
+  source(messageId: string): Promise<ChatSourceText> {
     return this.#fetch("source", messageId, this.sources);
   }
 

@@ -1,7 +1,7 @@
 /** Draws what was said in a chat, without the view around it. */
 import { render } from "preact";
 import { Transcript } from "../../src/chat/messages/transcript";
-import type { SessionInfo, ShownMessage } from "../../src/chat/types";
+import type { ChatSessionInfo, ShownMessage } from "../../src/chat/types";
 import { drawn } from "./dom";
 import { looking } from "./looking";
 import { FakeTranscript } from "./said";
@@ -22,7 +22,10 @@ export class AllSeen {
   disconnect(): void {}
 }
 
-export async function shown(messages: readonly ShownMessage[], info: Partial<SessionInfo> = {}) {
+export async function shown(
+  messages: readonly ShownMessage[],
+  info: Partial<ChatSessionInfo> = {},
+) {
   const model = new FakeTranscript(messages, info);
   return showing(model);
 }

@@ -1,17 +1,17 @@
 /** Runs and rows with what a test doesn't care about filled in. */
 import type { Memory } from "../../src/model/storage";
 import type {
+  BreakpointRule,
   Commit,
   CoreHello,
   FileChange,
   MessageBody,
-  Note,
-  Row,
+  RowNote,
   Run,
   RunOpened,
-  Stop,
   StopTrial,
   StoreInfo,
+  TimelineRow,
   Usage,
 } from "../../src/protocol/types.gen";
 
@@ -64,7 +64,7 @@ export const aUsage = (input: number | null, output: number | null): Usage => ({
   estimated: false,
 });
 
-export function aRow(seq: number, fields: Partial<Row> = {}): Row {
+export function aRow(seq: number, fields: Partial<TimelineRow> = {}): TimelineRow {
   return {
     id: `r${seq}`,
     seq,
@@ -112,10 +112,10 @@ export function aBody(message: string, fields: Partial<MessageBody> = {}): Messa
   };
 }
 
-export const pendingRow = (seq: number, fields: Partial<Row> = {}): Row =>
+export const pendingRow = (seq: number, fields: Partial<TimelineRow> = {}): TimelineRow =>
   aRow(seq, { pending: true, answer: null, ...fields });
 
-export const rowsTo = (last: number): Row[] =>
+export const rowsTo = (last: number): TimelineRow[] =>
   Array.from({ length: last }, (_, index) => aRow(index + 1));
 
 export function aCommit(id: string, fields: Partial<Commit> = {}): Commit {
@@ -155,7 +155,7 @@ export function aFile(path: string, fields: Partial<FileChange> = {}): FileChang
   };
 }
 
-export const aNote = (message: string, text: string, fields: Partial<Note> = {}): Note => ({
+export const aNote = (message: string, text: string, fields: Partial<RowNote> = {}): RowNote => ({
   run: "a",
   message,
   text,
@@ -173,7 +173,7 @@ export const aStore = (fields: Partial<StoreInfo> = {}): StoreInfo => ({
 });
 
 /** Before any tool of any agent, unless told otherwise. */
-export const aStop = (id: string, fields: Partial<Stop> = {}): Stop => ({
+export const aStop = (id: string, fields: Partial<BreakpointRule> = {}): BreakpointRule => ({
   id,
   program: "*",
   kind: "tool_invocation",

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { historyOf } from "../../src/model/history";
-import type { Hit, Run } from "../../src/protocol/types.gen";
+import type { Run, SearchHit } from "../../src/protocol/types.gen";
 import { drawn, press, useLayout } from "../helpers/dom";
 import { aCommit, rowsTo } from "../helpers/values";
 import { box, button, byLabel, click, focused, listed, RUNS, type } from "./listed";
@@ -8,7 +8,7 @@ import { box, button, byLabel, click, focused, listed, RUNS, type } from "./list
 useLayout();
 
 describe("a search", () => {
-  const HITS: Hit[] = [
+  const HITS: SearchHit[] = [
     { run: "c", place: "row", id: "r2", snippet: ["is ", "word", " wide"] },
     { run: "a", place: "commit", id: "x1", snippet: ["", "<b>word</b>", ""] },
     { run: "a", place: "run", id: null, snippet: ["", "word", "y"] },

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { base64, bytesOf, fileName, wireText } from "../../src/history/edit";
 import { grouped } from "../../src/history/results";
 import { durationOf, matches, outcomeOf, sorted, tagsOf } from "../../src/history/sorting";
-import type { Hit, Run } from "../../src/protocol/types.gen";
+import type { Run, SearchHit } from "../../src/protocol/types.gen";
 import { aRun, aUsage, endedRun, haltedRun } from "../helpers/values";
 
 const ANY = { text: "", outcome: "", tag: "" };
@@ -69,7 +69,7 @@ test("a duration", () => {
 });
 
 test("what is found is told by run, as it came; runs that are gone or unwanted are left out", () => {
-  const hit = (run: string, id: string): Hit => ({ run, place: "row", id, snippet: [] });
+  const hit = (run: string, id: string): SearchHit => ({ run, place: "row", id, snippet: [] });
   const hits = [hit("b", "1"), hit("a", "2"), hit("gone", "3"), hit("b", "4"), hit("c", "5")];
   const runs = ["a", "b", "c"].map((id) => aRun(id));
   const groups = grouped(hits, runs, ({ id }) => id !== "c");

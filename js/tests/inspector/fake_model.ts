@@ -7,16 +7,16 @@ import type {
   FileBody,
   MessageBody,
   Model,
-  Row,
   Run,
   SelectedFile,
+  TimelineRow,
 } from "../../src/model/model";
 import { Notes } from "../../src/model/notes";
-import type { Note } from "../../src/protocol/types.gen";
+import type { RowNote } from "../../src/protocol/types.gen";
 import { aBody, aRow, aRun, opened } from "../helpers/values";
 
 /** A row that nobody has answered; its event is its own. */
-export const row = (more: Partial<Row> & Pick<Row, "id">): Row =>
+export const row = (more: Partial<TimelineRow> & Pick<TimelineRow, "id">): TimelineRow =>
   aRow(1, { event: more.id, summary: "", at: 1_764_000_000, size: 100, answer: null, ...more });
 
 export interface Content {
@@ -30,7 +30,7 @@ export interface Content {
 }
 
 export interface FakeModel extends Model {
-  readonly rows: Signal<readonly Row[]>;
+  readonly rows: Signal<readonly TimelineRow[]>;
   readonly run: Signal<Run | null>;
   readonly commits: Signal<readonly Commit[]>;
   readonly control: Signal<boolean>;
@@ -40,17 +40,17 @@ export interface FakeModel extends Model {
   readonly revealed: string[];
 }
 
-export function fakeModel(laid: [Row, Content][] = []): FakeModel {
+export function fakeModel(laid: [TimelineRow, Content][] = []): FakeModel {
   const drafts = new Map<string, Signal<Draft | null>>();
   const contents = new Map(laid.map(([{ id }, content]) => [id, content]));
-  const rows = signal<readonly Row[]>(laid.map(([one]) => one));
+  const rows = signal<readonly TimelineRow[]>(laid.map(([one]) => one));
   const selectedRow = signal<string | null>(rows.peek().at(-1)?.id ?? null);
   const revealed: string[] = [];
   const files = new Map<string, FileBody | null>();
   const nothing = async () => {};
   const run = signal<Run | null>(null);
   const commits = signal<readonly Commit[]>([]);
-  const kept = signal<ReadonlyMap<string, Note>>(new Map());
+  const kept = signal<ReadonlyMap<string, RowNote>>(new Map());
   return {
     connection: signal({ kind: "open", control: true, core: "test" } as const),
     control: signal(true),

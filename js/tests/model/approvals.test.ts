@@ -1,23 +1,23 @@
 import { expect, test } from "vitest";
 import { controls, deniable, runControl } from "../../src/model/controls";
-import type { Row } from "../../src/model/model";
+import type { TimelineRow } from "../../src/model/model";
 import { runStatus } from "../../src/model/status";
 import { showing } from "../helpers/debugger";
 import { aBody, aRow, haltedRun, pendingRow, rowsTo } from "../helpers/values";
 
 const CALL = { kind: "tool_invocation", target: "tools" } as const;
-const asking = (seq: number, fields: Partial<Row> = {}) =>
+const asking = (seq: number, fields: Partial<TimelineRow> = {}) =>
   pendingRow(seq, { ...CALL, approval: true, ...fields });
 
 /** A run in CONTINUE whose last rows ask. */
-const asked = (...rows: Row[]) => {
+const asked = (...rows: TimelineRow[]) => {
   const waiting = rows.filter(({ pending }) => pending).map(({ id }) => id);
   return showing({ ...haltedRun("a", ...waiting), mode: "continue" }, rows);
 };
 
 test("approve names the row and its revision, and sends its draft", async () => {
   const { model, peer } = await asked(asking(1, { revision: 3 }));
-  const row = model.rows.value[0] as Row;
+  const row = model.rows.value[0] as TimelineRow;
   void model.approve(row, { always: false, confirmed: false });
   const plain = peer.take("approve");
   const aim = { run: "a", breakpoint: "r1", revision: 3 };
@@ -38,7 +38,7 @@ test("approve names the row and its revision, and sends its draft", async () => 
 test("approve sends no draft that isn't JSON", async () => {
   const { model, peer } = await asked(asking(1));
   model.draft("r1").value = { text: "{", revision: 1 };
-  await model.approve(model.rows.value[0] as Row, { always: false, confirmed: false });
+  await model.approve(model.rows.value[0] as TimelineRow, { always: false, confirmed: false });
   expect(peer.inbox).toEqual([]);
   expect(model.editing.value).toBe(true);
 });
@@ -46,7 +46,7 @@ test("approve sends no draft that isn't JSON", async () => {
 test("deny sends the reason, whatever was edited", async () => {
   const { model, peer } = await asked(asking(1));
   model.draft("r1").value = { text: "{", revision: 1 };
-  void model.deny(model.rows.value[0] as Row, "Not here.");
+  void model.deny(model.rows.value[0] as TimelineRow, "Not here.");
   const sent = peer.take("deny");
   expect(sent.body).toEqual({ run: "a", breakpoint: "r1", revision: 1, reason: "Not here." });
   await peer.answer(sent, "ok", {});
@@ -126,7 +126,7 @@ test("in CONTINUE, Halt is possible while something asks, and Continue has nothi
   expect(on.resume.held).toContain("Runs on once");
 });
 
-test.each<[string, Row[]]>([
+test.each<[string, TimelineRow[]]>([
   ["Waiting for approval", [asking(1)]],
   ["Waiting for 2 approvals", [asking(1), asking(2)]],
   ["Halted at 2 breakpoints", [asking(1), pendingRow(2)]],
@@ -135,7 +135,7 @@ test.each<[string, Row[]]>([
   expect(runStatus(run, rows).words).toBe(words);
 });
 
-test.each<[boolean, Partial<Row>]>([
+test.each<[boolean, Partial<TimelineRow>]>([
   [true, { kind: "llm_query" }],
   [true, { kind: "tool_invocation" }],
   [true, { kind: "custom" }],
@@ -148,7 +148,7 @@ test.each<[boolean, Partial<Row>]>([
 
 test("what was answered is asked for again: it is known only then", async () => {
   const { model, peer } = await asked(asking(1));
-  const waiting = model.body(model.rows.value[0] as Row);
+  const waiting = model.body(model.rows.value[0] as TimelineRow);
   await peer.answer(peer.take("get_message"), "message", aBody("r1"));
   await waiting;
   void model.body(aRow(1, { ...CALL, approval: true, answer: "resume" }));

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { historyOf } from "../../src/model/history";
-import type { Hit } from "../../src/protocol/types.gen";
+import type { SearchHit } from "../../src/protocol/types.gen";
 import { aModel } from "../helpers/debugger";
 import { settled } from "../helpers/peer";
 import { aRun, endedRun, testMemory } from "../helpers/values";
 
-const hit = (run: string): Hit => ({ run, place: "row", id: "r1", snippet: ["a ", "word"] });
+const hit = (run: string): SearchHit => ({ run, place: "row", id: "r1", snippet: ["a ", "word"] });
 
 async function begun(runs = [aRun("a"), endedRun("b"), endedRun("c")], memory = testMemory()) {
   const all = aModel({ memory });

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { fits, literally, literalOf, stopWords } from "../../src/model/stops";
-import type { Stop } from "../../src/protocol/types.gen";
+import type { BreakpointRule } from "../../src/protocol/types.gen";
 import { aStop } from "../helpers/values";
 
-const CASES: [string, Partial<Stop>][] = [
+const CASES: [string, Partial<BreakpointRule>][] = [
   ["Before a tool", {}],
   ["Before tool run_*", { name: "run_*" }],
   ["After an LLM answer", { kind: "llm_query", side: "end" }],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Row, Run } from "../../src/protocol/types.gen";
+import type { Run, TimelineRow } from "../../src/protocol/types.gen";
 import { aModel } from "../helpers/debugger";
 import { settled } from "../helpers/peer";
 import { aCommit, aRow, aRun, endedRun, haltedRun, opened, rowsTo } from "../helpers/values";
@@ -20,7 +20,7 @@ async function opening(run = long(), last = ALL.slice(-150)) {
     await settled();
   };
   /** Answer the next `get_rows` from what the run holds. */
-  const answer = async (rows: readonly Row[] = ALL, most = 500) => {
+  const answer = async (rows: readonly TimelineRow[] = ALL, most = 500) => {
     const asked = peer.take("get_rows");
     const { first = 1, last = 200 } = asked.body;
     const page = rows.filter(({ seq }) => seq >= first && seq <= last).slice(0, most);
@@ -271,7 +271,7 @@ describe("going to a row that isn't here", () => {
 
 test("the rows before one are looked for a few pages back", async () => {
   const { model, peer, answer } = await opening();
-  const row = ALL[860] as Row;
+  const row = ALL[860] as TimelineRow;
   const found = model.rowsBefore(row, (rows) => rows.some(({ seq }) => seq === 760));
   expect(await answer()).toMatchObject({ first: 750, last: 850 });
   expect((await found).map(({ seq }) => seq)).toEqual(range(750, 860));

@@ -1,7 +1,7 @@
 /** Whatever order pushes and pages come in, what is here is what the Core has. */
 import { expect, test } from "vitest";
 import { Window } from "../../src/model/window";
-import type { GetRows, Row, RowsPage } from "../../src/protocol/types.gen";
+import type { GetRows, RowsPage, TimelineRow } from "../../src/protocol/types.gen";
 import { settled } from "../helpers/peer";
 import { aRow } from "../helpers/values";
 import { seeded } from "../inspector/random_json";
@@ -13,12 +13,12 @@ const PUSHED = 30;
 interface Asked {
   wanted: GetRows;
   /** What the Core has read, which may be older than what it has pushed since. */
-  page: Row[];
+  page: TimelineRow[];
   answer(page: RowsPage): void;
 }
 
 class Core {
-  readonly rows: Row[] = [];
+  readonly rows: TimelineRow[] = [];
   /** The numbers of rows that changed while there was no link. */
   readonly unseen = new Set<number>();
   readonly asked: Asked[] = [];
@@ -39,7 +39,7 @@ class Core {
     },
   });
 
-  read({ first = 1, last = 200 }: GetRows): Row[] {
+  read({ first = 1, last = 200 }: GetRows): TimelineRow[] {
     return this.rows.slice(first - 1, last);
   }
 
@@ -49,7 +49,7 @@ class Core {
     this.window.fold(this.rows.slice(-Math.min(by, PUSHED)), this.rows.length);
   }
 
-  change(seq: number): Row[] {
+  change(seq: number): TimelineRow[] {
     const row = this.rows[seq - 1];
     if (!row) return [];
     const changed = { ...row, revision: row.revision + 1 };
@@ -57,7 +57,7 @@ class Core {
     return [changed];
   }
 
-  push(changed: Row[]): void {
+  push(changed: TimelineRow[]): void {
     this.window.fold(changed, this.rows.length);
   }
 

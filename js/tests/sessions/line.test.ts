@@ -1,6 +1,6 @@
 /** The line: its greeting, requests, streams with credit, and what is done where it breaks. */
 import { expect, test } from "vitest";
-import type { Notice } from "../../src/protocol/runtime.gen";
+import type { TopicEvent } from "../../src/protocol/runtime.gen";
 import { RuntimeLine, SERVICE } from "../../src/sessions/followed";
 import { settled, TestTimers } from "../helpers/peer";
 import { aState, FakeRuntime, type Kept } from "../helpers/runtime";
@@ -62,7 +62,7 @@ test("a refusal is an error with its code, and watching only is kept in mind", a
 
 test("a topic is heard from its beginning on, and room is made for half a window at a time", async () => {
   const { core, line } = await begun();
-  const heard: Notice[] = [];
+  const heard: TopicEvent[] = [];
   line.watch("watch", TOPIC, (notice) => heard.push(notice));
   await settled();
   expect(core.came.at(-1)?.body).toMatchObject({ method: "watch", window: 64 });
@@ -76,7 +76,7 @@ test("a topic is heard from its beginning on, and room is made for half a window
 
 test("who stops watching hears no more, and the Core is told", async () => {
   const { core, line } = await begun();
-  const heard: Notice[] = [];
+  const heard: TopicEvent[] = [];
   const leave = line.watch("watch", TOPIC, (notice) => heard.push(notice));
   await settled();
   leave();

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { Run, Stop } from "../../src/protocol/types.gen";
+import type { BreakpointRule, Run } from "../../src/protocol/types.gen";
 import { copyOf, draftLike, draftOf, freshDraft, isLack, stopOf } from "../../src/stops/draft";
 import { aRow, aRun, aStop } from "../helpers/values";
 
 const RUN: Run = { ...aRun("a"), program: "agent[1].py" };
-const STOPS: Stop[] = [
+const STOPS: BreakpointRule[] = [
   aStop("plain"),
   aStop("all", {
     program: "fix_*",

@@ -1,7 +1,7 @@
 /** The Stops tab by itself, and hands for it. */
 import { render } from "preact";
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Run, Stop } from "../../src/protocol/types.gen";
+import type { BreakpointRule, Run } from "../../src/protocol/types.gen";
 import { StopsView } from "../../src/stops";
 import { aModel } from "../helpers/debugger";
 import { drawn as framed, press as pressed } from "../helpers/dom";
@@ -46,7 +46,7 @@ export async function press(key: string): Promise<void> {
 }
 
 /** The tab by itself, with some stops, on a run of 13 rows. */
-export async function shown(stops: Stop[] = [], { control = true, runs = [RUN] } = {}) {
+export async function shown(stops: BreakpointRule[] = [], { control = true, runs = [RUN] } = {}) {
   const all = aModel();
   all.peer.opened();
   await all.peer.answer(all.peer.take("hello"), "hello", aHello(runs, { control, stops }));

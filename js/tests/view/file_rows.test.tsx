@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { describe, expect, test } from "vitest";
-import type { Commit, Row } from "../../src/model/model";
+import type { Commit, TimelineRow } from "../../src/model/model";
 import { Timeline } from "../../src/view/timeline/timeline";
 import { showing } from "../helpers/debugger";
 import { box, drawn, press, SCROLLER_HEIGHT, useBox, useLayout } from "../helpers/dom";
@@ -10,7 +10,7 @@ useLayout();
 
 useBox();
 
-async function draw(rows: Row[], commits: Commit[], run = endedRun("a")) {
+async function draw(rows: TimelineRow[], commits: Commit[], run = endedRun("a")) {
   const all = await showing(run, rows, commits);
   render(<Timeline model={all.model} />, box);
   await drawn();
@@ -28,7 +28,7 @@ const focused = () => document.activeElement?.textContent ?? "";
 const scroller = () => box.querySelector<HTMLElement>(".as-Scroll") as HTMLElement;
 
 /** A tool's two rows. */
-const tool = (seq: number): Row[] =>
+const tool = (seq: number): TimelineRow[] =>
   [seq, seq + 1].map((one) =>
     aRow(one, { event: `t${seq}`, kind: "tool_invocation", side: one === seq ? "begin" : "end" }),
   );
@@ -63,7 +63,7 @@ describe("a step's files", () => {
       expect.stringContaining("app.py"),
       expect.stringContaining("new.py"),
     ]);
-    await peer.push("row", { run: "a", row: ROWS[2] as Row });
+    await peer.push("row", { run: "a", row: ROWS[2] as TimelineRow });
     await frame();
     await drawn();
     expect(texts()[2]).toContain("event 3");

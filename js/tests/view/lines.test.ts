@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { filesOfEvents, type StepFile } from "../../src/model/commits";
 import { Rows } from "../../src/model/rows";
-import type { Commit, FileChange, Row } from "../../src/protocol/types.gen";
+import type { Commit, FileChange, TimelineRow } from "../../src/protocol/types.gen";
 import { filesOfRows, filterRows, Lines } from "../../src/view/timeline/lines";
 import table from "../helpers/filter_cases.json";
 import { aCommit, aFile, aRow } from "../helpers/values";
@@ -18,7 +18,7 @@ function anyTimeline(seed: number) {
     numbers.filter(() => some(0.7)).map((seq) => aRow(seq)),
     LENGTH,
   );
-  const files = new Map<Row, StepFile[]>();
+  const files = new Map<TimelineRow, StepFile[]>();
   for (const row of rows.all.filter(() => some(0.3))) {
     const changes = Array.from({ length: 1 + Math.floor(random() * 6) }, (_, at) => at);
     files.set(
@@ -63,7 +63,7 @@ describe("lines", () => {
   test("what is selected is found by its file, else by its row", () => {
     const rows = Rows.NONE.with([aRow(1), aRow(2), aRow(3)]);
     const file = { commit: "c", change: aFile("a.py") };
-    const lines = new Lines({ rows, files: new Map([[rows.at(2) as Row, [file]]]) });
+    const lines = new Lines({ rows, files: new Map([[rows.at(2) as TimelineRow, [file]]]) });
     expect(lines.selected("r2", { commit: "c", path: "a.py" })).toBe(2);
     expect(lines.selected("r2", { commit: "c", path: "gone.py" })).toBe(1);
     expect(lines.selected("r3", null)).toBe(3);
@@ -74,7 +74,7 @@ describe("lines", () => {
     const before = new Lines({ rows: Rows.NONE.with([], 10) });
     const rows = Rows.NONE.with([aRow(3), aRow(5)], 10);
     const file = { commit: "c", change: aFile("a.py") };
-    const after = new Lines({ rows, files: new Map([[rows.at(3) as Row, [file]]]) });
+    const after = new Lines({ rows, files: new Map([[rows.at(3) as TimelineRow, [file]]]) });
     const line = before.at(4);
     expect(line?.id).toBe("#5");
     expect(line && after.indexOf(line)).toBe(5);
@@ -84,7 +84,7 @@ describe("lines", () => {
 
 // ---- One table of cases holds this filter and the Core's (agentstepper_nb/hub/finding.py) to the same.
 
-const rows = table.rows.map(({ seq, ...fields }) => aRow(seq, fields as Partial<Row>));
+const rows = table.rows.map(({ seq, ...fields }) => aRow(seq, fields as Partial<TimelineRow>));
 const commits = table.commits.map(({ changes, ...fields }, at) =>
   aCommit(`c${at}`, {
     ...(fields as Partial<Commit>),

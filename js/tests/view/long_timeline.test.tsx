@@ -1,7 +1,7 @@
 /** A timeline of which only a part is here. */
 import { render } from "preact";
 import { describe, expect, test } from "vitest";
-import type { Row, Run } from "../../src/model/model";
+import type { Run, TimelineRow } from "../../src/model/model";
 import { Timeline } from "../../src/view/timeline/timeline";
 import { aModel } from "../helpers/debugger";
 import { box, drawn, press, SCROLLER_HEIGHT, useBox, useLayout } from "../helpers/dom";
@@ -13,7 +13,7 @@ const LENGTH = 100_000;
 const ROW = 26;
 useBox();
 
-const at = (seq: number): Row => aRow(seq);
+const at = (seq: number): TimelineRow => aRow(seq);
 
 async function draw(run: Run = { ...endedRun("a"), rows: LENGTH }) {
   const all = aModel();

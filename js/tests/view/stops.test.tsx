@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { render } from "preact";
 import { describe, expect, test, vi } from "vitest";
-import type { Row, Stop } from "../../src/protocol/types.gen";
+import type { BreakpointRule, TimelineRow } from "../../src/protocol/types.gen";
 import type { Place } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel } from "../helpers/debugger";
@@ -12,7 +12,7 @@ import { aHello, aRow, aStop, haltedRun, pendingRow } from "../helpers/values";
 useLayout();
 
 const CALL = { kind: "tool_invocation", name: "run_tests" } as const;
-const STOPS: Stop[] = [
+const STOPS: BreakpointRule[] = [
   aStop("halts", { name: "run_*" }),
   // biome-ignore lint/suspicious/noThenProperty: the protocol's word; it is never awaited
   aStop("logs", { kind: "llm_query", then: "log" }),
@@ -22,7 +22,7 @@ const STOPS: Stop[] = [
 
 useBox();
 
-async function view(rows: Row[], { control = true } = {}) {
+async function view(rows: TimelineRow[], { control = true } = {}) {
   const all = aModel();
   const run = haltedRun("a", rows.at(-1)?.id ?? "");
   all.peer.opened();

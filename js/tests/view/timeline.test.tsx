@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { describe, expect, test } from "vitest";
 import type { Debugger } from "../../src/model/debugger";
-import type { Row } from "../../src/model/model";
+import type { TimelineRow } from "../../src/model/model";
 import { Timeline } from "../../src/view/timeline/timeline";
 import { showing } from "../helpers/debugger";
 import { box, drawn, press, SCROLLER_HEIGHT, useBox, useLayout } from "../helpers/dom";
@@ -11,7 +11,7 @@ useLayout();
 
 useBox();
 
-async function draw(rows: Row[], run = endedRun("a")) {
+async function draw(rows: TimelineRow[], run = endedRun("a")) {
   const all = await showing(run, rows);
   render(<Timeline model={all.model} />, box);
   await drawn();

@@ -26,22 +26,22 @@ from agentstepper_nb.protocol.runtime import (
     SenderType,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_asks import (
+from agentstepper_nb.protocol.runtime_store_messages import (
+    ActionCompletion,
     ActionQuery,
-    Claim,
-    Finish,
+    ClaimAction,
     MessageQuery,
+    SessionWrite,
+    SessionWriteResult,
     StateQuery,
-    Write,
-    Written,
 )
 from agentstepper_nb.protocol.runtime_wire import (
-    Acted,
+    ActionEnqueued,
     NewAction,
     NewConversation,
     NewMessage,
     NewParticipant,
-    Notice,
+    TopicEvent,
     WatchTopic,
 )
 from agentstepper_nb.store.runtime.base import RuntimeStore
@@ -79,11 +79,11 @@ class Desk:
     def _need(self) -> None:
         self.needs += 1
 
-    async def act(self, kind: str, session: str | None = None, **fields: Any) -> Acted:
+    async def act(self, kind: str, session: str | None = None, **fields: Any) -> ActionEnqueued:
         ask = convert({"kind": kind, "session_id": session, **fields}, NewAction)
         return await self.runtime.act(ask)
 
-    async def create(self, session: str, agent: str = "ann", **payload: Any) -> Acted:
+    async def create(self, session: str, agent: str = "ann", **payload: Any) -> ActionEnqueued:
         payload = {"moniker": "joke", **payload}
         return await self.act("agent_create", session, agent_id=agent, payload=payload)
 
@@ -115,7 +115,7 @@ class Desk:
     async def claim(self, owner: str = "w") -> Action | None:
         now = self.clock()
         held = await self.open_actions()
-        ask = Claim(
+        ask = ClaimAction(
             owner=owner,
             now=now,
             lease_until=now + 10,
@@ -123,10 +123,12 @@ class Desk:
         )
         return (await self.runtime.claim(ask)).action
 
-    async def finish(self, action: Action, status: SessionStatus | None = None) -> Written:
+    async def finish(
+        self, action: Action, status: SessionStatus | None = None
+    ) -> SessionWriteResult:
         """The worker is done with an action, and its session stands so now."""
         state = await self.state(action.session_id)
-        over = Finish(
+        over = ActionCompletion(
             id=action.id,
             owner=action.owner or "w",
             status=ActionStatus.DONE,
@@ -143,7 +145,7 @@ class Desk:
         assert action.session_id == session
         await self.finish(action, status)
 
-    async def step(self, session: str, text: str = "ha", **rows: Any) -> Written:
+    async def step(self, session: str, text: str = "ha", **rows: Any) -> SessionWriteResult:
         """The session does a step."""
         state = await self.state(session)
         step = AgentStep(
@@ -159,8 +161,10 @@ class Desk:
         after = replace(state, iteration=state.iteration + 1)
         return await self.write(state, after, steps=(step,), **rows)
 
-    async def write(self, before: AgentState, after: AgentState | None, **rows: Any) -> Written:
-        ask = Write(
+    async def write(
+        self, before: AgentState, after: AgentState | None, **rows: Any
+    ) -> SessionWriteResult:
+        ask = SessionWrite(
             session_id=before.session_id, epoch=before.epoch, owner="w", state=after, **rows
         )
         return await self.runtime.write(ask)
@@ -196,7 +200,7 @@ class Desk:
     async def texts(self) -> list[str]:
         return [message.text for message in await self.said()]
 
-    def watch(self, topic: str) -> AsyncGenerator[Notice, None]:
+    def watch(self, topic: str) -> AsyncGenerator[TopicEvent, None]:
         return self.runtime.watch(WatchTopic(topic=topic))
 
 

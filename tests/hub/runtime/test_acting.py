@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.runtime import (
     SenderType,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_asks import ParticipantQuery
+from agentstepper_nb.protocol.runtime_store_messages import ParticipantQuery
 from agentstepper_nb.protocol.runtime_wire import LeaveConversation, SetConversation
 from tests.hub.runtime.desk import Desk, refused, run
 

@@ -12,17 +12,21 @@ from agentstepper_nb.protocol.runtime import (
     ActionKind,
     Delivery,
     ParticipantKind,
-    Role,
+    ParticipantRole,
     SenderType,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_asks import CursorQuery, MessageQuery, ParticipantQuery
+from agentstepper_nb.protocol.runtime_store_messages import (
+    CursorQuery,
+    MessageQuery,
+    ParticipantQuery,
+)
 from agentstepper_nb.protocol.runtime_wire import (
+    AdvanceCursor,
     LeaveConversation,
     NewConversation,
     NewMessage,
     NewParticipant,
-    ReadOn,
     SetConversation,
 )
 from tests.hub.runtime.desk import Desk, refused, run
@@ -97,10 +101,10 @@ def test_joining_and_leaving_are_said_once() -> None:
     async def test(desk: Desk) -> None:
         await desk.conversation()
         await desk.create("s")
-        seat = await desk.join("s", role=Role.OBSERVER)
+        seat = await desk.join("s", role=ParticipantRole.OBSERVER)
         assert (seat.agent_id, seat.session_id, seat.role) == ("ann", "s", "observer")
         assert await desk.join("s") == seat
-        user = await desk.join_user("eve", role=Role.OWNER)
+        user = await desk.join_user("eve", role=ParticipantRole.OWNER)
         assert (user.user_id, user.agent_id, user.session_id) == ("eve", None, None)
         left = await desk.runtime.leave(
             LeaveConversation(conversation_id="c", participant_id=user.participant_id)
@@ -176,7 +180,7 @@ def test_a_post_reaches_who_is_there_hears_by_push_and_hasnt_ended() -> None:
         await desk.join("over")
         await desk.begin("over", SessionStatus.STOPPED)
         await desk.join("here")
-        await desk.join("watches", role=Role.OBSERVER)
+        await desk.join("watches", role=ParticipantRole.OBSERVER)
         await desk.join("pulls", delivery=Delivery.PULL)
         gone = await desk.join("left")
         await desk.runtime.leave(
@@ -222,7 +226,7 @@ def test_data_alone_is_heard_as_json() -> None:
 def test_who_may_not_say_what(message: NewMessage, code: str, field: str) -> None:
     async def test(desk: Desk) -> None:
         await desk.conversation()
-        await desk.join_user("eve", role=Role.OBSERVER)
+        await desk.join_user("eve", role=ParticipantRole.OBSERVER)
         await desk.create("s")
         await desk.join("s")
         with refused(code, field):
@@ -236,7 +240,7 @@ def test_who_may_not_say_what(message: NewMessage, code: str, field: str) -> Non
 def test_who_observed_may_post_as_a_member() -> None:
     async def test(desk: Desk) -> None:
         await desk.conversation()
-        seat = await desk.join_user("eve", role=Role.OBSERVER)
+        seat = await desk.join_user("eve", role=ParticipantRole.OBSERVER)
         await desk.runtime.leave(
             LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
         )
@@ -256,7 +260,7 @@ def test_what_a_step_says_is_posted_by_members_alone(caplog: pytest.LogCaptureFi
             await desk.create(session)
             await desk.begin(session)
         await desk.join("member")
-        await desk.join("observer", role=Role.OBSERVER)
+        await desk.join("observer", role=ParticipantRole.OBSERVER)
         seat = await desk.join("left")
         await desk.runtime.leave(
             LeaveConversation(conversation_id="c", participant_id=seat.participant_id)
@@ -280,7 +284,7 @@ def test_what_a_step_says_is_posted_by_members_alone(caplog: pytest.LogCaptureFi
 
 
 async def read(desk: Desk, limit: int = 100) -> list[str]:
-    ask = ReadOn(session_id="s", conversation_id="c", limit=limit)
+    ask = AdvanceCursor(session_id="s", conversation_id="c", limit=limit)
     return [message.text for message in (await desk.runtime.read_on(ask)).messages]
 
 
@@ -319,9 +323,9 @@ def test_only_who_takes_part_reads_on() -> None:
         with refused("unknown_participant", "session_id"):
             await read(desk)
         with refused("unknown_session", "session_id"):
-            await desk.runtime.read_on(ReadOn(session_id="gone", conversation_id="c"))
+            await desk.runtime.read_on(AdvanceCursor(session_id="gone", conversation_id="c"))
         with refused("unknown_conversation", "conversation_id"):
-            await desk.runtime.read_on(ReadOn(session_id="s", conversation_id="gone"))
+            await desk.runtime.read_on(AdvanceCursor(session_id="s", conversation_id="gone"))
 
     run(test)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from agentstepper_nb.errors import CommandError, ProtocolError
-from agentstepper_nb.hub.runtime import Right, RuntimeService
+from agentstepper_nb.hub.runtime import MethodRight, RuntimeService
 from agentstepper_nb.protocol.runtime_methods import CALLS, STREAMS
 from tests.hub.runtime.desk import Desk, opened
 
@@ -58,7 +58,7 @@ async def test_whatever_is_asked_is_answered_or_refused(asks: list[tuple[str, by
     async with opened() as desk:
         await desk.create("s")
         await desk.conversation("c")
-        service = RuntimeService(desk.runtime, Right.WORK)
+        service = RuntimeService(desk.runtime, MethodRight.WORK)
         for method, params in asks:
             await ask(service, method, Raw(params))
         await still_well(desk)

@@ -18,16 +18,16 @@ from agentstepper_nb.protocol.runtime import (
     AgentState,
     ConversationMessage,
     Participant,
-    Role,
+    ParticipantRole,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_asks import (
+from agentstepper_nb.protocol.runtime_store_messages import (
     ActionQuery,
     MessageQuery,
     ParticipantQuery,
     StepQuery,
 )
-from agentstepper_nb.protocol.runtime_wire import LeaveConversation, Notice
+from agentstepper_nb.protocol.runtime_wire import LeaveConversation, TopicEvent
 from agentstepper_nb.store.runtime.base import RuntimeStore
 from tests.hub.runtime.desk import Desk, opened
 
@@ -89,7 +89,7 @@ class View:
     participants: dict[str, Participant] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
 
-    async def hear(self, notice: Notice) -> None:
+    async def hear(self, notice: TopicEvent) -> None:
         if notice.event == "begin":
             await self._catch_up(notice)
         else:
@@ -101,7 +101,7 @@ class View:
         self.participants.update({each.participant_id: each for each in notice.participants})
         self.last[notice.topic] = notice.n
 
-    async def _catch_up(self, notice: Notice) -> None:
+    async def _catch_up(self, notice: TopicEvent) -> None:
         """Ask for rows that a `begin` has only the last of."""
         store = self.desk.store
         if notice.topic == "session:s":
@@ -141,7 +141,10 @@ class Play:
                 working, self.working = self.working, None
                 await desk.finish(working, SessionStatus.PAUSED)
             case "join" | "observe":
-                await desk.join("s", role=Role.OBSERVER if deed == "observe" else Role.MEMBER)
+                await desk.join(
+                    "s",
+                    role=ParticipantRole.OBSERVER if deed == "observe" else ParticipantRole.MEMBER,
+                )
             case "leave":
                 found = await desk.store.participants(ParticipantQuery(conversation_id="c"))
                 await desk.runtime.leave(

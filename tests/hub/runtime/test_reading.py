@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol.runtime import ActionStatus, ConversationStatus, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import (
+from agentstepper_nb.protocol.runtime_store_messages import (
     ActionQuery,
+    AgentSessionQuery,
     ConversationQuery,
-    CursorAt,
     CursorQuery,
+    CursorResult,
     MessageQuery,
     ParticipantQuery,
-    SessionsOf,
     StateQuery,
     StepQuery,
 )
@@ -28,7 +28,7 @@ GONE: list[tuple[str, Any, str, str]] = [
     ("states", StateQuery(agent_id="gone"), "unknown_agent", "agent_id"),
     ("steps", StepQuery(session_id="gone"), "unknown_session", "session_id"),
     ("steps", StepQuery(agent_id="gone", latest=True), "unknown_agent", "agent_id"),
-    ("sessions", SessionsOf(agent_id="gone"), "unknown_agent", "agent_id"),
+    ("sessions", AgentSessionQuery(agent_id="gone"), "unknown_agent", "agent_id"),
     (
         "conversations",
         ConversationQuery(conversation_id="gone"),
@@ -97,14 +97,14 @@ def test_what_is_there() -> None:
         assert len((await ask.actions(ActionQuery(session_id="s"))).actions) == 1
         assert (await ask.states(StateQuery(agent_id="ann"))).states[0].session_id == "s"
         assert len((await ask.steps(StepQuery(agent_id="ann"))).steps) == 1
-        (session,) = (await ask.sessions(SessionsOf(agent_id="ann"))).sessions
+        (session,) = (await ask.sessions(AgentSessionQuery(agent_id="ann"))).sessions
         assert (session.session_id, session.iteration) == ("s", 1)
         assert len((await ask.conversations(ConversationQuery())).conversations) == 1
         assert (
             len((await ask.participants(ParticipantQuery(conversation_id="c"))).participants) == 1
         )
         assert len((await ask.messages(MessageQuery(conversation_id="c"))).messages) == 1
-        assert await ask.cursor(CursorQuery(session_id="s", conversation_id="c")) == CursorAt(
+        assert await ask.cursor(CursorQuery(session_id="s", conversation_id="c")) == CursorResult(
             cursor=None
         )
 

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from msgspec import Raw, Struct
 
-from agentstepper_nb.hub.runtime import Right, RuntimeService
+from agentstepper_nb.hub.runtime import MethodRight, RuntimeService
 from agentstepper_nb.protocol import runtime as rows
-from agentstepper_nb.protocol import runtime_asks as asks
+from agentstepper_nb.protocol import runtime_store_messages as asks
 from agentstepper_nb.protocol import runtime_wire as wire
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.protocol.runtime_methods import CALLS, STREAMS
-from agentstepper_nb.rpc.line import Line
+from agentstepper_nb.rpc.session import RpcSession
 from tests.hub.runtime.desk import LOG, Desk, opened, refused
 
 Answer = TypeVar("Answer")
@@ -49,11 +49,11 @@ class Client:
         right: What it may do.
     """
 
-    def __init__(self, desk: Desk, right: Right) -> None:
+    def __init__(self, desk: Desk, right: MethodRight) -> None:
         loop = asyncio.get_running_loop()
         self.service = RuntimeService(desk.runtime, right)
-        self.core = Line(self._to_client, {"runtime": self.service}, LOG)
-        self.line = Line(lambda text: loop.call_soon(self.core.receive, text), {}, LOG)
+        self.core = RpcSession(self._to_client, {"runtime": self.service}, LOG)
+        self.line = RpcSession(lambda text: loop.call_soon(self.core.receive, text), {}, LOG)
         self._loop = loop
 
     def _to_client(self, text: str) -> None:
@@ -71,7 +71,9 @@ class Client:
                 yield msgspec.json.decode(item, type=kind)
 
 
-def run(test: Callable[[Desk, Client], Awaitable[None]], right: Right = Right.WORK) -> None:
+def run(
+    test: Callable[[Desk, Client], Awaitable[None]], right: MethodRight = MethodRight.WORK
+) -> None:
     async def whole() -> None:
         async with opened() as desk:
             await test(desk, Client(desk, right))
@@ -86,10 +88,16 @@ def test_what_there_is() -> None:
     assert {*CALLS, *STREAMS} == WATCH | CONTROL | WORK
 
 
-@pytest.mark.parametrize("right", list(Right))
+@pytest.mark.parametrize("right", list(MethodRight))
 @pytest.mark.parametrize("method", sorted(WATCH | CONTROL | WORK))
-def test_who_may_ask_what(method: str, right: Right) -> None:
-    needs = Right.WATCH if method in WATCH else Right.CONTROL if method in CONTROL else Right.WORK
+def test_who_may_ask_what(method: str, right: MethodRight) -> None:
+    needs = (
+        MethodRight.WATCH
+        if method in WATCH
+        else MethodRight.CONTROL
+        if method in CONTROL
+        else MethodRight.WORK
+    )
     # What may be asked is read next, and null is no parameters.
     code = "invalid_message" if right >= needs else "watch_only"
 
@@ -172,20 +180,22 @@ def test_a_session_and_its_conversation_over_the_line() -> None:
             session_id="s",
             payload={"moniker": "joke", "conversation_id": "c"},
         )
-        acted = await ask("act", create, wire.Acted)
+        acted = await ask("act", create, wire.ActionEnqueued)
         assert acted.fresh
         worker = {"owner": "w", "now": 1000.0, "lease_until": 1010.0}
-        claimed = await ask("claim", asks.Claim(**worker), asks.Claimed)  # type: ignore[arg-type]
+        claimed = await ask("claim", asks.ClaimAction(**worker), asks.ClaimedAction)  # type: ignore[arg-type]
         assert claimed.action is not None
         assert claimed.state is not None
-        held = await ask("renew", asks.Renew(**worker), asks.Renewed)  # type: ignore[arg-type]
+        held = await ask("renew", asks.RenewLeases(**worker), asks.RenewedLeases)  # type: ignore[arg-type]
         assert [each.session_id for each in held.sessions] == ["s"]
         running = msgspec.structs.replace(claimed.state, status=SessionStatus.RUNNING)
-        over = asks.Finish(
+        over = asks.ActionCompletion(
             id=claimed.action.id, owner="w", status=rows.ActionStatus.DONE, processed_at=1001.0
         )
-        write = asks.Write(session_id="s", epoch=1, owner="w", state=running, finished=(over,))
-        written = await ask("write", write, asks.Written)
+        write = asks.SessionWrite(
+            session_id="s", epoch=1, owner="w", state=running, finished=(over,)
+        )
+        written = await ask("write", write, asks.SessionWriteResult)
         assert written.actions[0].status == "done"
         member = wire.NewParticipant(
             conversation_id="c", kind=rows.ParticipantKind.USER, user_id="eve"
@@ -196,10 +206,14 @@ def test_a_session_and_its_conversation_over_the_line() -> None:
             wire.NewMessage(conversation_id="c", user_id="eve", text="tea"),
             rows.ConversationMessage,
         )
-        read = await ask("read_on", wire.ReadOn(session_id="s", conversation_id="c"), asks.Messages)
+        read = await ask(
+            "read_on",
+            wire.AdvanceCursor(session_id="s", conversation_id="c"),
+            asks.ConversationMessageList,
+        )
         assert [each.text for each in read.messages] == ["eve joined.", "tea"]
         at = await ask(
-            "cursor", asks.CursorQuery(session_id="s", conversation_id="c"), asks.CursorAt
+            "cursor", asks.CursorQuery(session_id="s", conversation_id="c"), asks.CursorResult
         )
         assert at.cursor is not None
         assert at.cursor.last_message_id == message.message_id
@@ -211,24 +225,28 @@ def test_a_session_and_its_conversation_over_the_line() -> None:
         assert left.left_at is not None
         closed = wire.SetConversation(conversation_id="c", status="closed")
         assert (await ask("set_conversation", closed, rows.Conversation)).status == "closed"
-        assert await ask("release", asks.Release(owner="w", until=1000.0), type(None)) is None
-        again = asks.Adopt(**{**worker, "owner": "other"})  # type: ignore[arg-type]
-        assert (await ask("adopt", again, asks.States)).states[0].epoch == 2
-        states = await ask("states", asks.StateQuery(agent_id="ann"), asks.States)
+        assert await ask("release", asks.ReleaseLeases(owner="w", until=1000.0), type(None)) is None
+        again = asks.AdoptSessions(**{**worker, "owner": "other"})  # type: ignore[arg-type]
+        assert (await ask("adopt", again, asks.AgentStateList)).states[0].epoch == 2
+        states = await ask("states", asks.StateQuery(agent_id="ann"), asks.AgentStateList)
         assert states.states[0].owner == "other"
-        actions = await ask("actions", asks.ActionQuery(session_id="s"), asks.Actions)
+        actions = await ask("actions", asks.ActionQuery(session_id="s"), asks.ActionList)
         assert [each.kind for each in actions.actions] == ["agent_create", "agent_input"]
-        sessions = await ask("sessions", asks.SessionsOf(agent_id="ann"), asks.Sessions)
+        sessions = await ask(
+            "sessions", asks.AgentSessionQuery(agent_id="ann"), asks.AgentSessionList
+        )
         assert [each.session_id for each in sessions.sessions] == ["s"]
-        steps = await ask("steps", asks.StepQuery(session_id="s"), asks.Steps)
+        steps = await ask("steps", asks.StepQuery(session_id="s"), asks.AgentStepList)
         assert steps.steps == ()
-        found = await ask("conversations", asks.ConversationQuery(), asks.Conversations)
+        found = await ask("conversations", asks.ConversationQuery(), asks.ConversationList)
         assert [each.conversation_id for each in found.conversations] == ["c"]
         seats = await ask(
-            "participants", asks.ParticipantQuery(conversation_id="c"), asks.Participants
+            "participants", asks.ParticipantQuery(conversation_id="c"), asks.ParticipantList
         )
         assert len(seats.participants) == 2
-        said = await ask("messages", asks.MessageQuery(conversation_id="c"), asks.Messages)
+        said = await ask(
+            "messages", asks.MessageQuery(conversation_id="c"), asks.ConversationMessageList
+        )
         assert [each.event_type for each in said.messages] == [
             *("joined", "joined", "message", "left", "closed")
         ]
@@ -240,7 +258,7 @@ def test_a_topic_over_the_line() -> None:
     async def test(desk: Desk, client: Client) -> None:
         await desk.create("s")
         topic = wire.WatchTopic(topic="session:s")
-        async with aclosing(client.stream("watch", topic, wire.Notice)) as notices:
+        async with aclosing(client.stream("watch", topic, wire.TopicEvent)) as notices:
             begin = await anext(notices)
             assert begin.event == "begin"
             await desk.act("agent_pause", "s")
@@ -248,16 +266,16 @@ def test_a_topic_over_the_line() -> None:
         assert (told.event, told.n) == ("action", begin.n + 1)
         assert told.actions[0].kind == "agent_pause"
         with refused("unknown_topic"):
-            await anext(client.stream("watch", wire.WatchTopic(topic="tea"), wire.Notice))
+            await anext(client.stream("watch", wire.WatchTopic(topic="tea"), wire.TopicEvent))
 
-    run(test, Right.WATCH)
+    run(test, MethodRight.WATCH)
 
 
 def test_a_reader_that_stands_still_is_begun_with_again() -> None:
     async def test(desk: Desk, client: Client) -> None:
         await desk.create("s")
         topic = wire.WatchTopic(topic="session:s")
-        async with aclosing(client.stream("watch", topic, wire.Notice)) as notices:
+        async with aclosing(client.stream("watch", topic, wire.TopicEvent)) as notices:
             await anext(notices)
             for _ in range(500):  # more than the line's window and the topic's room together
                 await desk.act("agent_pause", "s")
@@ -276,7 +294,7 @@ def test_a_reader_that_stands_still_is_begun_with_again() -> None:
 def test_a_worker_whose_line_breaks_is_soon_nobody() -> None:
     async def test(desk: Desk, client: Client) -> None:
         await desk.create("s")
-        reading = client.stream("wakes", wire.Wakes(owner="w"), wire.Wake)
+        reading = client.stream("wakes", wire.SubscribeWakes(owner="w"), wire.DispatcherWake)
         assert (await anext(reading)).n == 1
         assert client.service.owners == {"w"}
         assert desk.runtime.dispatchers == {"w"}
@@ -289,7 +307,9 @@ def test_a_worker_whose_line_breaks_is_soon_nobody() -> None:
         await client.service.close()
         desk.clock.now += 3
         now = desk.clock()
-        adopted = await desk.runtime.adopt(asks.Adopt(owner="x", now=now, lease_until=now + 10))
+        adopted = await desk.runtime.adopt(
+            asks.AdoptSessions(owner="x", now=now, lease_until=now + 10)
+        )
         assert [state.session_id for state in adopted.states] == ["s"]
 
     run(test)
@@ -301,7 +321,7 @@ def test_a_call_whose_line_breaks_is_done_and_told() -> None:
         async with aclosing(desk.watch("session:s")) as notices:
             await anext(notices)
             pause = wire.NewAction(kind=rows.ActionKind.PAUSE, session_id="s")
-            asking = asyncio.create_task(client.ask("act", pause, wire.Acted))
+            asking = asyncio.create_task(client.ask("act", pause, wire.ActionEnqueued))
             while (
                 len(asyncio.all_tasks()) < 4
             ):  # this, who asks, who serves it, and the work itself

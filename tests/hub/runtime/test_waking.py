@@ -10,17 +10,23 @@ import msgspec
 import pytest
 
 from agentstepper_nb.protocol.runtime import LIVE, Action, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import Adopt, Claim, Release, Renew, StateQuery
-from agentstepper_nb.protocol.runtime_wire import Wake, Wakes
+from agentstepper_nb.protocol.runtime_store_messages import (
+    AdoptSessions,
+    ClaimAction,
+    ReleaseLeases,
+    RenewLeases,
+    StateQuery,
+)
+from agentstepper_nb.protocol.runtime_wire import DispatcherWake, SubscribeWakes
 from tests.helpers.loops import settle
 from tests.hub.runtime.desk import Desk, opened, refused, run
 
 
-def wakes(desk: Desk, owner: str = "w") -> AsyncGenerator[Wake, None]:
-    return desk.runtime.wakes(Wakes(owner=owner))
+def wakes(desk: Desk, owner: str = "w") -> AsyncGenerator[DispatcherWake, None]:
+    return desk.runtime.wakes(SubscribeWakes(owner=owner))
 
 
-async def quiet(reading: AsyncGenerator[Wake, None]) -> asyncio.Task[Wake]:
+async def quiet(reading: AsyncGenerator[DispatcherWake, None]) -> asyncio.Task[DispatcherWake]:
     """The next wake, which isn't there yet."""
     coming = asyncio.ensure_future(anext(reading))
     await settle()
@@ -34,7 +40,7 @@ async def quiet(reading: AsyncGenerator[Wake, None]) -> asyncio.Task[Wake]:
 def test_a_dispatcher_is_woken_at_once_and_where_something_may_be_ready() -> None:
     async def test(desk: Desk) -> None:
         async with aclosing(wakes(desk)) as reading:
-            assert await anext(reading) == Wake(n=1)
+            assert await anext(reading) == DispatcherWake(n=1)
             coming = await quiet(reading)
             await desk.create("s")
             assert (await coming).n == 2
@@ -76,7 +82,7 @@ def test_what_lets_go_of_a_session_wakes() -> None:
             await anext(reading)
             await desk.say("tea")
             assert await anext(reading)
-            await desk.runtime.release(Release(owner="w", until=desk.clock()))
+            await desk.runtime.release(ReleaseLeases(owner="w", until=desk.clock()))
             assert await anext(reading)
             await desk.runtime.left("w", dead=True)
             assert await anext(reading)
@@ -177,7 +183,7 @@ async def taken(desk: Desk) -> None:
 
 async def adopt(desk: Desk, owner: str = "other") -> list[str]:
     now = desk.clock()
-    ask = Adopt(owner=owner, now=now, lease_until=now + 10)
+    ask = AdoptSessions(owner=owner, now=now, lease_until=now + 10)
     return [state.session_id for state in (await desk.runtime.adopt(ask)).states]
 
 
@@ -226,17 +232,17 @@ def test_leases_are_measured_by_the_cores_clock(off: float) -> None:
 
         await desk.create("s")
         now = theirs()
-        claimed = await desk.runtime.claim(Claim(owner="w", now=now, lease_until=now + 10))
+        claimed = await desk.runtime.claim(ClaimAction(owner="w", now=now, lease_until=now + 10))
         assert claimed.state is not None
         assert await adopt(desk) == []
         await desk.finish(one(claimed.action), SessionStatus.RUNNING)
         desk.clock.now += 6
         now = theirs()
-        await desk.runtime.renew(Renew(owner="w", now=now, lease_until=now + 10))
+        await desk.runtime.renew(RenewLeases(owner="w", now=now, lease_until=now + 10))
         desk.clock.now += 6
         assert await adopt(desk) == []
         now = theirs()
-        await desk.runtime.release(Release(owner="w", until=now))
+        await desk.runtime.release(ReleaseLeases(owner="w", until=now))
         assert await adopt(desk) == ["s"]
 
     run(test)

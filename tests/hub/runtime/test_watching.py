@@ -10,25 +10,25 @@ from unittest import mock
 import msgspec
 import pytest
 
-from agentstepper_nb.hub.runtime import topics, watching
-from agentstepper_nb.hub.runtime.context import News
+from agentstepper_nb.hub.runtime import topic_stream, topics
+from agentstepper_nb.hub.runtime.context import RowUpdates
 from agentstepper_nb.hub.runtime.topics import Topics
 from agentstepper_nb.protocol.runtime import ConversationMessage, SenderType, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import Write, Written
-from agentstepper_nb.protocol.runtime_wire import LeaveConversation, Notice, SetConversation
+from agentstepper_nb.protocol.runtime_store_messages import SessionWrite, SessionWriteResult
+from agentstepper_nb.protocol.runtime_wire import LeaveConversation, SetConversation, TopicEvent
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from tests.hub.runtime.desk import Desk, refused, run
 
 
-async def take(notices: AsyncGenerator[Notice, None], most: int) -> list[Notice]:
+async def take(notices: AsyncGenerator[TopicEvent, None], most: int) -> list[TopicEvent]:
     return [await anext(notices) for _ in range(most)]
 
 
-def events(notices: list[Notice]) -> list[str]:
+def events(notices: list[TopicEvent]) -> list[str]:
     return [notice.event for notice in notices]
 
 
-def numbers(notices: list[Notice]) -> list[int]:
+def numbers(notices: list[TopicEvent]) -> list[int]:
     return [notice.n for notice in notices]
 
 
@@ -108,7 +108,7 @@ def test_a_list_has_as_much_as_fits() -> None:
     async def test(desk: Desk) -> None:
         for name in ("a", "b", "c"):
             await desk.create(name, config="x" * 1000)
-        with mock.patch.object(watching, "MOST_BYTES", 3000):
+        with mock.patch.object(topic_stream, "MOST_BYTES", 3000):
             async with aclosing(desk.watch("sessions")) as notices:
                 begin = await anext(notices)
         assert [state.session_id for state in begin.states] == ["c", "b"]
@@ -243,7 +243,7 @@ class Slow(SqliteRuntimeStore):
         self.kept = asyncio.Event()
         self.let = asyncio.Event()
 
-    async def write(self, ask: Write) -> Written:
+    async def write(self, ask: SessionWrite) -> SessionWriteResult:
         written = await super().write(ask)
         self.kept.set()
         await self.let.wait()
@@ -283,7 +283,7 @@ async def test_closing_lets_what_was_begun_end() -> None:
 # ---- readers ---------------------------------------------------------------------------------------
 
 
-def news(text: str) -> News:
+def news(text: str) -> RowUpdates:
     message = ConversationMessage(
         message_id=text,
         conversation_id="c",
@@ -291,7 +291,7 @@ def news(text: str) -> News:
         sender_type=SenderType.SYSTEM,
         text=text,
     )
-    return News(messages=(message,))
+    return RowUpdates(messages=(message,))
 
 
 async def test_numbers_of_a_topic_never_go_back() -> None:

@@ -38,7 +38,7 @@ from agentstepper_nb.llm_wire.events import (
 )
 from agentstepper_nb.models.local import LocalProvider
 from agentstepper_nb.models.local.model_process import find_local_model
-from agentstepper_nb.protocol.values import EventKind, Side
+from agentstepper_nb.protocol.values import EventKind, EventSide
 from examples.local_workflow import SYSTEM, work, worked_examples
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE
@@ -226,12 +226,12 @@ def test_a_person_steps_edits_and_lets_it_go_on(
     asked["messages"][-1]["content"] = "Create bye.py which prints bye."
     person.step(asked)
     answer = at(person)
-    assert (answer.kind, answer.side) == (EventKind.LLM_QUERY, Side.END)
+    assert (answer.kind, answer.side) == (EventKind.LLM_QUERY, EventSide.END)
     person.step()
     tool = at(person)
     assert (tool.kind, tool.side, tool.name) == (
         EventKind.TOOL_INVOCATION,
-        Side.BEGIN,
+        EventSide.BEGIN,
         "write_file",
     )
     assert not list(folder.iterdir())  # it waits
@@ -262,9 +262,9 @@ def test_a_run_that_is_replayed_is_the_same(
     assert seen[0] == seen[1]
     kinds = [(kind, side) for kind, side, _ in seen[0]]
     assert kinds == [
-        *((EventKind.LLM_QUERY, Side.BEGIN), (EventKind.LLM_QUERY, Side.END)),
-        *((EventKind.TOOL_INVOCATION, Side.BEGIN), (EventKind.TOOL_INVOCATION, Side.END)),
-        *((EventKind.LLM_QUERY, Side.BEGIN), (EventKind.LLM_QUERY, Side.END)),
+        *((EventKind.LLM_QUERY, EventSide.BEGIN), (EventKind.LLM_QUERY, EventSide.END)),
+        *((EventKind.TOOL_INVOCATION, EventSide.BEGIN), (EventKind.TOOL_INVOCATION, EventSide.END)),
+        *((EventKind.LLM_QUERY, EventSide.BEGIN), (EventKind.LLM_QUERY, EventSide.END)),
     ]
 
 

@@ -16,11 +16,11 @@ from agentstepper_nb.protocol.agent import (
     Bye,
     Welcome,
 )
-from agentstepper_nb.protocol.values import Ending
+from agentstepper_nb.protocol.values import RunEnding
 from tests.sdk.doors import run
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
-FINISHED = Bye(ending=Ending.FINISHED)
+FINISHED = Bye(ending=RunEnding.FINISHED)
 
 
 async def ask(dbg: Any) -> Any:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agentstepper_nb.sdk import session as session_module
+from agentstepper_nb.sdk import run_session as session_module
 from tests.sdk.resume.agents import Agent
 from tests.sdk.scripted_core import ScriptedCore, only_the_start
 

@@ -14,13 +14,13 @@ import pytest
 
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.protocol.agent import (
-    Acknowledged,
     AgentError,
     BreakpointReached,
     Bye,
+    MessagesAcknowledged,
 )
-from agentstepper_nb.sdk import aclient, client, on_closing, run_protocol
-from agentstepper_nb.sdk.send_queue import Buffer
+from agentstepper_nb.sdk import async_stepper, on_closing, run_protocol, stepper
+from agentstepper_nb.sdk.send_queue import ResendBuffer
 from tests.sdk.doors import both
 from tests.sdk.resume.agents import (
     FINISHED,
@@ -117,10 +117,10 @@ class SlowCore:
         self.waits += 1
         if self.waits == 1:
             self.peer.next(Bye)
-            self.peer.say(Acknowledged(received=len(self.peer.sent)))
+            self.peer.say(MessagesAcknowledged(received=len(self.peer.sent)))
             assert self.heard.wait(PATIENCE)
             return False
-        self.peer.say(Acknowledged(received=1 + len(self.peer.sent)))
+        self.peer.say(MessagesAcknowledged(received=1 + len(self.peer.sent)))
         closed.result(PATIENCE)
         return True
 
@@ -144,23 +144,23 @@ def test_a_goodbye_waits_while_the_core_keeps_more(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    slow, acknowledge = SlowCore(), Buffer.acknowledge
+    slow, acknowledge = SlowCore(), ResendBuffer.acknowledge
 
     async def scenario(dbg: Any) -> None:
         await agent.step(0)
         core.acknowledges = False
         for _ in range(3):
             await dbg.post_debug_message("m")
-        monkeypatch.setattr(client, "wait", slow.wait)
+        monkeypatch.setattr(stepper, "wait", slow.wait)
         steps = SimpleNamespace(wait_for=slow.wait_for, wrap_future=slow.wrap)
-        monkeypatch.setattr(aclient, "asyncio", steps)
+        monkeypatch.setattr(async_stepper, "asyncio", steps)
 
-    def hear(buffer: Buffer, number: int) -> None:
+    def hear(buffer: ResendBuffer, number: int) -> None:
         acknowledge(buffer, number)
         if slow.waits:
             slow.heard.set()
 
-    monkeypatch.setattr(Buffer, "acknowledge", hear)
+    monkeypatch.setattr(ResendBuffer, "acknowledge", hear)
     working = agent.run(scenario)
     slow.peer = core.peer()
     agent.go()

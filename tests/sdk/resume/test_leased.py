@@ -12,20 +12,20 @@ from msgspec import UNSET
 
 from agentstepper_nb import AgentStepper, ConnectionLostError
 from agentstepper_nb.protocol.agent import (
-    Acknowledged,
     BreakpointReached,
-    Lease,
+    LeaseMessage,
+    MessagesAcknowledged,
     Withdraw,
 )
-from agentstepper_nb.protocol.stops import Stop
-from agentstepper_nb.protocol.values import Mode, Side
+from agentstepper_nb.protocol.stops import BreakpointRule
+from agentstepper_nb.protocol.values import EventSide, RunMode
 from agentstepper_nb.sdk import outbox
-from agentstepper_nb.sdk.send_queue import Kind, Waiting
+from agentstepper_nb.sdk.send_queue import Kind, PendingFutures
 from tests.sdk.doors import both, run
 from tests.sdk.resume.agents import FINISHED, Agent, await_log
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore, edit
 
-GO_ON = Lease(epoch=1, mode=Mode.CONTINUE)
+GO_ON = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
 
 
 async def ask(dbg: Any, prompt: Any) -> None:
@@ -69,8 +69,10 @@ def test_the_lease_outlives_its_connection(
 
 @both
 def test_where_a_stop_halts_it_waits_for_its_core(agent: Agent, core: ScriptedCore) -> None:
-    core.lease = Lease(
-        epoch=1, mode=Mode.CONTINUE, stops=(Stop(id="s", name="t", side=Side.BEGIN),)
+    core.lease = LeaseMessage(
+        epoch=1,
+        mode=RunMode.CONTINUE,
+        stops=(BreakpointRule(id="s", name="t", side=EventSide.BEGIN),),
     )
     ahead: list[int] = []
 
@@ -107,14 +109,14 @@ def test_it_waits_for_a_core_that_keeps_nothing(
     monkeypatch.setattr(outbox, "MOST_CONNECTED", 50_000)
     core.lease, core.acknowledges = GO_ON, False
     passed: list[int] = []
-    crowded, expect = threading.Event(), Waiting.expect
+    crowded, expect = threading.Event(), PendingFutures.expect
 
-    def expecting(self: Waiting, key: str, kind: Kind, check: Any) -> Any:
+    def expecting(self: PendingFutures, key: str, kind: Kind, check: Any) -> Any:
         if kind == "room":
             crowded.set()
         return expect(self, key, kind, check)
 
-    monkeypatch.setattr(Waiting, "expect", expecting)
+    monkeypatch.setattr(PendingFutures, "expect", expecting)
 
     async def scenario(dbg: Any) -> None:
         for n in range(100):
@@ -127,7 +129,7 @@ def test_it_waits_for_a_core_that_keeps_nothing(
     assert crowded.wait(PATIENCE)
     assert 0 < len(passed) < 50, "it has no room for more"
     core.acknowledges = True
-    peer.say(Acknowledged(received=1 + len(peer.sent)))
+    peer.say(MessagesAcknowledged(received=1 + len(peer.sent)))
     working.result(PATIENCE)
     assert peer.ends() == FINISHED
     assert passed == list(range(100))
@@ -144,7 +146,7 @@ def test_a_cancelled_task_waits_for_no_room(
         await dbg.begin_llm_query_breakpoint("x" * 10_000)
         task = asyncio.create_task(dbg.end_llm_query_breakpoint("r"))
         point = await asyncio.to_thread(peer.next, BreakpointReached)
-        while point.side is Side.BEGIN:
+        while point.side is EventSide.BEGIN:
             point = await asyncio.to_thread(peer.next, BreakpointReached)
         assert not task.done()
         task.cancel()
@@ -152,7 +154,7 @@ def test_a_cancelled_task_waits_for_no_room(
             await task
         assert (await asyncio.to_thread(peer.next, Withdraw)).breakpoint == point.id
         core.acknowledges = True
-        peer.say(Acknowledged(received=1 + len(peer.sent)))
+        peer.say(MessagesAcknowledged(received=1 + len(peer.sent)))
         assert await dbg.begin_llm_query_breakpoint("q") == "q"
 
     run("async", core, scenario)

@@ -11,7 +11,7 @@ import pytest
 
 from agentstepper_nb.protocol.agent import (
     BreakpointReached,
-    Resume,
+    ResumeAnswer,
 )
 from agentstepper_nb.protocol.values import EventKind
 from tests.sdk.doors import both
@@ -100,11 +100,11 @@ def test_it_may_happen_again_and_again(agent: Agent, core: ScriptedCore) -> None
     async def scenario(dbg: Any) -> Any:
         return [await dbg.begin_llm_query_breakpoint(n) for n in range(10)]
 
-    def drop_first(peer: Peer, point: BreakpointReached) -> Resume | None:
+    def drop_first(peer: Peer, point: BreakpointReached) -> ResumeAnswer | None:
         if point.id in dropped or point.summary:
-            return Resume()
+            return ResumeAnswer()
         dropped.add(point.id)
-        core.answers[point.id] = Resume()
+        core.answers[point.id] = ResumeAnswer()
         peer.drop()
         return None
 

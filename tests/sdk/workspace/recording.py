@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.sdk.workspace import command
+from agentstepper_nb.sdk.workspace import git_command
 
 _PROGRAM = """\
 #!{python} -I
@@ -65,7 +65,7 @@ class RecordingGit:
         )
         program.chmod(0o755)
         monkeypatch.setenv("PATH", str(folder), prepend=":")
-        command.version.cache_clear()
+        git_command.find_git_version.cache_clear()
 
     def calls(self) -> list[Call]:
         """The calls so far."""

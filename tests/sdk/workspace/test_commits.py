@@ -322,7 +322,7 @@ def test_what_an_interrupted_look_left_out_is_in_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("agentstepper_nb.sdk.workspace.workspace.compare", interrupted)
+        patch.setattr("agentstepper_nb.sdk.workspace.workspace.compare_commits", interrupted)
         with pytest.raises(KeyboardInterrupt):
             look(workspace)
     (folder / "b").write_text("b\n")

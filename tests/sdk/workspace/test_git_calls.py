@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import agentstepper_nb
-from agentstepper_nb.doctor.gather import gather
+from agentstepper_nb.doctor.fact_collection import collect_facts
 from tests.coding.desk import Desk
 from tests.sdk.workspace.helpers import Open, git, make_repository
 from tests.sdk.workspace.recording import Call, RecordingGit
@@ -114,7 +114,7 @@ def go_every_way(desk: Desk, folder: Path, watch: Open) -> None:
     for name, arguments in calls:
         result = desk.call(name, **arguments)
         assert result.ok, result.error
-    assert gather().here.git
+    assert collect_facts().here.git
 
 
 def test_one_module_alone_starts_git() -> None:

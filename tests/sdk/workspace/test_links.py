@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import WorkspaceError
-from agentstepper_nb.sdk.workspace import files, ignore, reader
-from agentstepper_nb.sdk.workspace.command import GitError
+from agentstepper_nb.sdk.workspace import files, ignore_rules, reader
+from agentstepper_nb.sdk.workspace.git_command import GitError
 from tests.sdk.workspace.helpers import Open, kinds
 
 Asking = Callable[[Callable[[], object]], None]
@@ -53,17 +53,17 @@ def swap(folder: Path) -> Swap:
 @pytest.fixture
 def asking(monkeypatch: pytest.MonkeyPatch) -> Asking:
     """Do something, once, between our look at the swapped folder and git's."""
-    check = ignore.Ignore._check
+    check = ignore_rules.IgnoreChecker._check
 
     def arrange(act: Callable[[], object]) -> None:
         waiting = [act]
 
-        def acting(self: ignore.Ignore, paths: list[bytes]) -> set[bytes]:
+        def acting(self: ignore_rules.IgnoreChecker, paths: list[bytes]) -> set[bytes]:
             if waiting and any(path.startswith(b"swapped/") for path in paths):
                 waiting.pop()()
             return check(self, paths)
 
-        monkeypatch.setattr(ignore.Ignore, "_check", acting)
+        monkeypatch.setattr(ignore_rules.IgnoreChecker, "_check", acting)
 
     return arrange
 
@@ -103,13 +103,13 @@ def test_git_is_asked_again_where_the_folder_is_back_before_we_look(
     workspace = watch()
     swap.write("new")
     asking(swap.link)
-    beyond = ignore.Ignore._beyond_links
+    beyond = ignore_rules.IgnoreChecker._beyond_links
 
-    def too_late(self: ignore.Ignore, paths: list[bytes]) -> set[bytes]:
+    def too_late(self: ignore_rules.IgnoreChecker, paths: list[bytes]) -> set[bytes]:
         swap.back()
         return beyond(self, paths)
 
-    monkeypatch.setattr(ignore.Ignore, "_beyond_links", too_late)
+    monkeypatch.setattr(ignore_rules.IgnoreChecker, "_beyond_links", too_late)
     assert kinds(workspace.commit()) == {"swapped/new": "added"}
 
 
@@ -120,14 +120,14 @@ def test_a_git_that_fails_for_another_reason_is_not_asked_for_ever(
     (folder / "new").touch()
     asked = []
 
-    def fail(self: ignore.Ignore, paths: list[bytes]) -> set[bytes]:
+    def fail(self: ignore_rules.IgnoreChecker, paths: list[bytes]) -> set[bytes]:
         asked.append(paths)
         raise GitError("check-ignore", 128, "broken")
 
     with monkeypatch.context() as broken, pytest.raises(WorkspaceError, match="broken"):
-        broken.setattr(ignore.Ignore, "_check", fail)
+        broken.setattr(ignore_rules.IgnoreChecker, "_check", fail)
         workspace.commit()
-    assert asked == [[b"new"]] * ignore._TRIES
+    assert asked == [[b"new"]] * ignore_rules._TRIES
     assert kinds(workspace.commit()) == {"new": "added"}
 
 
@@ -139,13 +139,13 @@ def test_no_file_is_read_beyond_a_link(
     for name in ("old", "new"):
         swap.write(name)
     (swap.place / "old").write_text("changed\n")
-    read, waiting = files.read, [swap.link]
+    read, waiting = files.read_file, [swap.link]
 
-    def linked(root: bytes, path: bytes, found: os.stat_result) -> files.Read:
+    def linked(root: bytes, path: bytes, found: os.stat_result) -> files.FileReading:
         while waiting:
             waiting.pop()()
         return read(root, path, found)
 
-    monkeypatch.setattr(reader, "read", linked)
+    monkeypatch.setattr(reader, "read_file", linked)
     assert kinds(workspace.commit()) == {"swapped/old": "deleted"}
     assert kinds(workspace.commit()) == {"swapped": "added"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.sdk.workspace import names
+from agentstepper_nb.sdk.workspace import git_names
 from tests.sdk.workspace.helpers import Open, git, private_repository
 
 AT = 1_700_000_000.9
@@ -35,7 +35,7 @@ AT = 1_700_000_000.9
     ],
 )
 def test_a_branch_is_the_program_without_what_git_refuses(program: str, expected: str) -> None:
-    name = names.branch_name(program, AT)
+    name = git_names.make_branch_name(program, AT)
     start, _, moment = name.rpartition("/runs/")
     assert start == expected
     assert len(moment) == len("20231114-221320") and moment[8] == "-"
@@ -53,7 +53,7 @@ def test_a_branch_is_the_program_without_what_git_refuses(program: str, expected
 @example("@" + "{" * 5)
 @example(".@{.lock")
 def test_git_takes_every_branch(program: str) -> None:
-    name = names.branch_name(program, AT)
+    name = git_names.make_branch_name(program, AT)
     assert not any(character.isspace() for character in name)
     subprocess.run(["git", "check-ref-format", "--branch", name], check=True, capture_output=True)
     assert all(len(part.encode()) < 200 for part in name.split("/"))
@@ -66,15 +66,17 @@ def test_a_strange_program_gets_its_branch(data: Path, watch: Open) -> None:
 
 @given(st.binary(min_size=1).filter(lambda path: b"\0" not in path))
 def test_quotation_is_undone(path: bytes) -> None:
-    assert names.unquoted(names.quoted(path)) == path
-    assert b"\n" not in names.quoted(path)
+    assert git_names.unquote_name(git_names.quote_name(path)) == path
+    assert b"\n" not in git_names.quote_name(path)
 
 
 def test_gits_own_quotation_is_undone() -> None:
-    assert names.unquoted(rb'"a\tb\n\"\\\303\244\a\b\v\f\r"') == b'a\tb\n"\\\xc3\xa4\a\b\v\f\r'
-    assert names.unquoted(b"plain \\n") == b"plain \\n"
+    assert (
+        git_names.unquote_name(rb'"a\tb\n\"\\\303\244\a\b\v\f\r"') == b'a\tb\n"\\\xc3\xa4\a\b\v\f\r'
+    )
+    assert git_names.unquote_name(b"plain \\n") == b"plain \\n"
 
 
 def test_names_on_the_wire_are_valid_unicode() -> None:
-    assert names.on_wire("ä\n".encode()) == "ä\n"
-    assert names.on_wire(b"caf\xe9\xff") == "caf\\xe9\\xff"
+    assert git_names.format_wire_name("ä\n".encode()) == "ä\n"
+    assert git_names.format_wire_name(b"caf\xe9\xff") == "caf\\xe9\\xff"

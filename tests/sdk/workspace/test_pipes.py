@@ -9,8 +9,8 @@ import pytest
 
 from agentstepper_nb.coding.tools.git_tools import open_repository
 from agentstepper_nb.errors import WorkspaceError
-from agentstepper_nb.sdk.workspace import command
-from agentstepper_nb.sdk.workspace.command import Git, GitError
+from agentstepper_nb.sdk.workspace import git_command
+from agentstepper_nb.sdk.workspace.git_command import Git, GitError
 from tests.coding.desk import Desk
 from tests.sdk.workspace.helpers import Open, files_of, make_repository
 
@@ -78,7 +78,7 @@ def test_a_pipe_with_the_name_of_an_ignore_file_is_named(
 ) -> None:
     make_repository(folder)
     workspace = watch()
-    monkeypatch.setattr(command, "LIMIT_S", 1.0)  # git itself waits for the pipe
+    monkeypatch.setattr(git_command, "LIMIT_S", 1.0)  # git itself waits for the pipe
     make_pipe(folder / name)
     (folder / name).with_name("x").write_text("new\n")
     with pytest.raises(WorkspaceError, match=f"{name} is a pipe.*: remove it"):
@@ -102,7 +102,7 @@ def test_the_tools_name_a_pipe_in_the_work_tree(tmp_path: Path, name: str) -> No
 def test_a_pipe_that_only_git_finds_ends_by_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "LIMIT_S", 0.5)
+    monkeypatch.setattr(git_command, "LIMIT_S", 0.5)
     desk = Desk(tmp_path)
     make_repository(desk.root)
     make_pipe(desk.root / "src/.gitignore")

@@ -189,20 +189,20 @@ def test_a_kill_at_no_particular_point(folder: Path, data: Path, watch: Open) ->
 def test_a_git_that_is_killed_fails_one_commit_only(
     folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agentstepper_nb.sdk.workspace.draft import Draft
+    from agentstepper_nb.sdk.workspace.commit_draft import CommitDraft
 
     workspace = watch()
     (folder / "a").write_text("a\n" * 100_000)
-    finish = Draft.finish
+    finish = CommitDraft.finish
 
-    def killed(self: Draft) -> str | None:
+    def killed(self: CommitDraft) -> str | None:
         assert self._process
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait()
         return finish(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Draft, "finish", killed)
+        patch.setattr(CommitDraft, "finish", killed)
         with pytest.raises(WorkspaceError, match="fast-import failed with status -9"):
             workspace.commit()
     assert kinds(workspace.commit()) == {"a": "added"}
@@ -214,15 +214,15 @@ def test_the_next_run_reads_nothing_again(
     (folder / "a").write_text("a\n")
     (folder / "b").write_text("b\n")
     opened: list[bytes] = []
-    read = files.read
+    read = files.read_file
 
-    def spy(root: bytes, path: bytes, found: os.stat_result) -> files.Read:
+    def spy(root: bytes, path: bytes, found: os.stat_result) -> files.FileReading:
         opened.append(path)
         return read(root, path, found)
 
     later = (folder / "b").lstat().st_ctime_ns + 10**10
     monkeypatch.setattr("agentstepper_nb.sdk.workspace.files.time.time_ns", lambda: later)
-    monkeypatch.setattr("agentstepper_nb.sdk.workspace.reader.read", spy)
+    monkeypatch.setattr("agentstepper_nb.sdk.workspace.reader.read_file", spy)
     watch().close()
     assert sorted(opened) == [b"a", b"b"]
     (folder / "b").write_text("c\n")
@@ -247,8 +247,8 @@ def test_a_commit_of_nothing_reads_no_file_and_starts_no_git(
     def called(*_: object, **__: object) -> None:
         raise AssertionError("for nothing")
 
-    monkeypatch.setattr("agentstepper_nb.sdk.workspace.reader.read", called)
-    monkeypatch.setattr("agentstepper_nb.sdk.workspace.command._start", called)
+    monkeypatch.setattr("agentstepper_nb.sdk.workspace.reader.read_file", called)
+    monkeypatch.setattr("agentstepper_nb.sdk.workspace.git_command._start", called)
     assert workspace.commit() is None
 
 

@@ -101,7 +101,7 @@ def test_a_commit_of_a_snapshot_reads_nothing_again(
     (folder / "a").write_text("1\n")
     no_longer_racy(folder, monkeypatch)
     assert workspace.snapshot() is not None
-    monkeypatch.setattr("agentstepper_nb.sdk.workspace.reader.read", called)
+    monkeypatch.setattr("agentstepper_nb.sdk.workspace.reader.read_file", called)
     assert kinds(workspace.commit("Named")) == {"a": "added"}
 
 
@@ -148,8 +148,8 @@ def test_nothing_changed_reads_no_file_and_starts_no_git(
         (folder / f"d{n}/sub/file").write_text(f"{n}\n")
     no_longer_racy(folder, monkeypatch)
     workspace = watch()
-    monkeypatch.setattr("agentstepper_nb.sdk.workspace.reader.read", called)
-    monkeypatch.setattr("agentstepper_nb.sdk.workspace.command._start", called)
+    monkeypatch.setattr("agentstepper_nb.sdk.workspace.reader.read_file", called)
+    monkeypatch.setattr("agentstepper_nb.sdk.workspace.git_command._start", called)
     assert workspace.snapshot() is None
 
 
@@ -233,7 +233,7 @@ def test_a_commit_that_failed_loses_no_snapshot(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("agentstepper_nb.sdk.workspace.draft.Draft.take", full)
+        patch.setattr("agentstepper_nb.sdk.workspace.commit_draft.CommitDraft.take", full)
         with pytest.raises(WorkspaceError, match="No space left"):
             workspace.commit()
     assert kinds(workspace.commit()) == {"a": "added"}

@@ -3,7 +3,7 @@
 import pytest
 
 from agentstepper_nb.protocol.values import ChangeKind, FileChange
-from agentstepper_nb.sdk.workspace.titles import message, title
+from agentstepper_nb.sdk.workspace.commit_titles import make_message, make_title
 
 
 def change(kind: ChangeKind, path: str, previous: str | None = None) -> FileChange:
@@ -42,10 +42,10 @@ ADDED, CHANGED, DELETED, RENAMED = (
     ],
 )
 def test_titles(changes: list[FileChange], expected: str) -> None:
-    assert title(changes) == expected
+    assert make_title(changes) == expected
 
 
 def test_the_agents_own_words_come_first() -> None:
-    assert message(" One \n\n two\n", "three\n") == ("One", "two\n\nthree")
-    assert message(" \n ", "three") == ("", "three")
-    assert message("one", "") == ("one", "")
+    assert make_message(" One \n\n two\n", "three\n") == ("One", "two\n\nthree")
+    assert make_message(" \n ", "three") == ("", "three")
+    assert make_message("one", "") == ("one", "")

@@ -7,19 +7,19 @@ from itertools import permutations
 
 import pytest
 
-from agentstepper_nb.core import row
+from agentstepper_nb.core import make_row
 from agentstepper_nb.errors import AgentStepperError, NeedsApprovalError, StaleError
 from agentstepper_nb.protocol.records import BreakpointAnswered, BreakpointEdited
-from agentstepper_nb.protocol.stops import Stop
+from agentstepper_nb.protocol.stops import BreakpointRule
 from agentstepper_nb.protocol.values import (
-    AgentState,
+    AgentActivity,
     AnswerKind,
-    Approval,
+    ApprovalPrompt,
     EventKind,
-    Mode,
+    EventSide,
     Risk,
+    RunMode,
     RunState,
-    Side,
 )
 from tests.helpers.stage import CALL, Answered, Stage
 
@@ -30,7 +30,7 @@ EDIT = '{"Tool": "ls", "Argument": {"path": "/"}}'
 def stage() -> Stage:
     """A run that continues."""
     stage = Stage()
-    stage.start(mode=Mode.CONTINUE)
+    stage.start(mode=RunMode.CONTINUE)
     return stage
 
 
@@ -42,8 +42,8 @@ def answers(stage: Stage) -> list[BreakpointAnswered]:
 
 
 def test_a_run_may_begin_by_continuing(stage: Stage) -> None:
-    assert (stage.state(), stage.run().mode) == (RunState.CONTINUE, Mode.CONTINUE)
-    assert stage.debugger.lease("run").mode is Mode.CONTINUE
+    assert (stage.state(), stage.run().mode) == (RunState.CONTINUE, RunMode.CONTINUE)
+    assert stage.debugger.lease("run").mode is RunMode.CONTINUE
     _, passed = stage.query()
     assert stage.answers == [Answered(passed)]
 
@@ -53,11 +53,11 @@ def test_what_asks_waits_and_the_rest_goes_on(stage: Stage) -> None:
     _, passed = stage.query()
     assert stage.run().pending == (asked,)
     assert stage.answers == [Answered(passed)]
-    assert stage.run().agent_state is AgentState.HALTED
+    assert stage.run().agent_state is AgentActivity.HALTED
     stage.approve(asked)
     assert (stage.state(), stage.run().agent_state) == (
         RunState.CONTINUE,
-        AgentState.TOOL_EXECUTING,
+        AgentActivity.TOOL_EXECUTING,
     )
 
 
@@ -68,9 +68,9 @@ def test_one_that_nobody_waits_at_is_passed(stage: Stage) -> None:
 
 
 def test_a_stop_that_hits_where_it_is_asked_changes_the_mode(stage: Stage) -> None:
-    stage.set_stop(Stop(id="s"))
+    stage.set_stop(BreakpointRule(id="s"))
     stage.ask()
-    assert (stage.state(), stage.run().mode) == (RunState.HALTED, Mode.STEP)
+    assert (stage.state(), stage.run().mode) == (RunState.HALTED, RunMode.STEP)
 
 
 def test_a_run_that_is_to_stop_is_not_asked(stage: Stage) -> None:
@@ -83,7 +83,7 @@ def test_a_run_that_is_to_stop_is_not_asked(stage: Stage) -> None:
 def test_only_calls_of_tools_ask(stage: Stage, kind: EventKind) -> None:
     event = stage.begin(kind, name="retrieval")
     with pytest.raises(AgentStepperError, match="Only the begin breakpoint of a tool") as refused:
-        stage.reach(event, approval=Approval(risk=Risk.LOW, why="No reason."))
+        stage.reach(event, approval=ApprovalPrompt(risk=Risk.LOW, why="No reason."))
     assert refused.value.code == "invalid_message"
     stage.reach(event)  # nothing has happened
 
@@ -92,7 +92,7 @@ def test_a_result_asks_for_nothing(stage: Stage) -> None:
     event = stage.begin(EventKind.TOOL_INVOCATION)
     stage.reach(event, data=CALL, waits=False)
     with pytest.raises(AgentStepperError, match="Only the begin breakpoint of a tool"):
-        stage.reach(event, Side.END, approval=Approval(risk=Risk.LOW, why="No reason."))
+        stage.reach(event, EventSide.END, approval=ApprovalPrompt(risk=Risk.LOW, why="No reason."))
 
 
 # ---- a person ---------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_what_begins_is_denied_whether_it_asks_or_not(kind: EventKind) -> None:
     assert stage.answers == [Answered(begun, AnswerKind.DENY)]
     (answered,) = answers(stage)
     assert (answered.answer, answered.reason) == (AnswerKind.DENY, "Not today.")
-    assert (stage.state(), stage.run().agent_state) == (RunState.STEP, AgentState.RUNNING)
+    assert (stage.state(), stage.run().agent_state) == (RunState.STEP, AgentActivity.RUNNING)
 
 
 def test_an_answer_is_not_denied() -> None:
@@ -132,7 +132,7 @@ def test_an_answer_is_not_denied() -> None:
     stage.start()
     event, _ = stage.query()
     stage.step()
-    ended = stage.reach(event, Side.END)
+    ended = stage.reach(event, EventSide.END)
     before = list(stage.records)
     with pytest.raises(AgentStepperError, match="no call to deny") as refused:
         stage.deny(ended)
@@ -180,15 +180,15 @@ def test_continue_leaves_what_asks_also_where_it_is_named(stage: Stage) -> None:
     _, other = stage.query()
     stage.resume(asked, 1, EDIT)
     assert stage.answers == [Answered(other)]
-    assert (stage.run().pending, stage.run().mode) == ((asked,), Mode.CONTINUE)
+    assert (stage.run().pending, stage.run().mode) == ((asked,), RunMode.CONTINUE)
     assert stage.debugger.pending("run")[0].edit == EDIT
     stage.resume()
     assert stage.run().pending == (asked,)
 
 
 @pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("mode", Mode)
-def test_step_never_approves(mode: Mode, named: bool) -> None:
+@pytest.mark.parametrize("mode", RunMode)
+def test_step_never_approves(mode: RunMode, named: bool) -> None:
     stage = Stage()
     stage.start(mode=mode)
     asked, later = stage.ask(), stage.ask()
@@ -226,7 +226,7 @@ def test_a_step_that_is_stale_says_so_before_all_else(stage: Stage) -> None:
 
 
 def test_a_stop_that_halts_at_what_asks_leaves_the_approval_asked(stage: Stage) -> None:
-    stage.set_stop(Stop(id="s"))
+    stage.set_stop(BreakpointRule(id="s"))
     asked = stage.ask()
     with pytest.raises(NeedsApprovalError):
         stage.step()
@@ -346,7 +346,7 @@ HEARD: dict[str, list[Answered]] = {
 def test_in_whatever_order_they_come_one_decides(first: str) -> None:
     for rest in permutations(sorted(set(DECISIONS) - {first})):
         stage = Stage()
-        stage.start(mode=Mode.CONTINUE)
+        stage.start(mode=RunMode.CONTINUE)
         asked = stage.ask(id="b")
         decided: str | None = None
         for name in (first, *rest):
@@ -368,10 +368,10 @@ def test_in_whatever_order_they_come_one_decides(first: str) -> None:
 def test_its_row_says_what_is_asked_and_what_came_of_it(stage: Stage) -> None:
     asked = stage.ask()
     (pending,) = stage.debugger.pending("run")
-    told = row(pending)
+    told = make_row(pending)
     assert (told.summary, told.approval, told.pending) == ("Asks: ls(.)", True, True)
     stage.deny(asked, reason="Too\ndangerous. " + "x" * 300)
-    denied = row(stage.told[-1])
+    denied = make_row(stage.told[-1])
     assert (denied.summary, denied.reason) == ("Denied: Too", "Too")
     assert denied.answer is AnswerKind.DENY
 
@@ -379,10 +379,10 @@ def test_its_row_says_what_is_asked_and_what_came_of_it(stage: Stage) -> None:
 @pytest.mark.parametrize("reason", ["", "Not today."])
 def test_a_denial_without_a_reason_names_the_call(stage: Stage, reason: str) -> None:
     stage.deny(stage.ask(), reason=reason)
-    assert row(stage.told[-1]).summary == f"Denied: {reason or 'ls(.)'}"
+    assert make_row(stage.told[-1]).summary == f"Denied: {reason or 'ls(.)'}"
 
 
 def test_an_approved_call_reads_as_any(stage: Stage) -> None:
     stage.approve(stage.ask())
-    told = row(stage.told[-1])
+    told = make_row(stage.told[-1])
     assert (told.summary, told.approval, told.reason) == ("ls(.)", True, None)

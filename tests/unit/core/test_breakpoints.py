@@ -9,15 +9,15 @@ import pytest
 from agentstepper_nb.errors import AgentStepperError
 from agentstepper_nb.protocol.records import BreakpointAnswered
 from agentstepper_nb.protocol.values import (
-    AgentState,
+    AgentActivity,
     AnswerKind,
-    Ending,
     EventKind,
+    EventOutcome,
+    EventSide,
     Failure,
-    Mode,
-    Outcome,
+    RunEnding,
+    RunMode,
     RunState,
-    Side,
 )
 from tests.helpers.stage import Answered, Stage
 
@@ -31,7 +31,11 @@ def stage() -> Stage:
 
 def test_a_program_starts_in_step(stage: Stage) -> None:
     run = stage.run()
-    assert (run.mode, run.state, run.agent_state) == (Mode.STEP, RunState.STEP, AgentState.RUNNING)
+    assert (run.mode, run.state, run.agent_state) == (
+        RunMode.STEP,
+        RunState.STEP,
+        AgentActivity.RUNNING,
+    )
 
 
 def test_a_program_is_named_by_its_number_in_the_history(stage: Stage) -> None:
@@ -46,57 +50,57 @@ def test_a_query_is_walked_through_in_step(stage: Stage) -> None:
     run = stage.run()
     assert (run.state, run.agent_state, run.pending) == (
         RunState.HALTED,
-        AgentState.HALTED,
+        AgentActivity.HALTED,
         (asked,),
     )
     assert stage.answers == []
 
     stage.step()
     assert stage.answers == [Answered(asked)]
-    assert (stage.state(), stage.run().agent_state) == (RunState.STEP, AgentState.LLM_THINKING)
+    assert (stage.state(), stage.run().agent_state) == (RunState.STEP, AgentActivity.LLM_THINKING)
 
-    answer = stage.reach(event, Side.END, data='"hi"')
+    answer = stage.reach(event, EventSide.END, data='"hi"')
     assert stage.state() is RunState.HALTED
     stage.step()
     assert stage.answers == [Answered(asked), Answered(answer)]
-    assert stage.run().agent_state is AgentState.RUNNING
+    assert stage.run().agent_state is AgentActivity.RUNNING
 
 
 def test_a_tool_executes_between_its_breakpoints(stage: Stage) -> None:
     stage.call('{"Tool": "ls", "Argument": null}')
     stage.step()
-    assert stage.run().agent_state is AgentState.TOOL_EXECUTING
+    assert stage.run().agent_state is AgentActivity.TOOL_EXECUTING
 
 
 def test_in_continue_breakpoints_are_answered_at_once(stage: Stage) -> None:
     stage.resume()
     event, asked = stage.query()
     assert stage.answers == [Answered(asked)]
-    assert stage.run().agent_state is AgentState.LLM_THINKING
-    answer = stage.reach(event, Side.END)
+    assert stage.run().agent_state is AgentActivity.LLM_THINKING
+    answer = stage.reach(event, EventSide.END)
     assert stage.answers == [Answered(asked), Answered(answer)]
-    assert (stage.state(), stage.run().agent_state) == (RunState.CONTINUE, AgentState.RUNNING)
+    assert (stage.state(), stage.run().agent_state) == (RunState.CONTINUE, AgentActivity.RUNNING)
     assert stage.run().pending == ()
 
 
 def test_halt_in_continue_is_halting_until_the_next_breakpoint(stage: Stage) -> None:
     stage.resume()
     stage.halt()
-    assert (stage.state(), stage.run().agent_state) == (RunState.STEP, AgentState.HALTING)
+    assert (stage.state(), stage.run().agent_state) == (RunState.STEP, AgentActivity.HALTING)
     stage.query()
-    assert (stage.state(), stage.run().agent_state) == (RunState.HALTED, AgentState.HALTED)
+    assert (stage.state(), stage.run().agent_state) == (RunState.HALTED, AgentActivity.HALTED)
 
 
 def test_halting_ends_with_continue(stage: Stage) -> None:
     stage.halt()
     stage.resume()
-    assert (stage.state(), stage.run().agent_state) == (RunState.CONTINUE, AgentState.RUNNING)
+    assert (stage.state(), stage.run().agent_state) == (RunState.CONTINUE, AgentActivity.RUNNING)
 
 
 def test_halting_outlasts_a_breakpoint_that_does_not_wait(stage: Stage) -> None:
     stage.halt()
     stage.reach(stage.begin(), waits=False)
-    assert (stage.state(), stage.run().agent_state) == (RunState.STEP, AgentState.HALTING)
+    assert (stage.state(), stage.run().agent_state) == (RunState.STEP, AgentActivity.HALTING)
 
 
 def test_step_in_continue_halts_at_the_next_breakpoint(stage: Stage) -> None:
@@ -116,7 +120,7 @@ def test_a_breakpoint_that_does_not_wait_is_never_pending_nor_answered(stage: St
 def test_halt_while_halted_stays_so_when_the_breakpoint_is_withdrawn(stage: Stage) -> None:
     _, asked = stage.query()
     stage.halt()
-    assert stage.run().agent_state is AgentState.HALTED
+    assert stage.run().agent_state is AgentActivity.HALTED
     stage.withdraw(asked)
     assert stage.state() is RunState.STEP
 
@@ -130,7 +134,7 @@ def test_threads_wait_each_on_their_own(stage: Stage) -> None:
 
     stage.step(second)
     assert stage.answers == [Answered(second)]
-    assert (stage.state(), stage.run().agent_state) == (RunState.HALTED, AgentState.HALTED)
+    assert (stage.state(), stage.run().agent_state) == (RunState.HALTED, AgentActivity.HALTED)
     stage.step()
     assert stage.answers[-1] == Answered(first)
     stage.step()
@@ -150,7 +154,7 @@ def test_a_withdrawn_breakpoint_leaves_the_others(stage: Stage) -> None:
     stage.withdraw(first)
     assert stage.run().pending == (second,)
     stage.withdraw(second)
-    assert (stage.state(), stage.run().agent_state) == (RunState.STEP, AgentState.RUNNING)
+    assert (stage.state(), stage.run().agent_state) == (RunState.STEP, AgentActivity.RUNNING)
     assert stage.answers == []
 
 
@@ -170,8 +174,8 @@ Say = Callable[[Stage], object]
 
 def ends_twice(stage: Stage) -> None:
     event, _ = stage.query()
-    stage.reach(event, Side.END)
-    stage.reach(event, Side.END)
+    stage.reach(event, EventSide.END)
+    stage.reach(event, EventSide.END)
 
 
 def begins_twice(stage: Stage) -> None:
@@ -191,7 +195,7 @@ def same_ended_event(stage: Stage) -> None:
 
 def same_breakpoint_while_pending(stage: Stage) -> None:
     event, asked = stage.query()
-    stage.reach(event, Side.END, id=asked)
+    stage.reach(event, EventSide.END, id=asked)
 
 
 def same_breakpoint_after_its_answer(stage: Stage) -> None:
@@ -226,7 +230,7 @@ def start_twice(stage: Stage) -> None:
 FORBIDDEN: dict[str, tuple[Say, str, str]] = {
     "unknown event": (lambda stage: stage.reach("none"), "unknown_event", "send the event before"),
     "end without begin": (
-        lambda stage: stage.reach(stage.begin(), Side.END),
+        lambda stage: stage.reach(stage.begin(), EventSide.END),
         "event_not_begun",
         "has not begun",
     ),
@@ -262,7 +266,7 @@ def test_what_an_agent_may_not_send(stage: Stage, says: Say, code: str, text: st
 def test_rows_are_numbered_and_debug_messages_are_rows(stage: Stage) -> None:
     event, asked = stage.query()
     said = stage.say('"look"')
-    answered = stage.reach(event, Side.END)
+    answered = stage.reach(event, EventSide.END)
     assert [stage.point(asked).seq, stage.event(said).seq, stage.point(answered).seq] == [1, 2, 3]
     assert stage.run().rows == 3
     assert stage.answers == []
@@ -288,7 +292,7 @@ def test_an_events_duration_is_from_its_begins_answer_to_its_end(stage: Stage) -
     stage.now += 60  # the person reads
     stage.step()
     stage.now += 2.5  # the model thinks
-    answer = stage.reach(event, Side.END)
+    answer = stage.reach(event, EventSide.END)
     assert stage.point(answer).duration == 2.5
     assert stage.point(asked).duration is None
 
@@ -297,11 +301,11 @@ def test_an_event_ends_with_its_outcome(stage: Stage) -> None:
     event, _ = stage.query()
     stage.step()
     failure = Failure(type="OSError", message="gone")
-    stage.reach(event, Side.END, outcome=Outcome.ERROR, failure=failure)
-    assert stage.event(event).outcome is Outcome.ERROR
+    stage.reach(event, EventSide.END, outcome=EventOutcome.ERROR, failure=failure)
+    assert stage.event(event).outcome is EventOutcome.ERROR
     other, _ = stage.query()
-    stage.reach(other, Side.END)
-    assert stage.event(other).outcome is Outcome.OK
+    stage.reach(other, EventSide.END)
+    assert stage.event(other).outcome is EventOutcome.OK
 
 
 def test_commits_stand_after_the_last_row(stage: Stage) -> None:
@@ -331,20 +335,22 @@ def test_snapshots_are_counted_until_a_commit_covers_them(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("ending", "outcome"),
     [
-        (Ending.FINISHED, Outcome.OK),
-        (Ending.STOPPED, Outcome.STOPPED),
-        (Ending.CRASHED, Outcome.ERROR),
-        (Ending.LOST, Outcome.ERROR),
+        (RunEnding.FINISHED, EventOutcome.OK),
+        (RunEnding.STOPPED, EventOutcome.STOPPED),
+        (RunEnding.CRASHED, EventOutcome.ERROR),
+        (RunEnding.LOST, EventOutcome.ERROR),
     ],
 )
-def test_a_run_ends_with_a_last_message(stage: Stage, ending: Ending, outcome: Outcome) -> None:
-    failure = Failure(type="E", message="m") if ending is Ending.CRASHED else None
+def test_a_run_ends_with_a_last_message(
+    stage: Stage, ending: RunEnding, outcome: EventOutcome
+) -> None:
+    failure = Failure(type="E", message="m") if ending is RunEnding.CRASHED else None
     stage.now += 5
     stage.finish(ending=ending, failure=failure)
     run = stage.run()
     assert (run.state, run.agent_state, run.ending, run.failure, run.ended_at) == (
         RunState.IDLE,
-        AgentState.FINISHED,
+        AgentActivity.FINISHED,
         ending,
         failure,
         stage.now,
@@ -361,7 +367,7 @@ def test_a_run_ends_with_a_last_message(stage: Stage, ending: Ending, outcome: O
 
 def test_what_is_pending_at_the_end_is_withdrawn_not_answered(stage: Stage) -> None:
     points = [stage.query()[1] for _ in range(3)]
-    stage.finish(ending=Ending.LOST)
+    stage.finish(ending=RunEnding.LOST)
     withdrawn = [r for r in stage.records if isinstance(r, BreakpointAnswered)]
     assert [(r.breakpoint, r.answer) for r in withdrawn] == [
         (point, AnswerKind.WITHDRAWN) for point in points

@@ -9,12 +9,12 @@ import pytest
 from agentstepper_nb.errors import AgentStepperError, CommandError, ProtocolError, StaleError
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.values import (
-    AgentState,
+    AgentActivity,
     AnswerKind,
     EventKind,
+    EventSide,
     Run,
     RunState,
-    Side,
 )
 from tests.helpers.stage import CALL, Answered, Stage
 
@@ -150,7 +150,7 @@ def test_a_tool_call_is_edited_and_its_result_has_no_form(stage: Stage) -> None:
     event = stage.begin(EventKind.TOOL_INVOCATION)
     asked = stage.reach(event, data=CALL)
     stage.step(asked, 1, '{"Argument": null, "Tool": ""}')
-    result = stage.reach(event, Side.END)
+    result = stage.reach(event, EventSide.END)
     stage.step(result, 1, "[]")
     assert stage.answers == [
         Answered(asked, edit='{"Argument": null, "Tool": ""}'),
@@ -234,7 +234,7 @@ def test_stop_answers_all_that_is_pending(stage: Stage) -> None:
     points = [stage.query()[1] for _ in range(2)]
     stage.stop()
     assert stage.answers == [Answered(point, AnswerKind.STOP) for point in points]
-    assert (stage.run().stopping, stage.run().agent_state) == (True, AgentState.RUNNING)
+    assert (stage.run().stopping, stage.run().agent_state) == (True, AgentActivity.RUNNING)
 
 
 @pytest.mark.parametrize("continued", [False, True], ids=["step", "continue"])

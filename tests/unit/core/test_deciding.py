@@ -8,40 +8,40 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.core import Leased
+from agentstepper_nb.core import LeaseGranted
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.stops import (
     MOST_STOPS,
+    BreakpointRule,
     Price,
     Reaction,
-    Stop,
     TokenBudget,
     Touched,
 )
 from agentstepper_nb.protocol.values import (
-    AgentState,
+    AgentActivity,
     AnswerKind,
     ChangeKind,
     Commit,
     EventKind,
+    EventSide,
     FileChange,
-    Mode,
     Run,
+    RunMode,
     RunState,
-    Side,
     StopHits,
     Usage,
 )
 from tests.helpers.stage import Answered, Stage, replayed
 
-HALTS = Stop(id="halts")
-LOGS = Stop(id="logs", then=Reaction.LOG)
-OFF = Stop(id="off", enabled=False)
+HALTS = BreakpointRule(id="halts")
+LOGS = BreakpointRule(id="logs", then=Reaction.LOG)
+OFF = BreakpointRule(id="off", enabled=False)
 PRICE = Price(model="gpt-*", input=1.0, output=2.0)
 
 
-def stage(*stops: Stop, state: RunState = RunState.CONTINUE) -> Stage:
+def stage(*stops: BreakpointRule, state: RunState = RunState.CONTINUE) -> Stage:
     """A run in a state, with stops that were set before it began."""
     stage = Stage()
     for stop in stops:
@@ -108,8 +108,8 @@ def test_what_a_leased_agent_decided(case: Case) -> None:
     if case.pends:
         assert (run.state, run.mode, run.agent_state) == (
             RunState.HALTED,
-            Mode.STEP,
-            AgentState.HALTED,
+            RunMode.STEP,
+            AgentActivity.HALTED,
         )
         assert it.answers == []
     else:
@@ -117,7 +117,7 @@ def test_what_a_leased_agent_decided(case: Case) -> None:
         assert point.answer is (case.answer if case.waits else AnswerKind.RESUME)
         assert it.answers == ([Answered(id, case.answer or AnswerKind.RESUME)] * case.waits)
     # The rest of the agent hears of a halt.
-    assert bool(it.leases) is (case.pends and before.mode is Mode.CONTINUE)
+    assert bool(it.leases) is (case.pends and before.mode is RunMode.CONTINUE)
     assert replayed(it.records) == it.debugger._runs
 
 
@@ -148,14 +148,16 @@ def test_what_agents_make_up_does_not_grow_the_header() -> None:
 
 def test_without_a_lease_the_stops_are_asked_here() -> None:
     it = stage(
-        Stop(id="third", kind=EventKind.TOOL_INVOCATION, side=Side.BEGIN, name="l*", nth=3),
-        Stop(id="says", condition='data == "stop"', then=Reaction.LOG),
+        BreakpointRule(
+            id="third", kind=EventKind.TOOL_INVOCATION, side=EventSide.BEGIN, name="l*", nth=3
+        ),
+        BreakpointRule(id="says", condition='data == "stop"', then=Reaction.LOG),
     )
     names = ["ls", "cat", "ls", "ls", "ls"]
     points = [it.reach(it.begin(EventKind.TOOL_INVOCATION, name=name)) for name in names[:3]]
     assert it.run().state is RunState.CONTINUE
     points.append(it.reach(it.begin(EventKind.TOOL_INVOCATION, name="ls")))
-    assert (it.run().pending, it.run().mode) == ((points[-1],), Mode.STEP)
+    assert (it.run().pending, it.run().mode) == ((points[-1],), RunMode.STEP)
     it.resume()
     it.reach(it.begin(EventKind.TOOL_INVOCATION, name="ls"), data='"stop"', waits=False)
     assert it.run().state is RunState.CONTINUE  # it didn't wait
@@ -166,7 +168,7 @@ def test_without_a_lease_the_stops_are_asked_here() -> None:
 
 
 def test_a_condition_that_fails_halts_and_says_so() -> None:
-    it = stage(Stop(id="s", condition="1 / 0 == 1", then=Reaction.LOG))
+    it = stage(BreakpointRule(id="s", condition="1 / 0 == 1", then=Reaction.LOG))
     id = it.reach(it.begin())
     assert it.run().pending == (id,)
     assert "1 / 0" in (it.point(id).stop_error or "")
@@ -174,7 +176,7 @@ def test_a_condition_that_fails_halts_and_says_so() -> None:
 
 
 def test_changes_of_the_workspace_are_told() -> None:
-    it = stage(Stop(id="s", watch=Touched(path="tests/*")))
+    it = stage(BreakpointRule(id="s", watch=Touched(path="tests/*")))
     it.reach(it.begin())
     for path in ("src/a.py", "tests/a.py"):
         change = FileChange(path=path, kind=ChangeKind.CHANGED)
@@ -185,12 +187,12 @@ def test_changes_of_the_workspace_are_told() -> None:
 
 
 def test_a_stop_that_is_set_meanwhile_counts_from_then_on_and_usage_from_the_start() -> None:
-    it = stage(Stop(id="second", nth=2))
+    it = stage(BreakpointRule(id="second", nth=2))
     for _ in range(2):
         it.resume()
         it.reach(it.begin(), usage=Usage(input_tokens=40))
-    it.set_stop(Stop(id="tokens", watch=TokenBudget(limit=100)))
-    it.set_stop(Stop(id="first"))
+    it.set_stop(BreakpointRule(id="tokens", watch=TokenBudget(limit=100)))
+    it.set_stop(BreakpointRule(id="first"))
     it.resume()
     it.reach(it.begin(), usage=Usage(output_tokens=40))
     assert it.run().hits == (
@@ -201,7 +203,7 @@ def test_a_stop_that_is_set_meanwhile_counts_from_then_on_and_usage_from_the_sta
 
 
 def test_once_an_agent_has_its_lease_nothing_is_decided_here() -> None:
-    it = stage(Stop(id="s", nth=2, then=Reaction.LOG))
+    it = stage(BreakpointRule(id="s", nth=2, then=Reaction.LOG))
     it.reach(it.begin())
     it.reach(it.begin(), leased=True, waits=False)
     it.reach(it.begin())  # it lost its lease: its stops begin anew
@@ -211,7 +213,7 @@ def test_once_an_agent_has_its_lease_nothing_is_decided_here() -> None:
 
 
 def test_after_a_restart_stops_are_told_what_came_before() -> None:
-    before = stage(Stop(id="s", nth=3), Stop(id="t", watch=Touched(path="b")))
+    before = stage(BreakpointRule(id="s", nth=3), BreakpointRule(id="t", watch=Touched(path="b")))
     before.reach(before.begin())
     change = FileChange(path="a", previous_path="b", kind=ChangeKind.RENAMED)
     commit = Commit(id="c", run="run", at=1.0, title="t", changes=(change,))
@@ -234,7 +236,7 @@ def test_after_a_restart_stops_are_told_what_came_before() -> None:
 
 
 def test_where_what_came_before_cannot_be_read_stops_begin_anew() -> None:
-    before = stage(Stop(id="s", nth=2))
+    before = stage(BreakpointRule(id="s", nth=2))
     before.reach(before.begin())
     after = Stage()
     after.debugger.replay(before.records)
@@ -273,23 +275,23 @@ def test_stops_stay_in_the_order_in_which_they_were_made() -> None:
 def test_what_cannot_be_set() -> None:
     it = stage()
     with pytest.raises(ProtocolError) as refused:
-        it.set_stop(Stop(id="s", condition="import os"))
+        it.set_stop(BreakpointRule(id="s", condition="import os"))
     assert refused.value.code == "invalid_stop"
     with pytest.raises(CommandError) as unknown:
         it.delete_stop("s")
     assert unknown.value.code == "unknown_stop"
     for number in range(MOST_STOPS):
-        it.set_stop(Stop(id=f"s{number}"))
+        it.set_stop(BreakpointRule(id=f"s{number}"))
     with pytest.raises(ProtocolError, match="200 stops already: delete one"):
-        it.set_stop(Stop(id="more"))
-    it.set_stop(Stop(id="s7", once=True))
+        it.set_stop(BreakpointRule(id="more"))
+    it.set_stop(BreakpointRule(id="s7", once=True))
     assert len(it.debugger.stops) == MOST_STOPS
 
 
 # ---- leases -----------------------------------------------------------------------------------------
 
 
-def leases(it: Stage, does: Any, *args: Any) -> list[Leased]:
+def leases(it: Stage, does: Any, *args: Any) -> list[LeaseGranted]:
     """The leases that something brings."""
     it.leases.clear()
     does(*args)
@@ -297,32 +299,32 @@ def leases(it: Stage, does: Any, *args: Any) -> list[Leased]:
 
 
 def test_a_lease_has_what_is_in_force_for_the_program() -> None:
-    mine, other = Stop(id="mine", program="P*"), Stop(id="other", program="Q")
+    mine, other = BreakpointRule(id="mine", program="P*"), BreakpointRule(id="other", program="Q")
     it = stage(mine, other, OFF, HALTS, state=RunState.STEP)
     it.set_prices(PRICE)
-    assert it.debugger.lease("run") == Leased("run", Mode.STEP, (mine, HALTS), (PRICE,))
+    assert it.debugger.lease("run") == LeaseGranted("run", RunMode.STEP, (mine, HALTS), (PRICE,))
 
 
 def test_a_lease_is_given_where_it_changes_and_not_else() -> None:
     it = stage(HALTS, state=RunState.STEP)
     (given,) = leases(it, it.resume)
-    assert given == Leased("run", Mode.CONTINUE, (HALTS,), ())
+    assert given == LeaseGranted("run", RunMode.CONTINUE, (HALTS,), ())
     assert leases(it, it.resume) == []
-    assert [each.mode for each in leases(it, it.halt)] == [Mode.STEP]
+    assert [each.mode for each in leases(it, it.halt)] == [RunMode.STEP]
     assert leases(it, it.halt) == []
     assert leases(it, it.query) == []
     assert leases(it, it.step) == []
     assert [each.stops for each in leases(it, it.set_stop, LOGS)] == [(HALTS, LOGS)]
     assert leases(it, it.set_stop, LOGS) == []
     assert leases(it, it.set_stop, OFF) == []
-    assert leases(it, it.set_stop, Stop(id="q", program="Q")) == []
+    assert leases(it, it.set_stop, BreakpointRule(id="q", program="Q")) == []
     assert [each.stops for each in leases(it, it.set_stop, replace(LOGS, enabled=False))] == [
         (HALTS,)
     ]
     assert leases(it, it.delete_stop, "logs") == []
     assert [each.prices for each in leases(it, it.set_prices, PRICE)] == [(PRICE,)]
     it.resume()
-    assert [each.mode for each in leases(it, it.stop)] == [Mode.STEP]
+    assert [each.mode for each in leases(it, it.stop)] == [RunMode.STEP]
     assert leases(it, it.finish) == []
     assert leases(it, it.set_stop, replace(HALTS, once=True)) == []
 
@@ -331,15 +333,15 @@ def test_each_live_run_gets_its_own() -> None:
     it = stage()
     it.start("second", "Q")
     it.start("third", "P")
-    given = leases(it, it.set_stop, Stop(id="s", program="P"))
+    given = leases(it, it.set_stop, BreakpointRule(id="s", program="P"))
     assert [each.run for each in given] == ["run", "third"]
 
 
 def test_an_agent_that_is_away_has_a_lease_when_it_is_back() -> None:
     it = stage(state=RunState.STEP)
     it.detach()
-    assert [each.mode for each in leases(it, it.resume)] == [Mode.CONTINUE]
-    assert it.debugger.lease("run").mode is Mode.CONTINUE
+    assert [each.mode for each in leases(it, it.resume)] == [RunMode.CONTINUE]
+    assert it.debugger.lease("run").mode is RunMode.CONTINUE
 
 
 def test_an_imported_run_keeps_its_hits() -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.core.rows import row_in_words
+from agentstepper_nb.core.timeline_rows import describe_row
 from agentstepper_nb.errors import CommandError, ProtocolError
-from agentstepper_nb.protocol.records import RunFound, RunTagged
+from agentstepper_nb.protocol.records import EndedRunLoaded, RunTagged
 from agentstepper_nb.protocol.values import (
     CHANGES_LOST,
     AnswerKind,
     Breakpoint,
-    Ending,
     EventKind,
+    EventSide,
     Failure,
     Run,
+    RunEnding,
     RunState,
-    Side,
     Usage,
 )
 from tests.helpers.stage import Stage, replayed
@@ -59,7 +59,7 @@ def test_tokens_and_costs_of_all_queries_are_summed(
     stage.resume()
     for usage in told:
         event, _ = stage.query()
-        stage.reach(event, Side.END, usage=usage)
+        stage.reach(event, EventSide.END, usage=usage)
     assert stage.run().usage == sum
     assert replayed(stage.records).status["run"].run == stage.run()
 
@@ -70,30 +70,30 @@ def test_tokens_and_costs_of_all_queries_are_summed(
 @pytest.mark.parametrize(
     ("kind", "name", "side", "words"),
     [
-        (EventKind.TOOL_INVOCATION, "run_tests", Side.BEGIN, "tool call run_tests (row 12)"),
-        (EventKind.TOOL_INVOCATION, None, Side.END, "tool result (row 12)"),
-        (EventKind.LLM_QUERY, "m-1", Side.BEGIN, "LLM query m-1 (row 12)"),
-        (EventKind.LLM_QUERY, "a\nb", Side.END, "LLM answer a (row 12)"),
-        (EventKind.CUSTOM, "retrieval", Side.BEGIN, "begin of retrieval (row 12)"),
-        (EventKind.CUSTOM, "retrieval", Side.END, "end of retrieval (row 12)"),
-        (EventKind.PROGRAM_STARTED, None, Side.BEGIN, "program started (row 12)"),
-        (EventKind.LLM_QUERY, "x" * 999, Side.BEGIN, f"LLM query {'x' * 80} (row 12)"),
+        (EventKind.TOOL_INVOCATION, "run_tests", EventSide.BEGIN, "tool call run_tests (row 12)"),
+        (EventKind.TOOL_INVOCATION, None, EventSide.END, "tool result (row 12)"),
+        (EventKind.LLM_QUERY, "m-1", EventSide.BEGIN, "LLM query m-1 (row 12)"),
+        (EventKind.LLM_QUERY, "a\nb", EventSide.END, "LLM answer a (row 12)"),
+        (EventKind.CUSTOM, "retrieval", EventSide.BEGIN, "begin of retrieval (row 12)"),
+        (EventKind.CUSTOM, "retrieval", EventSide.END, "end of retrieval (row 12)"),
+        (EventKind.PROGRAM_STARTED, None, EventSide.BEGIN, "program started (row 12)"),
+        (EventKind.LLM_QUERY, "x" * 999, EventSide.BEGIN, f"LLM query {'x' * 80} (row 12)"),
     ],
 )
-def test_a_row_in_words(kind: EventKind, name: str | None, side: Side, words: str) -> None:
+def test_a_row_in_words(kind: EventKind, name: str | None, side: EventSide, words: str) -> None:
     point = Breakpoint(
         id="b", run="r", event="e", seq=12, side=side, kind=kind, name=name, at=1.0, data="1"
     )
-    assert row_in_words(point) == words
+    assert describe_row(point) == words
 
 
-@pytest.mark.parametrize("ending", Ending)
-def test_who_broke_off_says_what_came_last(stage: Stage, ending: Ending) -> None:
+@pytest.mark.parametrize("ending", RunEnding)
+def test_who_broke_off_says_what_came_last(stage: Stage, ending: RunEnding) -> None:
     stage.query()
     stage.say('"here"')
     stage.begin()  # it did not come to its breakpoint
     stage.finish(ending=ending)
-    broke_off = ending in (Ending.CRASHED, Ending.LOST)
+    broke_off = ending in (RunEnding.CRASHED, RunEnding.LOST)
     assert stage.run().last_event == ("debug message (row 2)" if broke_off else None)
 
 
@@ -106,7 +106,7 @@ def test_what_was_lost_before_is_said_at_the_end(stage: Stage) -> None:
     assert (stage.state(), stage.run().failure) == (RunState.STEP, DAMAGE)
     stage.detach()
     stage.attach()
-    stage.finish(ending=Ending.CRASHED, failure=FAILURE)
+    stage.finish(ending=RunEnding.CRASHED, failure=FAILURE)
     both = Failure(type="KeyError", message="It broke. Some is lost.")
     assert stage.run().failure == both
 
@@ -114,20 +114,20 @@ def test_what_was_lost_before_is_said_at_the_end(stage: Stage) -> None:
 def test_a_run_that_was_damaged_and_finished(stage: Stage) -> None:
     stage.attach(failure=DAMAGE)
     stage.finish()
-    assert (stage.run().ending, stage.run().failure) == (Ending.FINISHED, DAMAGE)
+    assert (stage.run().ending, stage.run().failure) == (RunEnding.FINISHED, DAMAGE)
 
 
 def test_an_exit_code_that_is_told_late(stage: Stage) -> None:
-    stage.finish(ending=Ending.LOST)
-    stage.tell_exit(-9, FAILURE)
+    stage.finish(ending=RunEnding.LOST)
+    stage.report_exit(-9, FAILURE)
     run = stage.run()
-    assert (run.ending, run.failure, run.exit_code) == (Ending.CRASHED, FAILURE, -9)
-    stage.tell_exit(1)
+    assert (run.ending, run.failure, run.exit_code) == (RunEnding.CRASHED, FAILURE, -9)
+    stage.report_exit(1)
     assert stage.run() == replace(run, exit_code=1)
 
 
 def test_an_exit_code_with_the_end(stage: Stage) -> None:
-    stage.finish(ending=Ending.CRASHED, failure=FAILURE, exit_code=3)
+    stage.finish(ending=RunEnding.CRASHED, failure=FAILURE, exit_code=3)
     assert stage.run().exit_code == 3
 
 
@@ -204,7 +204,7 @@ def test_a_sentence_of_what_is_pending_stays_with_it(stage: Stage) -> None:
 def test_a_run_that_was_found_has_ended() -> None:
     stage = Stage()
     found = Run(id="old", name="Old", program="P", started_at=1.0, state=RunState.IDLE, rows=7)
-    stage.debugger.replay([RunFound(run=found)])
+    stage.debugger.replay([EndedRunLoaded(run=found)])
     assert (stage.debugger.runs, stage.debugger.active) == ([found], None)
     stage.rename("Older", "old")
     stage.delete("old")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentstepper_nb.protocol.values import Ending, EventKind, Mode, Side
+from agentstepper_nb.protocol.values import EventKind, EventSide, RunEnding, RunMode
 from tests.helpers.stage import Stage
 
 
@@ -28,7 +28,7 @@ def test_the_time_that_a_person_takes_is_counted_apart(stage: Stage) -> None:
     stage.step()
     assert halted(stage) == (None, 30.0)
     stage.now = 1045.0
-    stage.reach(event, Side.END)
+    stage.reach(event, EventSide.END)
     stage.now = 1047.5
     stage.step()
     assert halted(stage) == (None, 32.5)
@@ -49,16 +49,16 @@ def test_what_waits_at_once_is_counted_once(stage: Stage) -> None:
 def test_a_run_that_ends_while_it_is_halted_counts_until_then(stage: Stage) -> None:
     stage.query()
     stage.now = 1007.0
-    stage.finish(ending=Ending.CRASHED)
+    stage.finish(ending=RunEnding.CRASHED)
     assert halted(stage) == (None, 7.0)
 
 
 def test_what_doesnt_halt_costs_no_person_time() -> None:
     stage = Stage()
-    stage.start(mode=Mode.CONTINUE)
+    stage.start(mode=RunMode.CONTINUE)
     event, _ = stage.query()
     stage.now = 1030.0
-    stage.reach(event, Side.END)
+    stage.reach(event, EventSide.END)
     assert halted(stage) == (None, 0.0)
 
 
@@ -76,6 +76,6 @@ def test_a_commit_counts_once_something_has_changed(stage: Stage) -> None:
 def test_the_size_of_all_queries_and_answers_is_counted(stage: Stage) -> None:
     stage.resume()
     event, _ = stage.query()
-    stage.reach(event, Side.END, data='"é"')
+    stage.reach(event, EventSide.END, data='"é"')
     stage.reach(stage.begin(EventKind.TOOL_INVOCATION), data='{"Tool": "ls", "Argument": null}')
     assert stage.run().query_bytes == len('"hello"') + len('"é"'.encode())

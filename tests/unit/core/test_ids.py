@@ -7,21 +7,21 @@ import sys
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.core.fold import Ids
+from agentstepper_nb.core.run_state import CompactIdSet
 
 
 @settings(deadline=None)
 @given(st.lists(st.text(max_size=3)), st.lists(st.text(max_size=3)))
 def test_it_is_a_set(some: list[str], others: list[str]) -> None:
-    ids = Ids(some)
+    ids = CompactIdSet(some)
     assert [id in ids for id in (*some, *others)] == [id in set(some) for id in (*some, *others)]
     assert len(ids) == len(set(some))
-    assert (ids == Ids(others)) == (set(some) == set(others))
+    assert (ids == CompactIdSet(others)) == (set(some) == set(others))
     assert ids != set(some)
 
 
 def test_a_long_run_s_take_a_megabyte() -> None:
-    ids = Ids(f"0196f5c4-0000-7000-8000-{number:012}" for number in range(20_000))
+    ids = CompactIdSet(f"0196f5c4-0000-7000-8000-{number:012}" for number in range(20_000))
     assert len(ids) == 20_000
     size = sum(sys.getsizeof(part) for part in ids._parts.values())
     assert size < 20_000 * 12

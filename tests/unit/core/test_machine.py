@@ -18,43 +18,43 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from agentstepper_nb.core.states import shown_state
+from agentstepper_nb.core.state_table import compute_shown_state
 from agentstepper_nb.errors import AgentStepperError
 from agentstepper_nb.protocol.records import (
     BreakpointAnswered,
     BreakpointSaved,
     CommitSaved,
     EventSaved,
+    ImportedRunSaved,
     NoteSaved,
     PricesSet,
     Record,
-    RunChanged,
+    RunHeaderSaved,
     RunHistory,
-    RunImported,
     RunRenamed,
     RunStarted,
     RunTagged,
     StopDeleted,
     StopSaved,
 )
-from agentstepper_nb.protocol.stops import Price, Reaction, Stop
+from agentstepper_nb.protocol.stops import BreakpointRule, Price, Reaction
 from agentstepper_nb.protocol.values import (
-    AgentState,
+    AgentActivity,
     AnswerKind,
-    Approval,
-    Ending,
+    ApprovalPrompt,
     EventKind,
+    EventSide,
     Failure,
-    Mode,
     Risk,
     Run,
+    RunEnding,
+    RunMode,
     RunState,
-    Side,
     StopHits,
 )
 from tests.helpers.stage import CALL, Stage, is_point, replayed, stored
 
-ASKED = {risk: Approval(risk=risk, why="It deletes files.") for risk in Risk}
+ASKED = {risk: ApprovalPrompt(risk=risk, why="It deletes files.") for risk in Risk}
 RUNS = ("one", "two", "three", "four")
 CALLS = [EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM]
 KINDS = [*CALLS, EventKind.PROGRAM_STARTED, EventKind.DEBUG_MESSAGE]
@@ -110,9 +110,9 @@ class Anything(RuleBasedStateMachine):
     def begin_one(self) -> str:
         return self.stage.start("one")
 
-    @rule(target=runs, run=run_ids, old=st.booleans(), mode=st.sampled_from(Mode))
-    def start(self, run: str, old: bool, mode: Mode) -> str:
-        mode = Mode.STEP if old else mode
+    @rule(target=runs, run=run_ids, old=st.booleans(), mode=st.sampled_from(RunMode))
+    def start(self, run: str, old: bool, mode: RunMode) -> str:
+        mode = RunMode.STEP if old else mode
         self.tries(self.stage.start, run, can_stop=not old, mode=mode)
         return run
 
@@ -128,7 +128,7 @@ class Anything(RuleBasedStateMachine):
         status = self.stage.debugger._runs.status.get(run)
         begun = [id for id, each in status.open.items() if each.begun] if status else []
         event = begun[number % len(begun)] if begun else "none"
-        point = self.tries(self.stage.reach, event, Side.END, run=run, waits=bool(waits))
+        point = self.tries(self.stage.reach, event, EventSide.END, run=run, waits=bool(waits))
         return run, point or "none"
 
     @rule(target=events, run=runs, kind=st.sampled_from(KINDS), number=few, parent=few)
@@ -137,8 +137,8 @@ class Anything(RuleBasedStateMachine):
         self.tries(self.stage.begin, kind, run, id=id, parent=f"e{parent}", name="retrieval")
         return run, id
 
-    @rule(target=points, event=events, side=st.sampled_from(Side), number=st.integers(0, 30))
-    def reach(self, event: Named, side: Side, number: int) -> Named:
+    @rule(target=points, event=events, side=st.sampled_from(EventSide), number=st.integers(0, 30))
+    def reach(self, event: Named, side: EventSide, number: int) -> Named:
         run, event_id = event
         self.tries(self.stage.reach, event_id, side, run=run, id=f"b{number}")
         return run, f"b{number}"
@@ -208,8 +208,8 @@ class Anything(RuleBasedStateMachine):
         self.tries(self.stage.attach, run, failure)
 
     @precondition(lambda self: len(self.live()) > 1)
-    @rule(run=runs, ending=st.sampled_from(Ending))
-    def finish(self, run: str, ending: Ending) -> None:
+    @rule(run=runs, ending=st.sampled_from(RunEnding))
+    def finish(self, run: str, ending: RunEnding) -> None:
         self.tries(self.stage.finish, run, ending)
 
     @rule(seconds=st.floats(0, 10))
@@ -276,7 +276,9 @@ class Anything(RuleBasedStateMachine):
     @rule(id=stop_ids, then=st.sampled_from(Reaction), nth=st.integers(1, 3), on=st.booleans())
     def set_stop(self, id: str, then: Reaction, nth: int, on: bool) -> None:
         kind = EventKind.TOOL_INVOCATION if nth > 1 else None
-        self.tries(self.stage.set_stop, Stop(id=id, kind=kind, nth=nth, then=then, enabled=on))
+        self.tries(
+            self.stage.set_stop, BreakpointRule(id=id, kind=kind, nth=nth, then=then, enabled=on)
+        )
 
     @rule(id=stop_ids)
     def delete_stop(self, id: str) -> None:
@@ -335,11 +337,13 @@ class Anything(RuleBasedStateMachine):
             assert run.pending == tuple(point.id for point in pending)
             ended = run.ending is not None or run.id.startswith("i")
             away = run.detached_at is not None
-            assert run.state is shown_state(run.mode, pending=bool(pending), ended=ended, away=away)
-            assert (run.agent_state is AgentState.HALTED) == bool(pending)
+            assert run.state is compute_shown_state(
+                run.mode, pending=bool(pending), ended=ended, away=away
+            )
+            assert (run.agent_state is AgentActivity.HALTED) == bool(pending)
             assert all(point.waits and point.answer is None for point in pending)
             asks = all(point.approval is not None for point in pending)
-            assert run.mode is Mode.STEP or asks
+            assert run.mode is RunMode.STEP or asks
 
     @invariant()
     def each_agent_has_the_lease_that_holds(self) -> None:
@@ -453,11 +457,13 @@ def is_rule(record: Record) -> bool:
 def run_of(record: Record) -> str:
     """The run that a record is about."""
     match record:
-        case RunStarted(run=run) | RunChanged(run=run) | RunRenamed(run=run) | RunTagged(run=run):
+        case (
+            RunStarted(run=run) | RunHeaderSaved(run=run) | RunRenamed(run=run) | RunTagged(run=run)
+        ):
             return run.id
         case NoteSaved(note=note):
             return note.run
-        case RunImported(history=history):
+        case ImportedRunSaved(history=history):
             return history.run.id
         case EventSaved(event=event):
             return event.run

@@ -7,24 +7,24 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.core.sentences import (
+from agentstepper_nb.core.summaries import LENGTH, summarize
+from agentstepper_nb.core.summary_prompts import (
     HEAD,
     TAIL,
-    one_sentence,
-    question,
-    shows_sentence,
+    extract_first_sentence,
+    make_prompt,
+    shows_model_summary,
 )
-from agentstepper_nb.core.summaries import LENGTH, summarize
 from agentstepper_nb.protocol.values import (
     Breakpoint,
     ChangeKind,
     Commit,
     EventKind,
+    EventOutcome,
+    EventSide,
     Failure,
     FileBody,
     FileChange,
-    Outcome,
-    Side,
 )
 
 POINT = Breakpoint(
@@ -32,7 +32,7 @@ POINT = Breakpoint(
     run="r",
     event="e",
     seq=3,
-    side=Side.BEGIN,
+    side=EventSide.BEGIN,
     kind=EventKind.TOOL_INVOCATION,
     name="run_tests",
     at=0,
@@ -92,7 +92,7 @@ def change(path: str, diff: str = "", **fields: Any) -> FileChange:
     ],
 )
 def test_one_sentence_of_whatever_is_answered(answer: str, sentence: str | None) -> None:
-    assert one_sentence(answer) == sentence
+    assert extract_first_sentence(answer) == sentence
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_one_sentence_of_whatever_is_answered(answer: str, sentence: str | None)
         ({}, "It tests"),
         ({"summary": "The agent's own"}, "The agent's own"),
         ({"failure": Failure(type="OSError", message="no")}, "Failed: OSError: no"),
-        ({"outcome": Outcome.STOPPED}, "Stopped"),
-        ({"outcome": Outcome.OK}, "It tests"),
+        ({"outcome": EventOutcome.STOPPED}, "Stopped"),
+        ({"outcome": EventOutcome.OK}, "It tests"),
         ({"sentence": None}, "An extension's"),
         ({"sentence": "\x1b"}, "run_tests"),
     ],
@@ -123,9 +123,9 @@ def test_what_comes_before_a_sentence_and_after_it(fields: dict[str, Any], shown
         (POINT, True),
         (QUERY, True),
         (replace(POINT, kind=EventKind.CUSTOM), True),
-        (replace(POINT, outcome=Outcome.OK), True),
-        (replace(POINT, outcome=Outcome.ERROR), True),
-        (replace(POINT, outcome=Outcome.STOPPED), False),
+        (replace(POINT, outcome=EventOutcome.OK), True),
+        (replace(POINT, outcome=EventOutcome.ERROR), True),
+        (replace(POINT, outcome=EventOutcome.STOPPED), False),
         (replace(POINT, failure=Failure(type="E", message="")), False),
         (replace(POINT, summary="mine"), False),
         (replace(POINT, kind=EventKind.PROGRAM_STARTED), False),
@@ -136,14 +136,14 @@ def test_what_comes_before_a_sentence_and_after_it(fields: dict[str, Any], shown
     ],
 )
 def test_only_what_would_show_it_is_asked_about(about: Breakpoint | Commit, shows: bool) -> None:
-    assert shows_sentence(about) == shows
+    assert shows_model_summary(about) == shows
 
 
 def test_a_step_is_asked_about_with_its_kind_and_what_is_in_force() -> None:
-    assert question(POINT).prompt == (
+    assert make_prompt(POINT).prompt == (
         'The tool call run_tests:\n<data>\n"tests/test_cart.py"\n</data>'
     )
-    edited = question(replace(POINT, edit='"other.py"', side=Side.END)).prompt
+    edited = make_prompt(replace(POINT, edit='"other.py"', side=EventSide.END)).prompt
     assert edited == 'The tool result run_tests:\n<data>\n"other.py"\n</data>'
 
 
@@ -159,18 +159,18 @@ def test_a_step_is_asked_about_with_its_kind_and_what_is_in_force() -> None:
     ],
 )
 def test_of_a_query_its_messages_are_shown(data: str, shown: str | None) -> None:
-    prompt = question(replace(QUERY, data=data)).prompt
+    prompt = make_prompt(replace(QUERY, data=data)).prompt
     assert prompt == f"The LLM query:\n<data>\n{shown or data}\n</data>"
 
 
 def test_an_answer_is_shown_as_it_is() -> None:
     data = '{"messages":[1],"tools":[2]}'
-    assert data in question(replace(QUERY, side=Side.END, data=data)).prompt
+    assert data in make_prompt(replace(QUERY, side=EventSide.END, data=data)).prompt
 
 
 def test_long_contents_are_cut_and_their_end_is_kept() -> None:
     data = f'"{"a" * 50_000}{"z" * 50_000}"'
-    prompt = question(replace(POINT, data=data)).prompt
+    prompt = make_prompt(replace(POINT, data=data)).prompt
     assert len(prompt) < HEAD + TAIL + 200
     assert data[:HEAD] in prompt
     assert data[-TAIL:] in prompt
@@ -179,7 +179,7 @@ def test_long_contents_are_cut_and_their_end_is_kept() -> None:
 
 def test_a_commit_is_asked_about_with_its_files_and_diffs() -> None:
     renamed = change("new.py", previous_path="old.py")
-    prompt = question(replace(COMMIT, changes=(change("cart.py", "-a\n+b"), renamed))).prompt
+    prompt = make_prompt(replace(COMMIT, changes=(change("cart.py", "-a\n+b"), renamed))).prompt
     assert prompt == (
         "The change:\n<data>\nchanged cart.py (+1 −2)\nchanged old.py to new.py (+1 −2)\n-a\n+b\n</data>"
     )
@@ -187,21 +187,21 @@ def test_a_commit_is_asked_about_with_its_files_and_diffs() -> None:
 
 def test_a_huge_commit_is_cut() -> None:
     many = tuple(change("d/" * 500 + str(n), "+line\n" * 10_000) for n in range(1000))
-    prompt = question(replace(COMMIT, changes=many)).prompt
+    prompt = make_prompt(replace(COMMIT, changes=many)).prompt
     assert len(prompt) < HEAD + TAIL + 200
     few = tuple(change(f"{n}.py") for n in range(53))
-    assert "and 3 more files" in question(replace(COMMIT, changes=few)).prompt
+    assert "and 3 more files" in make_prompt(replace(COMMIT, changes=few)).prompt
 
 
 def test_the_same_question_to_the_same_model_has_the_same_key() -> None:
     elsewhere = replace(POINT, id="other", run="other", seq=99, at=5.0)
-    assert question(elsewhere).key("m") == question(POINT).key("m")
+    assert make_prompt(elsewhere).key("m") == make_prompt(POINT).key("m")
     others = [
-        question(POINT).key("n"),
-        question(replace(POINT, side=Side.END)).key("m"),
-        question(replace(POINT, kind=EventKind.CUSTOM)).key("m"),
-        question(replace(POINT, name="ls")).key("m"),
-        question(replace(POINT, edit="1")).key("m"),
-        question(COMMIT).key("m"),
+        make_prompt(POINT).key("n"),
+        make_prompt(replace(POINT, side=EventSide.END)).key("m"),
+        make_prompt(replace(POINT, kind=EventKind.CUSTOM)).key("m"),
+        make_prompt(replace(POINT, name="ls")).key("m"),
+        make_prompt(replace(POINT, edit="1")).key("m"),
+        make_prompt(COMMIT).key("m"),
     ]
-    assert len({question(POINT).key("m"), *others}) == 7
+    assert len({make_prompt(POINT).key("m"), *others}) == 7

@@ -6,23 +6,23 @@ from collections.abc import Callable
 
 import pytest
 
-from agentstepper_nb.core.states import (
+from agentstepper_nb.core.state_table import (
     RULES,
-    Signal,
-    rules,
-    shown_state,
-    state_after,
-    with_halt_time,
+    RunSignal,
+    add_halt_time,
+    compute_shown_state,
+    find_next_activity,
+    list_transition_rules,
 )
 from agentstepper_nb.errors import AgentStepperError, NeedsApprovalError
 from agentstepper_nb.protocol.values import (
-    AgentState,
+    AgentActivity,
     AnswerKind,
     EventKind,
-    Mode,
+    EventSide,
     Run,
+    RunMode,
     RunState,
-    Side,
 )
 from tests.helpers.stage import Stage
 
@@ -76,81 +76,88 @@ REACHED: dict[RunState, Callable[[], Stage]] = {
     RunState.IDLE: idle_state,
 }
 
-SENT: dict[Signal, Callable[[Stage], object]] = {
-    Signal.BREAKPOINT: lambda stage: stage.reach(stage.begin(id="e-new"), id="new"),
-    Signal.HIT: lambda stage: stage.reach(
+SENT: dict[RunSignal, Callable[[Stage], object]] = {
+    RunSignal.BREAKPOINT: lambda stage: stage.reach(stage.begin(id="e-new"), id="new"),
+    RunSignal.HIT: lambda stage: stage.reach(
         stage.begin(id="e-new"), id="new", leased=True, stop_error="It can't be told."
     ),
-    Signal.ASKED: lambda stage: stage.ask(id="new"),
-    Signal.STEP: lambda stage: stage.step(),
-    Signal.CONTINUE: lambda stage: stage.resume(),
-    Signal.APPROVE: lambda stage: stage.approve("first"),
-    Signal.DENY: lambda stage: stage.deny("first"),
-    Signal.HALT: lambda stage: stage.halt(),
-    Signal.STOP: lambda stage: stage.stop(),
-    Signal.WITHDRAWN: lambda stage: stage.withdraw("first"),
-    Signal.END: lambda stage: stage.finish(),
+    RunSignal.ASKED: lambda stage: stage.ask(id="new"),
+    RunSignal.STEP: lambda stage: stage.step(),
+    RunSignal.CONTINUE: lambda stage: stage.resume(),
+    RunSignal.APPROVE: lambda stage: stage.approve("first"),
+    RunSignal.DENY: lambda stage: stage.deny("first"),
+    RunSignal.HALT: lambda stage: stage.halt(),
+    RunSignal.STOP: lambda stage: stage.stop(),
+    RunSignal.WITHDRAWN: lambda stage: stage.withdraw("first"),
+    RunSignal.END: lambda stage: stage.finish(),
 }
 
 S, H, C, IDLE = RunState.STEP, RunState.HALTED, RunState.CONTINUE, RunState.IDLE
 #: The state afterwards, what is pending, and what was answered, with how.
-EXPECTED: dict[tuple[RunState, Signal], tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]] = {
-    (S, Signal.BREAKPOINT): (H, ("new",), {}),
-    (S, Signal.HIT): (H, ("new",), {}),
-    (S, Signal.ASKED): (H, ("new",), {}),
-    (S, Signal.STEP): (S, (), {}),
-    (S, Signal.CONTINUE): (C, (), {}),
-    (S, Signal.HALT): (S, (), {}),
-    (S, Signal.STOP): (S, (), {}),
-    (S, Signal.WITHDRAWN): (S, (), {}),
-    (S, Signal.END): (IDLE, (), {}),
-    (H, Signal.BREAKPOINT): (H, ("first", "new"), {}),
-    (H, Signal.HIT): (H, ("first", "new"), {}),
-    (H, Signal.ASKED): (H, ("first", "new"), {}),
-    (H, Signal.STEP): (S, (), {"first": AnswerKind.RESUME}),
-    (H, Signal.CONTINUE): (C, (), {"first": AnswerKind.RESUME}),
-    (H, Signal.DENY): (S, (), {"first": AnswerKind.DENY}),
-    (H, Signal.HALT): (H, ("first",), {}),
-    (H, Signal.STOP): (S, (), {"first": AnswerKind.STOP}),
-    (H, Signal.WITHDRAWN): (S, (), {}),
-    (H, Signal.END): (IDLE, (), {}),
-    (C, Signal.BREAKPOINT): (C, (), {"new": AnswerKind.RESUME}),
-    (C, Signal.HIT): (H, ("new",), {}),
-    (C, Signal.ASKED): (H, ("new",), {}),
-    (C, Signal.STEP): (S, (), {}),
-    (C, Signal.CONTINUE): (C, (), {}),
-    (C, Signal.HALT): (S, (), {}),
-    (C, Signal.STOP): (C, (), {}),
-    (C, Signal.WITHDRAWN): (C, (), {}),
-    (C, Signal.END): (IDLE, (), {}),
+EXPECTED: dict[
+    tuple[RunState, RunSignal], tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]
+] = {
+    (S, RunSignal.BREAKPOINT): (H, ("new",), {}),
+    (S, RunSignal.HIT): (H, ("new",), {}),
+    (S, RunSignal.ASKED): (H, ("new",), {}),
+    (S, RunSignal.STEP): (S, (), {}),
+    (S, RunSignal.CONTINUE): (C, (), {}),
+    (S, RunSignal.HALT): (S, (), {}),
+    (S, RunSignal.STOP): (S, (), {}),
+    (S, RunSignal.WITHDRAWN): (S, (), {}),
+    (S, RunSignal.END): (IDLE, (), {}),
+    (H, RunSignal.BREAKPOINT): (H, ("first", "new"), {}),
+    (H, RunSignal.HIT): (H, ("first", "new"), {}),
+    (H, RunSignal.ASKED): (H, ("first", "new"), {}),
+    (H, RunSignal.STEP): (S, (), {"first": AnswerKind.RESUME}),
+    (H, RunSignal.CONTINUE): (C, (), {"first": AnswerKind.RESUME}),
+    (H, RunSignal.DENY): (S, (), {"first": AnswerKind.DENY}),
+    (H, RunSignal.HALT): (H, ("first",), {}),
+    (H, RunSignal.STOP): (S, (), {"first": AnswerKind.STOP}),
+    (H, RunSignal.WITHDRAWN): (S, (), {}),
+    (H, RunSignal.END): (IDLE, (), {}),
+    (C, RunSignal.BREAKPOINT): (C, (), {"new": AnswerKind.RESUME}),
+    (C, RunSignal.HIT): (H, ("new",), {}),
+    (C, RunSignal.ASKED): (H, ("new",), {}),
+    (C, RunSignal.STEP): (S, (), {}),
+    (C, RunSignal.CONTINUE): (C, (), {}),
+    (C, RunSignal.HALT): (S, (), {}),
+    (C, RunSignal.STOP): (C, (), {}),
+    (C, RunSignal.WITHDRAWN): (C, (), {}),
+    (C, RunSignal.END): (IDLE, (), {}),
 }
 #: The same where it is halted by an approval alone: its mode is CONTINUE.
-ASKING: dict[Signal, tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]] = {
-    Signal.BREAKPOINT: (H, ("first",), {"new": AnswerKind.RESUME}),
-    Signal.HIT: (H, ("first", "new"), {}),
-    Signal.ASKED: (H, ("first", "new"), {}),
-    Signal.CONTINUE: (H, ("first",), {}),
-    Signal.APPROVE: (C, (), {"first": AnswerKind.RESUME}),
-    Signal.DENY: (C, (), {"first": AnswerKind.DENY}),
-    Signal.HALT: (H, ("first",), {}),
-    Signal.STOP: (C, (), {"first": AnswerKind.STOP}),
-    Signal.WITHDRAWN: (C, (), {}),
-    Signal.END: (IDLE, (), {}),
+ASKING: dict[RunSignal, tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]] = {
+    RunSignal.BREAKPOINT: (H, ("first",), {"new": AnswerKind.RESUME}),
+    RunSignal.HIT: (H, ("first", "new"), {}),
+    RunSignal.ASKED: (H, ("first", "new"), {}),
+    RunSignal.CONTINUE: (H, ("first",), {}),
+    RunSignal.APPROVE: (C, (), {"first": AnswerKind.RESUME}),
+    RunSignal.DENY: (C, (), {"first": AnswerKind.DENY}),
+    RunSignal.HALT: (H, ("first",), {}),
+    RunSignal.STOP: (C, (), {"first": AnswerKind.STOP}),
+    RunSignal.WITHDRAWN: (C, (), {}),
+    RunSignal.END: (IDLE, (), {}),
 }
 #: The mode afterwards, where that isn't as before.
-SETS: dict[Signal, Mode] = {
-    Signal.HIT: Mode.STEP,
-    Signal.HALT: Mode.STEP,
+SETS: dict[RunSignal, RunMode] = {
+    RunSignal.HIT: RunMode.STEP,
+    RunSignal.HALT: RunMode.STEP,
 }
 #: What a person decides of one breakpoint, where there is none that they could mean.
-ABOUT_ONE = {(S, Signal.APPROVE), (S, Signal.DENY), (C, Signal.APPROVE), (C, Signal.DENY)}
+ABOUT_ONE = {
+    (S, RunSignal.APPROVE),
+    (S, RunSignal.DENY),
+    (C, RunSignal.APPROVE),
+    (C, RunSignal.DENY),
+}
 #: The first breakpoint of these states asks for nothing.
-UNASKED = {(H, Signal.APPROVE)}
+UNASKED = {(H, RunSignal.APPROVE)}
 
 
-@pytest.mark.parametrize("signal", Signal)
+@pytest.mark.parametrize("signal", RunSignal)
 @pytest.mark.parametrize("state", REACHED)
-def test_a_signal_in_a_state(state: RunState, signal: Signal) -> None:
+def test_a_signal_in_a_state(state: RunState, signal: RunSignal) -> None:
     stage = REACHED[state]()
     assert stage.state() is state
     before = stage.run(), list(stage.records)
@@ -177,11 +184,11 @@ def test_a_signal_in_a_state(state: RunState, signal: Signal) -> None:
     assert {each.breakpoint: each.answer for each in stage.answers} == answered
 
 
-@pytest.mark.parametrize("signal", Signal)
-def test_a_signal_while_only_an_approval_is_asked(signal: Signal) -> None:
+@pytest.mark.parametrize("signal", RunSignal)
+def test_a_signal_while_only_an_approval_is_asked(signal: RunSignal) -> None:
     stage = asking_state()
-    assert (stage.state(), stage.run().mode) == (H, Mode.CONTINUE)
-    if signal is Signal.STEP:
+    assert (stage.state(), stage.run().mode) == (H, RunMode.CONTINUE)
+    if signal is RunSignal.STEP:
         before = stage.run(), list(stage.records)
         with pytest.raises(NeedsApprovalError):
             SENT[signal](stage)
@@ -192,16 +199,16 @@ def test_a_signal_while_only_an_approval_is_asked(signal: Signal) -> None:
     assert stage.state() is after
     assert stage.run().pending == pending
     assert {each.breakpoint: each.answer for each in stage.answers} == answered
-    assert stage.run().mode is SETS.get(signal, Mode.CONTINUE)
+    assert stage.run().mode is SETS.get(signal, RunMode.CONTINUE)
 
 
-@pytest.mark.parametrize("signal", Signal)
+@pytest.mark.parametrize("signal", RunSignal)
 @pytest.mark.parametrize("state", [S, H, C])
-def test_a_signal_while_the_agent_is_away(state: RunState, signal: Signal) -> None:
+def test_a_signal_while_the_agent_is_away(state: RunState, signal: RunSignal) -> None:
     """What would happen if it were there happens: it hears of it when it is back."""
     stage = away(REACHED[state])()
     assert stage.state() is RunState.DETACHED
-    assert rules(stage.run()) == RULES[state]
+    assert list_transition_rules(stage.run()) == RULES[state]
     if (state, signal) in ABOUT_ONE | UNASKED:
         return
     SENT[signal](stage)
@@ -217,48 +224,53 @@ def test_a_signal_while_the_agent_is_away(state: RunState, signal: Signal) -> No
 def test_every_state_has_its_rules_and_only_idle_has_none() -> None:
     assert set(RULES) == set(RunState) - {RunState.DETACHED}
     for state, each in RULES.items():
-        assert set(each) == (set() if state is RunState.IDLE else set(Signal))
+        assert set(each) == (set() if state is RunState.IDLE else set(RunSignal))
 
 
 @pytest.mark.parametrize(
     ("mode", "pending", "ended", "shown"),
     [
-        (Mode.STEP, False, False, RunState.STEP),
-        (Mode.STEP, True, False, RunState.HALTED),
-        (Mode.CONTINUE, False, False, RunState.CONTINUE),
-        (Mode.CONTINUE, True, False, RunState.HALTED),
-        (Mode.STEP, False, True, RunState.IDLE),
-        (Mode.CONTINUE, True, True, RunState.IDLE),
+        (RunMode.STEP, False, False, RunState.STEP),
+        (RunMode.STEP, True, False, RunState.HALTED),
+        (RunMode.CONTINUE, False, False, RunState.CONTINUE),
+        (RunMode.CONTINUE, True, False, RunState.HALTED),
+        (RunMode.STEP, False, True, RunState.IDLE),
+        (RunMode.CONTINUE, True, True, RunState.IDLE),
     ],
 )
-def test_what_is_shown(mode: Mode, pending: bool, ended: bool, shown: RunState) -> None:
-    assert shown_state(mode, pending=pending, ended=ended) is shown
-    away = shown_state(mode, pending=pending, ended=ended, away=True)
+def test_what_is_shown(mode: RunMode, pending: bool, ended: bool, shown: RunState) -> None:
+    assert compute_shown_state(mode, pending=pending, ended=ended) is shown
+    away = compute_shown_state(mode, pending=pending, ended=ended, away=True)
     assert away is (RunState.IDLE if ended else RunState.DETACHED)
 
 
 @pytest.mark.parametrize(
     ("kind", "side", "answer", "state"),
     [
-        (EventKind.LLM_QUERY, Side.BEGIN, AnswerKind.RESUME, AgentState.LLM_THINKING),
-        (EventKind.TOOL_INVOCATION, Side.BEGIN, AnswerKind.RESUME, AgentState.TOOL_EXECUTING),
-        (EventKind.CUSTOM, Side.BEGIN, AnswerKind.RESUME, AgentState.TOOL_EXECUTING),
-        (EventKind.PROGRAM_STARTED, Side.BEGIN, AnswerKind.RESUME, AgentState.RUNNING),
-        (EventKind.CUSTOM, Side.END, AnswerKind.RESUME, AgentState.RUNNING),
-        (EventKind.LLM_QUERY, Side.END, AnswerKind.RESUME, AgentState.RUNNING),
-        (EventKind.TOOL_INVOCATION, Side.END, AnswerKind.RESUME, AgentState.RUNNING),
+        (EventKind.LLM_QUERY, EventSide.BEGIN, AnswerKind.RESUME, AgentActivity.LLM_THINKING),
+        (
+            EventKind.TOOL_INVOCATION,
+            EventSide.BEGIN,
+            AnswerKind.RESUME,
+            AgentActivity.TOOL_EXECUTING,
+        ),
+        (EventKind.CUSTOM, EventSide.BEGIN, AnswerKind.RESUME, AgentActivity.TOOL_EXECUTING),
+        (EventKind.PROGRAM_STARTED, EventSide.BEGIN, AnswerKind.RESUME, AgentActivity.RUNNING),
+        (EventKind.CUSTOM, EventSide.END, AnswerKind.RESUME, AgentActivity.RUNNING),
+        (EventKind.LLM_QUERY, EventSide.END, AnswerKind.RESUME, AgentActivity.RUNNING),
+        (EventKind.TOOL_INVOCATION, EventSide.END, AnswerKind.RESUME, AgentActivity.RUNNING),
         # The call isn't made.
-        (EventKind.LLM_QUERY, Side.BEGIN, AnswerKind.STOP, AgentState.RUNNING),
-        (EventKind.TOOL_INVOCATION, Side.BEGIN, AnswerKind.SKIP, AgentState.RUNNING),
+        (EventKind.LLM_QUERY, EventSide.BEGIN, AnswerKind.STOP, AgentActivity.RUNNING),
+        (EventKind.TOOL_INVOCATION, EventSide.BEGIN, AnswerKind.SKIP, AgentActivity.RUNNING),
     ],
 )
 def test_what_the_agent_does_then(
-    kind: EventKind, side: Side, answer: AnswerKind, state: AgentState
+    kind: EventKind, side: EventSide, answer: AnswerKind, state: AgentActivity
 ) -> None:
-    assert state_after(kind, side, answer) is state
+    assert find_next_activity(kind, side, answer) is state
 
 
 def test_a_clock_that_was_set_back_takes_nothing_from_the_time_halted() -> None:
     run = Run(id="r", name="", program="P", started_at=0.0, halted_at=50.0, halted_s=3.0)
-    assert with_halt_time(run, 40.0).halted_s == 3.0
-    assert with_halt_time(run, 52.0).halted_s == 5.0
+    assert add_halt_time(run, 40.0).halted_s == 3.0
+    assert add_halt_time(run, 52.0).halted_s == 5.0

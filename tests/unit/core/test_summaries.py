@@ -9,26 +9,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.core import debug_row, row
-from agentstepper_nb.core.summaries import LENGTH, one_line, plain, size_in_words, summarize
+from agentstepper_nb.core import make_debug_row, make_row
+from agentstepper_nb.core.summaries import (
+    LENGTH,
+    extract_first_line,
+    flatten_json,
+    format_size,
+    summarize,
+)
 from agentstepper_nb.protocol.values import (
     Actor,
     AnswerKind,
     Breakpoint,
     Event,
     EventKind,
+    EventOutcome,
+    EventSide,
     Failure,
-    Outcome,
-    Side,
     Usage,
 )
-from agentstepper_nb.protocol.visible import HIDDEN
+from agentstepper_nb.protocol.visible_text import HIDDEN
 
-ASK = (EventKind.LLM_QUERY, Side.BEGIN)
-ANSWER = (EventKind.LLM_QUERY, Side.END)
-CALL = (EventKind.TOOL_INVOCATION, Side.BEGIN)
-RESULT = (EventKind.TOOL_INVOCATION, Side.END)
-Where = tuple[EventKind, Side]
+ASK = (EventKind.LLM_QUERY, EventSide.BEGIN)
+ANSWER = (EventKind.LLM_QUERY, EventSide.END)
+CALL = (EventKind.TOOL_INVOCATION, EventSide.BEGIN)
+RESULT = (EventKind.TOOL_INVOCATION, EventSide.END)
+Where = tuple[EventKind, EventSide]
 
 
 def point(where: Where, data: str, **fields: Any) -> Breakpoint:
@@ -54,7 +60,7 @@ def calls(*called: tuple[str, Any]) -> list[Any]:
     return [{"id": "1", "function": {"name": n, "arguments": a}} for n, a in called]
 
 
-END = (EventKind.PROGRAM_FINISHED, Side.BEGIN)
+END = (EventKind.PROGRAM_FINISHED, EventSide.BEGIN)
 LONG = "word " * 100
 USER = {"role": "user", "content": "Fix the tests"}
 MARK = {"$repr": "<a socket>", "$ref": 1, "$why": "its type, socket, has no fields"}
@@ -155,7 +161,7 @@ BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
         (RESULT, [], "[]"),
         (RESULT, BLOCKS, "2 lines: Two"),
         # The rest
-        ((EventKind.PROGRAM_STARTED, Side.BEGIN), "fix_tests", "fix_tests"),
+        ((EventKind.PROGRAM_STARTED, EventSide.BEGIN), "fix_tests", "fix_tests"),
         # Cut
         (ASK, LONG, ("word " * 32)[: LENGTH - 1] + "…"),
         (ASK, "x" * LENGTH, "x" * LENGTH),
@@ -263,17 +269,17 @@ def test_the_agents_own_summary_counts_before_the_rules() -> None:
 def test_a_failure_counts_before_all() -> None:
     failure = Failure(type="TimeoutError", message="60 s\npassed")
     assert said(RESULT, None, failure=failure, summary="Ran it") == "Failed: TimeoutError: 60 s"
-    assert said(RESULT, None, outcome=Outcome.STOPPED) == "Stopped"
+    assert said(RESULT, None, outcome=EventOutcome.STOPPED) == "Stopped"
 
 
 @pytest.mark.parametrize("answer", [None, AnswerKind.RESUME])
 def test_an_exception_that_a_person_replaced_is_no_failure(answer: AnswerKind | None) -> None:
     failure = Failure(type="TimeoutError", message="60 s")
     replaced = point(
-        RESULT, "null", outcome=Outcome.ERROR, failure=failure, edit='"fine"', answer=answer
+        RESULT, "null", outcome=EventOutcome.ERROR, failure=failure, edit='"fine"', answer=answer
     )
-    made = row(replaced)
-    assert (made.summary, made.outcome) == ("fine", Outcome.OK)
+    made = make_row(replaced)
+    assert (made.summary, made.outcome) == ("fine", EventOutcome.OK)
     assert made.failure == failure  # who looks at the original still reads it
 
 
@@ -281,9 +287,12 @@ def test_an_exception_that_a_person_replaced_is_no_failure(answer: AnswerKind | 
 def test_an_exception_stays_where_the_agent_never_got_its_replacement(answer: AnswerKind) -> None:
     failure = Failure(type="TimeoutError", message="60 s")
     kept = point(
-        RESULT, "null", outcome=Outcome.ERROR, failure=failure, edit='"fine"', answer=answer
+        RESULT, "null", outcome=EventOutcome.ERROR, failure=failure, edit='"fine"', answer=answer
     )
-    assert (row(kept).summary, row(kept).outcome) == ("Failed: TimeoutError: 60 s", Outcome.ERROR)
+    assert (make_row(kept).summary, make_row(kept).outcome) == (
+        "Failed: TimeoutError: 60 s",
+        EventOutcome.ERROR,
+    )
 
 
 @pytest.mark.parametrize(
@@ -291,12 +300,15 @@ def test_an_exception_stays_where_the_agent_never_got_its_replacement(answer: An
 )
 def test_what_was_stopped_has_not_failed(order: str) -> None:
     failure = Failure(type=order, message="")
-    assert said(RESULT, None, outcome=Outcome.STOPPED, failure=failure) == "Stopped"
+    assert said(RESULT, None, outcome=EventOutcome.STOPPED, failure=failure) == "Stopped"
 
 
 def test_what_left_the_program_by_itself_says_so() -> None:
     failure = Failure(type="SystemExit", message="2")
-    assert said(RESULT, None, outcome=Outcome.STOPPED, failure=failure) == "Stopped: SystemExit: 2"
+    assert (
+        said(RESULT, None, outcome=EventOutcome.STOPPED, failure=failure)
+        == "Stopped: SystemExit: 2"
+    )
 
 
 def test_the_edit_is_what_counts() -> None:
@@ -359,13 +371,15 @@ def test_one_line_of_any_text(text: str) -> None:
     line = next(iter(text.lstrip().splitlines()), "")
     seen = HIDDEN.sub("", " ".join(line.split()))
     words = "".join(each for each in seen if each.isprintable() or each in "\u200c\u200d")
-    assert one_line(text) == (words if len(words) <= LENGTH else words[: LENGTH - 1] + "…")
-    assert len(one_line(text)) <= LENGTH
-    assert "\n" not in one_line(text)
+    assert extract_first_line(text) == (
+        words if len(words) <= LENGTH else words[: LENGTH - 1] + "…"
+    )
+    assert len(extract_first_line(text)) <= LENGTH
+    assert "\n" not in extract_first_line(text)
 
 
 def test_only_the_beginning_of_a_long_line_is_looked_at() -> None:
-    assert one_line("a" + " " * 10_000_000 + "b") == "a…"
+    assert extract_first_line("a" + " " * 10_000_000 + "b") == "a…"
 
 
 @pytest.mark.parametrize(
@@ -380,9 +394,9 @@ def test_only_the_beginning_of_a_long_line_is_looked_at() -> None:
     ids=["text", "object", "null", "NaN", "huge"],
 )
 def test_debug_messages(data: str, line: str) -> None:
-    assert plain(data) == line
+    assert flatten_json(data) == line
     event = Event(id="e", run="r", kind=EventKind.DEBUG_MESSAGE, at=1.0, seq=4, data=data)
-    made = debug_row(event)
+    made = make_debug_row(event)
     assert (made.summary, made.seq, made.side, made.size) == (line, 4, None, len(data.encode()))
     assert (made.source, made.target, made.pending) == (Actor.AGENT, Actor.SYSTEM, False)
 
@@ -392,7 +406,7 @@ def test_debug_messages(data: str, line: str) -> None:
     [(0, "0 B"), (999, "999 B"), (1000, "1 KB"), (52_431, "52 KB"), (1_250_000, "1.2 MB")],
 )
 def test_sizes_for_people(size: int, words: str) -> None:
-    assert size_in_words(size) == words
+    assert format_size(size) == words
 
 
 @pytest.mark.parametrize(
@@ -402,21 +416,21 @@ def test_sizes_for_people(size: int, words: str) -> None:
         (ANSWER, Actor.LLM, Actor.AGENT),
         (CALL, Actor.AGENT, Actor.TOOLS),
         (RESULT, Actor.TOOLS, Actor.AGENT),
-        ((EventKind.PROGRAM_STARTED, Side.BEGIN), Actor.SYSTEM, Actor.AGENT),
-        ((EventKind.PROGRAM_FINISHED, Side.BEGIN), Actor.AGENT, Actor.SYSTEM),
+        ((EventKind.PROGRAM_STARTED, EventSide.BEGIN), Actor.SYSTEM, Actor.AGENT),
+        ((EventKind.PROGRAM_FINISHED, EventSide.BEGIN), Actor.AGENT, Actor.SYSTEM),
     ],
 )
 def test_who_speaks_to_whom(where: Where, source: Actor, target: Actor) -> None:
-    made = row(point(where, '"x"'))
+    made = make_row(point(where, '"x"'))
     assert (made.source, made.target) == (source, target)
 
 
 def test_a_row_is_a_breakpoint_without_its_contents() -> None:
     usage = Usage(input_tokens=1, output_tokens=2)
-    made = row(point(ANSWER, '"é"', name="m", depth=2, usage=usage, duration=1.5))
+    made = make_row(point(ANSWER, '"é"', name="m", depth=2, usage=usage, duration=1.5))
     assert (made.pending, made.edited, made.revision, made.size) == (True, False, 1, 4)
     assert (made.name, made.depth, made.usage, made.duration) == ("m", 2, usage, 1.5)
-    edited = row(point(ANSWER, '"é"', edit="null", revision=2, answer=AnswerKind.RESUME))
+    edited = make_row(point(ANSWER, '"é"', edit="null", revision=2, answer=AnswerKind.RESUME))
     assert (edited.pending, edited.edited, edited.revision) == (False, True, 2)
     assert (edited.size, edited.summary) == (4, "Answers with nothing")
 
@@ -424,17 +438,21 @@ def test_a_row_is_a_breakpoint_without_its_contents() -> None:
 @pytest.mark.parametrize(
     ("outcome", "failure", "line"),
     [
-        (Outcome.OK, None, "Agent execution finished"),
-        (Outcome.STOPPED, None, "Agent execution was stopped"),
-        (Outcome.ERROR, None, "The agent broke off"),
-        (Outcome.ERROR, Failure(type="KeyError", message="'total'"), "Failed: KeyError: 'total'"),
+        (EventOutcome.OK, None, "Agent execution finished"),
+        (EventOutcome.STOPPED, None, "Agent execution was stopped"),
+        (EventOutcome.ERROR, None, "The agent broke off"),
+        (
+            EventOutcome.ERROR,
+            Failure(type="KeyError", message="'total'"),
+            "Failed: KeyError: 'total'",
+        ),
         (None, None, "Agent execution finished"),
     ],
 )
 def test_the_last_message_says_how_the_run_ended(
-    outcome: Outcome | None, failure: Failure | None, line: str
+    outcome: EventOutcome | None, failure: Failure | None, line: str
 ) -> None:
     """Its own summary is version 1's, which is the same for all."""
     own = "Agent execution finished."
     ended = point(END, "null", summary=own, outcome=outcome, failure=failure)
-    assert row(ended).summary == line
+    assert make_row(ended).summary == line

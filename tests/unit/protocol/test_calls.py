@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentstepper_nb.protocol.calls import tool_of
+from agentstepper_nb.protocol.tool_names import find_tool_name
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ from agentstepper_nb.protocol.calls import tool_of
     ids=range(12),
 )
 def test_the_tool_of_a_call(data: str, tool: str | None) -> None:
-    assert tool_of(data) == tool
+    assert find_tool_name(data) == tool

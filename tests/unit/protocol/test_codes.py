@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentstepper_nb.protocol.codes import CODES
+from agentstepper_nb.protocol.error_codes import CODES
 
 PACKAGE = Path(__file__).parents[3] / "agentstepper_nb"
 #: Calls whose arguments name a code, and which argument that is.

@@ -12,15 +12,15 @@ from agentstepper_nb.coding.moniker import CodingConfig
 from agentstepper_nb.coding.options import CodingLimits, CodingOptions
 from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxChoice, SandboxMode
 from agentstepper_nb.protocol import coding_settings
-from agentstepper_nb.protocol.coding import CreateSession
+from agentstepper_nb.protocol.coding_api import CreateCodingSession
 from agentstepper_nb.protocol.coding_settings import (
     DEFAULTS,
     FIELDS,
     MODES,
     WIRE_NAMES,
     CodingSettings,
-    chosen,
-    chosen_of,
+    read_settings,
+    select_given_settings,
 )
 
 HOW = {"workspacePath": "/ws", "provider": "p", "model": "m"}
@@ -34,7 +34,7 @@ def test_python_takes_every_setting() -> None:
 def test_each_setting_has_a_description_and_may_be_left_out() -> None:
     schema: Any = msgspec.json.schema(CodingSettings)["$defs"]["CodingSettings"]
     assert [name for name, each in schema["properties"].items() if not each["description"]] == []
-    assert chosen(CodingSettings()) == {}
+    assert select_given_settings(CodingSettings()) == {}
     assert schema["required"] == []
 
 
@@ -52,8 +52,8 @@ def test_the_wire_has_them_in_camel_case() -> None:
         "autoApprove": True,
         "network": None,
     }
-    how = msgspec.json.decode(msgspec.json.encode(body), type=CreateSession)
-    assert chosen(how) == {
+    how = msgspec.json.decode(msgspec.json.encode(body), type=CreateCodingSession)
+    assert select_given_settings(how) == {
         "max_iterations": 3,
         "command_timeout": 1.0,
         "approval_timeout": 2.5,
@@ -65,7 +65,7 @@ def test_the_wire_has_them_in_camel_case() -> None:
         "auto_approve": True,
     }
     sent = msgspec.json.encode(how)
-    assert msgspec.json.decode(sent, type=CreateSession) == how
+    assert msgspec.json.decode(sent, type=CreateCodingSession) == how
     assert {name for name in msgspec.json.decode(sent) if "_" in name} == set()
 
 
@@ -98,14 +98,14 @@ OUT_OF_BOUNDS = [
 @pytest.mark.parametrize(("name", "value"), OUT_OF_BOUNDS)
 def test_what_is_out_of_bounds_is_refused(name: str, value: Any) -> None:
     with pytest.raises(msgspec.ValidationError):
-        chosen_of({name: value, "workspace": "not looked at"})
+        read_settings({name: value, "workspace": "not looked at"})
     with pytest.raises(msgspec.ValidationError):
         config = {"workspace": "/ws", "prompt": "x", "provider": "p", "model": "m", name: value}
         msgspec.convert(config, CodingConfig)
     first, *rest = name.split("_")
     camel = first + "".join(each.title() for each in rest)
     with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({**HOW, camel: value}, CreateSession)
+        msgspec.convert({**HOW, camel: value}, CreateCodingSession)
 
 
 def test_every_setting_has_something_out_of_bounds() -> None:
@@ -114,7 +114,7 @@ def test_every_setting_has_something_out_of_bounds() -> None:
 
 def test_a_setting_that_is_misspelt_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError, match="sandboxmode"):
-        msgspec.convert({**HOW, "sandboxmode": "read-only"}, CreateSession)
+        msgspec.convert({**HOW, "sandboxmode": "read-only"}, CreateCodingSession)
 
 
 def test_the_guide_has_each_under_all_of_its_names() -> None:

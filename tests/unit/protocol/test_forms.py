@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from agentstepper_nb.protocol.forms import field_of, wrong_form
+from agentstepper_nb.protocol.field_errors import find_field, make_form_error
 
 
 class Inner(Struct, forbid_unknown_fields=True):
@@ -37,14 +37,14 @@ class Outer(Struct):
 def test_the_field_is_named(value: Any, field: str | None) -> None:
     with pytest.raises(msgspec.ValidationError) as caught:
         msgspec.json.decode(msgspec.json.encode(value), type=Outer)
-    error = wrong_form(caught.value)
+    error = make_form_error(caught.value)
     assert (error.code, error.field) == ("invalid_message", field)
     assert error.message.startswith(f"{field}: " if field else "Expected")
     assert " - at " not in error.message
-    under = wrong_form(caught.value, "payload")
+    under = make_form_error(caught.value, "payload")
     assert under.field == (f"payload.{field}" if field else "payload")
 
 
 def test_what_names_no_field() -> None:
-    assert field_of("unexpected end of data") is None
-    assert wrong_form(RecursionError("too deep"), "payload").message == "payload: too deep."
+    assert find_field("unexpected end of data") is None
+    assert make_form_error(RecursionError("too deep"), "payload").message == "payload: too deep."

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Struct
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.frame import Table, decode_address
+from agentstepper_nb.protocol.frame import MessageTable, decode_address
 
 
 class Ping(Struct):
@@ -16,8 +16,8 @@ class Ping(Struct):
     size: int = 0
 
 
-TABLE = Table(ping=Ping)
-COMMANDS = Table("unknown_command", ping=Ping)
+TABLE = MessageTable(ping=Ping)
+COMMANDS = MessageTable("unknown_command", ping=Ping)
 
 
 def test_a_message_and_its_number() -> None:

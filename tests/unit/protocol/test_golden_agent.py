@@ -13,55 +13,55 @@ from msgspec import Raw, Struct
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol import stops
 from agentstepper_nb.protocol.agent import (
-    Acknowledged,
     AgentError,
     Answer,
-    Answered,
+    AnswerMessage,
     BreakpointReached,
     Bye,
     CheckEdit,
-    Closed,
     CommitMade,
-    Decide,
-    Deny,
+    DebuggerRules,
+    DecideApproval,
+    DenyAnswer,
     EditChecked,
     EventBegun,
-    GetRules,
+    GetDebuggerRules,
     GetTimeline,
     Hello,
-    Lease,
-    Leave,
+    LeaseMessage,
+    LeaveConnection,
     MessageAwaited,
-    Part,
+    MessagePart,
+    MessagesAcknowledged,
     ProcessEnded,
-    Raise,
-    Resume,
-    Rules,
-    RunTaken,
-    Skip,
-    Stop,
-    TakeRun,
+    RaiseAnswer,
+    ResumeAnswer,
+    RunDisconnected,
+    RunUploaded,
+    SkipAnswer,
+    StopAnswer,
     Timeline,
     Tried,
+    UploadRun,
     Welcome,
     Withdraw,
     from_agent,
     to_agent,
 )
-from agentstepper_nb.protocol.pieces import Pieces
+from agentstepper_nb.protocol.pieces import EncodedContent
 from agentstepper_nb.protocol.values import (
-    Approval,
+    ApprovalPrompt,
     ChangeKind,
-    Ending,
     EventKind,
+    EventOutcome,
+    EventSide,
     Failure,
     FileBody,
     FileChange,
-    Mode,
-    Outcome,
     Risk,
     Run,
-    Side,
+    RunEnding,
+    RunMode,
     Usage,
 )
 
@@ -84,7 +84,7 @@ FROM_AGENT: dict[str, Struct] = {
         host="here",
         boot="b",
         workspace="/tmp/w",
-        mode=Mode.CONTINUE,
+        mode=RunMode.CONTINUE,
         checks=True,
         notice="No sandbox: careful",
         sent=9,
@@ -105,7 +105,7 @@ FROM_AGENT: dict[str, Struct] = {
     '"approval":null}}': BreakpointReached(
         id="b1",
         event="e1",
-        side=Side.BEGIN,
+        side=EventSide.BEGIN,
         waits=True,
         at=1.5,
         clock=0.25,
@@ -118,7 +118,7 @@ FROM_AGENT: dict[str, Struct] = {
     '"approval":null}}': BreakpointReached(
         id="b2",
         event="e1",
-        side=Side.END,
+        side=EventSide.END,
         waits=False,
         at=1.5,
         clock=0.25,
@@ -127,7 +127,7 @@ FROM_AGENT: dict[str, Struct] = {
         stops=("s1", "s2"),
         stop_error="no number",
         summary="It failed",
-        outcome=Outcome.ERROR,
+        outcome=EventOutcome.ERROR,
         failure=Failure(type="OSError", message="gone"),
         usage=Usage(input_tokens=3, cost=0.25, estimated=True),
     ),
@@ -137,13 +137,13 @@ FROM_AGENT: dict[str, Struct] = {
     '{"risk":"high","why":"It deletes files.","rule":null}}}': BreakpointReached(
         id="b3",
         event="e1",
-        side=Side.BEGIN,
+        side=EventSide.BEGIN,
         waits=False,
         at=1.5,
         clock=0.25,
-        pieces=Pieces(number=3, like=1, keep=2, then=(7, ", {}")),
+        pieces=EncodedContent(number=3, like=1, keep=2, then=(7, ", {}")),
         epoch=4,
-        approval=Approval(risk=Risk.HIGH, why="It deletes files."),
+        approval=ApprovalPrompt(risk=Risk.HIGH, why="It deletes files."),
     ),
     '{"n":1,"type":"withdraw","body":{"breakpoint":"b1"}}': Withdraw(breakpoint="b1"),
     '{"n":1,"type":"hello","body":{"version":2,"sdk":"s","program":"P","run":"r1","secret":"s","pid":7,'
@@ -159,16 +159,16 @@ FROM_AGENT: dict[str, Struct] = {
         boot="b",
         shares=True,
     ),
-    '{"n":1,"type":"leave","body":{}}': Leave(),
-    '{"n":1,"type":"part","body":{"text":"{\\"n\\":","last":false}}': Part(
+    '{"n":1,"type":"leave","body":{}}': LeaveConnection(),
+    '{"n":1,"type":"part","body":{"text":"{\\"n\\":","last":false}}': MessagePart(
         text='{"n":', last=False
     ),
     '{"n":1,"type":"decide","body":{"breakpoint":"b1","approved":true,"reason":"",'
-    '"data":{"Tool":"ls","Argument":1.0},"always":true}}': Decide(
+    '"data":{"Tool":"ls","Argument":1.0},"always":true}}': DecideApproval(
         breakpoint="b1", approved=True, data=Raw(b'{"Tool":"ls","Argument":1.0}'), always=True
     ),
     '{"n":1,"type":"decide","body":{"breakpoint":"b1","approved":false,"reason":"no",'
-    '"always":false}}': Decide(breakpoint="b1", approved=False, reason="no"),
+    '"always":false}}': DecideApproval(breakpoint="b1", approved=False, reason="no"),
     '{"n":1,"type":"edit_checked","body":{"check":"q1","refusal":null}}': EditChecked(check="q1"),
     '{"n":1,"type":"edit_checked","body":{"check":"q1","refusal":"no"}}': EditChecked(
         check="q1", refusal="no"
@@ -195,28 +195,28 @@ FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"get_timeline","body":{}}': GetTimeline(),
     '{"n":1,"type":"message_awaited","body":{}}': MessageAwaited(),
     '{"n":1,"type":"process_ended","body":{"pid":7,"code":-9}}': ProcessEnded(pid=7, code=-9),
-    '{"n":1,"type":"take_run","body":{"data":"eJw="}}': TakeRun(data="eJw="),
-    '{"n":1,"type":"get_rules","body":{}}': GetRules(),
+    '{"n":1,"type":"take_run","body":{"data":"eJw="}}': UploadRun(data="eJw="),
+    '{"n":1,"type":"get_rules","body":{}}': GetDebuggerRules(),
     '{"n":1,"type":"set_stop","body":{"stop":' + A_STOP + "}}": stops.SetStop(
-        stop=stops.Stop(id="s1", condition="depth > 1")
+        stop=stops.BreakpointRule(id="s1", condition="depth > 1")
     ),
     '{"n":1,"type":"delete_stop","body":{"stop":"s1"}}': stops.DeleteStop(stop="s1"),
     '{"n":1,"type":"try_stop","body":{"stop":' + A_STOP + ',"run":"Night run"}}': stops.TryStop(
-        stop=stops.Stop(id="s1", condition="depth > 1"), run="Night run"
+        stop=stops.BreakpointRule(id="s1", condition="depth > 1"), run="Night run"
     ),
     '{"n":1,"type":"set_prices","body":{"prices":[{"model":"gpt-*","input":0.25,"output":2.0}]}}': (
         stops.SetPrices(prices=(stops.Price(model="gpt-*", input=0.25, output=2.0),))
     ),
     '{"n":1,"type":"bye","body":{"ending":"crashed","failure":{"type":"E","message":"m"}}}': Bye(
-        ending=Ending.CRASHED, failure=Failure(type="E", message="m")
+        ending=RunEnding.CRASHED, failure=Failure(type="E", message="m")
     ),
 }
 
 ANSWER = '{"n":1,"type":"answer","body":{"breakpoint":"b1","answer":%s}}'
 
 
-def answer(how: Answer) -> Answered:
-    return Answered(breakpoint="b1", answer=how)
+def answer(how: Answer) -> AnswerMessage:
+    return AnswerMessage(breakpoint="b1", answer=how)
 
 
 RUN = (
@@ -248,40 +248,40 @@ TO_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"welcome","body":{"version":2,"core":"agentstepper_nb 0.1.0","run":"r1",'
     '"received":7}}': Welcome(version=2, core="agentstepper_nb 0.1.0", run="r1", received=7),
     **{
-        LEASE % (STOP % watch): Lease(
+        LEASE % (STOP % watch): LeaseMessage(
             epoch=3,
-            mode=Mode.CONTINUE,
-            stops=(stops.Stop(id="s1", watch=of),),
+            mode=RunMode.CONTINUE,
+            stops=(stops.BreakpointRule(id="s1", watch=of),),
             prices=(stops.Price(model="gpt-*", input=2.5, output=10.0),),
         )
         for watch, of in WATCHES.items()
     },
-    '{"n":1,"type":"acknowledged","body":{"received":9}}': Acknowledged(received=9),
+    '{"n":1,"type":"acknowledged","body":{"received":9}}': MessagesAcknowledged(received=9),
     '{"n":1,"type":"welcome","body":{"version":2,"core":"c","run":"r1","received":0,'
     '"shares":true}}': Welcome(version=2, core="c", run="r1", shares=True),
-    '{"n":1,"type":"closed","body":{"code":1000,"reason":"Again."}}': Closed(
+    '{"n":1,"type":"closed","body":{"code":1000,"reason":"Again."}}': RunDisconnected(
         code=1000, reason="Again."
     ),
     '{"n":1,"type":"check_edit","body":{"check":"q1","breakpoint":"b1","data":1.0}}': CheckEdit(
         check="q1", breakpoint="b1", data=Raw(b"1.0")
     ),
-    ANSWER % '{"kind":"resume"}': answer(Resume()),
-    ANSWER % '{"kind":"resume","data":null}': answer(Resume(data=Raw(b"null"))),
+    ANSWER % '{"kind":"resume"}': answer(ResumeAnswer()),
+    ANSWER % '{"kind":"resume","data":null}': answer(ResumeAnswer(data=Raw(b"null"))),
     ANSWER % '{"kind":"resume","approved":true,"always":true}': answer(
-        Resume(approved=True, always=True)
+        ResumeAnswer(approved=True, always=True)
     ),
-    ANSWER % '{"kind":"skip","result":{"z": 1.0}}': answer(Skip(result=Raw(b'{"z": 1.0}'))),
-    ANSWER % '{"kind":"deny","reason":"no"}': answer(Deny(reason="no")),
-    ANSWER % '{"kind":"raise","message":"m"}': answer(Raise(message="m")),
-    ANSWER % '{"kind":"stop"}': answer(Stop()),
+    ANSWER % '{"kind":"skip","result":{"z": 1.0}}': answer(SkipAnswer(result=Raw(b'{"z": 1.0}'))),
+    ANSWER % '{"kind":"deny","reason":"no"}': answer(DenyAnswer(reason="no")),
+    ANSWER % '{"kind":"raise","message":"m"}': answer(RaiseAnswer(message="m")),
+    ANSWER % '{"kind":"stop"}': answer(StopAnswer()),
     f'{{"n":1,"type":"timeline","body":{{"run":{RUN},"rows":[],"commits":[]}}}}': Timeline(
         run=the_run, rows=(), commits=()
     ),
-    f'{{"n":1,"type":"run_taken","body":{{"run":{RUN}}}}}': RunTaken(run=the_run),
+    f'{{"n":1,"type":"run_taken","body":{{"run":{RUN}}}}}': RunUploaded(run=the_run),
     '{"n":1,"type":"rules","body":{"stops":['
     + A_STOP
-    + '],"prices":[{"model":"m","input":0.0,"output":1.5}]}}': Rules(
-        stops=(stops.Stop(id="s1", condition="depth > 1"),),
+    + '],"prices":[{"model":"m","input":0.0,"output":1.5}]}}': DebuggerRules(
+        stops=(stops.BreakpointRule(id="s1", condition="depth > 1"),),
         prices=(stops.Price(model="m", input=0.0, output=1.5),),
     ),
     '{"n":1,"type":"tried","body":{"trials":[{"run":"r1","rows":7,"hits":[2,4],"total":2,"error":"e"}],'

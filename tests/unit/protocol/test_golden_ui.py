@@ -12,39 +12,39 @@ from msgspec import Struct
 
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.pieces import Pieces
-from agentstepper_nb.protocol.stops import Price, Reaction, Stop, StopTrial, TokenBudget
+from agentstepper_nb.protocol.pages import SearchHit, SearchHitPlace
+from agentstepper_nb.protocol.pieces import EncodedContent
+from agentstepper_nb.protocol.stops import BreakpointRule, Price, Reaction, StopTrial, TokenBudget
 from agentstepper_nb.protocol.values import (
     Actor,
     AnswerKind,
-    Approval,
+    ApprovalPrompt,
     ChangeKind,
     Commit,
     Durability,
     EventKind,
+    EventSide,
     FileBody,
     FileChange,
-    Note,
     Risk,
-    Row,
+    RowNote,
     Run,
-    Side,
     StopHits,
     StoreInfo,
+    TimelineRow,
     Usage,
 )
-from agentstepper_nb.protocol.windows import Hit, Place
 
 STOP = (
     '{"id":"s","program":"fix_*","kind":"tool_invocation","side":"begin","name":"write_*",'
     '"on_error":false,"condition":"data.path == \'a\'","watch":{"kind":"tokens","limit":1000},"nth":2,'
     '"once":true,"then":"log","enabled":false}'
 )
-the_stop = Stop(
+the_stop = BreakpointRule(
     id="s",
     program="fix_*",
     kind=EventKind.TOOL_INVOCATION,
-    side=Side.BEGIN,
+    side=EventSide.BEGIN,
     name="write_*",
     condition="data.path == 'a'",
     watch=TokenBudget(limit=1000),
@@ -82,23 +82,25 @@ FROM_UI: dict[str, Struct] = {
         run="r", commit="k", path="a.py"
     ),
     '{"n":1,"type":"step","id":"c","body":{"run":"r","breakpoint":null,"revision":null,"edit":null}}': (
-        ui.Step(run="r")
+        ui.StepRun(run="r")
     ),
     '{"n":1,"type":"step","id":"c","body":{"run":"r","breakpoint":"b","revision":2,"edit":"null"}}': (
-        ui.Step(run="r", breakpoint="b", revision=2, edit="null")
+        ui.StepRun(run="r", breakpoint="b", revision=2, edit="null")
     ),
     '{"n":1,"type":"continue","id":"c","body":{"run":"r","breakpoint":"b","revision":1,'
-    '"edit":"\\"\\""}}': (ui.Continue(run="r", breakpoint="b", revision=1, edit='""')),
+    '"edit":"\\"\\""}}': (ui.ContinueRun(run="r", breakpoint="b", revision=1, edit='""')),
     '{"n":1,"type":"approve","id":"c","body":{"run":"r","breakpoint":"b","revision":2,"edit":"{}",'
     '"always":true,"confirmed":true}}': (
-        ui.Approve(run="r", breakpoint="b", revision=2, edit="{}", always=True, confirmed=True)
+        ui.ApproveCall(run="r", breakpoint="b", revision=2, edit="{}", always=True, confirmed=True)
     ),
     '{"n":1,"type":"deny","id":"c","body":{"run":"r","breakpoint":"b","revision":2,'
-    '"reason":"Not today."}}': (ui.Deny(run="r", breakpoint="b", revision=2, reason="Not today.")),
-    '{"n":1,"type":"halt","id":"c","body":{"run":"r"}}': ui.Halt(run="r"),
+    '"reason":"Not today."}}': (
+        ui.DenyCall(run="r", breakpoint="b", revision=2, reason="Not today.")
+    ),
+    '{"n":1,"type":"halt","id":"c","body":{"run":"r"}}': ui.HaltRun(run="r"),
     '{"n":1,"type":"stop","id":"c","body":{"run":"r"}}': ui.StopRun(run="r"),
     '{"n":1,"type":"edit","id":"c","body":{"run":"r","breakpoint":"b","revision":1,"edit":null}}': (
-        ui.Edit(run="r", breakpoint="b", revision=1, edit=None)
+        ui.SetEdit(run="r", breakpoint="b", revision=1, edit=None)
     ),
     f'{{"n":1,"type":"set_stop","id":"c","body":{{"stop":{STOP}}}}}': ui.SetStop(stop=the_stop),
     '{"n":1,"type":"delete_stop","id":"c","body":{"stop":"s"}}': ui.DeleteStop(stop="s"),
@@ -122,8 +124,8 @@ FROM_UI: dict[str, Struct] = {
         run="r", format="archive"
     ),
     '{"n":1,"type":"import_run","id":"c","body":{"data":"eJw="}}': ui.ImportRun(data="eJw="),
-    '{"n":1,"type":"search","id":"c","body":{"query":"two words","run":null,"limit":100}}': ui.Search(
-        query="two words"
+    '{"n":1,"type":"search","id":"c","body":{"query":"two words","run":null,"limit":100}}': (
+        ui.SearchRuns(query="two words")
     ),
     '{"n":1,"type":"get_store","id":"c","body":{}}': ui.GetStore(),
 }
@@ -166,12 +168,12 @@ the_run = Run(
     last_event="tool call ls (row 1)",
     hits=(StopHits(stop="s", count=2, last=1),),
 )
-the_row = Row(
+the_row = TimelineRow(
     id="b",
     seq=1,
     event="e",
     kind=EventKind.LLM_QUERY,
-    side=Side.BEGIN,
+    side=EventSide.BEGIN,
     source=Actor.AGENT,
     target=Actor.LLM,
     summary="Hi",
@@ -198,7 +200,7 @@ the_commit = Commit(
 )
 
 NOTE = '{"run":"r","message":"b","text":"here","at":1.5}'
-the_note = Note(run="r", message="b", text="here", at=1.5)
+the_note = RowNote(run="r", message="b", text="here", at=1.5)
 STORE = '{"kind":"sqlite","durability":"durable","folder":"/d","size":null,"trouble":"full"}'
 the_store = StoreInfo(kind="sqlite", durability=Durability.DURABLE, folder="/d", trouble="full")
 
@@ -236,7 +238,7 @@ TO_UI: dict[str, Struct] = {
         ui.CommitsPage(run="r", commits=(the_commit,), before=None)
     ),
     f'{{"n":1,"type":"run","id":"c","body":{{"run":{RUN}}}}}': ui.RunChanged(run=the_run),
-    '{"n":1,"type":"run_gone","id":"c","body":{"run":"r"}}': ui.RunGone(run="r"),
+    '{"n":1,"type":"run_gone","id":"c","body":{"run":"r"}}': ui.RunRemoved(run="r"),
     f'{{"n":1,"type":"row","id":"c","body":{{"run":"r","row":{ROW}}}}}': ui.RowChanged(
         run="r", row=the_row
     ),
@@ -250,7 +252,7 @@ TO_UI: dict[str, Struct] = {
     f'{{"n":1,"type":"store","id":"c","body":{{"store":{STORE}}}}}': ui.StoreChanged(
         store=the_store
     ),
-    '{"n":1,"type":"ok","id":"c","body":{}}': ui.Done(),
+    '{"n":1,"type":"ok","id":"c","body":{}}': ui.CommandDone(),
     f'{{"n":1,"type":"run_opened","id":"c","body":{{"run":{RUN},"rows":[{ROW}],'
     f'"commits":[{COMMIT}],"notes":[{NOTE}]}}}}': (
         ui.RunOpened(run=the_run, rows=(the_row,), commits=(the_commit,), notes=(the_note,))
@@ -265,7 +267,7 @@ TO_UI: dict[str, Struct] = {
         data='{"z": 1.0}',
         edit="null",
         strict=True,
-        approval=Approval(risk=Risk.HIGH, why="It deletes files.", rule="rm *"),
+        approval=ApprovalPrompt(risk=Risk.HIGH, why="It deletes files.", rule="rm *"),
         always=True,
     ),
     '{"n":1,"type":"message","id":"c","body":{"run":"r","message":"b","revision":2,"data":"",'
@@ -277,7 +279,7 @@ TO_UI: dict[str, Struct] = {
         data="",
         edit=None,
         strict=True,
-        pieces=Pieces(number=1, then=("[", "7]")),
+        pieces=EncodedContent(number=1, then=("[", "7]")),
         reason="no",
     ),
     '{"n":1,"type":"change","id":"c","body":{"run":"r","commit":"k","path":"a.py","body":{"diff":"d",'
@@ -291,8 +293,12 @@ TO_UI: dict[str, Struct] = {
     '"format":"run"}}': ui.RunExported(name="Run #1 of P", data="eJw="),
     f'{{"n":1,"type":"run_imported","id":"c","body":{{"run":{RUN}}}}}': ui.RunImported(run=the_run),
     '{"n":1,"type":"found","id":"c","body":{"hits":[{"run":"r","place":"row","id":"b",'
-    '"snippet":["says ","two"," words"]}],"more":false}}': ui.Found(
-        hits=(Hit(run="r", place=Place.ROW, id="b", snippet=("says ", "two", " words")),),
+    '"snippet":["says ","two"," words"]}],"more":false}}': ui.SearchResults(
+        hits=(
+            SearchHit(
+                run="r", place=SearchHitPlace.ROW, id="b", snippet=("says ", "two", " words")
+            ),
+        ),
         more=False,
     ),
     '{"n":1,"type":"error","id":"c","body":{"code":"stale","message":"m","run":"r"}}': ui.UiError(

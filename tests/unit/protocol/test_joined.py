@@ -7,25 +7,25 @@ from msgspec import UNSET, Raw
 
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.agent import BreakpointReached, Withdraw
-from agentstepper_nb.protocol.joined import joined
-from agentstepper_nb.protocol.pieces import Pieces, Receiver
+from agentstepper_nb.protocol.joined import decode_contents
+from agentstepper_nb.protocol.pieces import DeltaDecoder, EncodedContent
 from agentstepper_nb.protocol.ui import MessageBody
-from agentstepper_nb.protocol.values import Side
+from agentstepper_nb.protocol.values import EventSide
 
-TOLD = Pieces(number=1, then=('{"a": ', '"é"}'))
+TOLD = EncodedContent(number=1, then=('{"a": ', '"é"}'))
 
 
-def body(data: str, pieces: Pieces | None = None) -> MessageBody:
+def body(data: str, pieces: EncodedContent | None = None) -> MessageBody:
     return MessageBody(
         run="r", message="m", revision=3, data=data, pieces=pieces, edit="1", strict=False
     )
 
 
-def reached(data: bytes | None, pieces: Pieces | None = None) -> BreakpointReached:
+def reached(data: bytes | None, pieces: EncodedContent | None = None) -> BreakpointReached:
     return BreakpointReached(
         id="b",
         event="e",
-        side=Side.END,
+        side=EventSide.END,
         waits=True,
         at=1.0,
         clock=2.0,
@@ -36,30 +36,30 @@ def reached(data: bytes | None, pieces: Pieces | None = None) -> BreakpointReach
 
 
 def test_a_views_contents() -> None:
-    assert joined(body("", TOLD), Receiver()) == body('{"a": "é"}')
+    assert decode_contents(body("", TOLD), DeltaDecoder()) == body('{"a": "é"}')
 
 
 def test_an_agents_contents() -> None:
-    assert joined(reached(None, TOLD), Receiver()) == reached('{"a": "é"}'.encode())
+    assert decode_contents(reached(None, TOLD), DeltaDecoder()) == reached('{"a": "é"}'.encode())
 
 
 @pytest.mark.parametrize(
     "message", [body("1"), reached(b"1"), reached(None), Withdraw(breakpoint="b")]
 )
 def test_what_is_whole_stays(message: object) -> None:
-    assert joined(message, Receiver()) is message  # type: ignore[arg-type]
+    assert decode_contents(message, DeltaDecoder()) is message  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("then", [("{",), (), ("[1] 2",), ("nul",), ('"\\ud800"',)])
 def test_what_an_agent_tells_is_json(then: tuple[str, ...]) -> None:
-    receiver = Receiver()
+    receiver = DeltaDecoder()
     with pytest.raises(ProtocolError, match=r"^breakpoint: .* - in `\$.pieces`") as refused:
-        joined(reached(None, Pieces(number=1, then=then)), receiver)
+        decode_contents(reached(None, EncodedContent(number=1, then=then)), receiver)
     assert refused.value.code == "invalid_message"
-    assert joined(body("", Pieces(number=2, then=("[]",))), receiver) == body("[]")
+    assert decode_contents(body("", EncodedContent(number=2, then=("[]",))), receiver) == body("[]")
 
 
 def test_what_isn_t_known() -> None:
     with pytest.raises(ProtocolError) as refused:
-        joined(body("", Pieces(number=1, then=(1,))), Receiver())
+        decode_contents(body("", EncodedContent(number=1, then=(1,))), DeltaDecoder())
     assert refused.value.code == "unknown_content"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.protocol.marks import edited_mark, is_mark
+from agentstepper_nb.protocol.opaque_marks import find_edited_mark, is_mark
 
 
 def mark(number: int = 1, text: str = "<a thing>") -> dict[str, Any]:
@@ -31,7 +31,7 @@ TAKEN: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_a_mark_may_be(name: str) -> None:
-    assert edited_mark(*TAKEN[name]) is None
+    assert find_edited_mark(*TAKEN[name]) is None
 
 
 REFUSED: dict[str, tuple[Any, Any, str]] = {
@@ -49,17 +49,17 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_an_edit_may_not_change_of_a_mark(name: str) -> None:
     sent, edit, place = REFUSED[name]
-    refusal = edited_mark(sent, edit)
+    refusal = find_edited_mark(sent, edit)
     assert refusal is not None
     assert refusal.startswith(f"{place} is read-only, since ")
 
 
 def test_the_reason_is_the_mark_s_own() -> None:
-    assert edited_mark([ONE], [1]) == (
+    assert find_edited_mark([ONE], [1]) == (
         "[0] is read-only, since its type, Thing, has no fields: put it back as it was."
     )
     older = {"$repr": "<a thing>", "$ref": 1}
     assert is_mark(older)
-    assert edited_mark([older], [1]) == (
+    assert find_edited_mark([older], [1]) == (
         "[0] is read-only, since JSON can't carry it: put it back as it was."
     )

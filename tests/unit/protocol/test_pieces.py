@@ -16,9 +16,15 @@ from hypothesis import given, settings
 
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol import pieces
-from agentstepper_nb.protocol.frame import MAX_MESSAGE
-from agentstepper_nb.protocol.pieces import MENTION, Pieces, Receiver, Sender, travels_in_pieces
-from agentstepper_nb.protocol.segments import split
+from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES
+from agentstepper_nb.protocol.pieces import (
+    MENTION,
+    DeltaDecoder,
+    DeltaEncoder,
+    EncodedContent,
+    is_delta_encoded,
+)
+from agentstepper_nb.protocol.segments import split_content
 
 WIRE = Path(__file__).parents[2] / "wire" / "pieces.jsonl"
 IMAGE = base64.b64encode(random.Random(0).randbytes(6000)).decode()
@@ -46,19 +52,19 @@ class Wire:
     """A connection, one way, and what has travelled on it."""
 
     def __init__(self) -> None:
-        self.sender, self.receiver = Sender(), Receiver()
+        self.sender, self.receiver = DeltaEncoder(), DeltaDecoder()
         self.size = 0  # bytes of the last content as it travelled
 
     def send(self, text: bytes) -> None:
         """Send a content; it arrives as it was, and both sides remember the same."""
         told = self.sender.pieces(text)
-        assert (told is None) == (not travels_in_pieces(len(text)))
+        assert (told is None) == (not is_delta_encoded(len(text)))
         if told is None:
             self.size = len(text)
             return
         travelling = msgspec.json.encode(told)
         self.size = len(travelling)
-        assert self.receiver.text(msgspec.json.decode(travelling, type=Pieces)) == text
+        assert self.receiver.text(msgspec.json.decode(travelling, type=EncodedContent)) == text
         self.check()
 
     def check(self) -> None:
@@ -140,7 +146,7 @@ def change(agent: Agent, move: str, number: int) -> None:
 def test_any_pieces_at_all(contents: list[list[bytes]]) -> None:
     wire = Wire()
     for parts in contents:
-        assert wire.receiver.text(wire.sender.tell(parts)) == b"".join(parts)
+        assert wire.receiver.text(wire.sender.encode_parts(parts)) == b"".join(parts)
         wire.check()
 
 
@@ -212,10 +218,10 @@ def test_an_image_is_sent_once() -> None:
 
 
 def test_what_could_not_be_remembered_travels_as_it_is() -> None:
-    sender = Sender()
+    sender = DeltaEncoder()
     assert sender.pieces(b"1" * 512) is None
     assert sender.pieces(b"[" + b"1" * pieces.WEIGHT) is None
-    assert sender.pieces(b"1" * 513) == Pieces(number=1, then=("1" * 513,))
+    assert sender.pieces(b"1" * 513) == EncodedContent(number=1, then=("1" * 513,))
 
 
 # ---- what isn't right --------------------------------------------------------------------------------
@@ -224,52 +230,54 @@ def test_what_could_not_be_remembered_travels_as_it_is() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        Pieces(number=0),
-        Pieces(number=1),
-        Pieces(number=3, like=1, keep=1),
-        Pieces(number=2, like=1, keep=3),
-        Pieces(number=2, like=2, keep=1),
-        Pieces(number=2, like=0, keep=1),
-        Pieces(number=2, like=2**52, keep=2**52),
-        Pieces(number=2, then=(0,)),
-        Pieces(number=2, then=(-1,)),
-        Pieces(number=2, then=(3,)),
-        Pieces(number=2, then=("new", 4)),
-        Pieces(number=2, then=(10**30,)),
+        EncodedContent(number=0),
+        EncodedContent(number=1),
+        EncodedContent(number=3, like=1, keep=1),
+        EncodedContent(number=2, like=1, keep=3),
+        EncodedContent(number=2, like=2, keep=1),
+        EncodedContent(number=2, like=0, keep=1),
+        EncodedContent(number=2, like=2**52, keep=2**52),
+        EncodedContent(number=2, then=(0,)),
+        EncodedContent(number=2, then=(-1,)),
+        EncodedContent(number=2, then=(3,)),
+        EncodedContent(number=2, then=("new", 4)),
+        EncodedContent(number=2, then=(10**30,)),
     ],
     ids=str,
 )
-def test_what_isn_t_known_is_refused_and_changes_nothing(wrong: Pieces) -> None:
-    receiver = Receiver()
-    assert receiver.text(Pieces(number=1, then=("one, ", "two"))) == b"one, two"
+def test_what_isn_t_known_is_refused_and_changes_nothing(wrong: EncodedContent) -> None:
+    receiver = DeltaDecoder()
+    assert receiver.text(EncodedContent(number=1, then=("one, ", "two"))) == b"one, two"
     with pytest.raises(ProtocolError) as refused:
         receiver.text(wrong)
     assert refused.value.code == "unknown_content"
-    told = Pieces(number=2, like=1, keep=1, then=(2, ", ", 3, "three"))
+    told = EncodedContent(number=2, like=1, keep=1, then=(2, ", ", 3, "three"))
     assert receiver.text(told) == b"one, two, , three"
 
 
 def test_a_new_piece_may_be_named_in_its_own_content() -> None:
-    assert Receiver().text(Pieces(number=1, then=("a", 1, "b", 2, 1))) == b"aabba"
+    assert DeltaDecoder().text(EncodedContent(number=1, then=("a", 1, "b", 2, 1))) == b"aabba"
 
 
 def test_few_bytes_don_t_become_very_many() -> None:
-    receiver = Receiver()
+    receiver = DeltaDecoder()
     million = "m" * 2**20
-    assert len(receiver.text(Pieces(number=1, then=(million, *[1] * 63)))) == MAX_MESSAGE
+    assert (
+        len(receiver.text(EncodedContent(number=1, then=(million, *[1] * 63)))) == MAX_MESSAGE_BYTES
+    )
     with pytest.raises(ProtocolError) as refused:
-        receiver.text(Pieces(number=2, like=1, keep=64, then=("1",)))
+        receiver.text(EncodedContent(number=2, like=1, keep=64, then=("1",)))
     assert refused.value.code == "too_large"
 
 
 def test_names_of_pieces_have_a_weight_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "WEIGHT", 10_000)
-    receiver = Receiver()
-    receiver.text(Pieces(number=1, then=("", *[1] * 500)))
+    receiver = DeltaDecoder()
+    receiver.text(EncodedContent(number=1, then=("", *[1] * 500)))
     for number in range(2, 10):
-        receiver.text(Pieces(number=number, like=number - 1, keep=501, then=("",)))
+        receiver.text(EncodedContent(number=number, like=number - 1, keep=501, then=("",)))
         assert len(receiver._memory._contents) * 501 * MENTION <= 10_000
-    receiver.text(Pieces(number=10, then=("", *[("")] * 2000)))
+    receiver.text(EncodedContent(number=10, then=("", *[("")] * 2000)))
     assert receiver._memory.pieces == {}
 
 
@@ -277,7 +285,7 @@ def test_names_of_pieces_have_a_weight_too(monkeypatch: pytest.MonkeyPatch) -> N
 @given(
     st.lists(
         st.builds(
-            Pieces,
+            EncodedContent,
             number=st.integers(0, 8),
             like=st.integers(0, 8),
             keep=st.integers(0, 5),
@@ -286,8 +294,8 @@ def test_names_of_pieces_have_a_weight_too(monkeypatch: pytest.MonkeyPatch) -> N
         max_size=30,
     )
 )
-def test_hostile_pieces_are_refused_and_harm_nothing(hostile: list[Pieces]) -> None:
-    receiver, truth = Receiver(), Receiver()
+def test_hostile_pieces_are_refused_and_harm_nothing(hostile: list[EncodedContent]) -> None:
+    receiver, truth = DeltaDecoder(), DeltaDecoder()
     for told in hostile:
         try:
             receiver.text(told)
@@ -306,13 +314,13 @@ def recorded() -> list[str]:
 
     So long that contents are forgotten, for their number and for what they weigh.
     """
-    sender, agent, chance = Sender(), Agent(), random.Random(7)
+    sender, agent, chance = DeltaEncoder(), Agent(), random.Random(7)
     lines = []
     for turn in range(pieces.CONTENTS + 10):
         agent.say(chance.randrange(40), said="äöü€😀"[: turn % 5])
         if turn % 50 == 30:
             agent.messages[-1 - chance.randrange(20)] = {"edited": "x" * 600}
-        lines.append(line(sender, split(agent.prompt())))
+        lines.append(line(sender, split_content(agent.prompt())))
     many = [b"0,"] * (pieces.WEIGHT // MENTION // 200)
     for turn in range(pieces.CONTENTS):
         many[-1 - chance.randrange(20)] = b"%d," % turn
@@ -320,9 +328,9 @@ def recorded() -> list[str]:
     return lines
 
 
-def line(sender: Sender, parts: list[bytes]) -> str:
+def line(sender: DeltaEncoder, parts: list[bytes]) -> str:
     text = b"".join(parts)
-    told = {"pieces": sender.tell(parts), "length": len(text), "hash": hash_of(text)}
+    told = {"pieces": sender.encode_parts(parts), "length": len(text), "hash": hash_of(text)}
     return msgspec.json.encode(told).decode()
 
 
@@ -333,10 +341,10 @@ def hash_of(text: bytes) -> str:
 def test_the_recorded_wire_is_as_it_would_be_now() -> None:
     now = recorded()
     assert WIRE.read_text(encoding="utf-8").splitlines() == now
-    receiver = Receiver()
+    receiver = DeltaDecoder()
     for each in now:
         said = json.loads(each)
-        text = receiver.text(msgspec.convert(said["pieces"], Pieces))
+        text = receiver.text(msgspec.convert(said["pieces"], EncodedContent))
         assert (len(text), hash_of(text)) == (said["length"], said["hash"])
     assert len(receiver._memory._contents) < pieces.CONTENTS - 10, (
         "some are forgotten for their weight"

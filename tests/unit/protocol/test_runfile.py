@@ -14,25 +14,25 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb._version import __version__
-from agentstepper_nb.core import Debugger, row
+from agentstepper_nb.core import Debugger, make_row
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
-    AgentState,
+    AgentActivity,
     AnswerKind,
     Breakpoint,
     ChangeKind,
     Commit,
     Event,
     EventKind,
+    EventOutcome,
+    EventSide,
     Failure,
     FileBody,
     FileChange,
-    Outcome,
     Run,
     RunState,
-    Side,
 )
 
 RECORDED = (Path(__file__).parents[2] / "wire" / "recorded.run").read_bytes()
@@ -51,7 +51,7 @@ DOCUMENT = unpack(RECORDED)
 
 def refused(data: bytes, code: str, says: str | None = None, **options: Any) -> None:
     with pytest.raises(ProtocolError, match=says) as error:
-        runfile.load(data, **options)
+        runfile.load_run(data, **options)
     assert error.value.code == code
 
 
@@ -59,24 +59,24 @@ def refused(data: bytes, code: str, says: str | None = None, **options: Any) -> 
 
 
 def test_the_recorded_run_is_written_again_as_it_was() -> None:
-    assert unpack(runfile.dump(runfile.load(RECORDED))) == DOCUMENT
+    assert unpack(runfile.dump_run(runfile.load_run(RECORDED))) == DOCUMENT
 
 
 def test_an_import_is_a_run_of_its_own() -> None:
-    history = runfile.load(RECORDED, "mine")
+    history = runfile.load_run(RECORDED, "mine")
     assert {history.run.id} == {each.run for each in (*history.events, *history.breakpoints)}
     assert history.run.id == "mine"
-    assert unpack(runfile.dump(history)) == DOCUMENT | {"uuid": "mine"}
+    assert unpack(runfile.dump_run(history)) == DOCUMENT | {"uuid": "mine"}
 
 
 def test_what_the_recorded_run_holds() -> None:
-    history = runfile.load(RECORDED)
+    history = runfile.load_run(RECORDED)
     run = history.run
     assert (run.name, run.program, run.state, run.agent_state, run.rows, run.commits) == (
         "Recorded run",
         "Recorder",
         RunState.IDLE,
-        AgentState.FINISHED,
+        AgentActivity.FINISHED,
         7,
         1,  # the first commit is the folder as it was
     )
@@ -94,7 +94,7 @@ def test_what_the_recorded_run_holds() -> None:
     assert [e.seq for e in history.events if e.kind is EventKind.DEBUG_MESSAGE] == [6]
     assert [point.edit is not None for point in history.breakpoints] == [0, 1, 0, 1, 0, 0]
     assert all(point.answer is AnswerKind.RESUME for point in history.breakpoints)
-    assert [row(point).summary for point in history.breakpoints] == [
+    assert [make_row(point).summary for point in history.breakpoints] == [
         "Agent program started",
         "edited",
         "Calls write_file(path=b.txt, content=two)",
@@ -113,7 +113,7 @@ def test_what_the_recorded_run_holds() -> None:
 
 def test_it_is_taken_in_by_a_debugger() -> None:
     debugger = Debugger()
-    debugger.commands.import_run(runfile.load(RECORDED))
+    debugger.commands.import_run(runfile.load_run(RECORDED))
     assert [run.name for run in debugger.runs] == ["Recorded run"]
     assert debugger.active is None
 
@@ -124,7 +124,7 @@ def test_it_is_taken_in_by_a_debugger() -> None:
 def ours() -> RunHistory:
     """A run of version 2 with what version 1's file has no words for."""
     event = Event(
-        id="e", run="r", kind=EventKind.LLM_QUERY, at=1.0, name="m", outcome=Outcome.ERROR
+        id="e", run="r", kind=EventKind.LLM_QUERY, at=1.0, name="m", outcome=EventOutcome.ERROR
     )
     points = (
         Breakpoint(
@@ -132,7 +132,7 @@ def ours() -> RunHistory:
             run="r",
             event="e",
             seq=1,
-            side=Side.BEGIN,
+            side=EventSide.BEGIN,
             kind=EventKind.LLM_QUERY,
             at=1.0,
             data='{"z": 1.0, "n": 12345678901234567890123, "x": NaN}',
@@ -145,7 +145,7 @@ def ours() -> RunHistory:
             run="r",
             event="e",
             seq=2,
-            side=Side.END,
+            side=EventSide.END,
             kind=EventKind.LLM_QUERY,
             at=2.0,
             data='"half \\ud800"',
@@ -162,7 +162,7 @@ def ours() -> RunHistory:
 
 
 def test_contents_keep_their_letters_where_strict_json_allows_and_their_values_always() -> None:
-    loaded = runfile.load(runfile.dump(ours()))
+    loaded = runfile.load_run(runfile.dump_run(ours()))
     assert [point.data for point in loaded.breakpoints] == [
         '{"z": 1.0, "n": 12345678901234567890123, "x": NaN}',
         '"half \\ud800"',
@@ -170,11 +170,13 @@ def test_contents_keep_their_letters_where_strict_json_allows_and_their_values_a
     assert [point.strict for point in loaded.breakpoints] == [False, False]
     assert [point.edit for point in loaded.breakpoints] == ['""', None]
     assert (loaded.commits[0].seq, loaded.commits[0].event) == (1, "e")
-    assert unpack(runfile.dump(loaded)).__repr__() == unpack(runfile.dump(ours())).__repr__()
+    assert (
+        unpack(runfile.dump_run(loaded)).__repr__() == unpack(runfile.dump_run(ours())).__repr__()
+    )
 
 
 def test_a_rename_is_filed_as_a_deletion_and_a_new_file() -> None:
-    (commit,) = runfile.load(runfile.dump(ours())).commits
+    (commit,) = runfile.load_run(runfile.dump_run(ours())).commits
     assert [(change.path, change.kind) for change in commit.changes] == [
         ("a", ChangeKind.DELETED),
         ("b", ChangeKind.ADDED),
@@ -185,7 +187,7 @@ def test_snapshots_are_not_filed() -> None:
     history = ours()
     snapshot = replace(history.commits[0], id="s", snapshot=True)
     with_it = replace(history, commits=(snapshot, *history.commits))
-    assert runfile.dump(with_it) == runfile.dump(history)
+    assert runfile.dump_run(with_it) == runfile.dump_run(history)
 
 
 def test_a_long_run_is_read_in_time_that_grows_with_it() -> None:
@@ -196,7 +198,7 @@ def test_a_long_run_is_read_in_time_that_grows_with_it() -> None:
     ]
     commits = [{"id": f"c{n}", "date": 1.0 + n, "title": "t", "changes": []} for n in range(5000)]
     document = DOCUMENT | {"events": events, "commits": commits}
-    assert runfile.load(pack(document)).run.rows == 30_000
+    assert runfile.load_run(pack(document)).run.rows == 30_000
 
 
 # ---- versions ---------------------------------------------------------------------------------------
@@ -205,13 +207,13 @@ def test_a_long_run_is_read_in_time_that_grows_with_it() -> None:
 @pytest.mark.parametrize("version", ["0", "0.0.1", __version__, "", "unknown", "0.0.1rc1", "²"])
 def test_an_older_file_is_read(version: str) -> None:
     document = DOCUMENT | {"server_version": version}
-    assert runfile.load(pack(document)).run.name == "Recorded run"
+    assert runfile.load_run(pack(document)).run.name == "Recorded run"
 
 
 @pytest.mark.parametrize("version", ["999", "0.999.1", f"{__version__}.1", "9" * 9])
 def test_a_newer_file_is_refused_by_name(version: str) -> None:
     with pytest.raises(ProtocolError) as error:
-        runfile.load(pack(DOCUMENT | {"server_version": version}))
+        runfile.load_run(pack(DOCUMENT | {"server_version": version}))
     assert error.value.code == "newer_import"
     assert version in error.value.message
     assert __version__ in error.value.message
@@ -232,12 +234,12 @@ def test_a_flipped_bit_is_refused_or_harmless() -> None:
         at, bit = chance.randrange(len(RECORDED)), 1 << chance.randrange(8)
         damaged = RECORDED[:at] + bytes([RECORDED[at] ^ bit]) + RECORDED[at + 1 :]
         try:
-            loaded = runfile.load(damaged)
+            loaded = runfile.load_run(damaged)
         except ProtocolError as error:
             assert error.code == "corrupt_import"
             assert len(error.message) < 300
         else:
-            assert unpack(runfile.dump(loaded)) == DOCUMENT
+            assert unpack(runfile.dump_run(loaded)) == DOCUMENT
 
 
 def changed(path: str, value: Any) -> bytes:
@@ -297,7 +299,7 @@ def test_a_debug_message_has_no_breakpoints() -> None:
 
 def test_lines_and_spaces_in_the_file_do_no_harm() -> None:
     spaced = b"\r\n".join(RECORDED[at : at + 76] for at in range(0, len(RECORDED), 76)) + b"\n"
-    assert unpack(runfile.dump(runfile.load(spaced))) == DOCUMENT
+    assert unpack(runfile.dump_run(runfile.load_run(spaced))) == DOCUMENT
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
@@ -314,7 +316,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked() -> None:
 
 def test_the_limit_is_what_may_be_unpacked() -> None:
     size = len(zlib.decompress(base64.b64decode(RECORDED)))
-    assert runfile.load(RECORDED, limit=size).run.name == "Recorded run"
+    assert runfile.load_run(RECORDED, limit=size).run.name == "Recorded run"
     refused(RECORDED, "too_large", limit=size - 1)
     assert runfile.MAX_UNPACKED == 256 * 1024**2
 
@@ -329,7 +331,12 @@ def nested(at: tuple[float, float, float, float]) -> RunHistory:
     said = Event(
         id="s", run="r", kind=EventKind.DEBUG_MESSAGE, at=at[2], seq=3, depth=1, data='"hi"'
     )
-    order = ((outer, Side.BEGIN), (inner, Side.BEGIN), (inner, Side.END), (outer, Side.END))
+    order = (
+        (outer, EventSide.BEGIN),
+        (inner, EventSide.BEGIN),
+        (inner, EventSide.END),
+        (outer, EventSide.END),
+    )
     points = tuple(
         Breakpoint(
             id=f"{event.id} {side}",
@@ -353,7 +360,7 @@ def nested(at: tuple[float, float, float, float]) -> RunHistory:
 
 def test_nested_events_come_back_in_order() -> None:
     for at in ((1.0, 2.0, 3.0, 4.0), (1.0, 1.0, 1.0, 1.0)):
-        loaded = runfile.load(runfile.dump(nested(at)))
+        loaded = runfile.load_run(runfile.dump_run(nested(at)))
         assert [(point.seq, point.id, point.depth) for point in loaded.breakpoints] == [
             (1, "o begin", 0),
             (2, "i begin", 1),
@@ -369,17 +376,17 @@ def test_nested_events_come_back_in_order() -> None:
 
 
 def test_nested_events_of_an_older_file_are_put_in_order_by_time() -> None:
-    document = unpack(runfile.dump(nested((1.0, 2.0, 3.0, 4.0))))
+    document = unpack(runfile.dump_run(nested((1.0, 2.0, 3.0, 4.0))))
     for event in document["events"]:
         for item in (event, *event["breakpoints"]):
             item.pop("seq", None)
-    loaded = runfile.load(pack(document))
+    loaded = runfile.load_run(pack(document))
     assert [point.id for point in loaded.breakpoints] == ["o begin", "i begin", "i end", "o end"]
     assert len({point.seq for point in loaded.breakpoints}) == 4
 
 
 def test_a_file_of_events_one_after_another_has_no_numbers() -> None:
-    assert '"seq"' not in json.dumps(unpack(runfile.dump(runfile.load(RECORDED))))
+    assert '"seq"' not in json.dumps(unpack(runfile.dump_run(runfile.load_run(RECORDED))))
 
 
 @pytest.mark.parametrize(
@@ -387,7 +394,7 @@ def test_a_file_of_events_one_after_another_has_no_numbers() -> None:
     [(0, 2, "numbered wrong"), (0, None, "numbered wrong"), (0, 9, "ends before it begins")],
 )
 def test_rows_that_are_numbered_wrong(row: int, seq: int | None, says: str) -> None:
-    document = unpack(runfile.dump(nested((1.0, 2.0, 3.0, 4.0))))
+    document = unpack(runfile.dump_run(nested((1.0, 2.0, 3.0, 4.0))))
     point = document["events"][0]["breakpoints"][row]
     if seq is None:
         del point["seq"]
@@ -398,24 +405,29 @@ def test_rows_that_are_numbered_wrong(row: int, seq: int | None, says: str) -> N
 
 @pytest.mark.parametrize("depth", [2**52, 3])
 def test_a_depth_that_no_run_has_is_refused(depth: int) -> None:
-    document = unpack(runfile.dump(nested((1.0, 2.0, 3.0, 4.0))))
+    document = unpack(runfile.dump_run(nested((1.0, 2.0, 3.0, 4.0))))
     document["events"][1]["depth"] = depth
     refused(pack(document), "corrupt_import", "inside of more than there are")
 
 
 def test_exceptions_and_summaries_travel() -> None:
     begin, end = ours().breakpoints
-    failed = replace(end, failure=Failure(type="ValueError", message="no"), outcome=Outcome.ERROR)
+    failed = replace(
+        end, failure=Failure(type="ValueError", message="no"), outcome=EventOutcome.ERROR
+    )
     begin = replace(begin, sentence="Asks for it")
-    data = runfile.dump(replace(ours(), breakpoints=(begin, failed)))
+    data = runfile.dump_run(replace(ours(), breakpoints=(begin, failed)))
     filed = unpack(data)["events"][0]["breakpoints"]
     assert [point["summary"] for point in filed] == ["Asks for it", "ValueError: no"]
-    loaded = runfile.load(data).breakpoints
-    assert (loaded[1].failure, loaded[1].outcome) == (failed.failure, Outcome.ERROR)
-    assert [row(point).summary for point in loaded] == ["Asks for it", "Failed: ValueError: no"]
+    loaded = runfile.load_run(data).breakpoints
+    assert (loaded[1].failure, loaded[1].outcome) == (failed.failure, EventOutcome.ERROR)
+    assert [make_row(point).summary for point in loaded] == [
+        "Asks for it",
+        "Failed: ValueError: no",
+    ]
 
 
 @pytest.mark.parametrize("packed", [bytes, base64.b64encode])
 def test_a_file_that_is_not_compressed_is_read(packed: Any) -> None:
     for text in (json.dumps(DOCUMENT), "\n " + json.dumps(DOCUMENT, indent=1)):
-        assert unpack(runfile.dump(runfile.load(packed(text.encode())))) == DOCUMENT
+        assert unpack(runfile.dump_run(runfile.load_run(packed(text.encode())))) == DOCUMENT

@@ -11,25 +11,25 @@ import msgspec
 import pytest
 
 from agentstepper_nb.protocol import schema
-from agentstepper_nb.protocol.codes import CODES, page
+from agentstepper_nb.protocol.error_codes import CODES, render_error_page
 from agentstepper_nb.protocol.runtime import AgentState
-from agentstepper_nb.protocol.runtime_wire import Notice
+from agentstepper_nb.protocol.runtime_wire import TopicEvent
 from tests.unit.protocol.test_golden_agent import FROM_AGENT, TO_AGENT
 from tests.unit.protocol.test_golden_ui import FROM_UI, TO_UI
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("path", schema.documents())
+@pytest.mark.parametrize("path", schema.build_documents())
 def test_a_made_file_is_current(path: str) -> None:
-    assert (ROOT / path).read_text(encoding="utf-8") == schema.documents()[path]
+    assert (ROOT / path).read_text(encoding="utf-8") == schema.build_documents()[path]
 
 
 def test_the_tool_tells_what_is_stale_and_mends_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for path in schema.documents():
+    for path in schema.build_documents():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     assert schema.main(["--check"]) == 1
     assert "docs/errors.md is stale: run python -m" in capsys.readouterr().out
@@ -58,7 +58,7 @@ def fit(body: Any, ref: str, document: dict[str, Any]) -> None:
     ],
 )
 def test_the_golden_messages_fit_the_schema(path: str, side: str, golden: dict[str, Any]) -> None:
-    document = json.loads(schema.documents()[path])
+    document = json.loads(schema.build_documents()[path])
     validator(document).check_schema(document)
     for text in golden:
         message = json.loads(text)
@@ -69,8 +69,8 @@ def test_the_golden_messages_fit_the_schema(path: str, side: str, golden: dict[s
 def test_what_the_runtime_tells_fits_the_schema() -> None:
     """Its view relies on each field's being there."""
     state = AgentState(agent_id="a", session_id="s", moniker="joke", created_at=1, updated_at=1)
-    notice = Notice(topic="sessions", n=1, event="begin", states=(state,))
-    document = json.loads(schema.documents()["js/schema/runtime.json"])
+    notice = TopicEvent(topic="sessions", n=1, event="begin", states=(state,))
+    document = json.loads(schema.build_documents()["js/schema/runtime.json"])
     told = document["$defs"]["RuntimeTells"]["properties"]["watch"]
     body = json.loads(msgspec.json.encode(notice))
     validator(document).check_schema(document)
@@ -80,6 +80,6 @@ def test_what_the_runtime_tells_fits_the_schema() -> None:
 
 def test_every_code_says_what_it_means_and_what_to_do() -> None:
     for code, (means, to_do) in CODES.items():
-        assert f"| `{code}` | {means} | {to_do} |" in page()
+        assert f"| `{code}` | {means} | {to_do} |" in render_error_page()
         assert means.endswith(".")
         assert to_do.endswith(".")

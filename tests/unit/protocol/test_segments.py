@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.protocol.segments import PIECE, WHOLE, split
+from agentstepper_nb.protocol.segments import PIECE, WHOLE, split_content
 
 MESSAGES = [{"role": "user", "content": f"message {number} " * number} for number in range(4, 30)]
 
@@ -23,14 +23,14 @@ def prompt(count: int, **more: Any) -> bytes:
 
 
 def test_a_prompt_that_grew_has_only_what_is_new() -> None:
-    before, after = split(prompt(10)), split(prompt(12))
+    before, after = split_content(prompt(10)), split_content(prompt(12))
     new = [piece for piece in after if piece not in before]
     assert [json.loads(piece.strip(b", ")) for piece in new] == MESSAGES[10:12]
     assert after[: len(before) - 1] == before[:-1]
 
 
 def test_a_list_that_grew() -> None:
-    before, after = (split(json.dumps(MESSAGES[:count]).encode()) for count in (20, 21))
+    before, after = (split_content(json.dumps(MESSAGES[:count]).encode()) for count in (20, 21))
     assert len(set(after) - set(before)) == 1
 
 
@@ -48,32 +48,32 @@ def test_a_list_that_grew() -> None:
     ],
 )
 def test_what_has_no_long_array_is_one_piece(data: bytes) -> None:
-    assert b"".join(split(data)) == data
-    assert len(split(data)) <= 1
+    assert b"".join(split_content(data)) == data
+    assert len(split_content(data)) <= 1
 
 
 def test_short_contents_are_one_piece() -> None:
     data = json.dumps(MESSAGES[:2]).encode()
     assert len(data) <= WHOLE
-    assert split(data) == [data]
+    assert split_content(data) == [data]
 
 
 def test_short_items_stand_together() -> None:
     data = json.dumps([f"{number:020}" for number in range(1000)]).encode()
-    first, *between, _, last = split(data)
+    first, *between, _, last = split_content(data)
     assert (first, last) == (b"[", b"]")
     assert all(PIECE <= len(piece) < PIECE + 24 + len(data) // 1024 for piece in between)
 
 
 def test_a_list_of_numbers_is_one_piece() -> None:
     data = json.dumps(list(range(10_000))).encode()
-    assert split(data) == [data]
+    assert split_content(data) == [data]
 
 
 def test_a_text_that_looks_like_the_array() -> None:
     array = "[" + ", ".join(["12345"] * 200) + "]"
     data = f'{{"a": "{array}", "b": {array}}}'.encode()
-    assert b"".join(split(data)) == data
+    assert b"".join(split_content(data)) == data
 
 
 JSON = st.recursive(
@@ -91,7 +91,7 @@ def test_joined_they_are_as_they_were(value: Any, indent: int, wrapped: bool) ->
     value = [value] * 30
     value = {"x": 1, "m": value, "y": value} if wrapped else value
     data = json.dumps(value, indent=indent or None, ensure_ascii=False).encode()
-    assert b"".join(split(data)) == data
+    assert b"".join(split_content(data)) == data
 
 
 def test_any_bytes_at_all() -> None:
@@ -101,5 +101,5 @@ def test_any_bytes_at_all() -> None:
         data = bytearray(whole)
         for _ in range(3):
             data[chance.randrange(len(data))] = chance.randrange(256)
-        assert b"".join(split(bytes(data))) == bytes(data)
+        assert b"".join(split_content(bytes(data))) == bytes(data)
     assert msgspec.json.decode(whole)

@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.v1 import agent as v1
-from agentstepper_nb.protocol.v1.commits import changes, dump_commit, load_commit
+from agentstepper_nb.protocol.v1.commits import dump_changes, dump_commit, load_commit
 from agentstepper_nb.protocol.values import ChangeKind, Commit, FileBody, FileChange
 
 BREAKPOINT = (
@@ -21,7 +21,7 @@ BREAKPOINT = (
 
 
 def breakpoint(data: str) -> v1.V1Breakpoint:
-    message = v1.decode(BREAKPOINT % data)
+    message = v1.decode_message(BREAKPOINT % data)
     assert isinstance(message, v1.V1Breakpoint)
     return message
 
@@ -49,10 +49,10 @@ def contents(data: str) -> str:
     ],
 )
 def test_contents_are_kept_to_the_letter(data: str) -> None:
-    message, strict = v1.read(BREAKPOINT % data)
+    message, strict = v1.read_message(BREAKPOINT % data)
     assert isinstance(message, v1.V1Breakpoint)
     assert (bytes(message.original_data).decode(), strict) == (data, True)
-    assert f'"original_data":{data},' in v1.encode(message)
+    assert f'"original_data":{data},' in v1.encode_message(message)
 
 
 @pytest.mark.parametrize(
@@ -66,22 +66,22 @@ def test_contents_are_kept_to_the_letter(data: str) -> None:
     ],
 )
 def test_what_only_pythons_parser_takes_is_taken_and_marked(data: str, kept: str) -> None:
-    message, strict = v1.read(BREAKPOINT % data)
+    message, strict = v1.read_message(BREAKPOINT % data)
     assert isinstance(message, v1.V1Breakpoint)
     assert (bytes(message.original_data).decode(), strict) == (kept, False)
     assert not v1.is_strict(kept)
     # The original's client reads it back.
-    sent = json.loads(v1.encode(message))["data"]["original_data"]
+    sent = json.loads(v1.encode_message(message))["data"]["original_data"]
     assert str(sent) == str(json.loads(data))
 
 
 def test_half_a_surrogate_pair_outside_contents_is_replaced() -> None:
     text = (BREAKPOINT % "1").replace('"summary": null', '"summary": "half \\ud800, whole ✓"')
-    message = v1.decode(text)
+    message = v1.decode_message(text)
     assert isinstance(message, v1.V1Breakpoint)
     assert message.summary == "half \ufffd, whole ✓"
-    assert v1.encode(message)
-    commit = v1.decode(
+    assert v1.encode_message(message)
+    commit = v1.decode_message(
         '{"message": "commit", "data": {"id": "c", "date": 1, "title": "t", "changes": '
         '[{"path": "a", "change_type": "change", "content": "\\udcff"}]}}'
     )
@@ -95,7 +95,7 @@ def event(**fields: Any) -> str:
 
 
 def test_the_fields_of_an_event() -> None:
-    message = v1.decode(event(data={"a": 1}))
+    message = v1.decode_message(event(data={"a": 1}))
     assert message == v1.V1Event(uuid="e", type="LLM_QUERY", time=1.0, data=Raw(b'{"a": 1}'))
 
 
@@ -135,7 +135,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 )
 def test_what_is_no_message(text: str, code: str, says: str) -> None:
     with pytest.raises(ProtocolError, match=says) as refused:
-        v1.decode(text)
+        v1.decode_message(text)
     assert refused.value.code == code
     assert len(str(refused.value)) < 300
 
@@ -151,7 +151,7 @@ def test_what_is_no_message(text: str, code: str, says: str) -> None:
     ],
 )
 def test_a_programs_name(data: str, name: str) -> None:
-    assert v1.text(Raw(data.encode())) == name
+    assert v1.read_text(Raw(data.encode())) == name
 
 
 # ---- commits ----------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def test_commits_in_version_1s_words() -> None:
             change("picture", ChangeKind.CHANGED, binary=True, size=9, digest="f"),
         ),
     )
-    assert [(path, word, body.content) for path, word, body in changes(commit)] == [
+    assert [(path, word, body.content) for path, word, body in dump_changes(commit)] == [
         ("a", "new file", "x"),
         ("b", "change", "new"),
         ("c", "deleted file", ""),

@@ -12,19 +12,19 @@ from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.v1 import ui as v1
 from agentstepper_nb.protocol.values import (
-    AgentState,
+    AgentActivity,
     Breakpoint,
     ChangeKind,
     Commit,
     Event,
     EventKind,
+    EventSide,
     Failure,
     FileBody,
     FileChange,
-    Mode,
     Run,
+    RunMode,
     RunState,
-    Side,
 )
 
 # ---- commands ---------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ from agentstepper_nb.protocol.values import (
     ],
 )
 def test_commands(event: str, content: dict[str, Any], command: v1.V1Command) -> None:
-    assert v1.decode(json.dumps({"event": event, "content": content})) == command
+    assert v1.decode_command(json.dumps({"event": event, "content": content})) == command
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_commands(event: str, content: dict[str, Any], command: v1.V1Command) ->
 )
 def test_what_is_no_command(text: str, code: str, says: str) -> None:
     with pytest.raises(ProtocolError, match=says) as refused:
-        v1.decode(text)
+        v1.decode_command(text)
     assert refused.value.code == code
 
 
@@ -91,7 +91,7 @@ def content(text: str, event: str) -> Any:
 
 
 def point(data: str = '"x"', **fields: Any) -> Breakpoint:
-    values: dict[str, Any] = {"kind": EventKind.LLM_QUERY, "side": Side.BEGIN}
+    values: dict[str, Any] = {"kind": EventKind.LLM_QUERY, "side": EventSide.BEGIN}
     return Breakpoint(
         id="b", run="r", event="e", seq=1, at=1795295422.9, data=data, **(values | fields)
     )
@@ -112,34 +112,36 @@ RUN = Run(id="r", name="N", program="P", started_at=1795295422.0)
     ],
 )
 def test_contents_stay_as_they_are_and_only_objects_are_json(data: str, kind: str) -> None:
-    text = v1.new_message(point(data))
+    text = v1.encode_new_message(point(data))
     assert f'"content":{data},' in text
     assert content(text, "new_message")["message"]["contentType"] == kind
 
 
 def test_contents_that_browsers_cannot_read_go_as_text() -> None:
-    message = content(v1.new_message(point('{"a": NaN}', strict=False)), "new_message")["message"]
+    message = content(v1.encode_new_message(point('{"a": NaN}', strict=False)), "new_message")[
+        "message"
+    ]
     assert (message["content"], message["contentType"]) == ('{"a": NaN}', "text")
 
 
 def test_the_edit_is_never_shown() -> None:
-    shown = content(v1.new_message(point(edit='"edited"')), "new_message")
+    shown = content(v1.encode_new_message(point(edit='"edited"')), "new_message")
     assert shown["message"]["content"] == "x"
 
 
 @pytest.mark.parametrize(
     ("kind", "side", "source", "target"),
     [
-        (EventKind.LLM_QUERY, Side.BEGIN, "Core", "LLM"),
-        (EventKind.LLM_QUERY, Side.END, "LLM", "Core"),
-        (EventKind.TOOL_INVOCATION, Side.BEGIN, "Core", "Tools"),
-        (EventKind.TOOL_INVOCATION, Side.END, "Tools", "Core"),
-        (EventKind.PROGRAM_STARTED, Side.BEGIN, "System", "System"),
-        (EventKind.PROGRAM_FINISHED, Side.BEGIN, "System", "System"),
+        (EventKind.LLM_QUERY, EventSide.BEGIN, "Core", "LLM"),
+        (EventKind.LLM_QUERY, EventSide.END, "LLM", "Core"),
+        (EventKind.TOOL_INVOCATION, EventSide.BEGIN, "Core", "Tools"),
+        (EventKind.TOOL_INVOCATION, EventSide.END, "Tools", "Core"),
+        (EventKind.PROGRAM_STARTED, EventSide.BEGIN, "System", "System"),
+        (EventKind.PROGRAM_FINISHED, EventSide.BEGIN, "System", "System"),
     ],
 )
-def test_a_message(kind: EventKind, side: Side, source: str, target: str) -> None:
-    shown = content(v1.new_message(point(kind=kind, side=side, summary="S")), "new_message")
+def test_a_message(kind: EventKind, side: EventSide, source: str, target: str) -> None:
+    shown = content(v1.encode_new_message(point(kind=kind, side=side, summary="S")), "new_message")
     assert shown == {
         "run": "r",
         "message": {
@@ -157,11 +159,11 @@ def test_a_message(kind: EventKind, side: Side, source: str, target: str) -> Non
 def test_an_exception_is_a_summary() -> None:
     failed = point(
         kind=EventKind.TOOL_INVOCATION,
-        side=Side.END,
+        side=EventSide.END,
         failure=Failure(type="ValueError", message="no"),
         sentence="It failed",
     )
-    shown = content(v1.new_message(failed), "new_message")["message"]
+    shown = content(v1.encode_new_message(failed), "new_message")["message"]
     assert shown["summary"] == "ValueError: no"
 
 
@@ -171,7 +173,7 @@ def test_an_exception_is_a_summary() -> None:
 )
 def test_a_debug_message_is_its_summary(data: str | None, summary: str) -> None:
     event = Event(id="e", run="r", kind=EventKind.DEBUG_MESSAGE, at=0.0, data=data)
-    shown = content(v1.new_debug_message(event), "new_message")["message"]
+    shown = content(v1.encode_new_debug_message(event), "new_message")["message"]
     assert (shown["content"], shown["contentType"], shown["summary"]) == (None, "text", summary)
     assert (shown["from"], shown["sentAt"]) == ("System", "1970-01-01T00:00:00+0000")
 
@@ -179,17 +181,17 @@ def test_a_debug_message_is_its_summary(data: str | None, summary: str) -> None:
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (AgentState.RUNNING, "Agent running..."),
-        (AgentState.LLM_THINKING, "LLM thinking..."),
-        (AgentState.TOOL_EXECUTING, "Tool executing..."),
-        (AgentState.HALTED, "Halted at breakpoint..."),
-        (AgentState.HALTING, "Halting at breakpoint..."),
-        (AgentState.FINISHED, "Agent finished..."),
+        (AgentActivity.RUNNING, "Agent running..."),
+        (AgentActivity.LLM_THINKING, "LLM thinking..."),
+        (AgentActivity.TOOL_EXECUTING, "Tool executing..."),
+        (AgentActivity.HALTED, "Halted at breakpoint..."),
+        (AgentActivity.HALTING, "Halting at breakpoint..."),
+        (AgentActivity.FINISHED, "Agent finished..."),
     ],
 )
-def test_the_agents_state_in_words(state: AgentState, words: str) -> None:
+def test_the_agents_state_in_words(state: AgentActivity, words: str) -> None:
     run = Run(id="r", name="N", program="P", started_at=0.0, agent_state=state)
-    assert content(v1.update_run_state(run), "update_run_state") == {
+    assert content(v1.encode_run_state(run), "update_run_state") == {
         "run": "r",
         "state": "step",
         "agentState": words,
@@ -201,7 +203,7 @@ def test_a_commit_without_diffs() -> None:
     body = FileBody(diff="d", content="c", previous_content="p")
     change = FileChange(path="new", kind=ChangeKind.RENAMED, previous_path="old", body=body)
     commit = Commit(id="k", run="r", at=1795295422.0, title="t", changes=(change,))
-    assert content(v1.new_commit(commit), "new_commit") == {
+    assert content(v1.encode_new_commit(commit), "new_commit") == {
         "run": "r",
         "commit": {
             "id": "k",
@@ -227,14 +229,14 @@ def test_a_run_whole_with_its_rows_in_order() -> None:
         program="P",
         started_at=1795295422.0,
         state=RunState.HALTED,
-        mode=Mode.STEP,
-        agent_state=AgentState.HALTED,
+        mode=RunMode.STEP,
+        agent_state=AgentActivity.HALTED,
         pending=("b", "later"),
     )
     said = Event(id="d", run="r", kind=EventKind.DEBUG_MESSAGE, at=0.0, seq=2, data='"said"')
     asked = Event(id="e", run="r", kind=EventKind.LLM_QUERY, at=0.0)
     history = RunHistory(run=run, events=(said, asked), breakpoints=(point(),))
-    shown = content(v1.new_run(history), "new_run")["run"]
+    shown = content(v1.encode_new_run(history), "new_run")["run"]
     assert [message["uuid"] for message in shown.pop("messages")] == ["b", "d"]
     assert shown == {
         "uuid": "r",
@@ -249,17 +251,20 @@ def test_a_run_whole_with_its_rows_in_order() -> None:
 
 
 def test_the_snapshot() -> None:
-    shown = content(v1.init_app_state([RunHistory(run=RUN)], "r", "b"), "init_app_state")
+    shown = content(v1.encode_init_app_state([RunHistory(run=RUN)], "r", "b"), "init_app_state")
     assert [run["uuid"] for run in shown["runs"]] == ["r"]
     assert (shown["activeRun"], shown["haltedAt"]) == ("r", "b")
-    assert v1.init_app_state([], None, None) == (
+    assert v1.encode_init_app_state([], None, None) == (
         '{"event":"init_app_state","content":{"runs":[],"activeRun":null,"haltedAt":null}}'
     )
 
 
 def test_an_export_and_an_error() -> None:
-    assert content(v1.run_export("N", b"eJw="), "run_export") == {"name": "N", "data": "eJw="}
-    assert content(v1.error("stale", "Look again.", "r"), "error") == {
+    assert content(v1.encode_run_export("N", b"eJw="), "run_export") == {
+        "name": "N",
+        "data": "eJw=",
+    }
+    assert content(v1.encode_error("stale", "Look again.", "r"), "error") == {
         "code": "stale",
         "message": "Look again.",
         "run": "r",

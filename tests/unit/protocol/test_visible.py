@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.cli.text import inert
-from agentstepper_nb.core.summaries import one_line
-from agentstepper_nb.protocol.visible import HIDDEN, escaped, on_one_line, shown
+from agentstepper_nb.cli.terminal_text import escape_controls
+from agentstepper_nb.core.summaries import extract_first_line
+from agentstepper_nb.protocol.visible_text import (
+    HIDDEN,
+    escape_character,
+    escape_hidden,
+    escape_to_one_line,
+)
 
 #: Also of js/tests/view/words.test.ts: first and last of each range of code points.
 TABLE = Path(__file__).parents[3] / "js" / "tests" / "helpers" / "hidden_characters.json"
@@ -39,8 +44,10 @@ def test_the_properties_hold_all_controls_and_formats() -> None:
 @pytest.mark.parametrize("character", NAMED)
 def test_what_is_named_is_seen_in_a_terminal_and_left_out_of_a_line(character: str) -> None:
     text = f"rm{character} -rf"
-    assert inert(text) == on_one_line(text) == f"rm{escaped(character)} -rf"
-    assert one_line(text) == "rm -rf" if character not in "\u2028\u2029" else "rm"
+    assert (
+        escape_controls(text) == escape_to_one_line(text) == f"rm{escape_character(character)} -rf"
+    )
+    assert extract_first_line(text) == "rm -rf" if character not in "\u2028\u2029" else "rm"
 
 
 @pytest.mark.parametrize(
@@ -55,13 +62,19 @@ def test_what_is_named_is_seen_in_a_terminal_and_left_out_of_a_line(character: s
     ],
 )
 def test_emoji_and_scripts_stay(text: str) -> None:
-    assert shown(text, escaped) == inert(text) == on_one_line(text) == one_line(text) == text
+    assert (
+        escape_hidden(text, escape_character)
+        == escape_controls(text)
+        == escape_to_one_line(text)
+        == extract_first_line(text)
+        == text
+    )
 
 
 def test_a_joiner_between_latin_letters_is_seen() -> None:
-    assert on_one_line("a\u200db \u200cc a\ufe0f") == "a\\u200db \\u200cc a\\ufe0f"
-    assert on_one_line("日\u200d\u200d") == "日\u200d\\u200d"
+    assert escape_to_one_line("a\u200db \u200cc a\ufe0f") == "a\\u200db \\u200cc a\\ufe0f"
+    assert escape_to_one_line("日\u200d\u200d") == "日\u200d\\u200d"
 
 
 def test_one_line_is_one_line() -> None:
-    assert on_one_line("a\nb\r\n\tc\x1b[2J\x85") == "a\\nb\\r\\n\\tc\\x1b[2J\\x85"
+    assert escape_to_one_line("a\nb\r\n\tc\x1b[2J\x85") == "a\\nb\\r\\n\\tc\\x1b[2J\\x85"

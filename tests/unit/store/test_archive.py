@@ -19,13 +19,13 @@ from msgspec.structs import replace
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.v1 import runfile
-from agentstepper_nb.protocol.values import AgentState, AnswerKind, RunState
+from agentstepper_nb.protocol.values import AgentActivity, AnswerKind, RunState
 from agentstepper_nb.store import archive
 from tests.helpers.histories import history_by_chance, kept, records_by_chance, with_every_field
 from tests.helpers.stage import Stage
 
 HISTORY = with_every_field()
-DATA = archive.dump(HISTORY)
+DATA = archive.dump_archive(HISTORY)
 RECORDED = (Path(__file__).parents[2] / "wire" / "recorded.run").read_bytes()
 
 
@@ -53,7 +53,7 @@ def changed(member: str, change: Callable[[Any], object]) -> bytes:
 
 def refused(data: bytes, code: str, says: str | None = None, **options: Any) -> None:
     with pytest.raises(ProtocolError, match=says) as error:
-        archive.load(data, **options)
+        archive.load_archive(data, **options)
     assert error.value.code == code
 
 
@@ -61,7 +61,7 @@ def refused(data: bytes, code: str, says: str | None = None, **options: Any) -> 
 
 
 def test_every_field_comes_back() -> None:
-    assert archive.load(DATA) == HISTORY
+    assert archive.load_archive(DATA) == HISTORY
     values: list[Any] = [HISTORY.run, *HISTORY.breakpoints, *HISTORY.events, *HISTORY.commits]
     for kind in {type(value) for value in values}:
         for field in msgspec.structs.fields(kind):
@@ -76,10 +76,10 @@ def test_every_field_comes_back() -> None:
 def test_a_debuggers_run_comes_back(seed: int) -> None:
     history = history_by_chance(seed)
     if history.run.live:
-        run = archive.load(archive.dump(history)).run
+        run = archive.load_archive(archive.dump_archive(history)).run
         assert (run.state, run.pending) == (RunState.IDLE, ())
         history = _finished(seed)
-    assert archive.load(archive.dump(history)) == history
+    assert archive.load_archive(archive.dump_archive(history)) == history
 
 
 def _finished(seed: int) -> RunHistory:
@@ -92,14 +92,14 @@ def _finished(seed: int) -> RunHistory:
 
 
 def test_the_same_run_makes_the_same_bytes() -> None:
-    assert archive.dump(HISTORY) == DATA
+    assert archive.dump_archive(HISTORY) == DATA
 
 
 def test_an_import_is_a_run_of_its_own() -> None:
-    history = archive.load(DATA, "mine")
+    history = archive.load_archive(DATA, "mine")
     items = (*history.events, *history.breakpoints, *history.commits, *history.notes)
     assert {history.run.id, *(item.run for item in items)} == {"mine"}
-    assert archive.load(archive.dump(history), HISTORY.run.id) == HISTORY
+    assert archive.load_archive(archive.dump_archive(history), HISTORY.run.id) == HISTORY
 
 
 def test_a_run_that_was_live_has_ended() -> None:
@@ -107,11 +107,11 @@ def test_a_run_that_was_live_has_ended() -> None:
     stage.start()
     stage.now += 5
     stage.query()
-    history = archive.load(archive.dump(kept(stage.records)))
+    history = archive.load_archive(archive.dump_archive(kept(stage.records)))
     run = history.run
     assert (run.state, run.agent_state, run.pending, run.ending, run.ended_at) == (
         RunState.IDLE,
-        AgentState.FINISHED,
+        AgentActivity.FINISHED,
         (),
         None,
         stage.now,
@@ -120,22 +120,22 @@ def test_a_run_that_was_live_has_ended() -> None:
 
 
 def test_a_run_of_version_1_comes_back() -> None:
-    history = runfile.load(RECORDED)
-    assert archive.load(archive.dump(history)) == history
+    history = runfile.load_run(RECORDED)
+    assert archive.load_archive(archive.dump_archive(history)) == history
 
 
 @pytest.mark.parametrize(
     ("data", "whose"),
-    [(DATA, HISTORY), (base64.b64encode(DATA), HISTORY), (RECORDED, runfile.load(RECORDED))],
+    [(DATA, HISTORY), (base64.b64encode(DATA), HISTORY), (RECORDED, runfile.load_run(RECORDED))],
     ids=["archive", "archive in base64", ".run"],
 )
 def test_each_form_is_told_by_its_beginning(data: bytes, whose: RunHistory) -> None:
-    assert archive.load_any(data) == whose
+    assert archive.load_run_file(data) == whose
 
 
 def test_what_other_programs_pack_is_read() -> None:
     members = unpack() | {"__MACOSX/._run.json": b"\0\5", "../../etc/passwd": b"x"}
-    assert archive.load(pack(members, zipfile.ZIP_STORED)) == HISTORY
+    assert archive.load_archive(pack(members, zipfile.ZIP_STORED)) == HISTORY
 
 
 # ---- refused ----------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def test_a_bomb_is_not_unpacked() -> None:
 
 def test_all_members_together_are_counted() -> None:
     size = sum(map(len, unpack().values()))
-    assert archive.load(DATA, limit=size) == HISTORY
+    assert archive.load_archive(DATA, limit=size) == HISTORY
     refused(DATA, "too_large", limit=size - 1)
 
 
@@ -313,17 +313,17 @@ def _hurt(data: bytes, chance: random.Random) -> bytes:
 
 
 def takes_or_refuses(seeds: range) -> None:
-    sources = [DATA, *(archive.dump(history_by_chance(seed, steps=6)) for seed in range(4))]
+    sources = [DATA, *(archive.dump_archive(history_by_chance(seed, steps=6)) for seed in range(4))]
     taken = 0
     for seed in seeds:
         chance = random.Random(seed)
         data = mutated(chance.choice(sources), chance)
         try:
-            history = archive.load(data)
+            history = archive.load_archive(data)
         except ProtocolError:
             continue
         taken += 1
-        again = archive.load(archive.dump(history))
+        again = archive.load_archive(archive.dump_archive(history))
         assert again == history
         assert not again.run.live
     assert 0 < taken < len(seeds)
@@ -334,8 +334,8 @@ def test_damaged_archives_are_refused_or_sound() -> None:
 
 
 def test_a_header_that_counts_wrong_is_counted_anew() -> None:
-    wrong = archive.dump(replace_run(HISTORY, rows=77))
-    assert archive.load(wrong) == HISTORY
+    wrong = archive.dump_archive(replace_run(HISTORY, rows=77))
+    assert archive.load_archive(wrong) == HISTORY
 
 
 def replace_run(history: RunHistory, **changes: Any) -> RunHistory:
@@ -353,6 +353,8 @@ def test_rows_with_gaps_between_their_numbers_are_numbered_anew() -> None:
         commits=(replace(whole.commits[0], seq=50),),
         run=replace(whole.run, hits=(replace(whole.run.hits[0], last=40),)),
     )
-    assert archive.load(archive.dump(gaps)) == archive.load(archive.dump(whole))
+    assert archive.load_archive(archive.dump_archive(gaps)) == archive.load_archive(
+        archive.dump_archive(whole)
+    )
     before = replace(gaps, commits=(replace(whole.commits[0], seq=6),))
-    assert archive.load(archive.dump(before)).commits[0].seq == 0
+    assert archive.load_archive(archive.dump_archive(before)).commits[0].seq == 0

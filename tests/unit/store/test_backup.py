@@ -13,8 +13,8 @@ from agentstepper_nb.errors import StoreError
 from agentstepper_nb.protocol.records import RunDeleted, RunStarted
 from agentstepper_nb.store import open_store
 from agentstepper_nb.store.backup import back_up
-from agentstepper_nb.store.checkup import examine
-from agentstepper_nb.store.runtime.conformance.suite import create, snapshot
+from agentstepper_nb.store.checkup import examine_folder
+from agentstepper_nb.store.runtime.conformance.base_suite import create_session, read_snapshot
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
 from tests.helpers.damage import LIVE, RUNS, build, histories
 
@@ -27,7 +27,7 @@ async def test_a_copy_made_beside_a_core_has_all_that_was_recorded_until_then(
     built.lay_out(folder)
     store, agents = open_store(folder), open_runtime_store(folder)
     list(store.load())
-    await create(agents)
+    await create_session(agents)
     assert back_up(folder, copy) == ("store.sqlite", "runtime.sqlite")
     gone = asyncio.Event()
     store.append([RunDeleted(run=RUNS[0])], gone.set)  # the Core goes on writing
@@ -39,10 +39,10 @@ async def test_a_copy_made_beside_a_core_has_all_that_was_recorded_until_then(
     opened, others = open_store(copy), open_runtime_store(copy)
     live = {each.run.id for each in opened.load() if isinstance(each, RunStarted)}
     assert live == set(LIVE)
-    assert (await snapshot(others)).session_id == "s"
+    assert (await read_snapshot(others)).session_id == "s"
     opened.close()
     await others.close()
-    assert not examine(copy).hurt_store
+    assert not examine_folder(copy).damaged_store
 
 
 def test_a_copy_is_its_owner_s_alone(tmp_path: Path) -> None:

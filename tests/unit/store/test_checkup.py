@@ -13,17 +13,17 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.errors import NewerStoreError, StoreError, StoreTakenError
-from agentstepper_nb.protocol.records import PricesSet, SentenceMade, StopSaved
-from agentstepper_nb.protocol.stops import Stop
+from agentstepper_nb.protocol.records import PricesSet, StopSaved, SummarySaved
+from agentstepper_nb.protocol.stops import BreakpointRule
 from agentstepper_nb.protocol.values import EventKind, RunState
-from agentstepper_nb.store.checkup import examine, repair
+from agentstepper_nb.store.checkup import examine_folder, repair_folder
 from agentstepper_nb.store.checkup.salvage import LOST_CONTENT, LOST_ROW, TAG
-from agentstepper_nb.store.lock import take
-from agentstepper_nb.store.sqlite import migrate, opening
-from agentstepper_nb.store.sqlite.marks import Marks
-from agentstepper_nb.store.sqlite.reader import Reader
-from agentstepper_nb.store.sqlite.rows import RunRow, select
-from agentstepper_nb.store.sqlite.tables import Tables
+from agentstepper_nb.store.folder_lock import lock_folder
+from agentstepper_nb.store.sqlite import database, migrations
+from agentstepper_nb.store.sqlite.reader import StoreReader
+from agentstepper_nb.store.sqlite.record_writer import RecordWriter
+from agentstepper_nb.store.sqlite.row_codec import RunRow, make_select
+from agentstepper_nb.store.sqlite.transaction_marks import TransactionMarks
 from tests.helpers.damage import ENDED, LIVE, RUNS, Built, build, histories, named, rules
 
 RECORDED = Path(__file__).parents[2] / "wire" / "recorded.run"
@@ -54,11 +54,11 @@ def number(folder: Path, run: str) -> int:
 
 def run_row(folder: Path, run: str) -> RunRow:
     with contextlib.closing(sqlite3.connect(folder / "store.sqlite")) as connection:
-        return RunRow.of(connection.execute(select("runs", "id = ?"), (run,)).fetchone())
+        return RunRow.of(connection.execute(make_select("runs", "id = ?"), (run,)).fetchone())
 
 
 def told(folder: Path) -> str:
-    return "\n".join(repair(folder))
+    return "\n".join(repair_folder(folder))
 
 
 def others(folder: Path, but: str) -> dict[str, object]:
@@ -69,14 +69,14 @@ def others(folder: Path, but: str) -> dict[str, object]:
 
 
 def test_a_folder_without_a_store(tmp_path: Path) -> None:
-    about = examine(tmp_path / "none")
-    assert (about.exists, about.size, about.hurt_store) == (False, 0, False)
+    about = examine_folder(tmp_path / "none")
+    assert (about.exists, about.size, about.damaged_store) == (False, 0, False)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_no_folder_is_made_to_be_repaired(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="There is no folder"):
-        repair(tmp_path / "none")
+        repair_folder(tmp_path / "none")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -86,11 +86,11 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     for path in (other, tmp_path / "lock"):
         path.write_bytes(b"half")
         path.chmod(0o644)
-    about = examine(tmp_path)
+    about = examine_folder(tmp_path)
     assert (about.open_to_others, about.leftovers) == ((), ())
-    assert not examine(other).tokens
+    assert not examine_folder(other).tokens
     with pytest.raises(StoreError, match="No Core has kept anything in"):
-        repair(tmp_path)
+        repair_folder(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["film.part", "lock"]
     assert [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path, other)] == [0o755, 0o644]
 
@@ -99,7 +99,7 @@ def test_beside_a_store_too_other_files_are_left_alone(built: Built, folder: Pat
     other = folder / "film.part"
     other.write_bytes(b"half")
     other.chmod(0o644)
-    assert repair(folder) == []
+    assert repair_folder(folder) == []
     assert other.read_bytes() == b"half"
     assert stat.S_IMODE(other.stat().st_mode) == 0o644
 
@@ -107,28 +107,28 @@ def test_beside_a_store_too_other_files_are_left_alone(built: Built, folder: Pat
 def test_the_folders_of_other_cores_are_named(built: Built, folder: Path) -> None:
     built.lay_out(folder / "2")
     (folder / "3").mkdir()
-    about = examine(folder)
+    about = examine_folder(folder)
     assert about.others == (str(folder / "2"),)
     assert about.size == sum(map(len, built.files.values()))
 
 
 def test_looking_changes_nothing(folder: Path) -> None:
     before = {each.name: each.read_bytes() for each in folder.iterdir()}
-    about = examine(folder)
-    assert (about.runs, about.version, about.hurt_store) == (5, migrate.VERSION, False)
+    about = examine_folder(folder)
+    assert (about.runs, about.version, about.damaged_store) == (5, migrations.VERSION, False)
     assert about.size == sum(map(len, before.values()))
     after = {each.name: each.read_bytes() for each in folder.iterdir() if each.name in before}
     assert after == before
 
 
 def test_it_looks_beside_a_core_and_says_who_that_is(folder: Path) -> None:
-    with take(folder, "agentstepper serve"):
-        with contextlib.closing(opening.open_writer(folder / "store.sqlite")):
-            about = examine(folder)
+    with lock_folder(folder, "agentstepper serve"):
+        with contextlib.closing(database.open_writer(folder / "store.sqlite")):
+            about = examine_folder(folder)
         assert about.holder.startswith(f"agentstepper serve (pid {os.getpid()} on ")
-        assert (about.runs, about.hurt) == (5, ())
+        assert (about.runs, about.damaged) == (5, ())
         with pytest.raises(StoreTakenError, match="belong to agentstepper serve"):
-            repair(folder)
+            repair_folder(folder)
 
 
 @pytest.mark.parametrize(
@@ -151,11 +151,11 @@ def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
     built: Built, folder: Path, statement: str, what: str
 ) -> None:
     harm(folder, statement, number(folder, FIRST))
-    (hurt,) = examine(folder).hurt
+    (hurt,) = examine_folder(folder).damaged
     if what == "its header is lost":
         assert hurt.what == what
         said = told(folder)
-        assert examine(folder).hurt_store is False
+        assert examine_folder(folder).damaged_store is False
         assert {*others(folder, FIRST)} >= {*RUNS} - {FIRST}
         return
     assert (hurt.id, hurt.name) == (FIRST, built.truth[FIRST].run.name)
@@ -167,8 +167,8 @@ def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
     back = histories(folder)[FIRST]
     assert TAG in back.run.tags
     assert back.run.name == built.truth[FIRST].run.name
-    about = examine(folder)
-    assert about.hurt_store is False
+    about = examine_folder(folder)
+    assert about.damaged_store is False
     assert [name.partition("-")[0] for name in about.copies] == ["store.sqlite.salvaged"]
 
 
@@ -226,17 +226,17 @@ def test_a_live_run_stays_live_and_its_agent_finds_it(built: Built, folder: Path
 def test_what_a_model_said_and_which_files_were_taken_in_come_along(
     built: Built, folder: Path
 ) -> None:
-    with contextlib.closing(opening.open_writer(folder / "store.sqlite")) as connection:
-        tables = Tables(connection)
-        with migrate.transaction(connection):
+    with contextlib.closing(database.open_writer(folder / "store.sqlite")) as connection:
+        tables = RecordWriter(connection)
+        with migrations.transaction(connection):
             point = built.truth[FIRST].breakpoints[0].id
-            tables.keep(SentenceMade(run=FIRST, id=point, key="key", text="It asks."))
+            tables.keep(SummarySaved(run=FIRST, id=point, key="key", text="It asks."))
             tables.finish()
             tables.took("old.run", FIRST)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     harm(folder, "UPDATE notes SET body = '{}' WHERE run = ?", number(folder, "third"))
     told(folder)
-    with contextlib.closing(Reader(folder / "store.sqlite")) as reader:
+    with contextlib.closing(StoreReader(folder / "store.sqlite")) as reader:
         assert reader.sentence("key") == "It asks."
         assert reader.files() == {"old.run"}
 
@@ -247,9 +247,9 @@ def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
     path = folder / "store.sqlite"
     data = path.read_bytes()
     path.write_bytes(data.replace(b"UNIQUE (run, id)", b"UNIQUE (run,id )"))
-    opening.open_writer(path).close()  # what a Core does
-    (aside,) = examine(folder).aside
-    assert (aside.whole, aside.hurt, aside.problem) == (5, (), "")
+    database.open_writer(path).close()  # what a Core does
+    (aside,) = examine_folder(folder).aside
+    assert (aside.whole, aside.damaged, aside.problem) == (5, (), "")
     said = told(folder)
     assert "5 runs are back whole from store.sqlite.damaged-" in said
     assert histories(folder) == built.truth
@@ -258,22 +258,22 @@ def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
 
 def test_stops_that_are_hurt_are_named_and_the_others_come_back(built: Built, folder: Path) -> None:
     harm(folder, "UPDATE rules SET body = replace(body, '2', '3') WHERE id = 'second'")
-    about = examine(folder)
-    assert (about.hurt_rules, about.hurt, about.hurt_store) == (1, (), True)
+    about = examine_folder(folder)
+    assert (about.damaged_rules, about.damaged, about.damaged_store) == (1, (), True)
     assert "5 runs are back whole" in told(folder)
     assert histories(folder) == built.truth
     first, _, third, prices = built.rules
     assert rules(folder) == (first, third, prices)
-    assert not examine(folder).hurt_store
+    assert not examine_folder(folder).damaged_store
 
 
 def test_what_was_set_since_stays_where_stops_come_back(built: Built, folder: Path) -> None:
     path = folder / "store.sqlite"
-    path.rename(folder / f"store.sqlite{opening.DAMAGED}1")
-    since = StopSaved(stop=Stop(id="second", once=True)), PricesSet(prices=())
-    with contextlib.closing(opening.open_writer(path)) as connection:
-        tables = Tables(connection)
-        with migrate.transaction(connection):
+    path.rename(folder / f"store.sqlite{database.DAMAGED}1")
+    since = StopSaved(stop=BreakpointRule(id="second", once=True)), PricesSet(prices=())
+    with contextlib.closing(database.open_writer(path)) as connection:
+        tables = RecordWriter(connection)
+        with migrations.transaction(connection):
             for record in since:
                 tables.keep(record)
             tables.finish()
@@ -284,20 +284,20 @@ def test_what_was_set_since_stays_where_stops_come_back(built: Built, folder: Pa
 
 def test_a_store_of_which_nothing_is_left(folder: Path) -> None:
     (folder / "store.sqlite").write_bytes(b"")
-    about = examine(folder)
+    about = examine_folder(folder)
     assert about.unopened is not None
     assert about.unopened.problem
     assert "Nothing could be read of store.sqlite.damaged-" in told(folder)
-    (aside,) = examine(folder).aside
+    (aside,) = examine_folder(folder).aside
     assert aside.problem
 
 
 def test_what_the_journal_lost_is_named_and_its_run_says_so(built: Built, folder: Path) -> None:
-    marks = Marks(folder / "marks")
+    marks = TransactionMarks(folder / "marks")
     marks.set(FIRST, run_row(folder, FIRST).changes + 3)
     marks.set("gone", 2)
     marks.close()
-    about = examine(folder)
+    about = examine_folder(folder)
     assert {run.id: run.what for run in about.missing} == {
         FIRST: f"the last 3 changes are lost of run {FIRST}",
         "gone": "run gone is lost whole",
@@ -305,28 +305,28 @@ def test_what_the_journal_lost_is_named_and_its_run_says_so(built: Built, folder
     assert named(about) == {FIRST, "gone"}
     assert "can't be brought back that run gone is lost whole" in told(folder)
     assert histories(folder)[FIRST].run.tags == (*built.truth[FIRST].run.tags, TAG)
-    assert examine(folder).missing == ()
+    assert examine_folder(folder).missing == ()
 
 
 def test_a_store_that_cannot_be_read_now_is_left_where_it_is(folder: Path) -> None:
     path = folder / "store.sqlite"
     path.rename(folder / "elsewhere")
     path.mkdir()
-    about = examine(folder)
+    about = examine_folder(folder)
     assert about.unreadable
-    assert not about.hurt_store
-    repair(folder)
+    assert not about.damaged_store
+    repair_folder(folder)
     assert path.is_dir()
 
 
 def test_a_newer_store_is_left_alone(folder: Path) -> None:
     with contextlib.closing(sqlite3.connect(folder / "store.sqlite")) as connection:
-        migrate.stamp(connection, migrate.VERSION + 1)
+        migrations.write_version(connection, migrations.VERSION + 1)
     before = (folder / "store.sqlite").read_bytes()
-    about = examine(folder)
-    assert (about.version, about.newest) == (migrate.VERSION + 1, migrate.VERSION)
+    about = examine_folder(folder)
+    assert (about.version, about.newest) == (migrations.VERSION + 1, migrations.VERSION)
     with pytest.raises(NewerStoreError):
-        repair(folder)
+        repair_folder(folder)
     assert (folder / "store.sqlite").read_bytes() == before
 
 
@@ -373,11 +373,11 @@ def interrupt(folder: Path) -> None:
 def test_other_files_are_looked_at_and_put_right(
     built: Built, folder: Path, spoil: Callable[[Path], None], field: str
 ) -> None:
-    assert not getattr(examine(folder), field)
+    assert not getattr(examine_folder(folder), field)
     spoil(folder)
-    assert getattr(examine(folder), field)
+    assert getattr(examine_folder(folder), field)
     assert told(folder)
-    assert not getattr(examine(folder), field)
+    assert not getattr(examine_folder(folder), field)
     assert histories(folder) == built.truth
     assert stat.S_IMODE((folder / "store.sqlite").stat().st_mode) == 0o600
 
@@ -386,14 +386,14 @@ def test_damaged_files_of_version_1_are_named_and_left(folder: Path) -> None:
     (folder / "logs").mkdir()
     (folder / "logs" / "good.run").write_bytes(RECORDED.read_bytes())
     (folder / "logs" / "cut.run").write_bytes(RECORDED.read_bytes()[:500])
-    ((name, why),) = examine(folder).unread
+    ((name, why),) = examine_folder(folder).unread
     assert name == "cut.run"
     assert why
-    repair(folder)
+    repair_folder(folder)
     assert (folder / "logs" / "cut.run").stat().st_size == 500
 
 
 def test_good_tokens_are_no_damage(folder: Path) -> None:
     for name in ("agent-token", "control-token"):
         (folder / name).write_text("x" * 43 + "\n")
-    assert examine(folder).tokens == ()
+    assert examine_folder(folder).tokens == ()

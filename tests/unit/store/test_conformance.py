@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from agentstepper_nb.core import Debugger
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.records import Record, RunHistory, RunStarted, SentenceMade
-from agentstepper_nb.protocol.stops import CostBudget, Price, Stop
+from agentstepper_nb.protocol.records import Record, RunHistory, RunStarted, SummarySaved
+from agentstepper_nb.protocol.stops import BreakpointRule, CostBudget, Price
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
     AnswerKind,
@@ -23,9 +23,9 @@ from agentstepper_nb.protocol.values import (
     Durability,
     Event,
     EventKind,
+    EventSide,
     Run,
     RunState,
-    Side,
 )
 from agentstepper_nb.store import MemoryStore, Store, open_store
 from tests.helpers.stage import Stage
@@ -103,7 +103,7 @@ def whole_run(stage: Kept, run: str = "run") -> tuple[str, str, str]:
     stage.start(run)
     event, asked = stage.query(run)
     stage.step(asked, 1, '{"edited": 1.0}', run)
-    stage.reach(event, Side.END, data='"answer"', run=run)
+    stage.reach(event, EventSide.END, data='"answer"', run=run)
     stage.resume(run=run)
     said = stage.say('"look"', run)
     stage.call('{"Tool": "ls", "Argument": null}', run)
@@ -261,7 +261,7 @@ def test_a_sentence_stands_with_what_it_is_about_and_is_known_by_its_key(stage: 
     history = stage.history()
     assert history.breakpoints[0] == replace(point, sentence="It greets.")
     assert history.commits[0] == replace(commit, sentence="It fixes.")
-    (key,) = {r.key for r in stage.records if isinstance(r, SentenceMade) and r.id == point.id}
+    (key,) = {r.key for r in stage.records if isinstance(r, SummarySaved) and r.id == point.id}
     assert stage.loop.run(stage.store.sentence(key)) == "It greets."
     assert stage.loop.run(stage.store.sentence("another")) is None
 
@@ -312,8 +312,8 @@ def test_what_outlives_the_store(kind: Kind, stage: Kept, tmp_path: Path) -> Non
     whole_run(stage, "live")
     stage.rename("mine", "ended")
     for id in ("first", "gone", "last"):
-        stage.set_stop(Stop(id=id, nth=2, watch=CostBudget(limit=0.5)))
-    stage.set_stop(Stop(id="first", condition="depth > 0"))
+        stage.set_stop(BreakpointRule(id=id, nth=2, watch=CostBudget(limit=0.5)))
+    stage.set_stop(BreakpointRule(id="first", condition="depth > 0"))
     stage.delete_stop("gone")
     stage.set_prices(Price(model="old", input=1, output=2))
     stage.set_prices(Price(model="new", input=0.25, output=2), Price(model="*", input=1, output=1))
@@ -341,4 +341,4 @@ def test_what_outlives_the_store(kind: Kind, stage: Kept, tmp_path: Path) -> Non
 
 def recorded(run: str) -> RunHistory:
     path = Path(__file__).parents[2] / "wire" / "recorded.run"
-    return runfile.load(path.read_bytes(), run)
+    return runfile.load_run(path.read_bytes(), run)

@@ -51,7 +51,7 @@ def test_nothing_is_silently_wrong(
         data = harmed(built.files[file], harm, random.Random(f"{file} {harm} {seed}"))
         about = endure(built, tmp_path / "data", file, data)
         if file in OTHERS:
-            assert not about.hurt_store and not about.missing
+            assert not about.damaged_store and not about.missing
 
 
 @pytest.mark.parametrize("size", [0, 99, 2000, 4095, 4096, 20_000, 60_000])
@@ -117,5 +117,5 @@ def test_a_header_that_is_hurt(
 def test_a_store_that_was_not_harmed_is_as_it_was(stores: dict[str, Built], tmp_path: Path) -> None:
     for built in stores.values():
         about = endure(built, tmp_path / "data", "marks", built.files["marks"])
-        assert (about.hurt, about.missing, about.structure, about.unopened) == ((), (), (), None)
+        assert (about.damaged, about.missing, about.structure, about.unopened) == ((), (), (), None)
         assert about.runs == len(built.truth) == 5

@@ -8,25 +8,25 @@ from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
     AnswerKind,
-    Approval,
+    ApprovalPrompt,
     Breakpoint,
-    Ending,
     EventKind,
+    EventSide,
     Failure,
     Risk,
     Run,
+    RunEnding,
     RunState,
-    Side,
 )
-from agentstepper_nb.store.archive import readable
+from agentstepper_nb.store.archive import render_run_text
 
 RECORDED = Path(__file__).parents[2] / "wire" / "recorded.run"
 FAILURE = Failure(type="OSError", message="gone")
 
 
 def test_the_recorded_run() -> None:
-    recorded = runfile.load(RECORDED.read_bytes())
-    text = readable(recorded)
+    recorded = runfile.load_run(RECORDED.read_bytes())
+    text = render_run_text(recorded)
     assert text.startswith(
         f"{recorded.run.name} (Recorder)\nstarted 2026-11-21T21:10:22.000+00:00\n"
     )
@@ -54,7 +54,7 @@ def test_a_run_that_crashed_says_how() -> None:
         started_at=0.0,
         ended_at=60.5,
         state=RunState.IDLE,
-        ending=Ending.CRASHED,
+        ending=RunEnding.CRASHED,
         failure=FAILURE,
     )
     point = Breakpoint(
@@ -62,7 +62,7 @@ def test_a_run_that_crashed_says_how() -> None:
         run="r",
         event="e",
         seq=1,
-        side=Side.END,
+        side=EventSide.END,
         kind=EventKind.TOOL_INVOCATION,
         at=60.0,
         data="null",
@@ -70,7 +70,7 @@ def test_a_run_that_crashed_says_how() -> None:
         edit='"mended"',
         answer=AnswerKind.RESUME,
     )
-    assert readable(RunHistory(run=run, breakpoints=(point,))).splitlines() == [
+    assert render_run_text(RunHistory(run=run, breakpoints=(point,))).splitlines() == [
         "N (P)",
         "started 1970-01-01T00:00:00.000+00:00",
         "ended 1970-01-01T00:01:00.500+00:00, crashed",
@@ -90,15 +90,15 @@ def test_what_was_asked_and_denied() -> None:
         run="r",
         event="e",
         seq=1,
-        side=Side.BEGIN,
+        side=EventSide.BEGIN,
         kind=EventKind.TOOL_INVOCATION,
         at=60.0,
         data="null",
         answer=AnswerKind.DENY,
-        approval=Approval(risk=Risk.HIGH, why="It deletes files."),
+        approval=ApprovalPrompt(risk=Risk.HIGH, why="It deletes files."),
         reason="Not today.",
     )
-    assert readable(RunHistory(run=run, breakpoints=(point,))).splitlines()[-3:] == [
+    assert render_run_text(RunHistory(run=run, breakpoints=(point,))).splitlines()[-3:] == [
         "null",
         "asks for approval, high risk: It deletes files.",
         "denied: Not today.",
@@ -107,4 +107,4 @@ def test_what_was_asked_and_denied() -> None:
 
 def test_a_run_that_goes_on() -> None:
     run = Run(id="r", name="N", program="P", started_at=0.0)
-    assert readable(RunHistory(run=run)) == "N (P)\nstarted 1970-01-01T00:00:00.000+00:00\n"
+    assert render_run_text(RunHistory(run=run)) == "N (P)\nstarted 1970-01-01T00:00:00.000+00:00\n"

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from agentstepper_nb.errors import DamagedRunError
 from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.values import Breakpoint, Event, Side
+from agentstepper_nb.protocol.values import Breakpoint, Event, EventSide
 from agentstepper_nb.store import MemoryStore, Store, open_store
-from agentstepper_nb.store.base import without_contents
+from agentstepper_nb.store.base import strip_contents
 from tests.helpers.histories import records_by_chance, rows_of, with_every_field
 from tests.helpers.stage import Stage
 from tests.helpers.tables import Tabled, tabled
@@ -59,7 +59,7 @@ def test_a_page_is_a_piece_of_the_run(store: Store, seed: int) -> None:
     with on_a_loop(store, records_by_chance(seed, steps=40)) as loop:
         history = loop.run(store.history("run"))
         rows = rows_of(history)
-        bare = {commit.id: without_contents(commit) for commit in history.commits}
+        bare = {commit.id: strip_contents(commit) for commit in history.commits}
         for first, last in [(1, 5), (3, 3), (4, len(rows)), (0, 1000), (len(rows), len(rows) + 9)]:
             page = loop.run(store.page("run", first, last))
             assert list(page.rows) == rows[max(0, first - 1) : last]
@@ -140,7 +140,7 @@ def hurt(tmp_path: Path) -> Iterator[Tabled]:
         event = stage.begin()
         stage.reach(event, data=f"[{', '.join(said)}]")
         stage.resume()
-        stage.reach(event, Side.END, data=f'"answer {turn}"')
+        stage.reach(event, EventSide.END, data=f'"answer {turn}"')
     stage.commit(id="c")
     with tabled(tmp_path) as store:
         store.keep(stage.records)
@@ -194,12 +194,12 @@ def test_contents_that_are_not_needed_are_not_read(hurt: Tabled) -> None:
     connection = hurt.reader._connection
     whole = {row.seq: row for row in hurt.reader.page("run", 1, 100).rows}
     connection.set_trace_callback(asked.append)
-    hurt.reader.look("run", 1, 100, shown.append, lambda point: point.side is Side.END)
+    hurt.reader.look("run", 1, 100, shown.append, lambda point: point.side is EventSide.END)
     connection.set_trace_callback(None)
     assert not [each for each in asked if "JOIN blobs" in each]  # the answers are short
     for point in shown:
         assert isinstance(point, Breakpoint)
-        needed = point.side is Side.END
+        needed = point.side is EventSide.END
         assert point == (whole[point.seq] if needed else replace(whole[point.seq], data=""))
     assert len(shown) == len(whole)
 

@@ -26,16 +26,18 @@ and close the stores that they opened. `effort` says how long the tests by chanc
 failed assertions tell more.
 """
 
-from .leases import Leases
-from .queueing import Queueing
-from .reading import Reading, Values
-from .suite import Suite
-from .talking import Talking
-from .together import Together
-from .writing import Writing
+from .base_suite import BaseSuite
+from .concurrency_suite import ConcurrencySuite
+from .conversation_suite import ConversationSuite
+from .lease_suite import LeaseSuite
+from .queue_suite import QueueSuite
+from .read_suite import ReadSuite, ValueSuite
+from .write_suite import WriteSuite
 
-__all__ = ["RuntimeStoreConformance", "Suite"]
+__all__ = ["BaseSuite", "RuntimeStoreConformance"]
 
 
-class RuntimeStoreConformance(Queueing, Leases, Writing, Values, Reading, Talking, Together):
+class RuntimeStoreConformance(
+    QueueSuite, LeaseSuite, WriteSuite, ValueSuite, ReadSuite, ConversationSuite, ConcurrencySuite
+):
     """The whole suite. Subclass it, and say how the store is opened."""

@@ -8,22 +8,22 @@ from typing import Final
 
 from ....errors import StoreError
 from ....protocol.runtime import LIVE, Action
-from ....protocol.runtime_asks import (
-    Actions,
-    Adopt,
-    Claim,
-    Claimed,
-    Create,
-    Created,
-    Enqueue,
-    Held,
-    Release,
-    Renew,
-    Renewed,
-    States,
+from ....protocol.runtime_store_messages import (
+    ActionList,
+    AdoptSessions,
+    AgentSessionCreated,
+    AgentStateList,
+    ClaimAction,
+    ClaimedAction,
+    CreateAgentSession,
+    EnqueueActions,
+    LeasedSession,
+    ReleaseLeases,
+    RenewedLeases,
+    RenewLeases,
 )
-from . import writing
-from .rows import ACTIONS, STATES, Value, find, find_state, select, to_json
+from . import mutations
+from .row_codec import ACTIONS, STATES, Value, find_row, find_state, make_select, to_json
 
 log = logging.getLogger(__name__)
 
@@ -67,46 +67,50 @@ _GIVE_BACK: Final = (
 )
 
 
-def create(connection: sqlite3.Connection, ask: Create) -> Created:
+def create(connection: sqlite3.Connection, ask: CreateAgentSession) -> AgentSessionCreated:
     """See `RuntimeStore.create`."""
     known = find_state(connection, ask.state.session_id)
     if known is not None:
-        return Created(state=known, action=_creation(connection, known.session_id), fresh=False)
-    action = writing.known_action(connection, ask.action)
+        return AgentSessionCreated(
+            state=known, action=_creation(connection, known.session_id), fresh=False
+        )
+    action = mutations.find_known_action(connection, ask.action)
     if action is not None:  # by its `idem_key`: the first one's session
-        known = writing.session(connection, action.session_id)
-        return Created(state=known, action=action, fresh=False)
+        known = mutations.read_session(connection, action.session_id)
+        return AgentSessionCreated(state=known, action=action, fresh=False)
     connection.execute(STATES.insert(), STATES.row(ask.state))
-    writing.add(connection, ask.action)
+    mutations.add_action(connection, ask.action)
     if ask.participant is not None:
-        writing.join(connection, ask.participant)
+        mutations.join(connection, ask.participant)
     if ask.message is not None:
-        writing.append(connection, ask.message)
-    writing.refresh(connection, ask.state.session_id)
-    return Created(state=ask.state, action=ask.action, fresh=True)
+        mutations.append_message(connection, ask.message)
+    mutations.refresh_first_action(connection, ask.state.session_id)
+    return AgentSessionCreated(state=ask.state, action=ask.action, fresh=True)
 
 
-def enqueue(connection: sqlite3.Connection, ask: Enqueue) -> Actions:
+def enqueue(connection: sqlite3.Connection, ask: EnqueueActions) -> ActionList:
     """See `RuntimeStore.enqueue`."""
-    return Actions(actions=tuple(writing.enqueue_one(connection, each)[0] for each in ask.actions))
+    return ActionList(
+        actions=tuple(mutations.enqueue_action(connection, each)[0] for each in ask.actions)
+    )
 
 
-def claim(connection: sqlite3.Connection, ask: Claim) -> Claimed:
+def claim(connection: sqlite3.Connection, ask: ClaimAction) -> ClaimedAction:
     """See `RuntimeStore.claim`."""
     for (session,) in connection.execute(DUE, (ask.now,)).fetchall():
-        writing.refresh(connection, session, ask.now)
+        mutations.refresh_first_action(connection, session, ask.now)
     while (action := _again(connection, ask) or _next(connection, ask)) is not None:
         _set_aside(connection, action)
         _take_if_free(connection, action.session_id, ask)
-        writing.refresh(connection, action.session_id)
+        mutations.refresh_first_action(connection, action.session_id)
         try:
-            return Claimed(action=action, state=find_state(connection, action.session_id))
+            return ClaimedAction(action=action, state=find_state(connection, action.session_id))
         except StoreError as error:
             _fail(connection, action.id, action.session_id, ask, error)
-    return Claimed()
+    return ClaimedAction()
 
 
-def renew(connection: sqlite3.Connection, ask: Renew) -> Renewed:
+def renew(connection: sqlite3.Connection, ask: RenewLeases) -> RenewedLeases:
     """See `RuntimeStore.renew`."""
     until, owner = ask.lease_until, ask.owner
     where = "h.owner = ?"
@@ -126,28 +130,28 @@ def renew(connection: sqlite3.Connection, ask: Renew) -> Renewed:
         f" ON s.session_id = h.session_id WHERE {where} ORDER BY s.n",
         values,
     )
-    return Renewed(
-        sessions=tuple(Held(session_id=session, epoch=epoch) for session, epoch in held),
+    return RenewedLeases(
+        sessions=tuple(LeasedSession(session_id=session, epoch=epoch) for session, epoch in held),
         actions=tuple(action_id for action_id, _ in connection.execute(CLAIMED, (owner,))),
     )
 
 
-def adopt(connection: sqlite3.Connection, ask: Adopt) -> States:
+def adopt(connection: sqlite3.Connection, ask: AdoptSessions) -> AgentStateList:
     """See `RuntimeStore.adopt`."""
     adopted = []
     for (session,) in connection.execute(ADOPTABLE, (ask.now, ask.limit)).fetchall():
         _take(connection, session, ask.owner, ask.lease_until)
         _give_back(connection, session)
-        writing.refresh(connection, session)
+        mutations.refresh_first_action(connection, session)
         try:
-            adopted.append(writing.session(connection, session))
+            adopted.append(mutations.read_session(connection, session))
         except StoreError as error:
             log.error("%s Its session ends.", error)
             connection.execute(_END, (session,))
-    return States(states=tuple(adopted))
+    return AgentStateList(states=tuple(adopted))
 
 
-def release(connection: sqlite3.Connection, ask: Release) -> None:
+def release(connection: sqlite3.Connection, ask: ReleaseLeases) -> None:
     """See `RuntimeStore.release`."""
     for table, where in (
         ("holds", "owner = ?"),
@@ -165,7 +169,7 @@ def release(connection: sqlite3.Connection, ask: Release) -> None:
 
 def _creation(connection: sqlite3.Connection, session: str) -> Action:
     row = connection.execute(
-        f"{select(ACTIONS)} WHERE session_id = ? AND kind = 'agent_create' ORDER BY n LIMIT 1",
+        f"{make_select(ACTIONS)} WHERE session_id = ? AND kind = 'agent_create' ORDER BY n LIMIT 1",
         (session,),
     ).fetchone()
     if row is None:
@@ -176,7 +180,7 @@ def _creation(connection: sqlite3.Connection, session: str) -> Action:
 # ---- claiming ---------------------------------------------------------------------------------------
 
 
-def _again(connection: sqlite3.Connection, ask: Claim) -> Action | None:
+def _again(connection: sqlite3.Connection, ask: ClaimAction) -> Action | None:
     """An action that the owner claimed and doesn't know of: the answer got lost."""
     held = frozenset(ask.held)
     for action_id, until in connection.execute(CLAIMED, (ask.owner,)).fetchall():
@@ -184,11 +188,11 @@ def _again(connection: sqlite3.Connection, ask: Claim) -> Action | None:
             connection.execute(
                 "UPDATE actions SET lease_until = ? WHERE id = ?", (ask.lease_until, action_id)
             )
-            return find(connection, ACTIONS, "id", action_id)
+            return find_row(connection, ACTIONS, "id", action_id)
     return None
 
 
-def _next(connection: sqlite3.Connection, ask: Claim) -> Action | None:
+def _next(connection: sqlite3.Connection, ask: ClaimAction) -> Action | None:
     values = {"owner": ask.owner, "until": ask.lease_until}
     while found := connection.execute(CLAIM, values).fetchall():
         try:
@@ -200,12 +204,12 @@ def _next(connection: sqlite3.Connection, ask: Claim) -> Action | None:
 
 
 def _fail(
-    connection: sqlite3.Connection, action: str, session: str, ask: Claim, error: StoreError
+    connection: sqlite3.Connection, action: str, session: str, ask: ClaimAction, error: StoreError
 ) -> None:
     """An action can't be read, or its session: it is over, and so not in the way of all others."""
     log.error("%s The action %s is over by this.", error, action)
     connection.execute(_FAIL, (str(error), ask.now, action))
-    writing.refresh(connection, session)
+    mutations.refresh_first_action(connection, session)
 
 
 def _set_aside(connection: sqlite3.Connection, action: Action) -> None:
@@ -221,7 +225,7 @@ def _give_back(connection: sqlite3.Connection, session: str) -> None:
     connection.execute(_GIVE_BACK, (session,))
 
 
-def _take_if_free(connection: sqlite3.Connection, session: str, ask: Claim) -> None:
+def _take_if_free(connection: sqlite3.Connection, session: str, ask: ClaimAction) -> None:
     """The claimed action's session is the owner's from now on, where it is live."""
     hold = connection.execute(
         "SELECT owner, lease_until FROM holds WHERE session_id = ?", (session,)
@@ -256,4 +260,4 @@ def _refresh_all_of(connection: sqlite3.Connection, owner: str) -> None:
         (owner,),
     ).fetchall()
     for (session,) in found:
-        writing.refresh(connection, session)
+        mutations.refresh_first_action(connection, session)

@@ -11,12 +11,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ....errors import StoreError
-from ....protocol.runtime_asks import (
+from ....protocol.runtime_store_messages import (
     RuntimeStoreInfo,
 )
 from ....protocol.values import Durability
-from . import queue, reads, writing
-from .file import RUNTIME_FILE, Work, Writer, failed, open_reader, open_writer
+from . import mutations, queries, queue
+from .runtime_file import (
+    RUNTIME_FILE,
+    RuntimeStoreWriter,
+    Work,
+    make_store_error,
+    open_reader,
+    open_writer,
+)
 
 T = TypeVar("T")
 Params = TypeVar("Params")
@@ -49,7 +56,7 @@ class SqliteRuntimeStore:
 
     Args:
         path: The file, whose folder's lock whoever calls holds; None keeps everything in memory.
-        durability: When who is answered: see `file.Writer`.
+        durability: When who is answered: see `runtime_file.RuntimeStoreWriter`.
 
     Raises:
         NewerStoreError: A newer program wrote the file.
@@ -62,20 +69,20 @@ class SqliteRuntimeStore:
     renew = _writes(queue.renew)
     adopt = _writes(queue.adopt)
     release = _writes(queue.release)
-    write = _writes(writing.write)
-    save_conversation = _writes(writing.save_conversation)
-    join = _writes(writing.join)
-    leave = _writes(writing.leave)
-    post = _writes(writing.post)
-    advance = _writes(writing.advance)
-    actions = _reads(reads.actions)
-    states = _reads(reads.states)
-    steps = _reads(reads.steps)
-    sessions = _reads(reads.sessions)
-    conversations = _reads(reads.conversations)
-    participants = _reads(reads.participants)
-    messages = _reads(reads.messages)
-    cursor = _reads(reads.cursor)
+    write = _writes(mutations.write)
+    save_conversation = _writes(mutations.save_conversation)
+    join = _writes(mutations.join)
+    leave = _writes(mutations.leave)
+    post = _writes(mutations.post)
+    advance = _writes(mutations.advance)
+    actions = _reads(queries.find_actions)
+    states = _reads(queries.find_states)
+    steps = _reads(queries.find_steps)
+    sessions = _reads(queries.find_sessions)
+    conversations = _reads(queries.find_conversations)
+    participants = _reads(queries.find_participants)
+    messages = _reads(queries.find_messages)
+    cursor = _reads(queries.find_cursor)
 
     def __init__(self, path: Path | None, durability: Durability = Durability.DURABLE) -> None:
         self._path = path
@@ -84,18 +91,18 @@ class SqliteRuntimeStore:
         try:
             if path is not None:
                 self._reader = _Reader(path)
-            self._writer = Writer(connection, path, durability)
+            self._writer = RuntimeStoreWriter(connection, path, durability)
         except BaseException as error:
             if self._reader is not None:
                 self._reader.close()
             connection.close()
             if path is not None and isinstance(error, sqlite3.Error):
-                raise failed(path, error) from error
+                raise make_store_error(path, error) from error
             raise
 
     async def info(self) -> RuntimeStoreInfo:
         """Where it keeps, and how much is open."""
-        return await self._read(lambda connection: reads.info(connection, self._path))
+        return await self._read(lambda connection: queries.read_info(connection, self._path))
 
     async def close(self) -> None:
         """Finish what was begun, sync, and let go. Idempotent."""
@@ -138,7 +145,7 @@ class _Reader:
             finally:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error as error:
-            raise failed(self._path, error) from error
+            raise make_store_error(self._path, error) from error
 
 
 def open_runtime_store(

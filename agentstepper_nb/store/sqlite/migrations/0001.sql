@@ -2,7 +2,7 @@
 -- it is given by the writer, grows, and is the order of what it numbers.
 --
 -- `checksum`: 8 bytes of BLAKE2b over the table's name, the run's id and every other column in this
--- order (store/sqlite/rows.py), so that a row is known as hurt whatever was hit.
+-- order (store/sqlite/row_codec.py), so that a row is known as hurt whatever was hit.
 --
 -- A content is NULL, a blob (the text itself, UTF-8) or an integer (the last node of its chain).
 

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { bytesOf, useAddress } from "../../view/images";
 import { size, visible } from "../../view/words";
-import type { Picture, ShownMessage, TranscriptModel } from "../types";
+import type { ChatImage, ShownMessage, TranscriptModel } from "../types";
 import { NotHere, useFetched } from "./code";
 
 // ---- Bytes to something that an `img` may show. Nothing else than these four types ever
@@ -11,7 +11,7 @@ import { NotHere, useFetched } from "./code";
 const SHOWN: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /** The picture's bytes; null where they are none that may be shown. */
-function blobOf({ media_type, data }: Picture): Blob | null {
+function blobOf({ media_type, data }: ChatImage): Blob | null {
   if (!SHOWN.has(media_type)) return null;
   try {
     const bytes = bytesOf(data);
@@ -61,7 +61,7 @@ export function Image({ model, message, onEnlarge }: ImageProps) {
 }
 
 interface ShownProps {
-  picture: Picture;
+  picture: ChatImage;
   message: ShownMessage;
   note: preact.ComponentChildren;
   onEnlarge(shown: Enlarged): void;

@@ -2,7 +2,7 @@
 
 import type { IconName } from "../../icons/icon";
 import { visible } from "../../view/words";
-import type { AgentInfo, SessionInfo, ShownMessage } from "../types";
+import type { ChatAgentInfo, ChatSessionInfo, ShownMessage } from "../types";
 
 /** What is said across the transcript: where agents read from, and where memory begins. */
 export type Divider = "window" | "memory";
@@ -11,7 +11,7 @@ export type Row =
   | { readonly kind: "message"; readonly message: ShownMessage; readonly head: boolean }
   | { readonly kind: "divider"; readonly divider: Divider };
 
-type Bounds = Pick<SessionInfo, "kept" | "window_from">;
+type Bounds = Pick<ChatSessionInfo, "kept" | "window_from">;
 
 /** After a pause this long the time is worth saying again, in seconds. */
 const PAUSE = 300;
@@ -86,7 +86,7 @@ export interface Speaker {
 }
 
 /** Who says a message. */
-export function speakerOf(message: ShownMessage, agents: readonly AgentInfo[]): Speaker {
+export function speakerOf(message: ShownMessage, agents: readonly ChatAgentInfo[]): Speaker {
   const { role, format, agent_name } = message;
   const name = agent_name === null ? null : visible(agent_name);
   if (role === "user") return { name: "You", icon: "user", look: "user", role: null, to: name };

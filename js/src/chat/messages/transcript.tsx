@@ -5,7 +5,7 @@ import { Button } from "../../view/button";
 import { cx } from "../../view/hooks";
 import { useAddress } from "../../view/images";
 import { count, visible } from "../../view/words";
-import type { AgentInfo, SessionInfo, TranscriptModel } from "../types";
+import type { ChatAgentInfo, ChatSessionInfo, TranscriptModel } from "../types";
 import type { Enlarged } from "./image";
 import { Message } from "./message";
 import { after, type Divider, roleWord, rowsOf } from "./rows";
@@ -20,7 +20,7 @@ export function Transcript({ model }: TranscriptProps) {
   return <Log key={info.id} model={model} info={info} />; // another session begins at its end
 }
 
-function Log({ model, info }: { model: TranscriptModel; info: SessionInfo }) {
+function Log({ model, info }: { model: TranscriptModel; info: ChatSessionInfo }) {
   const messages = model.messages.value;
   const { scroller, content, away, toEnd, onScroll, hold } = useReading();
   const sent = model.sent.value;
@@ -94,7 +94,7 @@ function useLoading({ loadingEarlier }: TranscriptModel): boolean {
 
 interface EarlierProps {
   model: TranscriptModel;
-  info: SessionInfo;
+  info: ChatSessionInfo;
   shown: number;
 }
 
@@ -136,7 +136,7 @@ function Divided({ divider }: { divider: Divider }) {
 }
 
 /** Who answers, until its words do: its room is always there, so that nothing moves for it. */
-function Now({ info, speaks }: { info: SessionInfo; speaks: boolean }) {
+function Now({ info, speaks }: { info: ChatSessionInfo; speaks: boolean }) {
   const busy = info.state === "STATE_RUNNING" && info.waiting === null;
   return (
     <p class="as-Log-now as-Muted as-Small">
@@ -154,7 +154,7 @@ function Now({ info, speaks }: { info: SessionInfo; speaks: boolean }) {
 }
 
 /** Nothing was said yet: who is there to talk to. */
-function Nothing({ agents }: { agents: readonly AgentInfo[] }) {
+function Nothing({ agents }: { agents: readonly ChatAgentInfo[] }) {
   return (
     <div class="as-Empty as-Log-empty">
       <h3>Nothing was said yet</h3>

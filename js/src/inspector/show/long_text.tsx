@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useMemo, useState } from "preact/hooks";
 import { Icon } from "../../icons/icon";
-import type { Row } from "../../model/model";
+import type { TimelineRow } from "../../model/model";
 import { Button } from "../../view/button";
 import { cx } from "../../view/hooks";
 import { visible } from "../../view/words";
@@ -140,7 +140,7 @@ export function Raw({ text, note }: { text: string; note: string }) {
 // ---- What is said around a body: that it failed, was cut loose, or is edited.
 
 interface FailureProps {
-  failure: NonNullable<Row["failure"]>;
+  failure: NonNullable<TimelineRow["failure"]>;
   /** The agent's frames that it passed; "" where they aren't known. */
   traceback?: string | undefined;
   /** Begins an edit that stands in its place; absent where none can. */
@@ -175,7 +175,7 @@ export function Failure({ failure, traceback, onReplace }: FailureProps) {
   );
 }
 
-const ANSWERS: Partial<Record<NonNullable<Row["answer"]>, string>> = {
+const ANSWERS: Partial<Record<NonNullable<TimelineRow["answer"]>, string>> = {
   skip: "Skipped: the agent was given a result instead.",
   deny: "Denied: the agent was told so instead of going on.",
   raise: "An error was raised in the agent here.",
@@ -184,7 +184,7 @@ const ANSWERS: Partial<Record<NonNullable<Row["answer"]>, string>> = {
 };
 
 /** How a breakpoint was answered, where the agent did not simply go on. */
-export function AnswerNote({ row }: { row: Row }) {
+export function AnswerNote({ row }: { row: TimelineRow }) {
   const words = row.answer ? ANSWERS[row.answer] : undefined;
   return words ? <p class="as-Note">{words}</p> : null;
 }

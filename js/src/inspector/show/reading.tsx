@@ -1,7 +1,7 @@
 /** A body as a person reads it. */
 
 import { useState } from "preact/hooks";
-import type { Row } from "../../model/model";
+import type { TimelineRow } from "../../model/model";
 import { costFigure, tokenFigure, tokensBySize } from "../../view/figures";
 import { count, duration, size } from "../../view/words";
 import type { Group } from "../delta";
@@ -25,7 +25,7 @@ const ENDINGS: Record<string, string> = {
   refusal: "The model refused.",
 };
 
-function ShownAnswer({ answer, row }: { answer: Answer; row: Row }) {
+function ShownAnswer({ answer, row }: { answer: Answer; row: TimelineRow }) {
   const ending = answer.ended === undefined ? undefined : ENDINGS[answer.ended];
   return (
     <>
@@ -46,7 +46,7 @@ function ShownAnswer({ answer, row }: { answer: Answer; row: Row }) {
  *
  * @param told The tokens that stand in the answer itself.
  */
-function figuresOf(row: Row, told?: Tokens): string {
+function figuresOf(row: TimelineRow, told?: Tokens): string {
   const input = row.usage?.input_tokens?.toLocaleString("en") ?? told?.input;
   const output = row.usage?.output_tokens?.toLocaleString("en") ?? told?.output;
   const tokens = [input, output].filter(Boolean).join(" → ");
@@ -59,7 +59,7 @@ function figuresOf(row: Row, told?: Tokens): string {
 }
 
 interface ShownReadingProps {
-  row: Row;
+  row: TimelineRow;
   shape: Shape;
   reading: Reading;
   known: Known | undefined;

@@ -1,6 +1,6 @@
 /** The lines that a timeline has: rows, changed files, and what a filter leaves of them. */
 import type { StepFile } from "../../model/commits";
-import type { Row, SelectedFile } from "../../model/model";
+import type { SelectedFile, TimelineRow } from "../../model/model";
 import type { Matches, Rows } from "../../model/rows";
 import { actorLabel } from "../words";
 
@@ -15,7 +15,7 @@ interface Numbered {
 
 export interface RowLine extends Numbered {
   readonly kind: "row";
-  readonly row: Row;
+  readonly row: TimelineRow;
   /** How many files stand under it. */
   readonly files: number;
 }
@@ -28,14 +28,14 @@ export interface BlankLine extends Numbered {
 export interface FileLine extends Numbered {
   readonly kind: "file";
   /** The row it stands under. */
-  readonly row: Row;
+  readonly row: TimelineRow;
   readonly file: StepFile;
 }
 
 /** Stands for the files that are too many. */
 export interface MoreLine extends Numbered {
   readonly kind: "more";
-  readonly row: Row;
+  readonly row: TimelineRow;
   readonly commit: string;
   readonly count: number;
 }
@@ -44,13 +44,13 @@ type Under = FileLine | MoreLine;
 export type Line = RowLine | BlankLine | Under;
 
 /** What each row changed: files stand at the last row of their event. */
-export type FilesOfRows = ReadonlyMap<Row, readonly StepFile[]>;
+export type FilesOfRows = ReadonlyMap<TimelineRow, readonly StepFile[]>;
 
 export function filesOfRows(
-  rows: readonly Row[],
+  rows: readonly TimelineRow[],
   files: ReadonlyMap<string, readonly StepFile[]>,
 ): FilesOfRows {
-  const found = new Map<Row, readonly StepFile[]>();
+  const found = new Map<TimelineRow, readonly StepFile[]>();
   const open = new Map(files);
   for (let at = rows.length - 1; at >= 0 && open.size > 0; at -= 1) {
     const row = rows[at];
@@ -178,7 +178,7 @@ function lastWhere<T>(items: readonly T[], fits: (item: T) => boolean): number {
   return low - 1;
 }
 
-function* under(row: Row, files: readonly StepFile[]): Generator<Under> {
+function* under(row: TimelineRow, files: readonly StepFile[]): Generator<Under> {
   const { seq } = row;
   for (const file of files.slice(0, MOST_FILES)) {
     yield { kind: "file", id: fileLineId(row.id, file.commit, file.change.path), seq, row, file };
@@ -198,9 +198,9 @@ function fileLineId(row: string, commit: string, path: string | null): string {
 // ---- Which rows a filter leaves: those that hold each of its words somewhere.
 
 // Rows are replaced when they change, so that what is known of one stays true.
-const texts = new WeakMap<Row, string>();
+const texts = new WeakMap<TimelineRow, string>();
 
-function textOf(row: Row): string {
+function textOf(row: TimelineRow): string {
   let text = texts.get(row);
   if (text === undefined) {
     const actors = [row.source, row.target].map(actorLabel);
@@ -210,20 +210,20 @@ function textOf(row: Row): string {
   return text;
 }
 
-function marks({ edited, outcome, pending }: Row): string[] {
+function marks({ edited, outcome, pending }: TimelineRow): string[] {
   const words = [edited && "edited", outcome === "error" && "failed", pending && "halted"];
   return words.filter((word) => word !== false);
 }
 
 /** The rows that match, by themselves or by a file they changed; all of them for an empty filter. */
 export function filterRows(
-  rows: readonly Row[],
+  rows: readonly TimelineRow[],
   filter: string,
   files: FilesOfRows = new Map(),
-): readonly Row[] {
+): readonly TimelineRow[] {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;
-  const holds = (row: Row, word: string) =>
+  const holds = (row: TimelineRow, word: string) =>
     textOf(row).includes(word) || (files.get(row) ?? []).some((file) => names(file, word));
   return rows.filter((row) => words.every((word) => holds(row, word)));
 }
@@ -254,7 +254,7 @@ export function leftBy(
   found: Matches | null,
 ): Left | null {
   if (filter === "") return null;
-  const numbers = (some: readonly Row[], text: string) =>
+  const numbers = (some: readonly TimelineRow[], text: string) =>
     filterRows(some, text, files).map(({ seq }) => seq);
   if (rows.complete) {
     // What stands in whole results and answers the Core tells a moment later.

@@ -1,7 +1,7 @@
 /** One row: number, from → to, what happened, marks, a figure. Always one line of the same height. */
 import type { ComponentChildren } from "preact";
 import { Icon } from "../../icons/icon";
-import type { Row } from "../../model/model";
+import type { TimelineRow } from "../../model/model";
 import type { Stops } from "../../model/stops";
 import type { Actor } from "../../protocol/types.gen";
 import { tokenFigure, usageWords } from "../figures";
@@ -12,11 +12,11 @@ import { actorIcon, actorLabel, clock, count, duration, visible } from "../words
 // condition failed.
 
 interface StopMarkProps {
-  row: Row;
+  row: TimelineRow;
   stops: Stops;
 }
 
-const hasStopMark = ({ stops, stop_error }: Row): boolean =>
+const hasStopMark = ({ stops, stop_error }: TimelineRow): boolean =>
   stops.length > 0 || stop_error !== null;
 
 function StopMarks({ row, stops }: StopMarkProps) {
@@ -81,7 +81,7 @@ export function placed({ index, top, selected, active }: PlaceProps, id: string,
 }
 
 interface RowLineProps extends PlaceProps {
-  row: Row;
+  row: TimelineRow;
   /** How many tokens the prompt was, where its answer has told it. */
   asked: number | undefined;
   /** How many files stand under it. */
@@ -194,7 +194,7 @@ function Twist({ files, open, onFold }: Pick<RowLineProps, "files" | "open" | "o
   );
 }
 
-function Actors({ row }: { row: Row }) {
+function Actors({ row }: { row: TimelineRow }) {
   return (
     <span class="as-Actors" role="gridcell">
       <Guides depth={row.depth} />
@@ -232,7 +232,7 @@ function ActorName({ actor }: { actor: Actor }) {
 const PAIRED = { begin: "Begin of the selected event", end: "End of the selected event" };
 
 /** A call is read best with its tool set apart, and so is what came of it: `read_file(src/cart.py)`. */
-function Summary({ row: { name, kind, side }, summary }: { row: Row; summary: string }) {
+function Summary({ row: { name, kind, side }, summary }: { row: TimelineRow; summary: string }) {
   const tool = name && visible(name);
   if (!tool) return <>{summary}</>;
   if (summary.startsWith(`${tool}(`) && summary.endsWith(")"))
@@ -255,7 +255,7 @@ function Told({ tool, text }: { tool: string; text: string }) {
 }
 
 /** What each mark says, to who can't see it. */
-function Marks({ row }: { row: Row }) {
+function Marks({ row }: { row: TimelineRow }) {
   return (
     <>
       {row.edited && (
@@ -279,7 +279,7 @@ function Marks({ row }: { row: Row }) {
 }
 
 /** What is asked of a person here, or what they said. */
-function Decision({ row: { pending, answer, reason } }: { row: Row }) {
+function Decision({ row: { pending, answer, reason } }: { row: TimelineRow }) {
   if (pending) {
     return (
       <span class="as-You" role="img" aria-label="asks for approval" title="Asks for approval">
@@ -305,7 +305,7 @@ function noted(note: string): string {
 
 const MOST_NOTE = 300;
 
-function failure({ failure }: Row): string {
+function failure({ failure }: TimelineRow): string {
   return failure ? `${failure.type}: ${failure.message}` : "Failed";
 }
 
@@ -335,7 +335,7 @@ function Figure({ row, asked, children }: FigureProps) {
 }
 
 /** Over the figure while the row is pointed at; the key `s` does the same for the selected one. */
-function AddStop({ row, onStop }: { row: Row; onStop(): void }) {
+function AddStop({ row, onStop }: { row: TimelineRow; onStop(): void }) {
   return (
     <button
       type="button"

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Diffstat, Letter } from "../../changes/marks";
 import type { Debugger } from "../../model/debugger";
 import { nextFrame } from "../../model/inbox";
-import type { Row, SelectedFile } from "../../model/model";
+import type { SelectedFile, TimelineRow } from "../../model/model";
 import { rowOf } from "../../model/rows";
 import { stopLike } from "../../model/stops";
 import { pageOf, targetOf } from "../focus";
@@ -141,7 +141,7 @@ function goingTo(model: Debugger, lines: Lines): number | null {
 }
 
 /** Select a line; one that isn't here yet is promised. */
-function pickLine(model: Debugger, line: Line): Promise<Row | null> | undefined {
+function pickLine(model: Debugger, line: Line): Promise<TimelineRow | null> | undefined {
   if (line.kind === "blank") return model.goTo(line.seq);
   if (line.kind === "row") model.select(line.id);
   else if (line.kind === "file")
@@ -210,7 +210,7 @@ function useShow(model: Debugger, lines: Lines, selected: string | null, scrolle
 // ---- How many tokens each prompt was, as its answer told. Pure.
 
 /** Tokens by the event that they were sent in, as far as its answer is here and tells them. */
-function askedTokens(rows: readonly Row[]): ReadonlyMap<string, number> {
+function askedTokens(rows: readonly TimelineRow[]): ReadonlyMap<string, number> {
   const asked = new Map<string, number>();
   for (const { event, usage } of rows) {
     if (usage?.input_tokens != null) asked.set(event, usage.input_tokens);

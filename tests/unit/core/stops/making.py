@@ -5,58 +5,60 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agentstepper_nb.core.stops import Point, Stops
-from agentstepper_nb.core.stops.conditions import Compiler
-from agentstepper_nb.core.stops.evaluation import Frame
-from agentstepper_nb.core.stops.reading import read
-from agentstepper_nb.core.stops.view import View
-from agentstepper_nb.core.stops.watches import Totals
+from agentstepper_nb.core.stops import BreakpointEngine, ObservedPoint
+from agentstepper_nb.core.stops.condition_view import ConditionView
+from agentstepper_nb.core.stops.conditions import ConditionCompiler
+from agentstepper_nb.core.stops.evaluation import EvaluationFrame
+from agentstepper_nb.core.stops.expression_parser import parse_expression
+from agentstepper_nb.core.stops.watches import UsageTotals
 from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.stops import Stop
+from agentstepper_nb.protocol.stops import BreakpointRule
 from agentstepper_nb.protocol.values import (
     Breakpoint,
     ChangeKind,
     Commit,
     EventKind,
+    EventSide,
     FileChange,
     Run,
-    Side,
 )
 
 LLM, TOOL, CUSTOM = EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM
-BEGIN, END = Side.BEGIN, Side.END
+BEGIN, END = EventSide.BEGIN, EventSide.END
 
 
 def point(
     data: Any = None,
     kind: EventKind = TOOL,
-    side: Side = BEGIN,
+    side: EventSide = BEGIN,
     name: str | None = "read_file",
     **fields: Any,
-) -> Point:
-    return Point(kind, side, name, json.dumps(data, allow_nan=True).encode(), **fields)
+) -> ObservedPoint:
+    return ObservedPoint(kind, side, name, json.dumps(data, allow_nan=True).encode(), **fields)
 
 
-def call(args: Any = None, name: str = "read_file", **fields: Any) -> Point:
+def call(args: Any = None, name: str = "read_file", **fields: Any) -> ObservedPoint:
     """A tool's begin."""
     return point({"Tool": name, "Argument": args}, name=name, **fields)
 
 
-def stop(id: str = "s", **fields: Any) -> Stop:
-    return Stop(id=id, **fields)
+def stop(id: str = "s", **fields: Any) -> BreakpointRule:
+    return BreakpointRule(id=id, **fields)
 
 
-def hits(stops: Stops, *points: Point) -> list[int]:
+def hits(stops: BreakpointEngine, *points: ObservedPoint) -> list[int]:
     """At which of the points any stop hits, from 1."""
     return [number for number, each in enumerate(points, 1) if stops.reach(each).hits]
 
 
-def value(condition: str, at: Point | None = None, totals: Totals | None = None) -> Any:
+def value(
+    condition: str, at: ObservedPoint | None = None, totals: UsageTotals | None = None
+) -> Any:
     """What an expression comes to at a point."""
-    compiler = Compiler(condition)
-    code = compiler.code(read(condition))
-    view = View(call() if at is None else at, totals or Totals(), "coder")
-    return code(Frame(view, compiler.slots))
+    compiler = ConditionCompiler(condition)
+    code = compiler.code(parse_expression(condition))
+    view = ConditionView(call() if at is None else at, totals or UsageTotals(), "coder")
+    return code(EvaluationFrame(view, compiler.slots))
 
 
 def commit(seq: int, *paths: str, id: str = "c", **fields: Any) -> Commit:
@@ -64,7 +66,7 @@ def commit(seq: int, *paths: str, id: str = "c", **fields: Any) -> Commit:
     return Commit(id=f"{id}{seq}", run="run", at=1.0, title="T", seq=seq, changes=changes, **fields)
 
 
-def recorded(seq: int, point: Point) -> Breakpoint:
+def recorded(seq: int, point: ObservedPoint) -> Breakpoint:
     return Breakpoint(
         id=f"b{seq}",
         run="run",

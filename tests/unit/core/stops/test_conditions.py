@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.core.stops import Point
+from agentstepper_nb.core.stops import ObservedPoint
 from agentstepper_nb.core.stops.engine import count
 from agentstepper_nb.core.stops.evaluation import ConditionError
-from agentstepper_nb.core.stops.watches import Totals
-from agentstepper_nb.protocol.values import EventKind, Failure, Outcome, Usage
+from agentstepper_nb.core.stops.watches import UsageTotals
+from agentstepper_nb.protocol.values import EventKind, EventOutcome, Failure, Usage
 
 from .making import BEGIN, CUSTOM, END, LLM, TOOL, call, point, value
 
@@ -48,13 +48,13 @@ CALL = call(READ)
 QUERY = point(PROMPT, LLM, name="small", depth=2)
 
 
-def answer(data: Any, **fields: Any) -> Point:
+def answer(data: Any, **fields: Any) -> ObservedPoint:
     return point(data, LLM, END, name="small", **fields)
 
 
 USED = answer("hi", usage=Usage(input_tokens=5, output_tokens=2, cost=0.25))
 FAILED = point(
-    None, TOOL, END, outcome=Outcome.ERROR, failure=Failure(type="OSError", message="no file")
+    None, TOOL, END, outcome=EventOutcome.ERROR, failure=Failure(type="OSError", message="no file")
 )
 
 
@@ -109,7 +109,7 @@ FAILED = point(
         ("outcome", CALL, None),
         ("outcome", USED, "ok"),
         ("outcome", FAILED, "error"),
-        ("outcome", answer(None, outcome=Outcome.STOPPED), "stopped"),
+        ("outcome", answer(None, outcome=EventOutcome.STOPPED), "stopped"),
         ("error", FAILED, "no file"),
         ("error_type", FAILED, "OSError"),
         ("error or error_type", CALL, None),
@@ -122,7 +122,7 @@ FAILED = point(
         ("run.program", CALL, "coder"),
     ],
 )
-def test_names(condition: str, at: Point, expected: Any) -> None:
+def test_names(condition: str, at: ObservedPoint, expected: Any) -> None:
     assert value(condition, at) == expected
 
 
@@ -132,7 +132,7 @@ def test_a_call_whose_arguments_are_malformed() -> None:
 
 
 def test_what_the_run_has_used() -> None:
-    totals = Totals()
+    totals = UsageTotals()
     for each in (QUERY, USED, CALL, FAILED, USED):
         count(totals, each)
     assert value("[run.tokens, run.cost, run.events]", totals=totals) == [14, 0.5, 2]

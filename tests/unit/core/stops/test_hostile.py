@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.core.stops import Stops, check
-from agentstepper_nb.core.stops.conditions import parse
+from agentstepper_nb.core.stops import BreakpointEngine, check_rule
+from agentstepper_nb.core.stops.condition_view import ConditionView
+from agentstepper_nb.core.stops.conditions import parse_condition
 from agentstepper_nb.core.stops.evaluation import ConditionError
-from agentstepper_nb.core.stops.functions import FUNCTIONS, Pattern
-from agentstepper_nb.core.stops.view import View
-from agentstepper_nb.core.stops.watches import Totals
+from agentstepper_nb.core.stops.functions import FUNCTIONS, TextPattern
+from agentstepper_nb.core.stops.watches import UsageTotals
 from agentstepper_nb.errors import ProtocolError
 
 from .making import END, LLM, call, point, stop, value
@@ -115,7 +115,7 @@ from .making import END, LLM, call, point, stop, value
 )
 def test_what_is_refused(condition: str, column: int, why: str) -> None:
     with pytest.raises(ConditionError) as failed:
-        parse(condition)
+        parse_condition(condition)
     message = str(failed.value)
     assert message.startswith(f"column {column}: ") and why in message
     assert len(message) < 400
@@ -132,18 +132,18 @@ def test_what_is_refused(condition: str, column: int, why: str) -> None:
 )
 def test_what_is_refused_as_a_whole(condition: str, why: str) -> None:
     with pytest.raises(ConditionError, match=why):
-        parse(condition)
+        parse_condition(condition)
 
 
 def test_what_is_refused_cannot_be_set() -> None:
     with pytest.raises(ProtocolError) as refused:
-        check(stop(condition="tool == x"))
+        check_rule(stop(condition="tool == x"))
     assert refused.value.code == "invalid_stop"
     assert refused.value.message.startswith(
         "The condition can't be read: column 9: there is no “x”"
     )
-    check(stop(condition="tool == 'x'"))
-    check(stop())
+    check_rule(stop(condition="tool == 'x'"))
+    check_rule(stop())
 
 
 STEPS = "it takes more than 100,000 steps here"
@@ -179,7 +179,7 @@ MANY = {"l": list(range(1000)), "t": "x" * 600_000, "n": int(HUGE), "deep": [[[1
     ],
 )
 def test_what_would_take_too_much(condition: str, why: str) -> None:
-    stops = Stops("coder", [stop(condition=condition)])
+    stops = BreakpointEngine("coder", [stop(condition=condition)])
     verdict = stops.reach(call(MANY))
     assert verdict.halts and verdict.error is not None and why in verdict.error
     assert len(verdict.error) < 300
@@ -196,16 +196,16 @@ def test_data_that_is_nested_too_deeply_to_be_gone_through() -> None:
     data: Any = "x"
     for _ in range(5000):
         data = {"type": "message", "content": [data]}
-    view = View(point(None, LLM, END), Totals(), "coder")
+    view = ConditionView(point(None, LLM, END), UsageTotals(), "coder")
     view._known["data"] = data  # the parser stops earlier, mostly
     with pytest.raises(ConditionError, match="the data is nested too deeply here"):
-        parse("answer.text == 'x'")(view)
-    assert parse("contains(data, 'x')")(view)
+        parse_condition("answer.text == 'x'")(view)
+    assert parse_condition("contains(data, 'x')")(view)
 
 
 def test_text_that_is_nested_too_deeply_to_be_read_is_text() -> None:
     deep = point(None, LLM, END)._replace(data=b'{"content": [' * 5000 + b"]}" * 5000)
-    stops = Stops("coder", [stop(condition="answer.text == data == text")])
+    stops = BreakpointEngine("coder", [stop(condition="answer.text == data == text")])
     assert stops.reach(deep).hits == ("s",)
 
 
@@ -224,12 +224,12 @@ def test_text_that_is_nested_too_deeply_to_be_read_is_text() -> None:
 )
 def test_patterns_that_would_take_much_room(pattern: str) -> None:
     with pytest.raises(ConditionError, match="the pattern is too long, or repeats too much"):
-        Pattern(pattern)
+        TextPattern(pattern)
 
 
 def test_a_pattern_cannot_hide_its_size_in_comments() -> None:
     with pytest.raises(ConditionError, match="a pattern can't have the flag x"):
-        Pattern("(?ix) (a{1000}) # \n {1000}")
+        TextPattern("(?ix) (a{1000}) # \n {1000}")
 
 
 @pytest.mark.parametrize(
@@ -244,8 +244,8 @@ def test_a_pattern_cannot_hide_its_size_in_comments() -> None:
     ],
 )
 def test_patterns_as_people_write_them(pattern: str, text: str) -> None:
-    assert Pattern(pattern).is_in(text)
-    assert not Pattern(pattern + "(?!)").is_in(text)
+    assert TextPattern(pattern).is_in(text)
+    assert not TextPattern(pattern + "(?!)").is_in(text)
 
 
 WORDS = [
@@ -297,7 +297,7 @@ def test_whatever_is_written_is_answered(text: str) -> None:
     """A condition, or a refusal: no other error, no warning; and a value or a failure."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        stops = Stops("coder", [stop(condition=text or "1")])
+        stops = BreakpointEngine("coder", [stop(condition=text or "1")])
         verdict = stops.reach(call({"path": "a", "n": 1}))
     assert verdict.halts in (True, False)
     assert verdict.error is None or verdict.error.startswith("Stop “")
@@ -350,6 +350,6 @@ def larger(part: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 )
 def test_whatever_can_be_said_has_a_value_or_fails(text: str, args: Any) -> None:
     """Python's own errors never come through."""
-    stops = Stops("coder", [stop(condition=f"[{text} for x in [args]]")])
+    stops = BreakpointEngine("coder", [stop(condition=f"[{text} for x in [args]]")])
     verdict = stops.reach(call(args))
     assert (verdict.error is None) is (verdict.hits == ("s",))

@@ -10,14 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from agentstepper_nb.core.stops import Point, Stops, changed_paths, check, try_stop
+from agentstepper_nb.core.stops import (
+    BreakpointEngine,
+    ObservedPoint,
+    check_rule,
+    list_changed_paths,
+    try_stop,
+)
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.stops import (
+    BreakpointRule,
     CostBudget,
     Reaction,
     Repeated,
-    Stop,
     StopTrial,
     TokenBudget,
     Touched,
@@ -27,9 +33,9 @@ from agentstepper_nb.protocol.values import (
     ChangeKind,
     Commit,
     EventKind,
+    EventOutcome,
+    EventSide,
     FileChange,
-    Outcome,
-    Side,
     Usage,
 )
 
@@ -72,7 +78,7 @@ def test_changes_count_at_the_row_that_follows_them() -> None:
 def test_a_renamed_file_is_touched_under_both_names() -> None:
     renamed = FileChange(path="new.py", kind=ChangeKind.RENAMED, previous_path="old.py")
     added = FileChange(path="a", kind=ChangeKind.ADDED)
-    assert list(changed_paths([renamed, added])) == ["new.py", "old.py", "a"]
+    assert list(list_changed_paths([renamed, added])) == ["new.py", "old.py", "a"]
 
 
 def test_it_ends_where_the_condition_fails() -> None:
@@ -107,10 +113,10 @@ def test_what_cannot_be_set_cannot_be_tried(fields: dict[str, Any], why: str) ->
 
 @pytest.mark.parametrize("kind", [None, LLM, TOOL, CUSTOM])
 @pytest.mark.parametrize("side", [None, BEGIN, END])
-def test_what_can_be_set(kind: EventKind | None, side: Side | None) -> None:
-    check(stop(kind=kind, side=side))
-    check(stop(kind=kind, side=side, on_error=True))
-    check(stop(kind=EventKind.PROGRAM_STARTED, side=side))
+def test_what_can_be_set(kind: EventKind | None, side: EventSide | None) -> None:
+    check_rule(stop(kind=kind, side=side))
+    check_rule(stop(kind=kind, side=side, on_error=True))
+    check_rule(stop(kind=EventKind.PROGRAM_STARTED, side=side))
 
 
 def test_lenient_text_of_version_1_is_read_as_it_was() -> None:
@@ -132,7 +138,7 @@ CONDITIONS = (
 
 points = st.sampled_from([*KINDS]).flatmap(
     lambda kind: st.builds(
-        Point,
+        ObservedPoint,
         kind=st.just(kind),
         side=st.sampled_from([BEGIN, BEGIN, END]),
         name=st.sampled_from(KINDS[kind]),
@@ -140,7 +146,7 @@ points = st.sampled_from([*KINDS]).flatmap(
             ['"x"', "1", '{"Tool":"t","Argument":{"n":2}}', '{"n":"a"}', "NaN"]
         ).map(str.encode),
         depth=st.integers(0, 2),
-        outcome=st.sampled_from([None, Outcome.OK, Outcome.ERROR]),
+        outcome=st.sampled_from([None, EventOutcome.OK, EventOutcome.ERROR]),
         usage=st.none()
         | st.builds(
             Usage, input_tokens=st.none() | st.integers(0, 9), cost=st.none() | st.just(0.1)
@@ -158,7 +164,7 @@ watches = st.one_of(
     st.builds(Touched, path=st.sampled_from(["*", "*.py"])),
 )
 some_stop = st.builds(
-    Stop,
+    BreakpointRule,
     id=st.just("s"),
     kind=st.none() | st.sampled_from([*KINDS]),
     side=st.sampled_from([None, None, BEGIN, END]),
@@ -179,14 +185,14 @@ several = st.lists(some_stop, max_size=4).map(
 class Live:
     """A run while it goes on: stops are told of it, and it is recorded."""
 
-    stops: Stops
+    stops: BreakpointEngine
     seq: int = 0
     breakpoints: list[Breakpoint] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     said: list[tuple[int, tuple[str, ...], bool]] = field(default_factory=list)
 
-    def tell(self, step: Point | set[str] | int) -> None:
-        if isinstance(step, Point):
+    def tell(self, step: ObservedPoint | set[str] | int) -> None:
+        if isinstance(step, ObservedPoint):
             self.seq += 1
             verdict = self.stops.reach(step)
             self.breakpoints.append(recorded(self.seq, step))
@@ -194,7 +200,7 @@ class Live:
                 self.said.append((self.seq, verdict.hits, verdict.halts))
         elif isinstance(step, set):
             self.commits.append(commit(self.seq, *sorted(step), id=f"c{len(self.commits)}-"))
-            self.stops.touch(changed_paths(self.commits[-1].changes))
+            self.stops.touch(list_changed_paths(self.commits[-1].changes))
         else:
             self.seq += 1
 
@@ -202,14 +208,14 @@ class Live:
         return history(*self.breakpoints, commits=tuple(self.commits))
 
 
-def told(steps: list[Any], stops: list[Stop]) -> Live:
-    live = Live(Stops("coder", stops))
+def told(steps: list[Any], stops: list[BreakpointRule]) -> Live:
+    live = Live(BreakpointEngine("coder", stops))
     for step in steps:
         live.tell(step)
     return live
 
 
-def check_hits(steps: list[Any], one: Stop, cut: int) -> None:
+def check_hits(steps: list[Any], one: BreakpointRule, cut: int) -> None:
     """Live, on the recorded run, and where the stops come again on the way: the same hits."""
     live = told(steps[:cut], [one])
     live.stops.set([replace(one)])
@@ -225,7 +231,7 @@ def check_hits(steps: list[Any], one: Stop, cut: int) -> None:
 @settings(max_examples=100, deadline=None)
 @given(runs, some_stop, st.integers(0, 30))
 def test_live_it_hits_where_it_does_on_the_recorded_run(
-    steps: list[Any], one: Stop, cut: int
+    steps: list[Any], one: BreakpointRule, cut: int
 ) -> None:
     check_hits(steps, one, cut)
 
@@ -233,14 +239,14 @@ def test_live_it_hits_where_it_does_on_the_recorded_run(
 @pytest.mark.soak
 @settings(max_examples=1000, deadline=None)
 @given(runs, some_stop, st.integers(0, 30))
-def test_so_it_does_in_a_thousand_runs(steps: list[Any], one: Stop, cut: int) -> None:
+def test_so_it_does_in_a_thousand_runs(steps: list[Any], one: BreakpointRule, cut: int) -> None:
     check_hits(steps, one, cut)
 
 
 @settings(max_examples=50, deadline=None)
 @given(runs, several, st.integers(0, 30))
 def test_setting_the_same_stops_again_changes_nothing(
-    steps: list[Any], stops: list[Stop], cut: int
+    steps: list[Any], stops: list[BreakpointRule], cut: int
 ) -> None:
     """As where the lease comes again after the Core was away."""
     live = told(steps[:cut], stops)
@@ -253,7 +259,7 @@ def test_setting_the_same_stops_again_changes_nothing(
 @settings(max_examples=50, deadline=None)
 @given(runs, several, several, st.integers(0, 30))
 def test_stops_do_not_know_of_each_other(
-    steps: list[Any], stops: list[Stop], more: list[Stop], cut: int
+    steps: list[Any], stops: list[BreakpointRule], more: list[BreakpointRule], cut: int
 ) -> None:
     """Each hits as it would alone, whatever others come and go."""
     more = [replace(each, id=f"more {each.id}") for each in more]
@@ -271,7 +277,7 @@ def test_stops_do_not_know_of_each_other(
 
 @settings(max_examples=50, deadline=None)
 @given(runs, some_stop)
-def test_the_numbers_of_rows_say_their_order(steps: list[Any], one: Stop) -> None:
+def test_the_numbers_of_rows_say_their_order(steps: list[Any], one: BreakpointRule) -> None:
     """However they are given, as long as the commits of one row keep theirs."""
     run = told(steps, []).history()
     commits = tuple(sorted(run.commits, key=lambda each: -each.seq))

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.core.stops import Point, Stops
-from agentstepper_nb.core.stops.watches import same
+from agentstepper_nb.core.stops import BreakpointEngine, ObservedPoint
+from agentstepper_nb.core.stops.watches import is_same_json
 from agentstepper_nb.protocol.stops import CostBudget, Repeated, TokenBudget, Touched, Watch
 from agentstepper_nb.protocol.values import Usage
 
@@ -18,13 +18,13 @@ QUERY = point("hi", LLM, name="small")
 RESULT = point("text", TOOL, END)
 
 
-def answer(tokens: int | None = None, cost: float | None = None) -> Point:
+def answer(tokens: int | None = None, cost: float | None = None) -> ObservedPoint:
     usage = Usage(input_tokens=tokens, output_tokens=tokens and 1, cost=cost)
     return point("hello", LLM, END, name="small", usage=usage)
 
 
-def watching(watch: Watch, **fields: Any) -> Stops:
-    return Stops("coder", [stop(watch=watch, **fields)])
+def watching(watch: Watch, **fields: Any) -> BreakpointEngine:
+    return BreakpointEngine("coder", [stop(watch=watch, **fields)])
 
 
 # ---- budgets ----------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def test_a_budget_is_due_until_the_rest_holds_and_then_never_again() -> None:
 
 
 def test_what_was_used_before_the_stop_was_set_counts() -> None:
-    stops = Stops("coder")
+    stops = BreakpointEngine("coder")
     assert hits(stops, answer(50)) == []
     stops.set([stop(watch=TokenBudget(limit=10))])
     assert hits(stops, QUERY, QUERY) == [1]
@@ -113,7 +113,7 @@ def test_a_repetition_may_be_seen_at_the_end() -> None:
     ],
 )
 def test_what_is_the_same(one: str, other: str, alike: bool) -> None:
-    assert same(one.encode(), other.encode()) is alike
+    assert is_same_json(one.encode(), other.encode()) is alike
 
 
 # ---- touched paths ----------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def test_a_failing_condition_leaves_it_due() -> None:
 def test_what_is_known_of_a_run_outlives_other_stops() -> None:
     """Also of a watch: nothing is forgotten where its stop is set again as it was."""
     watched = stop(watch=Repeated(times=3))
-    stops = Stops("coder", [watched])
+    stops = BreakpointEngine("coder", [watched])
     a = point(json.loads('{"Tool": "t", "Argument": 1}'))
     assert hits(stops, a, a) == []
     stops.set([stop(id="other", enabled=False), watched])

@@ -12,7 +12,7 @@ import pytest
 
 from agentstepper_nb.errors import StoreError, StoreTakenError
 from agentstepper_nb.protocol.runtime import SessionStatus
-from agentstepper_nb.protocol.runtime_asks import MessageQuery, StateQuery, StepQuery
+from agentstepper_nb.protocol.runtime_store_messages import MessageQuery, StateQuery, StepQuery
 from agentstepper_nb.store.lance import LanceRuntimeStore, keeper
 from agentstepper_nb.store.lance.journal import JOURNAL
 from agentstepper_nb.store.lance.kinds import ACTIONS, KINDS, STATES, STEPS, Row
@@ -20,18 +20,18 @@ from agentstepper_nb.store.lance.tables import Tables
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
 
-from agentstepper_nb.store.runtime.conformance.suite import (  # noqa: E402
-    action,
-    begin,
-    claimed,
-    conversation,
-    create,
-    enqueue,
-    message,
-    queued,
-    snapshot,
-    step,
-    write,
+from agentstepper_nb.store.runtime.conformance.base_suite import (  # noqa: E402
+    begin_session,
+    claim_action_id,
+    create_session,
+    enqueue_actions,
+    make_action,
+    make_conversation,
+    make_message,
+    make_step,
+    read_action_ids,
+    read_snapshot,
+    write_session,
 )
 
 
@@ -46,24 +46,24 @@ async def opened(folder: Path) -> AsyncIterator[LanceRuntimeStore]:
 
 async def live_through(store: LanceRuntimeStore, steps: int) -> None:
     """A session is begun, does steps, and says so."""
-    await store.save_conversation(conversation())
-    standing = await begin(store)
+    await store.save_conversation(make_conversation())
+    standing = await begin_session(store)
     for n in range(steps):
-        await write(
+        await write_session(
             store,
             state=standing,
-            steps=(step(iteration=n),),
-            messages=(message(f"m{n}", n),),
+            steps=(make_step(iteration=n),),
+            messages=(make_message(f"m{n}", n),),
         )
 
 
 async def see_all(store: LanceRuntimeStore, steps: int) -> None:
     found = (await store.steps(StepQuery(session_id="s", limit=1000))).steps
-    assert found == tuple(step(iteration=n) for n in range(steps))
+    assert found == tuple(make_step(iteration=n) for n in range(steps))
     said = (await store.messages(MessageQuery(conversation_id="c", limit=1000))).messages
     assert [each.message_id for each in said] == [f"m{n}" for n in range(steps)]
-    assert (await snapshot(store)).status is SessionStatus.RUNNING
-    assert await queued(store, status="done") == ["create s"]
+    assert (await read_snapshot(store)).status is SessionStatus.RUNNING
+    assert await read_action_ids(store, status="done") == ["create s"]
 
 
 def copied(store: LanceRuntimeStore, to: Path) -> Path:
@@ -106,16 +106,16 @@ async def test_of_many_that_open_a_folder_one_has_it_and_its_rows_stay(tmp_path:
         )
         (store,) = [each for each in several if isinstance(each, LanceRuntimeStore)]
         assert sum(isinstance(each, StoreTakenError) for each in several) == 2
-        await create(store, f"{n}")
+        await create_session(store, f"{n}")
         await store.close()
     async with opened(tmp_path) as store:
-        assert await queued(store) == ["create 0", "create 1", "create 2"]
+        assert await read_action_ids(store) == ["create 0", "create 1", "create 2"]
 
 
 async def test_a_key_that_is_merged_many_times_at_once_is_one_row(tmp_path: Path) -> None:
     first = await Tables.open(tmp_path)
     several = [first, *await asyncio.gather(*(Tables.open(tmp_path) for _ in range(3)))]
-    rows = [Row(n, action(f"{n}")) for n in range(8)]
+    rows = [Row(n, make_action(f"{n}")) for n in range(8)]
     await asyncio.gather(*(tables.merge(ACTIONS, rows) for tables in several))
     for tables in several:
         tables.close()
@@ -144,7 +144,9 @@ async def test_a_power_cut_loses_what_the_tables_had_not_synced_and_the_journal_
         await live_through(store, 2)
         await store._keeper._begin_anew()  # safe from here on
         for n in range(2, 6):
-            await write(store, steps=(step(iteration=n),), messages=(message(f"m{n}", n),))
+            await write_session(
+                store, steps=(make_step(iteration=n),), messages=(make_message(f"m{n}", n),)
+            )
             await see_all(store, n + 1)  # the tables follow, unsynced
         killed = copied(store, tmp_path / "killed")
         assert cut_power(store, killed) > 8
@@ -182,7 +184,9 @@ async def test_without_a_journal_the_tables_open_with_what_they_have(tmp_path: P
     (tmp_path / JOURNAL).unlink()
     async with opened(tmp_path) as store:
         await see_all(store, 2)
-        await write(store, steps=(step(iteration=2),), messages=(message("m2", 2),))
+        await write_session(
+            store, steps=(make_step(iteration=2),), messages=(make_message("m2", 2),)
+        )
         await see_all(store, 3)  # in their order: numbers go on
 
 
@@ -217,13 +221,13 @@ async def test_a_kill_in_the_midst_of_compacting_loses_nothing(
 
 async def test_a_claim_outlives_a_kill(tmp_path: Path) -> None:
     async with opened(tmp_path / "here") as store:
-        await begin(store)
-        await enqueue(store, action("a"))
-        assert await claimed(store) == "a"
+        await begin_session(store)
+        await enqueue_actions(store, make_action("a"))
+        assert await claim_action_id(store) == "a"
         killed = copied(store, tmp_path / "killed")
     async with opened(killed) as store:
-        assert await claimed(store, "two") is None
-        assert await claimed(store, "one") == "a"  # whose answer got lost with it
+        assert await claim_action_id(store, "two") is None
+        assert await claim_action_id(store, "one") == "a"  # whose answer got lost with it
 
 
 # ---- while it runs ------------------------------------------------------------------------------
@@ -231,11 +235,13 @@ async def test_a_claim_outlives_a_kill(tmp_path: Path) -> None:
 
 async def test_who_stops_waiting_leaves_nothing_half_done(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        await store.save_conversation(conversation())
-        await begin(store)
+        await store.save_conversation(make_conversation())
+        await begin_session(store)
         for n in range(6):
             ask = asyncio.create_task(
-                write(store, steps=(step(iteration=n),), messages=(message(f"m{n}", n),))
+                write_session(
+                    store, steps=(make_step(iteration=n),), messages=(make_message(f"m{n}", n),)
+                )
             )
             for _ in range(n):
                 await asyncio.sleep(0)
@@ -259,7 +265,7 @@ async def test_the_tables_follow_though_nobody_reads(
     monkeypatch.setattr(Tables, "merge", merge)
     monkeypatch.setattr(keeper, "_WAIT", 0.0)
     async with opened(tmp_path) as store:
-        await create(store)
+        await create_session(store)
         await followed.wait()
 
 
@@ -268,9 +274,9 @@ async def test_versions_and_the_journal_stay_few(
 ) -> None:
     monkeypatch.setattr(keeper, "_MERGES", 5)
     async with opened(tmp_path) as store:
-        await begin(store)
+        await begin_session(store)
         for n in range(20):
-            await write(store, steps=(step(iteration=n),))
+            await write_session(store, steps=(make_step(iteration=n),))
             await store.steps(StepQuery())
         manifests = tmp_path / f"{STEPS.name}.lance" / "_versions"
         assert len(list(manifests.glob("*.manifest"))) <= 8
@@ -281,13 +287,13 @@ async def test_versions_and_the_journal_stay_few(
 
 async def test_large_tables_get_indexes_and_answer_the_same(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
-        await begin(store)
-        await write(store, steps=tuple(step(iteration=n) for n in range(1200)))
+        await begin_session(store)
+        await write_session(store, steps=tuple(make_step(iteration=n) for n in range(1200)))
         table = store._keeper.tables._tables[STEPS.name]
         await store._keeper._begin_anew()
         there = {index.columns[0] for index in await table.list_indices()}
         assert there == {"key", *STEPS.indexed}
-        await write(store, steps=(step(iteration=1200),))
+        await write_session(store, steps=(make_step(iteration=1200),))
         last = (await store.steps(StepQuery(session_id="s", latest=True))).steps
         assert [each.iteration for each in last] == [1200]
         some = await store.steps(StepQuery(session_id="s", min_iteration=1198, limit=2, offset=1))
@@ -298,7 +304,7 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = await LanceRuntimeStore.open(tmp_path)
     await store.close()
     await store.close()
-    for call in (store.states(StateQuery()), create(store)):
+    for call in (store.states(StateQuery()), create_session(store)):
         with pytest.raises(StoreError, match="is closed"):
             await call
 
@@ -310,21 +316,21 @@ async def test_what_another_program_put_into_the_tables_of_a_closed_store_stays(
     tmp_path: Path,
 ) -> None:
     async with opened(tmp_path) as store:
-        await begin(store)
+        await begin_session(store)
     tables = await Tables.open(tmp_path)
     (row,) = await tables.select(STATES)
     await tables._tables[STATES.name].update({"last_error": "put there"})
     tables.close()
     async with opened(tmp_path) as store:
-        assert (await snapshot(store)).last_error == "put there"
+        assert (await read_snapshot(store)).last_error == "put there"
     assert row.value.last_error is None
 
 
 @pytest.mark.parametrize("part", ["_versions", "data"])
 async def test_a_damaged_table_is_said_to_be(tmp_path: Path, part: str) -> None:
     async with opened(tmp_path) as store:
-        await begin(store)
-        await write(store, steps=(step(),))
+        await begin_session(store)
+        await write_session(store, steps=(make_step(),))
     for path in (tmp_path / f"{STEPS.name}.lance" / part).iterdir():
         path.write_bytes(b"")
     with pytest.raises(StoreError, match=f"The table {STEPS.name} in .* put a copy of the folder"):

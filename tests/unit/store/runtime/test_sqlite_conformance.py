@@ -12,7 +12,7 @@ from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.conformance import RuntimeStoreConformance
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, open_runtime_store
-from agentstepper_nb.store.runtime.sqlite.file import RUNTIME_FILE
+from agentstepper_nb.store.runtime.sqlite.runtime_file import RUNTIME_FILE
 
 
 class OnDisk(RuntimeStoreConformance):

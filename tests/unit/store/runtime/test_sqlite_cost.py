@@ -8,33 +8,33 @@ from collections.abc import Callable
 import pytest
 
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus, SessionStatus
-from agentstepper_nb.protocol.runtime_asks import (
+from agentstepper_nb.protocol.runtime_store_messages import (
     ActionQuery,
-    Claim,
-    Enqueue,
+    AgentSessionQuery,
+    ClaimAction,
+    EnqueueActions,
     MessageQuery,
-    SessionsOf,
     StateQuery,
     StepQuery,
 )
 from agentstepper_nb.store.runtime import RuntimeStore
-from agentstepper_nb.store.runtime.conformance.suite import (
+from agentstepper_nb.store.runtime.conformance.base_suite import (
     BEGIN,
-    action,
-    begin,
-    claim,
-    create,
-    finish,
-    step,
-    write,
+    begin_session,
+    claim_action,
+    create_session,
+    finish_action,
+    make_action,
+    make_step,
+    write_session,
 )
-from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, queue, reads, writing
-from agentstepper_nb.store.runtime.sqlite.reads import sessions
+from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, mutations, queries, queue
+from agentstepper_nb.store.runtime.sqlite.queries import find_sessions
 
 HOT = {
     "claim": (queue.CLAIM, {"owner": "one", "until": 1.0}),
-    "the first of a session": (writing.FIRST, ("s",)),
-    "what is under way": (writing.UNDER_WAY, ("s",)),
+    "the first of a session": (mutations.FIRST, ("s",)),
+    "what is under way": (mutations.UNDER_WAY, ("s",)),
     "leases that are over": (queue.DUE, (1.0,)),
     "what an owner has": (queue.CLAIMED, ("one",)),
 }
@@ -67,19 +67,21 @@ async def test_each_statement_of_a_claim_looks_into_an_index(name: str) -> None:
 
 
 READS: dict[str, Callable[[sqlite3.Connection], object]] = {
-    "steps of a session": lambda c: reads.steps(c, StepQuery(session_id="s")),
-    "steps of an agent": lambda c: reads.steps(c, StepQuery(agent_id="a")),
-    "steps": lambda c: reads.steps(c, StepQuery()),
-    "snapshots": lambda c: reads.states(c, StateQuery()),
-    "snapshots of a status": lambda c: reads.states(c, StateQuery(status=(SessionStatus.DONE,))),
-    "snapshots of an agent": lambda c: reads.states(c, StateQuery(agent_id="a")),
-    "messages": lambda c: reads.messages(c, MessageQuery(conversation_id="c", last=True)),
-    "actions of a session": lambda c: reads.actions(
+    "steps of a session": lambda c: queries.find_steps(c, StepQuery(session_id="s")),
+    "steps of an agent": lambda c: queries.find_steps(c, StepQuery(agent_id="a")),
+    "steps": lambda c: queries.find_steps(c, StepQuery()),
+    "snapshots": lambda c: queries.find_states(c, StateQuery()),
+    "snapshots of a status": lambda c: queries.find_states(
+        c, StateQuery(status=(SessionStatus.DONE,))
+    ),
+    "snapshots of an agent": lambda c: queries.find_states(c, StateQuery(agent_id="a")),
+    "messages": lambda c: queries.find_messages(c, MessageQuery(conversation_id="c", last=True)),
+    "actions of a session": lambda c: queries.find_actions(
         c, ActionQuery(session_id="s", status=ActionStatus.QUEUED)
     ),
-    "failed actions": lambda c: reads.actions(c, ActionQuery(status=ActionStatus.FAILED)),
-    "queued actions": lambda c: reads.actions(c, ActionQuery(status=ActionStatus.QUEUED)),
-    "an agent's sessions": lambda c: sessions(c, SessionsOf(agent_id="a")),
+    "failed actions": lambda c: queries.find_actions(c, ActionQuery(status=ActionStatus.FAILED)),
+    "queued actions": lambda c: queries.find_actions(c, ActionQuery(status=ActionStatus.QUEUED)),
+    "an agent's sessions": lambda c: find_sessions(c, AgentSessionQuery(agent_id="a")),
 }
 
 
@@ -126,24 +128,28 @@ class Meter:
 
 async def of_one_session(store: RuntimeStore, number: int) -> None:
     """So many wait in one session."""
-    await begin(store, "large")
-    await store.enqueue(Enqueue(actions=tuple(action(f"{n}", "large") for n in range(number))))
+    await begin_session(store, "large")
+    await store.enqueue(
+        EnqueueActions(actions=tuple(make_action(f"{n}", "large") for n in range(number)))
+    )
 
 
 async def of_many_sessions(store: RuntimeStore, number: int) -> None:
     """One waits in each of so many sessions."""
     for n in range(number):
-        await create(store, f"{n}")
+        await create_session(store, f"{n}")
 
 
 async def of_others(store: RuntimeStore, number: int) -> None:
     """So many sessions with an action each that another owner is at, or that only it may claim."""
     for n in range(number):
-        await begin(store, f"{n}", "other")
-    await store.enqueue(Enqueue(actions=tuple(action(f"{n}", f"{n}") for n in range(number))))
+        await begin_session(store, f"{n}", "other")
+    await store.enqueue(
+        EnqueueActions(actions=tuple(make_action(f"{n}", f"{n}") for n in range(number)))
+    )
     held: tuple[str, ...] = ()
     for _ in range(number // 2):
-        found = (await claim(store, "other", held=held)).action
+        found = (await claim_action(store, "other", held=held)).action
         assert found is not None
         held += (found.id,)
 
@@ -151,13 +157,13 @@ async def of_others(store: RuntimeStore, number: int) -> None:
 async def of_done(store: RuntimeStore, number: int) -> None:
     """So many are done, and as many sessions have ended."""
     for n in range(number):
-        await begin(store, f"{n}", status=SessionStatus.DONE)
+        await begin_session(store, f"{n}", status=SessionStatus.DONE)
 
 
 async def of_steps(store: RuntimeStore, number: int) -> None:
     """A session has so many steps."""
-    await begin(store, "large")
-    await write(store, "large", steps=tuple(step("large", n) for n in range(number)))
+    await begin_session(store, "large")
+    await write_session(store, "large", steps=tuple(make_step("large", n) for n in range(number)))
 
 
 async def cost(
@@ -165,16 +171,16 @@ async def cost(
 ) -> int:
     """Of a claim, the end of what was claimed, and one action more."""
     store = SqliteRuntimeStore(None)
-    await begin(store, "s", claimer)
+    await begin_session(store, "s", claimer)
     await fill(store, number)  # type: ignore[misc]
     for n in range(3):
-        await store.enqueue(Enqueue(actions=(action(f"more {n}", urgency=5),)))
+        await store.enqueue(EnqueueActions(actions=(make_action(f"more {n}", urgency=5),)))
     async with Meter(store) as meter:
-        ask = Claim(owner=claimer, now=BEGIN, lease_until=BEGIN + 10)
+        ask = ClaimAction(owner=claimer, now=BEGIN, lease_until=BEGIN + 10)
         found = (await store.claim(ask)).action
         assert found is not None and found.session_id == "s"
-        await finish(store, found.id, owner=claimer)
-        await store.enqueue(Enqueue(actions=(action("last", kind=ActionKind.PAUSE),)))
+        await finish_action(store, found.id, owner=claimer)
+        await store.enqueue(EnqueueActions(actions=(make_action("last", kind=ActionKind.PAUSE),)))
     await store.close()
     return meter.count
 

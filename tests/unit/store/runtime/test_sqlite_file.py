@@ -17,25 +17,30 @@ import pytest
 
 from agentstepper_nb.errors import NewerStoreError, StoreError
 from agentstepper_nb.protocol.runtime import ActionStatus
-from agentstepper_nb.protocol.runtime_asks import ActionQuery, Adopt, Enqueue, StateQuery
+from agentstepper_nb.protocol.runtime_store_messages import (
+    ActionQuery,
+    AdoptSessions,
+    EnqueueActions,
+    StateQuery,
+)
 from agentstepper_nb.protocol.values import Durability
-from agentstepper_nb.store.runtime.conformance.suite import (
+from agentstepper_nb.store.runtime.conformance.base_suite import (
     BEGIN,
     LEASE,
-    action,
-    begin,
-    claimed,
-    create,
-    enqueue,
-    queued,
-    snapshot,
+    begin_session,
+    claim_action_id,
+    create_session,
+    enqueue_actions,
+    make_action,
+    read_action_ids,
+    read_snapshot,
 )
 from agentstepper_nb.store.runtime.sqlite import (
     SqliteRuntimeStore,
-    file,
     open_runtime_store,
+    runtime_file,
 )
-from agentstepper_nb.store.sqlite import migrate, opening
+from agentstepper_nb.store.sqlite import database, migrations
 
 ROOT = Path(__file__).parents[4]
 LOGGER = "agentstepper_nb.store.runtime"
@@ -43,14 +48,14 @@ LOGGER = "agentstepper_nb.store.runtime"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "data" / file.RUNTIME_FILE
+    return tmp_path / "data" / runtime_file.RUNTIME_FILE
 
 
 async def fill(path: Path) -> None:
     """A session and some actions, in the file itself."""
     store = open_runtime_store(path.parent)
-    await begin(store)
-    await enqueue(store, *(action(f"{n}", payload="x" * 500) for n in range(50)))
+    await begin_session(store)
+    await enqueue_actions(store, *(make_action(f"{n}", payload="x" * 500) for n in range(50)))
     await store.close()
 
 
@@ -76,7 +81,7 @@ async def test_it_opens_beside_the_runs(tmp_path: Path) -> None:
 
     runs = open_store(tmp_path)
     agents = open_runtime_store(tmp_path)
-    await create(agents)
+    await create_session(agents)
     assert (await runs.info()).trouble is None
     await agents.close()
     runs.close()
@@ -98,15 +103,15 @@ def test_a_folder_that_cannot_be_used(path: Path) -> None:
 @pytest.mark.parametrize("durability", Durability)
 async def test_a_closed_one_says_so_and_has_all(path: Path, durability: Durability) -> None:
     store = open_runtime_store(path.parent, durability)
-    asks = [asyncio.ensure_future(create(store, f"{n}")) for n in range(3)]
+    asks = [asyncio.ensure_future(create_session(store, f"{n}")) for n in range(3)]
     await asyncio.gather(*asks)
     await store.close()
     await store.close()
-    for call in (create(store, "late"), store.info()):
+    for call in (create_session(store, "late"), store.info()):
         with pytest.raises(StoreError, match="is closed: open it again"):
             await call
     again = open_runtime_store(path.parent)
-    assert len(await queued(again)) == 3
+    assert len(await read_action_ids(again)) == 3
     await again.close()
 
 
@@ -114,12 +119,12 @@ async def test_a_closed_one_says_so_and_has_all(path: Path, durability: Durabili
 async def test_all_is_synced_soon_whoever_goes_on_writing(
     path: Path, durability: Durability, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file, "IDLE", 0.01)
+    monkeypatch.setattr(runtime_file, "IDLE", 0.01)
     store = open_runtime_store(path.parent, durability)
-    await begin(store)
+    await begin_session(store)
     number = 0
     while number == 0 or not store._writer._journal.synced:
-        await enqueue(store, action(f"{number}"))
+        await enqueue_actions(store, make_action(f"{number}"))
         number += 1
         await store.info()
     await store.close()
@@ -132,12 +137,12 @@ async def test_a_newer_one_is_refused_by_name(path: Path) -> None:
     await fill(path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE later (x)")
-        migrate.stamp(connection, file.VERSION + 1, file.APPLICATION)
+        migrations.write_version(connection, runtime_file.VERSION + 1, runtime_file.APPLICATION)
     before = path.read_bytes()
     with pytest.raises(NewerStoreError) as refused:
         open_runtime_store(path.parent)
     assert str(refused.value).startswith(f"{path} was written by a newer agentstepper_nb")
-    assert f"reads versions up to {file.VERSION}." in str(refused.value)
+    assert f"reads versions up to {runtime_file.VERSION}." in str(refused.value)
     assert path.read_bytes() == before
     assert aside(path) == []
 
@@ -148,10 +153,10 @@ def next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
 
     def migrates(statement: str) -> None:
         folder = tmp_path / "migrations"
-        shutil.copytree(file._FOLDER, folder)
-        (folder / f"{file.VERSION + 1:04}.sql").write_text(statement)
-        monkeypatch.setattr(file, "_FOLDER", folder)
-        monkeypatch.setattr(file, "VERSION", file.VERSION + 1)
+        shutil.copytree(runtime_file._FOLDER, folder)
+        (folder / f"{runtime_file.VERSION + 1:04}.sql").write_text(statement)
+        monkeypatch.setattr(runtime_file, "_FOLDER", folder)
+        monkeypatch.setattr(runtime_file, "VERSION", runtime_file.VERSION + 1)
 
     return migrates
 
@@ -160,17 +165,17 @@ async def test_an_older_one_is_migrated_and_a_copy_is_left(
     path: Path, next_version: Callable[[str], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     await fill(path)
-    older = file.VERSION
+    older = runtime_file.VERSION
     next_version("ALTER TABLE actions ADD COLUMN colour TEXT;\n")
     with caplog.at_level(logging.WARNING, LOGGER):
         store = open_runtime_store(path.parent)
-    assert len(await queued(store)) == 51
+    assert len(await read_action_ids(store)) == 51
     await store.close()
-    (copy,) = migrate.copies(path)
+    (copy,) = migrations.list_migration_copies(path)
     assert copy.name == f"runtime.sqlite.before-{older + 1}"
     assert f"from version {older} to {older + 1}; a copy is {copy}" in caplog.text
-    with closing(opening.connect(copy, "ro")) as connection:
-        assert migrate.version(connection, file.APPLICATION) == older
+    with closing(database.connect(copy, "ro")) as connection:
+        assert migrations.read_version(connection, runtime_file.APPLICATION) == older
         assert connection.execute("SELECT count(*) FROM actions").fetchone() == (51,)
 
 
@@ -178,12 +183,12 @@ async def test_a_migration_happens_whole_or_not_at_all(
     path: Path, next_version: Callable[[str], None]
 ) -> None:
     await fill(path)
-    older = file.VERSION
+    older = runtime_file.VERSION
     next_version("CREATE TABLE more (x);\nINSERT INTO nowhere VALUES (1);\n")
     with pytest.raises(StoreError, match="no such table: nowhere"):
         open_runtime_store(path.parent)
-    with closing(opening.connect(path, "ro")) as connection:
-        assert migrate.version(connection, file.APPLICATION) == older
+    with closing(database.connect(path, "ro")) as connection:
+        assert migrations.read_version(connection, runtime_file.APPLICATION) == older
 
 
 # ---- damage ---------------------------------------------------------------------------------------
@@ -209,8 +214,8 @@ async def test_what_cannot_be_read_is_put_aside_and_a_new_one_begins(
     path.with_name("marks").write_bytes(b"of the runs")
     with caplog.at_level(logging.ERROR, LOGGER):
         store = open_runtime_store(path.parent)
-    assert await queued(store) == []
-    await begin(store)
+    assert await read_action_ids(store) == []
+    await begin_session(store)
     await store.close()
     (name,) = aside(path)
     assert (path.parent / name).read_bytes() == hurt
@@ -229,10 +234,10 @@ async def test_a_page_that_is_hurt_is_told_where_it_is_read(path: Path) -> None:
     at = (page - 1) * size
     path.write_bytes(data[:at] + b"\xff" * size + data[at + size :])
     store = open_runtime_store(path.parent)
-    for call in (store.states(StateQuery()), create(store, "more")):
+    for call in (store.states(StateQuery()), create_session(store, "more")):
         with pytest.raises(StoreError, match=r"is damaged: .*move the file away: a new one begins"):
             await call
-    assert len(await queued(store)) == 51  # the rest is read
+    assert len(await read_action_ids(store)) == 51  # the rest is read
     await store.close()
 
 
@@ -242,7 +247,7 @@ async def test_a_row_that_is_hurt_is_named(path: Path) -> None:
         connection.execute("UPDATE agent_state SET status = 'dancing'")
     store = open_runtime_store(path.parent)
     with pytest.raises(StoreError, match=r"A row of agent_state \(agent\) is damaged: .*dancing"):
-        await snapshot(store)
+        await read_snapshot(store)
     await store.close()
 
 
@@ -251,24 +256,24 @@ async def test_a_row_that_is_hurt_is_in_nobody_s_way(
 ) -> None:
     store = open_runtime_store(path.parent)
     for session in ("hurt", "whole"):
-        await begin(store, session)
+        await begin_session(store, session)
     for session in ("odd", "hurt", "whole"):
         if session == "odd":
-            await create(store, session)
-        await enqueue(store, action(f"to {session}", session))
+            await create_session(store, session)
+        await enqueue_actions(store, make_action(f"to {session}", session))
     await store.close()
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE actions SET kind = 'dance' WHERE id = 'create odd'")
         connection.execute("UPDATE agent_state SET limits = '7' WHERE session_id = 'hurt'")
     store = open_runtime_store(path.parent)
-    assert await claimed(store, "two", 2 * LEASE) == "to odd"
-    assert await claimed(store, "two", 2 * LEASE, held=("to odd",)) == "to whole"
-    assert await claimed(store, "two", 2 * LEASE, held=("to odd", "to whole")) is None
+    assert await claim_action_id(store, "two", 2 * LEASE) == "to odd"
+    assert await claim_action_id(store, "two", 2 * LEASE, held=("to odd",)) == "to whole"
+    assert await claim_action_id(store, "two", 2 * LEASE, held=("to odd", "to whole")) is None
     failed = await store.actions(ActionQuery(id="to hurt"))
     assert failed.actions[0].status is ActionStatus.FAILED
     assert "A row of agent_state (agent) is damaged" in (failed.actions[0].error or "")
     now = BEGIN + 9 * LEASE
-    ask = Adopt(owner="three", now=now, lease_until=now + LEASE)
+    ask = AdoptSessions(owner="three", now=now, lease_until=now + LEASE)
     assert [each.session_id for each in (await store.adopt(ask)).states] == ["whole"]
     assert "create odd is over by this" in caplog.text
     assert "Its session ends" in caplog.text
@@ -292,19 +297,19 @@ async def test_a_full_disk_refuses_what_has_no_room_and_goes_on(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = open_runtime_store(path.parent)
-    await begin(store)
+    await begin_session(store)
     await limit(store, 3)
-    large = Enqueue(actions=(action("large", payload="x" * 200_000),))
-    small = [Enqueue(actions=(action(f"{n}"),)) for n in range(4)]
+    large = EnqueueActions(actions=(make_action("large", payload="x" * 200_000),))
+    small = [EnqueueActions(actions=(make_action(f"{n}"),)) for n in range(4)]
     asks = [*small[:2], large, *small[2:]]
     answers = await asyncio.gather(*map(store.enqueue, asks), return_exceptions=True)
     assert [isinstance(each, StoreError) for each in answers] == [False, False, True, False, False]
     assert "can't be kept in" in str(answers[2])
     assert "Make room there" in str(answers[2])
-    assert await queued(store) == ["create s", "0", "1", "2", "3"]
+    assert await read_action_ids(store) == ["create s", "0", "1", "2", "3"]
     await limit(store, 1000)
     await store.enqueue(large)
-    assert await claimed(store) == "0"
+    assert await claim_action_id(store) == "0"
     await store.close()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.store.search import Search
+from agentstepper_nb.store.search import SearchService
 from tests.unit.store.search.shelf import Open
 
 
@@ -19,10 +19,10 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def open(path: Path) -> Iterator[Open]:
-    opened: list[Search] = []
+    opened: list[SearchService] = []
 
-    def open(file: Path | None = path, **options: Any) -> Search:
-        opened.append(Search(file, **options))
+    def open(file: Path | None = path, **options: Any) -> SearchService:
+        opened.append(SearchService(file, **options))
         return opened[-1]
 
     yield open

@@ -11,10 +11,10 @@ from agentstepper_nb.protocol.records import (
     RunHistory,
     RunStarted,
 )
-from agentstepper_nb.protocol.values import Breakpoint, EventKind, Run, Side
-from agentstepper_nb.store.search import Search
+from agentstepper_nb.protocol.values import Breakpoint, EventKind, EventSide, Run
+from agentstepper_nb.store.search import SearchService
 
-Open = Callable[..., Search]
+Open = Callable[..., SearchService]
 
 
 def history(run: str, text: str = "needle") -> RunHistory:
@@ -24,7 +24,7 @@ def history(run: str, text: str = "needle") -> RunHistory:
         run=run,
         event="e",
         seq=1,
-        side=Side.BEGIN,
+        side=EventSide.BEGIN,
         kind=EventKind.LLM_QUERY,
         at=1.0,
         data=f'"{text} of {run}"',
@@ -37,7 +37,7 @@ def records(run: str, text: str = "needle") -> list[Any]:
     return [RunStarted(run=whole.run), BreakpointSaved(breakpoint=whole.breakpoints[0])]
 
 
-def found(index: Search, query: str = "needle", run: str | None = None) -> list[str]:
+def found(index: SearchService, query: str = "needle", run: str | None = None) -> list[str]:
     return [hit.run for hit in asyncio.run(index.search(query, run))]
 
 

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.protocol.records import CommitSaved, RunImported, RunStarted
+from agentstepper_nb.protocol.pages import SearchHit, SearchHitPlace
+from agentstepper_nb.protocol.records import CommitSaved, ImportedRunSaved, RunStarted
 from agentstepper_nb.protocol.values import (
     ChangeKind,
     Commit,
     EventKind,
+    EventSide,
     Failure,
     FileBody,
     FileChange,
-    Side,
 )
-from agentstepper_nb.protocol.windows import Hit, Place
-from agentstepper_nb.store.search.index import Index
+from agentstepper_nb.store.search.index import SearchIndex
 from tests.helpers.histories import history_by_chance, kept, with_every_field
 from tests.helpers.stage import Stage
 
@@ -31,17 +31,17 @@ class Found(Stage):
 
     def __init__(self) -> None:
         super().__init__()
-        self.index = Index(None)
+        self.index = SearchIndex(None)
 
     def perform(self, outputs: Any) -> None:
         before = len(self.records)
         super().perform(outputs)
         self.index.keep(self.records[before:], {})
 
-    def hits(self, query: str, run: str | None = None, limit: int = 100) -> list[Hit]:
+    def hits(self, query: str, run: str | None = None, limit: int = 100) -> list[SearchHit]:
         return self.index.find(query, run, limit)
 
-    def places(self, query: str, run: str | None = None) -> list[tuple[Place, str | None]]:
+    def places(self, query: str, run: str | None = None) -> list[tuple[SearchHitPlace, str | None]]:
         return [(hit.place, hit.id) for hit in self.hits(query, run)]
 
 
@@ -63,7 +63,7 @@ def prompt(*contents: str) -> str:
 def test_contents(stage: Found) -> None:
     asked = stage.reach(stage.begin(), data=prompt("Where does the Müller of a_file stand?"))
     for words in ("does where", "MULLER", "müller", "file", "a_file", '"a_file stand"', "sta"):
-        assert stage.places(words) == [(Place.ROW, asked)], words
+        assert stage.places(words) == [(SearchHitPlace.ROW, asked)], words
     for words in ("nowhere", "doe where", "tand", '"stand a_file"', '"sta"'):
         assert stage.places(words) == [], words
 
@@ -72,7 +72,7 @@ def test_names_of_members_and_roles_are_not_words(stage: Found) -> None:
     stage.reach(stage.begin(), data=prompt("hello"))
     assert stage.places("messages") == stage.places("content") == stage.places("user") == []
     said = stage.say('{"role": "the user\'s own"}')
-    assert stage.places("user own") == [(Place.ROW, said)]
+    assert stage.places("user own") == [(SearchHitPlace.ROW, said)]
 
 
 def test_what_an_agent_says_of_itself(stage: Found) -> None:
@@ -80,15 +80,15 @@ def test_what_an_agent_says_of_itself(stage: Found) -> None:
     begin = stage.reach(event, summary="Fetches the minutes")
     stage.step()
     failure = Failure(type="httpx.ReadTimeout", message="took ages")
-    end = stage.reach(event, Side.END, data="null", failure=failure)
-    assert stage.places("minutes") == [(Place.ROW, begin)]
-    assert stage.places("fetch_page") == [(Place.ROW, end), (Place.ROW, begin)]
-    assert stage.places("ReadTimeout ages") == [(Place.ROW, end)]
+    end = stage.reach(event, EventSide.END, data="null", failure=failure)
+    assert stage.places("minutes") == [(SearchHitPlace.ROW, begin)]
+    assert stage.places("fetch_page") == [(SearchHitPlace.ROW, end), (SearchHitPlace.ROW, begin)]
+    assert stage.places("ReadTimeout ages") == [(SearchHitPlace.ROW, end)]
 
 
 def test_debug_messages(stage: Found) -> None:
     said = stage.say('"the cache is cold"')
-    assert stage.places("cold") == [(Place.ROW, said)]
+    assert stage.places("cold") == [(SearchHitPlace.ROW, said)]
 
 
 def test_sentences(stage: Found) -> None:
@@ -97,8 +97,8 @@ def test_sentences(stage: Found) -> None:
     stage.sentence(stage.point(asked), "It wants lunch.")
     made = Commit(id="c", run="run", at=0.0, title="")
     stage.sentence(made, "It mends lunch.")
-    assert stage.places("wants lunch") == [(Place.ROW, asked)]
-    assert stage.places("mends lunch") == [(Place.COMMIT, "c")]
+    assert stage.places("wants lunch") == [(SearchHitPlace.ROW, asked)]
+    assert stage.places("mends lunch") == [(SearchHitPlace.COMMIT, "c")]
 
 
 def test_commits(stage: Found) -> None:
@@ -115,14 +115,14 @@ def test_commits(stage: Found) -> None:
     commit = Commit(id="c", run="run", at=0.0, title="Mend it", description="why", changes=changes)
     stage.index.keep([CommitSaved(commit=commit)], {})
     for words in ("mend", "why", "parser.py", "src/parser.py", "old.md", '"fresh line"', "whole"):
-        assert stage.places(words) == [(Place.COMMIT, "c")], words
+        assert stage.places(words) == [(SearchHitPlace.COMMIT, "c")], words
     assert stage.places("gone") == []
 
 
 def test_notes(stage: Found) -> None:
     _, asked = stage.query()
     stage.note(asked, "look here again")
-    assert stage.places("again") == [(Place.NOTE, asked)]
+    assert stage.places("again") == [(SearchHitPlace.NOTE, asked)]
     stage.note(asked, "no more")
     assert stage.places("again") == []
     stage.note(asked, "")
@@ -133,11 +133,11 @@ def test_runs(stage: Found) -> None:
     stage.rename("Nightly benchmark")
     stage.tag("flaky", "to-do")
     for words in ("nightly", "flaky bench", "do"):
-        assert stage.places(words) == [(Place.RUN, None)], words
+        assert stage.places(words) == [(SearchHitPlace.RUN, None)], words
     stage.tag("solved")
     assert stage.places("flaky") == []
     stage.finish(failure=Failure(type="ValueError", message="no luck"))
-    assert stage.places("luck")[0] == (Place.RUN, None)
+    assert stage.places("luck")[0] == (SearchHitPlace.RUN, None)
 
 
 # ---- edits ------------------------------------------------------------------------------------------
@@ -146,20 +146,20 @@ def test_runs(stage: Found) -> None:
 def test_an_edit_is_found_until_it_is_another(stage: Found) -> None:
     asked = stage.reach(stage.begin(), data='"original words"')
     stage.edit(asked, '"edited words"')
-    assert stage.places("edited") == stage.places("original") == [(Place.ROW, asked)]
+    assert stage.places("edited") == stage.places("original") == [(SearchHitPlace.ROW, asked)]
     stage.edit(asked, '"other words"')
     assert stage.places("edited") == []
     stage.edit(asked, '"edited words"')
-    assert stage.places("edited") == [(Place.ROW, asked)]
+    assert stage.places("edited") == [(SearchHitPlace.ROW, asked)]
     stage.edit(asked, None)
     assert stage.places("edited") == []
-    assert stage.places("original") == [(Place.ROW, asked)]
+    assert stage.places("original") == [(SearchHitPlace.ROW, asked)]
 
 
 def test_a_row_that_matches_twice_is_given_once(stage: Found) -> None:
     asked = stage.reach(stage.begin(), data='"one"')
     stage.edit(asked, '"one two"')
-    assert stage.places("one") == [(Place.ROW, asked)]
+    assert stage.places("one") == [(SearchHitPlace.ROW, asked)]
 
 
 # ---- what is new ------------------------------------------------------------------------------------
@@ -171,9 +171,9 @@ def test_a_call_and_a_result_that_come_again_are_found_again(stage: Found) -> No
     begins, ends = [], []
     for _ in range(3):
         event = stage.begin(EventKind.TOOL_INVOCATION, name="read")
-        begins.insert(0, (Place.ROW, stage.reach(event, data=call)))
+        begins.insert(0, (SearchHitPlace.ROW, stage.reach(event, data=call)))
         stage.step()
-        ends.insert(0, (Place.ROW, stage.reach(event, Side.END, data=result)))
+        ends.insert(0, (SearchHitPlace.ROW, stage.reach(event, EventSide.END, data=result)))
         stage.step()
     assert stage.places("the_same_file_as_before") == begins
     assert stage.places('"very same contents"') == ends
@@ -186,8 +186,8 @@ def test_what_is_said_again_is_found_where_it_was_first(stage: Found) -> None:
     first = stage.reach(stage.begin(), data=prompt(long))
     stage.step()
     second = stage.reach(stage.begin(), data=prompt(long, "and a second one"))
-    assert stage.places("enough") == [(Place.ROW, first)]
-    assert stage.places("second") == [(Place.ROW, second)]
+    assert stage.places("enough") == [(SearchHitPlace.ROW, first)]
+    assert stage.places("second") == [(SearchHitPlace.ROW, second)]
 
 
 def test_each_run_has_its_own_first_time(stage: Found) -> None:
@@ -205,7 +205,7 @@ def test_each_run_has_its_own_first_time(stage: Found) -> None:
 def test_records_that_come_twice_change_nothing(stage: Found) -> None:
     asked = stage.reach(stage.begin(), data=prompt("words that are long enough to be remembered"))
     stage.index.keep(stage.records, {})
-    assert stage.places("remembered") == [(Place.ROW, asked)]
+    assert stage.places("remembered") == [(SearchHitPlace.ROW, asked)]
 
 
 # ---- how it is given --------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_any_text(stage: Found, text: str) -> None:
 
 def test_contents_that_are_no_strict_json(stage: Found) -> None:
     said = stage.say('[NaN, "needle \\q"]')
-    assert stage.places("needle") == [(Place.ROW, said)]
+    assert stage.places("needle") == [(SearchHitPlace.ROW, said)]
 
 
 def test_encoded_bytes_are_cut(stage: Found) -> None:
@@ -254,7 +254,7 @@ def test_encoded_bytes_are_cut(stage: Found) -> None:
 # ---- whole runs -------------------------------------------------------------------------------------
 
 
-def everything(index: Index) -> list[tuple[object, ...]]:
+def everything(index: SearchIndex) -> list[tuple[object, ...]]:
     """All documents but their order, with their texts."""
     return sorted(
         index._db.execute(
@@ -267,10 +267,10 @@ def everything(index: Index) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("seed", range(12))
 def test_a_run_taken_in_whole_is_as_one_that_was_followed(seed: int) -> None:
     history = history_by_chance(seed)
-    whole, imported = Index(None), Index(None)
+    whole, imported = SearchIndex(None), SearchIndex(None)
     whole.replace(history, 3)
     whole.replace(history, 4)
-    imported.keep([RunImported(history=history)], {"run": 4})
+    imported.keep([ImportedRunSaved(history=history)], {"run": 4})
     assert everything(whole) == everything(imported) != []
     assert whole.changes() == {"run": 4}
     for index in (whole, imported):
@@ -285,7 +285,7 @@ def test_following_a_run_finds_what_taking_it_in_finds(stage: Found) -> None:
     stage.step()
     stage.say('"debugging"')
     stage.tag("blue")
-    whole = Index(None)
+    whole = SearchIndex(None)
     whole.replace(kept(stage.records), 1)
     assert everything(whole) == everything(stage.index)
     whole.close()
@@ -301,7 +301,7 @@ def test_a_run_that_is_deleted_is_found_no_more(stage: Found) -> None:
 
 def test_every_byte_of_a_deleted_run_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "search.sqlite"
-    index = Index(path)
+    index = SearchIndex(path)
     other = history_by_chance(1, "other")
     index.replace(other, 1)
     history = with_every_field()
@@ -311,7 +311,7 @@ def test_every_byte_of_a_deleted_run_is_gone(tmp_path: Path) -> None:
     index.forget("r")
     assert index.untidy
     index.close()
-    index = Index(path)  # an earlier process had no time for it
+    index = SearchIndex(path)  # an earlier process had no time for it
     assert index.untidy
     assert index.tidy(lambda: True)
     assert not index.untidy
@@ -322,7 +322,7 @@ def test_every_byte_of_a_deleted_run_is_gone(tmp_path: Path) -> None:
 
 
 def test_tidying_is_broken_off_and_taken_up_again(tmp_path: Path) -> None:
-    index = Index(tmp_path / "search.sqlite")
+    index = SearchIndex(tmp_path / "search.sqlite")
     for number in range(3):
         history = history_by_chance(number, f"run{number}", 40)
         index.replace(history, 1)
@@ -335,7 +335,7 @@ def test_tidying_is_broken_off_and_taken_up_again(tmp_path: Path) -> None:
 
 def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "search.sqlite"
-    index = Index(path)
+    index = SearchIndex(path)
     index.keep([RunStarted(run=with_every_field().run)], {})
     assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
     index.close()

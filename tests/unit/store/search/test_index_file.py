@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.errors import CommandError, ProtocolError
+from agentstepper_nb.protocol.pages import SearchHitPlace
 from agentstepper_nb.protocol.records import (
     NoteSaved,
 )
-from agentstepper_nb.protocol.values import Note
-from agentstepper_nb.protocol.windows import Place
-from agentstepper_nb.store.search import follower, look
+from agentstepper_nb.protocol.values import RowNote
+from agentstepper_nb.store.search import find_hits_in_file, follower
 from tests.unit.store.search.shelf import Open, Shelf, found, records
 
 # ---- a file that is hurt ----------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def test_bytes_changed_by_chance_are_never_shown(open: Open, path: Path) -> None
         index = open()
         index.mend(dict.fromkeys(runs, 1), Shelf(*runs))
         for hit in asyncio.run(index.search("needle of")):
-            assert (hit.place, hit.id) == (Place.ROW, f"b-{hit.run}")
+            assert (hit.place, hit.id) == (SearchHitPlace.ROW, f"b-{hit.run}")
             assert "".join(hit.snippet) == f"needle of {hit.run}"
         index.close()
 
@@ -107,7 +107,7 @@ def test_where_sqlite_lacks_fts5(
     def lacking(*_: object) -> None:
         raise sqlite3.OperationalError("no such module: fts5")
 
-    monkeypatch.setattr(follower, "Index", lacking)
+    monkeypatch.setattr(follower, "SearchIndex", lacking)
     index = open()
     index.keep(records("a"), {"a": 1})
     for _ in range(2):
@@ -127,27 +127,27 @@ def test_looking_beside_the_thread_that_keeps_it(open: Open, path: Path, journal
     index = open(journal=journal)
     index.keep(records("a"), {"a": 1})
     assert found(index) == ["a"]
-    assert [hit.run for hit in look(path, "needle")] == ["a"]
-    assert look(path, "needle", "other") == []
+    assert [hit.run for hit in find_hits_in_file(path, "needle")] == ["a"]
+    assert find_hits_in_file(path, "needle", "other") == []
     with pytest.raises(ProtocolError, match="no word"):
-        look(path, "--")
+        find_hits_in_file(path, "--")
 
 
 def test_looking_where_there_is_none(path: Path) -> None:
     with pytest.raises(CommandError, match="can't be read") as error:
-        look(path, "needle")
+        find_hits_in_file(path, "needle")
     assert error.value.code == "cannot_search"
     db = sqlite3.connect(path)
     db.execute("PRAGMA user_version = 99")
     db.close()
     with pytest.raises(CommandError, match="of version 99, this program's is 2"):
-        look(path, "needle")
+        find_hits_in_file(path, "needle")
 
 
 def test_on_a_network_nothing_is_shared_in_memory(
     open: Open, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follower, "network_type", lambda _: "nfs4")
+    monkeypatch.setattr(follower, "find_network_file_system", lambda _: "nfs4")
     index = open()
     index.keep(records("a"), {"a": 1})
     assert found(index) == ["a"]
@@ -160,7 +160,7 @@ def test_records_that_can_not_be_taken_in_cost_only_a_reading(
     index = open()
     shelf = Shelf("a", "b")
     index.mend({"a": 1}, shelf)
-    bad: Any = Note(run=None, message="b-a", text="no run has it", at=1.0)  # type: ignore[arg-type]
+    bad: Any = RowNote(run=None, message="b-a", text="no run has it", at=1.0)  # type: ignore[arg-type]
     index.keep([NoteSaved(note=bad), *records("b")], {"b": 1})
     assert found(index) == ["b", "a"]
     assert shelf.read == ["a", "b"]
@@ -172,7 +172,7 @@ def test_a_disk_that_was_full_for_a_while(
 ) -> None:
     full = sqlite3.OperationalError("database or disk is full")
     full.sqlite_errorcode = sqlite3.SQLITE_FULL
-    real = follower.Index.keep
+    real = follower.SearchIndex.keep
     failed = threading.Event()
 
     def keep(self: Any, *arguments: Any) -> None:
@@ -181,7 +181,7 @@ def test_a_disk_that_was_full_for_a_while(
             raise full
         real(self, *arguments)
 
-    monkeypatch.setattr(follower.Index, "keep", keep)
+    monkeypatch.setattr(follower.SearchIndex, "keep", keep)
     index = open()
     shelf = Shelf("a", "b")
     index.mend({"a": 1}, shelf)
@@ -201,7 +201,7 @@ def test_words_that_can_not_be_found_any_more_are_noticed(open: Open, path: Path
     db.commit()
     db.close()
     shelf = Shelf("a")
-    following = follower.Follower(path)
+    following = follower.IndexFollower(path)
     following.follow({"a": 1}, shelf)
     assert following.unchecked
     assert not following.is_behind

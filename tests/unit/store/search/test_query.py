@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.store.search.query import MOST, expression
+from agentstepper_nb.store.search.query import MOST, make_fts_expression
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from agentstepper_nb.store.search.query import MOST, expression
     ],
 )
 def test_words_and_phrases(query: str, becomes: str) -> None:
-    assert expression(query) == becomes
+    assert make_fts_expression(query) == becomes
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_words_and_phrases(query: str, becomes: str) -> None:
 )
 def test_what_can_not_be_looked_for(query: str, says: str) -> None:
     with pytest.raises(ProtocolError, match=says) as error:
-        expression(query)
+        make_fts_expression(query)
     assert error.value.code == "invalid_search"
 
 
@@ -56,7 +56,7 @@ def test_whatever_is_typed_fts5_takes(query: str) -> None:
     db = sqlite3.connect(":memory:")
     db.execute("CREATE VIRTUAL TABLE t USING fts5 (text)")
     try:
-        db.execute("SELECT * FROM t WHERE t MATCH ?", (expression(query),)).fetchall()
+        db.execute("SELECT * FROM t WHERE t MATCH ?", (make_fts_expression(query),)).fetchall()
     except ProtocolError as error:
         assert error.code == "invalid_search"
     finally:

@@ -11,15 +11,15 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.errors import CommandError, DamagedRunError, ProtocolError
+from agentstepper_nb.protocol.pages import SearchHitPlace
 from agentstepper_nb.protocol.records import (
     NoteSaved,
     RunDeleted,
     RunHistory,
     RunStarted,
 )
-from agentstepper_nb.protocol.values import Note
-from agentstepper_nb.protocol.windows import Place
-from agentstepper_nb.store.search import search
+from agentstepper_nb.protocol.values import RowNote
+from agentstepper_nb.store.search import service
 from tests.unit.store.search.shelf import Open, Shelf, found, history, records
 
 # ---- following --------------------------------------------------------------------------------------
@@ -104,11 +104,11 @@ def test_records_that_come_meanwhile_are_found_once(open: Open) -> None:
     shelf = Shelf("a")
     index.mend({"a": 5}, shelf)
     index.keep(records("a"), {"a": 6})
-    note = Note(run="a", message="b-a", text="noted", at=1.0)
+    note = RowNote(run="a", message="b-a", text="noted", at=1.0)
     shelf.runs["a"] = replace(shelf.runs["a"], notes=(note,))  # the store has it first
     index.keep([NoteSaved(note=note)], {"a": 7})
     hits = asyncio.run(index.search("needle"))
-    assert [(hit.run, hit.place, hit.id) for hit in hits] == [("a", Place.ROW, "b-a")]
+    assert [(hit.run, hit.place, hit.id) for hit in hits] == [("a", SearchHitPlace.ROW, "b-a")]
     assert found(index, "noted") == ["a"]
 
 
@@ -169,7 +169,7 @@ def test_bytes_of_a_deleted_run_are_gone_at_the_end(open: Open, path: Path) -> N
 
 
 def test_a_long_wait_ends_with_an_answer(open: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "_PATIENCE", 0.01)
+    monkeypatch.setattr(service, "_PATIENCE", 0.01)
     waiting = threading.Event()
 
     begun = threading.Event()
@@ -188,5 +188,5 @@ def test_a_long_wait_ends_with_an_answer(open: Open, monkeypatch: pytest.MonkeyP
     finally:
         waiting.set()
     assert error.value.code == "cannot_search"
-    monkeypatch.setattr(search, "_PATIENCE", 60)
+    monkeypatch.setattr(service, "_PATIENCE", 60)
     assert found(index) == ["b", "a"]

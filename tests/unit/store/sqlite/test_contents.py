@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.errors import DamagedRunError
-from agentstepper_nb.protocol.segments import WHOLE, split
-from agentstepper_nb.store.sqlite import contents, migrate
-from agentstepper_nb.store.sqlite.contents import Contents, Texts
-from agentstepper_nb.store.sqlite.rows import text as lenient
+from agentstepper_nb.protocol.segments import WHOLE, split_content
+from agentstepper_nb.store.sqlite import contents, migrations
+from agentstepper_nb.store.sqlite.contents import ContentReader, ContentWriter
+from agentstepper_nb.store.sqlite.row_codec import decode_text as lenient
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -47,16 +47,16 @@ texts = st.one_of(
 def tables() -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.text_factory = lenient
-    for number in range(1, migrate.VERSION + 1):
-        for statement in migrate.statements(number):
+    for number in range(1, migrations.VERSION + 1):
+        for statement in migrations.read_statements(number):
             connection.execute(statement)
     yield connection
     connection.close()
 
 
-def writer(connection: sqlite3.Connection) -> Contents:
+def writer(connection: sqlite3.Connection) -> ContentWriter:
     counts = {"blobs": count(1), "nodes": count(1)}
-    return Contents(connection, lambda table: next(counts[table]))
+    return ContentWriter(connection, lambda table: next(counts[table]))
 
 
 def rows(connection: sqlite3.Connection, table: str) -> int:
@@ -67,7 +67,7 @@ def rows(connection: sqlite3.Connection, table: str) -> int:
 @given(texts)
 def test_pieces_joined_are_the_text(text: str) -> None:
     data = text.encode(errors="surrogatepass")
-    pieces = split(data)
+    pieces = split_content(data)
     assert b"".join(pieces) == data
     assert all(pieces) or data == b""
 
@@ -80,10 +80,10 @@ def test_texts_come_out_as_they_went_in(tables: sqlite3.Connection) -> None:
     def put(text: str) -> None:
         content = keeps.put(1, "run", text)
         kept.append((content, text))
-        assert Texts(tables, 1, "run").text(content) == text
+        assert ContentReader(tables, 1, "run").text(content) == text
 
     put()
-    whole = Texts(tables, 1, "run", every=True)
+    whole = ContentReader(tables, 1, "run", every=True)
     assert [whole.text(content) for content, _ in kept] == [text for _, text in kept]
 
 
@@ -135,8 +135,8 @@ def test_an_answer_costs_nothing_in_the_next_prompt(tables: sqlite3.Connection) 
 
 
 def test_a_list_of_numbers_is_one_piece_and_a_long_one_of_texts_has_few() -> None:
-    assert len(split(json.dumps(list(range(100_000))).encode())) == 1
-    assert len(split(json.dumps(["a piece of 20 bytes"] * 50_000).encode())) < 10_000
+    assert len(split_content(json.dumps(list(range(100_000))).encode())) == 1
+    assert len(split_content(json.dumps(["a piece of 20 bytes"] * 50_000).encode())) < 10_000
 
 
 def test_the_writer_remembers_the_latest_nodes(
@@ -170,13 +170,13 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_what_is_hurt_is_named(tables: sqlite3.Connection, damage: str, every: bool) -> None:
     content = writer(tables).put(1, "run", json.dumps([f"{n} " * 300 for n in range(5)]))
-    assert Texts(tables, 1, "run", every=every).text(content)
+    assert ContentReader(tables, 1, "run", every=every).text(content)
     tables.execute(damage)
     with pytest.raises(DamagedRunError, match="run run is damaged: a piece of a content"):
-        Texts(tables, 1, "run", every=every).text(content)
+        ContentReader(tables, 1, "run", every=every).text(content)
 
 
 @pytest.mark.parametrize("content", [1.5, "text", b"\xff", 99])
 def test_a_content_of_no_known_form_is_damage(tables: sqlite3.Connection, content: object) -> None:
     with pytest.raises(DamagedRunError):
-        Texts(tables, 1, "run").text(content)
+        ContentReader(tables, 1, "run").text(content)

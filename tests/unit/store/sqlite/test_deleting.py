@@ -13,9 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.protocol.records import (
+    ImportedRunSaved,
     Record,
     RunHistory,
-    RunImported,
     RunStarted,
 )
 from agentstepper_nb.protocol.values import (
@@ -27,8 +27,8 @@ from agentstepper_nb.protocol.values import (
 )
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer
-from agentstepper_nb.store.sqlite.marks import Marks
-from agentstepper_nb.store.sqlite.opening import STORE_FILE
+from agentstepper_nb.store.sqlite.database import STORE_FILE
+from agentstepper_nb.store.sqlite.transaction_marks import TransactionMarks
 from tests.helpers.growth import grow, size
 from tests.helpers.tables import tabled
 from tests.unit.store.sqlite.telling import keep, told
@@ -39,7 +39,7 @@ async def test_of_a_deleted_run_no_byte_is_left(
 ) -> None:
     emptied = threading.Event()
     monkeypatch.setattr(writer, "IDLE", 0.05)
-    monkeypatch.setattr(Marks, "clear", _then(Marks.clear, emptied.set))
+    monkeypatch.setattr(TransactionMarks, "clear", _then(TransactionMarks.clear, emptied.set))
     store = open_store(tmp_path)
     stage = told(text="Xyzzyverysecret")
     stage.finish()
@@ -118,7 +118,7 @@ async def test_what_is_to_go(store: SqliteStore) -> None:
             id="e", run=name, kind=EventKind.DEBUG_MESSAGE, at=0, ended_at=0, data="x" * 99
         )
         header = replace(run, ended_at=at, **fields)
-        return RunImported(history=RunHistory(run=header, events=(event,)))
+        return ImportedRunSaved(history=RunHistory(run=header, events=(event,)))
 
     live = RunStarted(run=Run(id="live", name="live", program="P", started_at=1))
     runs = [ended("c", 30), ended("a", 10), ended("kept", 5, tags=("keep",)), ended("b", 20), live]
@@ -135,7 +135,7 @@ async def test_what_is_to_go(store: SqliteStore) -> None:
 async def test_no_more_goes_than_there_is_too_much_of(store: SqliteStore) -> None:
     runs = [Run(id=f"{at:03}", name="N", program="P", started_at=at) for at in range(300)]
     ended = [replace(run, state=RunState.IDLE, ended_at=run.started_at + 1) for run in runs]
-    await keep(store, [RunImported(history=RunHistory(run=run)) for run in ended])
+    await keep(store, [ImportedRunSaved(history=RunHistory(run=run)) for run in ended])
     size = (await store.info()).size
     assert size is not None
     gone = await store.expired(None, size * 2 // 3)
@@ -143,8 +143,10 @@ async def test_no_more_goes_than_there_is_too_much_of(store: SqliteStore) -> Non
     assert 90 <= len(gone) <= 110  # a third of them, though most of it is in indexes and page ends
 
 
-def _then(method: Callable[[Marks], None], call: Callable[[], None]) -> Callable[[Marks], None]:
-    def both(self: Marks) -> None:
+def _then(
+    method: Callable[[TransactionMarks], None], call: Callable[[], None]
+) -> Callable[[TransactionMarks], None]:
+    def both(self: TransactionMarks) -> None:
         method(self)
         call()
 

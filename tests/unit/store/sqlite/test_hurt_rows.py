@@ -12,8 +12,8 @@ from agentstepper_nb.protocol.values import (
     RunState,
 )
 from agentstepper_nb.store import SqliteStore
-from agentstepper_nb.store.sqlite.opening import STORE_FILE
-from agentstepper_nb.store.sqlite.reader import Reader
+from agentstepper_nb.store.sqlite.database import STORE_FILE
+from agentstepper_nb.store.sqlite.reader import StoreReader
 from tests.helpers.tables import Tabled, tabled
 from tests.unit.store.sqlite.telling import told
 
@@ -67,7 +67,7 @@ def test_damage_is_named_and_hurts_one_run(damaged: Tabled, damage: str) -> None
 def test_a_hurt_header_is_listed_with_what_can_be_read(damaged: Tabled) -> None:
     damaged.connection.execute(DAMAGE["a hurt header"])
     listed = damaged.reader.listed()
-    assert [(each.run.id, each.hurt, each.run.state) for each in listed] == [
+    assert [(each.run.id, each.damaged, each.run.state) for each in listed] == [
         ("one", True, RunState.IDLE),
         ("two", False, RunState.STEP),
     ]
@@ -99,7 +99,7 @@ def test_a_hurt_sentence_is_asked_for_again(damaged: Tabled) -> None:
 
 def test_reading_needs_no_owner_and_no_journal(two_runs: Path, store: SqliteStore) -> None:
     for path in (two_runs, store._folder / STORE_FILE):
-        reader = Reader(path)
+        reader = StoreReader(path)
         reader.headers()
         reader.close()
         reader.close()

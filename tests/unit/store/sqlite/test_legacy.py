@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.store.sqlite.reader import discard_file, untaken_files
+from agentstepper_nb.store.sqlite.reader import delete_run_file, find_unimported_files
 
 RECORDED = Path(__file__).parents[3] / "wire" / "recorded.run"
 
@@ -22,14 +22,14 @@ def test_files_are_given_once_and_a_copy_is_a_run_of_its_own(tmp_path: Path, log
     for name in ("a", "b"):
         (logs / f"{name}.run").write_bytes(RECORDED.read_bytes())
     (logs / "a.log").write_text("for people")
-    found = dict(untaken_files(tmp_path, (), ()))
+    found = dict(find_unimported_files(tmp_path, (), ()))
     assert set(found) == {"a.run", "b.run"}
     first, second = (found[name].run.id for name in ("a.run", "b.run"))
     assert first != second
-    again = dict(untaken_files(tmp_path, {"a.run"}, {first}))
+    again = dict(find_unimported_files(tmp_path, {"a.run"}, {first}))
     assert set(again) == {"b.run"}
     assert again["b.run"].run.id == second
-    assert list(untaken_files(tmp_path, set(found), {first, second})) == []
+    assert list(find_unimported_files(tmp_path, set(found), {first, second})) == []
 
 
 def test_a_damaged_one_is_logged_and_left(
@@ -39,18 +39,18 @@ def test_a_damaged_one_is_logged_and_left(
     (logs / "folder.run").mkdir()
     (logs / "good.run").write_bytes(RECORDED.read_bytes())
     with caplog.at_level(logging.WARNING):
-        assert [name for name, _ in untaken_files(tmp_path, (), ())] == ["good.run"]
+        assert [name for name, _ in find_unimported_files(tmp_path, (), ())] == ["good.run"]
     assert caplog.text.count("is not listed:") == 2
     assert (logs / "cut.run").stat().st_size == 500
 
 
 def test_without_such_a_folder(tmp_path: Path) -> None:
-    assert list(untaken_files(tmp_path, (), ())) == []
+    assert list(find_unimported_files(tmp_path, (), ())) == []
 
 
 def test_a_deleted_run_leaves_no_file(tmp_path: Path, logs: Path) -> None:
     for name in ("a.run", "a.log", "b.run"):
         (logs / name).write_bytes(RECORDED.read_bytes())
-    discard_file(tmp_path, "a.run")
-    discard_file(tmp_path, "a.run")
+    delete_run_file(tmp_path, "a.run")
+    delete_run_file(tmp_path, "a.run")
     assert [each.name for each in logs.iterdir()] == ["b.run"]

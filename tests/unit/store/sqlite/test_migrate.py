@@ -15,9 +15,9 @@ import pytest
 
 from agentstepper_nb.errors import DamagedRunError, StoreError
 from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.store.checkup import examine
-from agentstepper_nb.store.sqlite import migrate, opening
-from agentstepper_nb.store.sqlite.reader import Reader
+from agentstepper_nb.store.checkup import examine_folder
+from agentstepper_nb.store.sqlite import database, migrations
+from agentstepper_nb.store.sqlite.reader import StoreReader
 from tests.helpers.damage import histories
 from tests.helpers.histories import rows_of
 
@@ -29,24 +29,24 @@ TRUTH = Path(__file__).with_name("first_version.json")
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A store of the first version."""
-    path = tmp_path / opening.STORE_FILE
+    path = tmp_path / database.STORE_FILE
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.executescript(FIRST.read_text())
-        migrate.stamp(connection, 1)
+        migrations.write_version(connection, 1)
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
     path.chmod(0o600)
     return path
 
 
 def version(path: Path) -> int:
-    with closing(opening.connect(path, "ro")) as connection:
-        return migrate.version(connection)
+    with closing(database.connect(path, "ro")) as connection:
+        return migrations.read_version(connection)
 
 
 def test_the_first_migration_is_as_it_was(path: Path) -> None:
-    with closing(opening.connect(path, "ro")) as connection:
-        assert migrate.schema(connection) == migrate.expected(1)
+    with closing(database.connect(path, "ro")) as connection:
+        assert migrations.read_schema(connection) == migrations.compute_schema(1)
 
 
 def test_a_first_version_s_store_opens_in_the_last_with_all_its_runs(
@@ -55,18 +55,18 @@ def test_a_first_version_s_store_opens_in_the_last_with_all_its_runs(
     truth = msgspec.json.decode(TRUTH.read_bytes(), type=list[RunHistory])
     assert len(truth) > 1
     with caplog.at_level(logging.WARNING):
-        opening.open_writer(path).close()
-    assert version(path) == migrate.VERSION > 1
+        database.open_writer(path).close()
+    assert version(path) == migrations.VERSION > 1
     assert histories(path.parent) == {history.run.id: history for history in truth}
-    assert f"goes from version 1 to {migrate.VERSION}" in caplog.text
-    about = examine(path.parent)
-    assert (about.hurt, about.structure, about.missing) == ((), (), ())
+    assert f"goes from version 1 to {migrations.VERSION}" in caplog.text
+    about = examine_folder(path.parent)
+    assert (about.damaged, about.structure, about.missing) == ((), (), ())
 
 
 def test_rows_and_commits_of_a_first_version_s_store_are_found_by_their_place(path: Path) -> None:
     truth = msgspec.json.decode(TRUTH.read_bytes(), type=list[RunHistory])
-    opening.open_writer(path).close()
-    with closing(Reader(path)) as reader:
+    database.open_writer(path).close()
+    with closing(StoreReader(path)) as reader:
         for history in truth:
             rows = rows_of(history)
             page = reader.page(history.run.id, 2, 4)
@@ -78,28 +78,28 @@ def test_rows_and_commits_of_a_first_version_s_store_are_found_by_their_place(pa
 
 
 def test_a_hurt_body_doesn_t_keep_a_store_from_being_migrated(path: Path) -> None:
-    with closing(opening.connect(path, "rw")) as connection:
+    with closing(database.connect(path, "rw")) as connection:
         connection.execute("UPDATE breakpoints SET body = x'7b22ff' WHERE n = 1")
-    opening.open_writer(path).close()
-    assert version(path) == migrate.VERSION
-    (run,) = (each.id for each in examine(path.parent).hurt)
-    with closing(Reader(path)) as reader, pytest.raises(DamagedRunError, match="of its rows"):
+    database.open_writer(path).close()
+    assert version(path) == migrations.VERSION
+    (run,) = (each.id for each in examine_folder(path.parent).damaged)
+    with closing(StoreReader(path)) as reader, pytest.raises(DamagedRunError, match="of its rows"):
         reader.page(run, 1, 200)
 
 
 def test_a_copy_of_before_is_left_for_its_owner_alone(path: Path) -> None:
-    stale = path.with_name(f"{path.name}{migrate.BEFORE}1")
+    stale = path.with_name(f"{path.name}{migrations.BEFORE}1")
     stale.write_bytes(b"of an earlier migration")
-    opening.open_writer(path).close()
-    (copy,) = migrate.copies(path)
+    database.open_writer(path).close()
+    (copy,) = migrations.list_migration_copies(path)
     assert copy.name == "store.sqlite.before-2"
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert version(copy) == 1
-    with closing(opening.connect(copy, "ro")) as connection:
-        assert migrate.schema(connection) == migrate.expected(1)
+    with closing(database.connect(copy, "ro")) as connection:
+        assert migrations.read_schema(connection) == migrations.compute_schema(1)
     assert not list(path.parent.glob("*.part"))
-    migrate.discard_copies(path)
-    assert migrate.copies(path) == []
+    migrations.delete_migration_copies(path)
+    assert migrations.list_migration_copies(path) == []
 
 
 def test_without_room_for_a_copy_nothing_is_changed(
@@ -110,58 +110,58 @@ def test_without_room_for_a_copy_nothing_is_changed(
     def full(connection: sqlite3.Connection, target: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(migrate, "copy_to", full)
+    monkeypatch.setattr(migrations, "copy_database", full)
     with pytest.raises(StoreError, match=r"store\.sqlite can't be copied to .*before-2 before it"):
-        opening.open_writer(path)
+        database.open_writer(path)
     assert path.read_bytes() == before
 
 
 def test_a_migration_happens_whole_or_not_at_all(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = migrate.statements
+    right = migrations.read_statements
 
     def broken(number: int) -> Iterator[str]:
         yield from right(number)
         yield "INSERT INTO nowhere VALUES (1)"
 
     with monkeypatch.context() as patch:
-        patch.setattr(migrate, "statements", broken)
+        patch.setattr(migrations, "read_statements", broken)
         with pytest.raises(StoreError, match="no such table: nowhere"):
-            opening.open_writer(path)
+            database.open_writer(path)
     assert version(path) == 1
-    with closing(opening.connect(path, "ro")) as connection:
-        assert migrate.schema(connection) == migrate.expected(1)
-    opening.open_writer(path).close()
-    assert version(path) == migrate.VERSION
+    with closing(database.connect(path, "ro")) as connection:
+        assert migrations.read_schema(connection) == migrations.compute_schema(1)
+    database.open_writer(path).close()
+    assert version(path) == migrations.VERSION
 
 
 def test_one_of_the_last_version_is_left_alone(path: Path) -> None:
-    opening.open_writer(path).close()
-    migrate.discard_copies(path)
-    opening.open_writer(path).close()
-    assert migrate.copies(path) == []
+    database.open_writer(path).close()
+    migrations.delete_migration_copies(path)
+    database.open_writer(path).close()
+    assert migrations.list_migration_copies(path) == []
 
 
 def test_a_reader_of_an_older_one_says_what_to_do(path: Path) -> None:
     with pytest.raises(StoreError, match=r"is of version 1, .*reads version \d+: start a Core"):
-        opening.open_reader(path)
-    about = examine(path.parent)
+        database.open_reader(path)
+    about = examine_folder(path.parent)
     assert (about.version, about.unopened) == (1, None)
 
 
 def test_the_schema_has_room_on_the_first_page(path: Path) -> None:
-    opening.open_writer(path).close()
+    database.open_writer(path).close()
     fresh = path.with_name("fresh.sqlite")
-    opening.open_writer(fresh).close()
+    database.open_writer(fresh).close()
     for each in (path, fresh):
         assert each.read_bytes()[100] == 13  # a leaf: all of the schema is on it
 
 
 def test_every_statement_of_a_migration_is_run() -> None:
-    for number in range(1, migrate.VERSION + 1):
-        text = (Path(migrate.__file__).parent / "migrations" / f"{number:04}.sql").read_text()
-        found = list(migrate.statements(number))
+    for number in range(1, migrations.VERSION + 1):
+        text = (Path(migrations.__file__).parent / "migrations" / f"{number:04}.sql").read_text()
+        found = list(migrations.read_statements(number))
         assert len(found) == sum(line.rstrip().endswith(";") for line in text.splitlines())
         with contextlib.closing(sqlite3.connect(":memory:")):
             assert all(map(sqlite3.complete_statement, found))

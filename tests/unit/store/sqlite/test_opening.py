@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import NewerStoreError, StoreError
-from agentstepper_nb.store.sqlite import migrate, opening
+from agentstepper_nb.store.sqlite import database, migrations
 
 LOGGER = "agentstepper_nb.store.sqlite"
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "data" / opening.STORE_FILE
+    return tmp_path / "data" / database.STORE_FILE
 
 
 def pragma(connection: sqlite3.Connection, name: str) -> object:
@@ -28,13 +28,13 @@ def pragma(connection: sqlite3.Connection, name: str) -> object:
 
 def fill(path: Path, *names: str) -> None:
     """Keep something, and leave it in the file itself."""
-    with closing(opening.open_writer(path)) as connection:
+    with closing(database.open_writer(path)) as connection:
         for name in names:
             connection.execute("INSERT INTO files VALUES (?, 1)", (name,))
 
 
 def kept(path: Path) -> list[str]:
-    with closing(opening.open_writer(path)) as connection:
+    with closing(database.open_writer(path)) as connection:
         return [name for (name,) in connection.execute("SELECT name FROM files ORDER BY name")]
 
 
@@ -46,7 +46,7 @@ def aside(path: Path) -> list[str]:
 
 
 def test_a_new_store(path: Path) -> None:
-    with closing(opening.open_writer(path)) as connection:
+    with closing(database.open_writer(path)) as connection:
         found = {
             name: pragma(connection, name)
             for name in (
@@ -68,7 +68,7 @@ def test_a_new_store(path: Path) -> None:
         "mmap_size": 0,
         "busy_timeout": 5000,
         "page_size": 4096,
-        "user_version": migrate.VERSION,
+        "user_version": migrations.VERSION,
         "encoding": "UTF-8",
     }
     assert modes and set(modes.values()) == {0o600}
@@ -84,7 +84,10 @@ def test_it_opens_again_and_others_rights_are_taken_away(path: Path) -> None:
 
 
 def test_a_reader_reads_beside_the_writer_and_writes_nothing(path: Path) -> None:
-    with closing(opening.open_writer(path)) as writer, closing(opening.open_reader(path)) as reader:
+    with (
+        closing(database.open_writer(path)) as writer,
+        closing(database.open_reader(path)) as reader,
+    ):
         writer.execute("INSERT INTO files VALUES ('a', 1)")
         assert reader.execute("SELECT * FROM files").fetchall() == [("a", 1)]
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
@@ -93,20 +96,20 @@ def test_a_reader_reads_beside_the_writer_and_writes_nothing(path: Path) -> None
 
 def test_a_reader_finds_no_store(path: Path) -> None:
     with pytest.raises(StoreError, match=r"can't be opened: unable to open"):
-        opening.open_reader(path)
+        database.open_reader(path)
 
 
 def test_on_a_network_file_system_each_change_is_synced(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(path, "a")  # in WAL
-    monkeypatch.setattr(opening, "network_type", lambda path: "nfs4")
+    monkeypatch.setattr(database, "find_network_file_system", lambda path: "nfs4")
     with caplog.at_level(logging.WARNING, LOGGER):
-        with closing(opening.open_writer(path)) as connection:
+        with closing(database.open_writer(path)) as connection:
             assert pragma(connection, "journal_mode") == "truncate"
             assert pragma(connection, "synchronous") == 2
             connection.execute("INSERT INTO files VALUES ('b', 1)")
-            with closing(opening.open_reader(path)) as reader:
+            with closing(database.open_reader(path)) as reader:
                 assert len(reader.execute("SELECT * FROM files").fetchall()) == 2
     assert "(nfs4) where SQLite's write-ahead log isn't safe" in caplog.text
 
@@ -114,7 +117,7 @@ def test_on_a_network_file_system_each_change_is_synced(
 def test_a_folder_that_cannot_be_written(path: Path) -> None:
     path.parent.parent.joinpath("data").write_text("in the way")
     with pytest.raises(StoreError, match=r"can't be opened: .*Not a directory|File exists"):
-        opening.open_writer(path)
+        database.open_writer(path)
 
 
 # ---- damage -------------------------------------------------------------------------------------
@@ -185,9 +188,9 @@ def test_what_is_no_damage_puts_nothing_aside(path: Path, monkeypatch: pytest.Mo
         connection.execute("PRAGMA max_page_count = 1")
         connection.execute("CREATE TABLE more (x)")
 
-    monkeypatch.setattr(migrate, "migrate", full)
+    monkeypatch.setattr(migrations, "migrate", full)
     with pytest.raises(StoreError, match="database or disk is full"):
-        opening.open_writer(path)
+        database.open_writer(path)
     assert aside(path) == []
 
 
@@ -196,16 +199,16 @@ def test_what_is_no_damage_puts_nothing_aside(path: Path, monkeypatch: pytest.Mo
 
 def test_a_newer_store_is_refused_by_name(path: Path) -> None:
     fill(path, "a")
-    newer = migrate.VERSION + 1
+    newer = migrations.VERSION + 1
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE later (x)")
-        migrate.stamp(connection, newer)
+        migrations.write_version(connection, newer)
     before = path.read_bytes()
-    for opens in (opening.open_writer, opening.open_reader):
+    for opens in (database.open_writer, database.open_reader):
         with pytest.raises(NewerStoreError) as refused:
             opens(path)
         assert str(refused.value).startswith(f"{path} was written by a newer agentstepper_nb")
-        assert f"version {newer}, and this one reads versions up to {migrate.VERSION}" in str(
+        assert f"version {newer}, and this one reads versions up to {migrations.VERSION}" in str(
             refused.value
         )
     assert path.read_bytes() == before

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from agentstepper_nb.core import Debugger
-from agentstepper_nb.core.fold import Runs
-from agentstepper_nb.protocol.records import Record, RunFound
-from agentstepper_nb.store.sqlite.reader import Reader, restart_records
+from agentstepper_nb.core.run_state import RunStates
+from agentstepper_nb.protocol.records import EndedRunLoaded, Record
+from agentstepper_nb.store.sqlite.reader import StoreReader, read_restart_records
 from tests.helpers.stage import Stage
 from tests.helpers.tables import tabled
 from tests.unit.core.test_machine import Anything
 
 
-def kept_in_parts(records: list[Record], folder: Path) -> Runs:
+def kept_in_parts(records: list[Record], folder: Path) -> RunStates:
     """The state after a restart, the records having been kept in transactions of chance."""
     chance = random.Random(len(records))
     with tabled(folder) as store:
@@ -29,9 +29,9 @@ def kept_in_parts(records: list[Record], folder: Path) -> Runs:
         return restarted(store.reader)
 
 
-def restarted(reader: Reader) -> Runs:
+def restarted(reader: StoreReader) -> RunStates:
     debugger = Debugger()
-    debugger.replay(restart_records(reader, reader.listed()))
+    debugger.replay(read_restart_records(reader, reader.listed()))
     return debugger._runs
 
 
@@ -82,7 +82,7 @@ def test_only_what_waits_comes_with_its_contents(tmp_path: Path) -> None:
     with tabled(tmp_path) as store:
         store.keep(stage.records)
         debugger = Debugger()
-        records = list(restart_records(store.reader, store.reader.listed()))
+        records = list(read_restart_records(store.reader, store.reader.listed()))
         debugger.replay(records)
         assert debugger._runs == stage.debugger._runs
         points = [record.breakpoint for record in records if hasattr(record, "breakpoint")]
@@ -103,9 +103,9 @@ def test_a_live_run_that_is_hurt_is_given_up_and_the_others_go_on(
         store.keep(stage.records)
         key = "id = 'hurt'" if table == "runs" else "run = 1"
         store.connection.execute(f"UPDATE {table} SET checksum = x'00' WHERE {key}")
-        records = list(restart_records(store.reader, store.reader.listed()))
+        records = list(read_restart_records(store.reader, store.reader.listed()))
     found, *others = records
-    assert isinstance(found, RunFound)
+    assert isinstance(found, EndedRunLoaded)
     assert found.run.id == "hurt"
     assert found.run.name == "Run #1 of P"
     assert not found.run.live

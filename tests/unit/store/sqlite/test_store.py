@@ -14,8 +14,8 @@ from agentstepper_nb.core import Debugger
 from agentstepper_nb.errors import StoreError, StoreTakenError
 from agentstepper_nb.protocol.records import (
     EventSaved,
+    ImportedRunSaved,
     RunHistory,
-    RunImported,
 )
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
@@ -26,8 +26,8 @@ from agentstepper_nb.protocol.values import (
 )
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer
-from agentstepper_nb.store.sqlite.marks import Marks, remembered
-from agentstepper_nb.store.sqlite.opening import STORE_FILE
+from agentstepper_nb.store.sqlite.database import STORE_FILE
+from agentstepper_nb.store.sqlite.transaction_marks import TransactionMarks, read_losses
 from tests.helpers.stage import Stage
 from tests.helpers.tables import tabled
 from tests.unit.store.sqlite.telling import keep, told
@@ -50,9 +50,9 @@ async def test_files_of_version_1_are_taken_in_once_and_go_with_their_run(tmp_pa
     logs = tmp_path / "logs"
     logs.mkdir()
     (logs / "old.run").write_bytes(recorded.read_bytes())
-    history = runfile.load(recorded.read_bytes())
+    history = runfile.load_run(recorded.read_bytes())
     store = open_store(tmp_path)
-    assert list(store.load()) == [RunImported(history=history)]
+    assert list(store.load()) == [ImportedRunSaved(history=history)]
     assert await store.history(history.run.id) == history
     store.close()
 
@@ -78,7 +78,7 @@ def test_what_the_journal_lost_is_told_and_stays_told(
     with tabled(tmp_path) as kept:
         kept.keep(stage.records)
         kept.keep(told("other").records)
-    marks = Marks(tmp_path / "marks")
+    marks = TransactionMarks(tmp_path / "marks")
     marks.set("run", 3)
     marks.set("other", 1)
     marks.close()
@@ -88,7 +88,7 @@ def test_what_the_journal_lost_is_told_and_stays_told(
     debugger = Debugger()
     debugger.replay(store.load())
     assert ("2 changes" in str(debugger.run("run").failure)) is not ended
-    assert list(remembered(store._indexed._connection)) == ["run"]
+    assert list(read_losses(store._indexed._connection)) == ["run"]
     assert debugger.run("other").failure is None
     store.close()
 

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.protocol.records import (
-    AgentHeard,
     BreakpointAnswered,
     EventSaved,
+    MessagesReceived,
     Record,
     RunStarted,
 )
 from agentstepper_nb.protocol.values import AnswerKind, Durability, Event, EventKind, Run
-from agentstepper_nb.store.sqlite import opening, writer
-from agentstepper_nb.store.sqlite.opening import STORE_FILE, open_writer
-from agentstepper_nb.store.sqlite.reader import Reader
-from agentstepper_nb.store.sqlite.tables import Touched
-from agentstepper_nb.store.sqlite.writer import Append, Ears, Writer
+from agentstepper_nb.store.sqlite import database, writer
+from agentstepper_nb.store.sqlite.database import STORE_FILE, open_writer
+from agentstepper_nb.store.sqlite.reader import StoreReader
+from agentstepper_nb.store.sqlite.record_writer import TransactionChanges
+from agentstepper_nb.store.sqlite.writer import AppendRequest, StoreWriter, WriterCallbacks
 
 #: What a trace shows that is of interest here.
 SHOWN = {
@@ -48,20 +48,20 @@ class Heard:
         self._held = threading.Event()
         self.connection = open_writer(self.path)
         self.connection.set_trace_callback(self._trace)
-        ears = Ears(
-            tell=self._tell,
-            kept=self._kept,
-            emptied=self._emptied,
-            trouble=self._trouble,
-            ending=lambda: None,
+        ears = WriterCallbacks(
+            run_calls=self._tell,
+            on_transaction=self._kept,
+            on_emptied=self._emptied,
+            on_trouble=self._trouble,
+            on_ending=lambda: None,
         )
         self._hold.set()
-        self.writer = Writer(self.connection, self.path, durability, ears)
+        self.writer = StoreWriter(self.connection, self.path, durability, ears)
         self.settle()
 
     def put(self, name: str, records: list[Record], *, durable: bool = False) -> None:
         self.writer.put(
-            Append(
+            AppendRequest(
                 records,
                 partial(self.said.append, name),
                 durable=durable,
@@ -81,14 +81,14 @@ class Heard:
     def settle(self, *, durable: bool = True) -> None:
         """Wait until all that was put is durable; by the timer alone where that isn't asked for."""
         done = threading.Event()
-        self.writer.put(Append(durable=durable, synced=done.set))
+        self.writer.put(AppendRequest(durable=durable, synced=done.set))
         assert done.wait(20)
 
     def said_since(self, name: str) -> list[str]:
         return self.said[self.said.index(name) + 1 :]
 
     def history(self, run: str) -> list[str]:
-        reader = Reader(self.path)
+        reader = StoreReader(self.path)
         try:
             return [event.id for event in reader.history(run).events]
         finally:
@@ -98,7 +98,7 @@ class Heard:
         if statement in SHOWN:
             self.said.append(SHOWN[statement])
 
-    def _kept(self, records: list[Record], touched: Touched) -> None:
+    def _kept(self, records: list[Record], touched: TransactionChanges) -> None:
         self._held.set()
         self._hold.wait()
 
@@ -197,7 +197,7 @@ def test_an_event_shares_the_transaction_of_its_breakpoint(
     heard.put("run", [run("run")])
     heard.settle()
     heard.said.clear()
-    heard.put("event", [event("e"), AgentHeard(run="run", n=1)])
+    heard.put("event", [event("e"), MessagesReceived(run="run", n=1)])
     heard.put("one", [run("one")])
     heard.settle()
     assert heard.said[: heard.said.index("one") + 1] == ["commit", "event", "one"]
@@ -206,7 +206,7 @@ def test_an_event_shares_the_transaction_of_its_breakpoint(
 def test_a_lonely_event_waits_shortly(heard: Heard) -> None:
     heard.put("run", [run("run")])
     done = threading.Event()
-    heard.writer.put(Append([event("e")], done.set))
+    heard.writer.put(AppendRequest([event("e")], done.set))
     assert done.wait(20)
 
 
@@ -216,15 +216,15 @@ def test_what_nobody_waits_for_is_gathered_and_synced_at_once(
     monkeypatch.setattr(writer, "SYNC_WITHIN", 0.01)
     heard.said.clear()
     synced = threading.Event()
-    heard.writer.put(Append([run("one")], synced=synced.set))
+    heard.writer.put(AppendRequest([run("one")], synced=synced.set))
     assert synced.wait(20)
     assert heard.said == ["commit"]  # it is set to FULL from before
 
 
 def test_who_reads_does_not_wait_for_what_is_gathered(heard: Heard) -> None:
-    heard.writer.put(Append([run("one")]))
+    heard.writer.put(AppendRequest([run("one")]))
     done = threading.Event()
-    heard.writer.put(Append(done=done.set, reading=True))
+    heard.writer.put(AppendRequest(done=done.set, reading=True))
     assert done.wait(20)
     assert heard.history("one") == []
 
@@ -248,7 +248,7 @@ def test_the_journal_is_emptied_when_nothing_comes(
 
 def test_a_large_journal_is_emptied_at_once(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "IDLE", 3600.0)
-    monkeypatch.setattr(opening, "LARGE", 1 << 16)
+    monkeypatch.setattr(database, "LARGE", 1 << 16)
     heard.put(
         "one", [run("run"), event("e", data=f'"{random.Random(1).randbytes(100_000).hex()}"')]
     )
@@ -286,8 +286,10 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
     def trouble(why: str | None) -> None:
         told[:] = [said for said in heard.said if said.startswith("big") or said == "small"]
         if len(heard.troubles) == 1:
-            heard.put("small", [event("small"), AgentHeard(run="run", n=1)])
-            heard.writer.put(Append(done=partial(heard.said.append, "reading"), reading=True))
+            heard.put("small", [event("small"), MessagesReceived(run="run", n=1)])
+            heard.writer.put(
+                AppendRequest(done=partial(heard.said.append, "reading"), reading=True)
+            )
         if "reading" in heard.said and why is not None:
             heard.connection.execute("PRAGMA max_page_count = 1000000")
 

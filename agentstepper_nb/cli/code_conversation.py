@@ -1,0 +1,177 @@
+"""The conversation of `agentstepper code`: prompts, answers, and Ctrl+C."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from ..coding.orchestrator import RunResult
+from ..coding.session import CodingSession
+from ..llm_wire.events import AgentEvent
+from ..suggestions import did_you_mean
+from .line_editor import PromptOptions
+from .line_input import LineInput
+from .screen import Screen, ScreenPrompt
+
+_PROMPT: Final = ScreenPrompt("> ", is_prompt=True)
+_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
+_COMMANDS: Final = ("help", "quit", "exit")
+#: A command's name. A path has a second slash; a space before it makes a prompt of anything.
+_COMMAND: Final = re.compile(r"/([^\s/]*)(?!\S)")
+#: Characters of a command's name that are shown.
+_SHOWN: Final = 40
+_HELP: Final = """\
+What you write is told to the agent. /quit or Ctrl+D ends, /help shows this.
+A space before it tells the agent what begins with a slash.
+Alt+Enter (or Esc, Enter) begins another line, Tab completes commands and files, Up goes back.
+Ctrl+C cancels an answer; twice, it ends.\
+"""
+
+
+class CodeConversation:
+    """Takes turns with a session.
+
+    Args:
+        screen: Where it is shown.
+        session: The session.
+        lines: Where prompts come from; None where nobody types.
+    """
+
+    def __init__(self, screen: Screen, session: CodingSession, lines: LineInput | None) -> None:
+        self._lines = lines
+        if lines is not None and lines.editor is not None:
+            lines.editor.interrupt = self._interrupt  # a key, while a line is edited
+        self._screen = screen
+        self._session = session
+        self._answering = False
+        self._pressed = False  # Ctrl+C, since the last prompt or answer began
+        self._task: asyncio.Task[object] | None = None
+        self._cancelling: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Inside, Ctrl+C cancels an answer, and twice it ends this task.
+
+        So does a terminal that is closed: what the agent runs must not outlive it.
+        """
+        loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        for number in _ENDS:
+            loop.add_signal_handler(number, self._end)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, *_ENDS):
+                loop.remove_signal_handler(number)
+
+    async def answer(self, prompt: str) -> RunResult:
+        """Answer a prompt."""
+        self._pressed, self._answering = False, True
+        try:
+            return await self._session.run(prompt)
+        finally:
+            self._answering = False
+            self._screen.end_flow()
+
+    async def converse(self, tell: Callable[[RunResult], object]) -> None:
+        """Answer prompts until the person has enough.
+
+        Args:
+            tell: Called with how each was answered.
+        """
+        assert self._lines is not None
+        while True:
+            self._pressed = False
+            line = await self._lines.ask(_PROMPT)
+            if line is None:
+                self._screen.write_line()
+                return
+            match line.strip():
+                case "":
+                    continue
+                case "/quit" | "/exit":
+                    return
+                case "/help":
+                    self._screen.write_line(_HELP)
+                case _ if command := _COMMAND.match(line):
+                    like = did_you_mean(command[1], _COMMANDS)
+                    text = f"There is no /{command[1][:_SHOWN]}: /help lists what there is.{like}"
+                    self._screen.write_line(text, "yellow")
+                case prompt:
+                    tell(await self.answer(prompt))
+
+    def _end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def _interrupt(self) -> None:
+        if self._pressed:
+            self._end()
+            return
+        self._pressed = True
+        if self._answering:
+            self._screen.write_line("Cancelling; Ctrl+C again ends.", "yellow")
+            self._cancelling = asyncio.create_task(self._session.cancel())
+        else:
+            self._screen.write_line("Ctrl+C again, or Ctrl+D, ends.", "dim")
+            self._screen.show_prompt(_PROMPT.text)
+
+
+def make_prompt_options(data: Path, workspace: Path) -> PromptOptions:
+    """How prompts are edited.
+
+    Args:
+        data: The folder that keeps the history.
+        workspace: The folder whose names of files are completed.
+    """
+
+    def words(before: str) -> Iterable[tuple[str, str]]:
+        return () if before else ((f"/{each}", f"/{each}") for each in _COMMANDS)
+
+    return PromptOptions(data / "prompts.history", words, workspace)
+
+
+class EventPrinter:
+    """Shows events to who reads the output, and ends the work once they have gone, as `head` does.
+
+    Args:
+        show: Shows an event.
+    """
+
+    def __init__(self, show: Callable[[AgentEvent], None]) -> None:
+        self._show = show
+        self._gone = False
+        self._task: asyncio.Task[object] | None = None
+
+    def hear(self, event: AgentEvent) -> None:
+        """Show an event."""
+        if self._gone:
+            return
+        try:
+            self._show(event)
+        except BrokenPipeError:
+            self._gone = True
+            if self._task is not None:
+                self._task.cancel()
+
+    @contextmanager
+    def needed(self) -> Iterator[None]:
+        """Inside, this task is cancelled once they have gone.
+
+        Raises:
+            BrokenPipeError: They have.
+        """
+        self._task = asyncio.current_task()
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._gone:
+                raise BrokenPipeError from None
+            raise
+        finally:
+            self._task = None

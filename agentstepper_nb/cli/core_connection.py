@@ -1,0 +1,206 @@
+"""The connection to a Core, on a thread of its own: kept up, whatever happens to it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Final, NamedTuple
+
+from msgspec import UNSET, Struct
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from .._version import __version__
+from ..discover import CoreEndpoint
+from ..errors import ProtocolError
+from ..protocol import ui
+from ..protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
+from ..protocol.joined import decode_contents
+from ..protocol.pieces import DeltaDecoder
+
+#: Seconds until the first new try, and the most between two.
+_FIRST_DELAY: Final = 0.5
+_LONGEST_DELAY: Final = 10.0
+#: Seconds that a connection has to open.
+_PATIENCE: Final = 10.0
+#: The code of the answer to a hello that was not understood.
+_NO_HELLO: Final = "invalid_message"
+_VERSION_1_ONLY: Final = "it speaks version 1 only: is this the UIs' port of agentstepper_nb?"
+_NO_TOKEN: Final = (
+    "it speaks version 1 only to views without its control token, which isn't found here. Give --token, "
+    "or set AGENTSTEPPER_CONTROL_TOKEN: it is in the file control-token of the debugger's data folder. "
+    "Is this the agents' port? Views have another."
+)
+
+
+class CoreConnected(NamedTuple):
+    """The Core said hello."""
+
+    hello: ui.CoreHello
+
+
+class CoreMessageReceived(NamedTuple):
+    """A message came; `id` is that of the command it answers."""
+
+    message: Struct
+    id: str | None
+
+
+class CoreConnectionLost(NamedTuple):
+    """The connection is gone and will be tried again."""
+
+    reason: str
+    delay: float  # seconds
+
+
+class CoreConnectionRefused(NamedTuple):
+    """There is no connection, and trying again would not help."""
+
+    reason: str
+
+
+ConnectionEvent = CoreConnected | CoreMessageReceived | CoreConnectionLost | CoreConnectionRefused
+
+
+class CoreRefusedError(Exception):
+    """The Core won't have us."""
+
+
+class CoreConnection(threading.Thread):
+    """Connects, says hello, reads; and again when the connection is lost.
+
+    Args:
+        core: Where UIs reach the Core, and the control token.
+        tell: Called with what happens, on this thread.
+    """
+
+    def __init__(self, core: CoreEndpoint, tell: Callable[[ConnectionEvent], None]) -> None:
+        super().__init__(name="agentstepper-link", daemon=True)
+        self._core = core
+        self._tell = tell
+        self._socket: ClientConnection | None = None
+        self._ids = itertools.count(1)
+        self._sent = 0
+        self._has_connected = False  # once in its life
+        self._delay = _FIRST_DELAY
+        self._over = threading.Event()
+
+    def send(self, command: Struct) -> str | None:
+        """Send a command and return its id; None while there is no connection."""
+        socket = self._socket
+        if socket is None:
+            return None
+        id = f"c{next(self._ids)}"
+        self._sent += 1
+        try:
+            socket.send(ui.from_ui.encode(command, self._sent, id))
+        except ConnectionClosed:
+            return None
+        return id
+
+    def close(self) -> None:
+        """Close the connection and end the thread."""
+        self._over.set()
+        socket = self._socket
+        if socket is not None:
+            socket.close()
+        self.join(_PATIENCE)
+
+    def run(self) -> None:
+        """Keep the connection up."""
+        while not self._over.is_set():
+            try:
+                reason = self._converse()
+            except CoreRefusedError as error:
+                self._tell(CoreConnectionRefused(str(error)))
+                return
+            if not self._has_connected:
+                help = "Start one with `agentstepper serve`, or name another with --url."
+                self._tell(CoreConnectionRefused(f"{reason}. {help}"))
+                return
+            if not self._over.is_set():
+                self._wait(reason)
+
+    def _converse(self) -> str:
+        """Talk for as long as the connection holds, and tell why it ended."""
+        try:
+            with self._connect() as socket:
+                self._greet(socket)
+                receiver = DeltaDecoder()
+                while True:
+                    received = _decode(socket)
+                    self._tell(
+                        received._replace(message=decode_contents(received.message, receiver))
+                    )
+        except InvalidURI as error:
+            raise CoreRefusedError(f"{error}.") from None
+        except InvalidStatus as error:
+            raise CoreRefusedError(_status(error)) from None
+        except ProtocolError as error:  # a content can't be joined: anew, it comes whole
+            return error.message
+        except ConnectionClosed as error:
+            return (error.rcvd and error.rcvd.reason) or "it went away"
+        except (OSError, InvalidHandshake) as error:
+            return str(error)
+        finally:
+            self._socket = None
+
+    def _wait(self, reason: str) -> None:
+        """Wait before the next try: twice as long each time, until one succeeds."""
+        delay = self._delay
+        self._delay = min(2 * delay, _LONGEST_DELAY)
+        self._tell(CoreConnectionLost(reason, delay))
+        self._over.wait(delay)
+
+    def _connect(self) -> AbstractContextManager[ClientConnection]:
+        token = self._core.token
+        headers = {"Authorization": f"Bearer {token}"} if token else None
+        return connect(
+            self._core.url,
+            subprotocols=[Subprotocol(SUBPROTOCOL)],
+            additional_headers=headers,
+            compression=None,
+            max_size=MAX_MESSAGE_BYTES,
+            open_timeout=_PATIENCE,
+            proxy=None,
+        )
+
+    def _greet(self, socket: ClientConnection) -> None:
+        if socket.subprotocol != SUBPROTOCOL:
+            raise CoreRefusedError(_VERSION_1_ONLY if self._core.token else _NO_TOKEN)
+        self._sent = 1
+        hello = ui.UiHello(version=VERSION, client=f"agentstepper step {__version__}")
+        socket.send(ui.from_ui.encode(hello, 1, "hello"))
+        answer = _decode(socket).message
+        if isinstance(answer, ui.UiError):
+            hint = (
+                " Is this the agents' port? Views have another." if answer.code == _NO_HELLO else ""
+            )
+            raise CoreRefusedError(answer.message + hint)
+        if not isinstance(answer, ui.CoreHello):
+            raise CoreRefusedError("it did not say hello: is this the UIs' port?")
+        self._has_connected, self._delay = True, _FIRST_DELAY
+        self._socket = socket
+        self._tell(CoreConnected(answer))
+
+
+def _decode(socket: ClientConnection) -> CoreMessageReceived:
+    try:
+        envelope, message = ui.to_ui.decode(socket.recv())
+    except ProtocolError as error:
+        raise CoreRefusedError(
+            f"It said what this version doesn't know: {error} Upgrade."
+        ) from None
+    return CoreMessageReceived(message, None if envelope.id is UNSET else envelope.id)
+
+
+def _status(error: InvalidStatus) -> str:
+    """A refused handshake, in words: the Core says why in the body."""
+    said = (error.response.body or b"").decode(errors="replace").strip()
+    code = error.response.status_code
+    if code in (401, 403):
+        return f"{said or f'HTTP {code}'} Give --token, or set AGENTSTEPPER_CONTROL_TOKEN."
+    return said or f"HTTP {code}: is this the UIs' port?"

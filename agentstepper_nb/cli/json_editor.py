@@ -1,0 +1,42 @@
+"""Editing a JSON text: in the person's editor, or as a line."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+
+
+class EditorError(Exception):
+    """The editor could not be used, in words for a person."""
+
+
+def edit_json(text: str) -> str:
+    """Let a person edit a text in `$VISUAL`, `$EDITOR` or vi.
+
+    Args:
+        text: Where they begin.
+
+    Returns:
+        What they saved.
+
+    Raises:
+        EditorError: The editor could not be started, or failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="agentstepper-") as folder:
+        path = Path(folder) / "message.json"  # the folder is its owner's alone
+        path.write_text(text + "\n", encoding="utf-8")
+        _open(path)
+        return path.read_text(encoding="utf-8").removesuffix("\n")
+
+
+def _open(path: Path) -> None:
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        code = subprocess.run([*shlex.split(command), str(path)], check=False).returncode
+    except (OSError, ValueError) as error:
+        raise EditorError(f"{command} can't be started: {error}. Set EDITOR.") from None
+    if code:
+        raise EditorError(f"{command} ended with {code}.")

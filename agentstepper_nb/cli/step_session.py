@@ -1,0 +1,354 @@
+"""One person's view of a Core, without I/O: what happens comes in, text and commands go out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from ..protocol import ui
+from ..protocol.stops import BreakpointRule
+from ..protocol.values import Commit, Run, TimelineRow, drop_unchanged_commits
+from ..protocol.visible_text import escape_to_one_line
+from .core_connection import (
+    ConnectionEvent,
+    CoreConnected,
+    CoreConnectionLost,
+    CoreConnectionRefused,
+    CoreMessageReceived,
+)
+from .run_lines import (
+    describe_approval,
+    describe_halt,
+    format_actors,
+    format_commit,
+    format_row,
+    format_run,
+)
+from .screen import Screen
+from .terminal_text import fold_text, format_readable
+
+#: Where it is halted.
+PROMPT: Final = "[n]ext [c]ontinue [h]alt [e]dit [x] stop [v]iew N [d]iff N [r]uns [q]uit [?] "
+#: Where it is halted at what asks for an approval.
+ASKING: Final = "[a]pprove [a always] [deny WHY] [e]dit [c]ontinue [x] stop [v]iew N [q]uit [?] "
+
+
+class StepSession:
+    """What is known of the Core, the run that is looked at, and the message it is halted at.
+
+    Args:
+        screen: Where text goes.
+        send: Sends a command and returns its id; None while there is no connection.
+        wanted: The id or name of the run to look at, or its program's name, of whose runs the newest is
+            looked at; None takes the one that matters most.
+        forget_typed: Drops what was typed before a question came that it can't answer.
+    """
+
+    def __init__(
+        self,
+        screen: Screen,
+        send: Callable[[Struct], str | None],
+        wanted: str | None = None,
+        forget_typed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.screen = screen
+        self.runs: dict[str, Run] = {}  # oldest first
+        self.current: str | None = None
+        self.rows: dict[str, TimelineRow] = {}  # of the current run, by id
+        self.commits: dict[str, Commit] = {}  # of the current run, by id
+        self.halted: ui.MessageBody | None = None  # the message the person saw last and may answer
+        self.editing: str | None = None  # the breakpoint whose edit is on its way
+        self.failed = False
+        self.is_over = False
+        self.has_connected = False  # the Core said hello once
+        self._stops: dict[str, BreakpointRule] = {}
+        self._looking: str | None = None  # the message that is being fetched, to be shown
+        self._before: str | None = None  # runs before this one aren't known yet
+        self._send = send
+        self._forget_typed = forget_typed
+        self._wanted = wanted
+        self._answers: dict[str, Callable[[Struct], None]] = {}  # what to do, by command
+
+    # ---- for what the person types ------------------------------------------------------------------
+
+    @property
+    def run(self) -> Run | None:
+        """The run that is looked at."""
+        return self.runs.get(self.current or "")
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an answer is on its way that the person should see first."""
+        return bool(self._answers)
+
+    def send_command(self, command: Struct, answer: Callable[[Struct], None]) -> None:
+        """Send a command.
+
+        Args:
+            command: The command.
+            answer: Called with its answer, unless that is an error.
+        """
+        id = self._send(command)
+        if id is None:
+            self.screen.write_line(
+                "There is no connection right now: try again in a moment.", "yellow"
+            )
+        else:
+            self._answers[id] = answer
+
+    def choose(self, run: Run) -> None:
+        """Look at a run."""
+        if self.current not in (None, run.id):
+            self.send_command(ui.CloseRun(run=self.current or ""), lambda _: None)
+        self.current = run.id
+        self.rows, self.commits = {}, {}
+        self.halted = self._looking = None
+        self.screen.write_line(f"— {format_run(run)} —", "bold")
+        self._open(run)
+
+    def prompt(self) -> None:
+        """Ask what to do, where something waits for it."""
+        if self.halted:
+            self.screen.show_prompt(PROMPT if self.halted.approval is None else ASKING)
+
+    def show_message(self, message: str) -> None:
+        """Fetch a pending message and show it."""
+        run = self.run
+        if run:
+            self._looking = message
+            self.send_command(ui.GetMessage(run=run.id, message=message), self._show)
+
+    def _look_at_oldest(self, run: Run) -> None:
+        if run.pending and run.pending[0] != self._looking:
+            self.show_message(run.pending[0])
+
+    # ---- what happens -------------------------------------------------------------------------------
+
+    def handle(self, event: ConnectionEvent) -> None:
+        """Something happened on the link."""
+        match event:
+            case CoreConnected(hello=hello):
+                self._connected(hello)
+            case CoreMessageReceived(message=message, id=id):
+                self._received(message, id)
+            case CoreConnectionLost(reason=reason, delay=delay):
+                self._answers.clear()
+                self.halted = self.editing = self._looking = None
+                self.screen.write_line(
+                    f"Connection lost: {reason}. Next try in {delay:g} s.", "yellow"
+                )
+            case CoreConnectionRefused(reason=reason):
+                self.screen.write_line(f"No debugger here: {reason}", "red")
+                self.is_over = self.failed = True
+
+    def _connected(self, hello: ui.CoreHello) -> None:
+        self.has_connected = True
+        self.runs = {run.id: run for run in hello.runs}
+        self._stops = {stop.id: stop for stop in hello.stops}
+        self._before = find_first_known_run(hello.runs) if hello.more else None
+        self.screen.write_line(f"Connected to {hello.core}.", "dim")
+        if not hello.control:
+            self.screen.write_line("This login may watch, not control.", "yellow")
+        self._list()
+
+    def _list(self) -> None:
+        """Get the runs that aren't known yet; then look at one."""
+        if self._before is not None:
+            self.send_command(ui.ListRuns(before=self._before), self._listed)
+        elif self.run:
+            self._open(self.run)
+        else:
+            self.current = None
+            self._pick()
+
+    def _listed(self, listed: Struct) -> None:
+        assert isinstance(listed, ui.RunsListed)
+        # What was told meanwhile is newer.
+        self.runs = {run.id: run for run in listed.runs} | self.runs
+        self._before = listed.runs[0].id if listed.more else None
+        self._list()
+
+    def _pick(self) -> None:
+        """Look at the run that was wanted, or at the one that matters most."""
+        live = [run for run in self.runs.values() if run.live]
+        if self._wanted:
+            found = [run for run in self.runs.values() if self._is_wanted(run)]
+            waiting = f"There is no run {self._wanted} yet: waiting for it."
+        else:
+            found = sorted(live, key=lambda run: bool(run.pending))  # stable: newest last
+            waiting = "No agent is running: waiting for one."
+        if found:
+            self.choose(found[-1])
+        else:
+            earlier = f" r lists {len(self.runs)} earlier." if self.runs else ""
+            self.screen.write_line(f"{waiting}{earlier} q quits, ? tells more.")
+
+    def _is_wanted(self, run: Run) -> bool:
+        return self._wanted in (run.id, run.name, run.program)
+
+    def _open(self, run: Run) -> None:
+        """Open a run, of whose changes the earlier ones are known by then: they are numbered."""
+        if run.commits:
+            self._get_commits(run.id, None, ())
+        else:
+            self.send_command(ui.OpenRun(run=run.id), self._opened)
+
+    def _get_commits(self, run: str, before: int | None, later: tuple[Commit, ...]) -> None:
+        def take(page: Struct) -> None:
+            assert isinstance(page, ui.CommitsPage)
+            found = (*page.commits, *later)
+            if run != self.current:
+                return
+            if page.before is not None:
+                self._get_commits(run, page.before, found)
+                return
+            self.commits = {commit.id: commit for commit in drop_unchanged_commits(found)}
+            self.send_command(ui.OpenRun(run=run), self._opened)
+
+        self.send_command(ui.GetCommits(run=run, before=before), take)
+
+    def _opened(self, opened: Struct) -> None:
+        assert isinstance(opened, ui.RunOpened)
+        if opened.run.id != self.current:
+            return
+        for row in opened.rows:
+            self._row(row)
+        for commit in drop_unchanged_commits(opened.commits):
+            self.commits.setdefault(commit.id, commit)
+            self._say_commit(commit)
+        self._current_changed(opened.run)
+
+    def _received(self, message: Struct, id: str | None) -> None:
+        answer = self._answers.pop(id or "", None)
+        match message:
+            case ui.UiError():
+                self._refused(message)
+            case ui.StopChanged(stop=stop):
+                self._stops[stop.id] = stop
+            case ui.StopGone(stop=stop_id):
+                self._stops.pop(stop_id, None)
+            case ui.RunChanged() | ui.RunRemoved() | ui.RowChanged() | ui.CommitAdded():
+                self._pushed(message)
+            case _ if answer:
+                answer(message)
+
+    def _pushed(
+        self, message: ui.RunChanged | ui.RunRemoved | ui.RowChanged | ui.CommitAdded
+    ) -> None:
+        match message:
+            case ui.RunChanged(run=run):
+                self._run_changed(run)
+            case ui.RunRemoved(run=run_id):
+                self._run_gone(run_id)
+            case ui.RowChanged(run=run_id, row=row) if run_id == self.current:
+                self._row(row)
+            case ui.CommitAdded(run=run_id, commit=commit) if run_id == self.current:
+                self._commit(commit)
+
+    def _refused(self, error: ui.UiError) -> None:
+        """A command was refused: the person decides anew, on what is there now."""
+        self.editing = self._looking = None
+        self.screen.write_line(
+            escape_to_one_line(f"Refused ({error.code}): {error.message}"), "red"
+        )
+        run = self.run
+        if run:
+            self._look_at_oldest(run)
+            if not run.pending:
+                self.screen.write_line(format_run(run), "dim")
+
+    # ---- runs ---------------------------------------------------------------------------------------
+
+    def _run_changed(self, run: Run) -> None:
+        before = self.runs.get(run.id)
+        self.runs[run.id] = run
+        if run.id == self.current:
+            self._current_changed(run)
+        elif self._is_awaited(run, before):
+            self.choose(run)
+        elif before is None or (run.pending and not before.pending):
+            number = list(self.runs).index(run.id) + 1
+            self.screen.write_line(f"{format_run(run)}. r {number} looks at it.", "dim")
+
+    def _is_awaited(self, run: Run, before: Run | None) -> bool:
+        """Whether this is the run that was waited for, or a new one while nothing else goes on."""
+        current = self.run
+        if self._wanted and not self._is_wanted(run):
+            return False
+        if self._wanted and current is None:
+            return True
+        return before is None and run.live and (current is None or not current.live)
+
+    def _current_changed(self, run: Run) -> None:
+        self.runs[run.id] = run
+        if not run.live:
+            self.halted = None
+            self.screen.write_line(f"— {format_run(run)} —", "bold")
+        elif self.halted is None or self.halted.message not in run.pending:
+            self.halted = None
+            self._look_at_oldest(run)
+
+    def _run_gone(self, run_id: str) -> None:
+        gone = self.runs.pop(run_id, None)
+        if gone and run_id == self.current:
+            self.current = self.halted = None
+            self.screen.write_line(f"{escape_to_one_line(gone.name)} was deleted.", "yellow")
+            self._pick()
+
+    # ---- its contents -------------------------------------------------------------------------------
+
+    def _row(self, row: TimelineRow) -> None:
+        before = self.rows.get(row.id)
+        self.rows[row.id] = row
+        if before is None:
+            self.screen.write_line(
+                format_row(row, self.screen.width), "dim" if row.side is None else ""
+            )
+        elif before.revision != row.revision and row.id != self.editing:
+            self.screen.write_line(f"{row.seq:>4}  was edited by someone else.", "yellow")
+            if row.pending:
+                self.show_message(row.id)
+
+    def _commit(self, commit: Commit) -> None:
+        if commit.id not in self.commits and drop_unchanged_commits(
+            (*self.commits.values(), commit)
+        ):
+            self.commits[commit.id] = commit
+            self._say_commit(commit)
+
+    def _say_commit(self, commit: Commit) -> None:
+        number = list(self.commits).index(commit.id) + 1
+        self.screen.write_line(format_commit(number, commit), "cyan")
+
+    def _show(self, body: Struct) -> None:
+        """Show the message that the run is halted at, unless it went on meanwhile."""
+        assert isinstance(body, ui.MessageBody)
+        self._looking = None
+        run, row = self.run, self.rows.get(body.message)
+        if run is None or row is None or run.id != body.run:
+            return
+        if body.message not in run.pending:
+            self._look_at_oldest(run)
+            return
+        self.halted = body
+        if body.approval is not None:
+            self._forget_typed()
+        for line in (*describe_halt(row, self._stops), *describe_approval(body.approval)):
+            self.screen.write_line(line, "yellow")
+        edited = "" if body.edit is None else ", edited"
+        self.screen.write_line(f"Halted at {row.seq}, {format_actors(row)}{edited}:", "green")
+        current = body.data if body.edit is None else body.edit
+        self.screen.write_line(fold_text(format_readable(current), f"v {row.seq} shows all"))
+        self.prompt()
+
+
+def find_first_known_run(runs: Sequence[Run]) -> str | None:
+    """The id by which the runs are asked for that a Core's hello hasn't.
+
+    It has the last ones and all that live: the first that has ended is one of the last.
+    """
+    ended = (run for run in runs if not run.live)
+    first = next(ended, runs[-1] if runs else None)
+    return None if first is None else first.id

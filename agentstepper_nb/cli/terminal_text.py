@@ -1,0 +1,147 @@
+"""Text of agents, made ready for a terminal: inert, readable, not too long."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+import unicodedata
+from typing import Final, NoReturn
+
+import msgspec
+
+from ..protocol.opaque_marks import find_edited_mark, find_marks
+from ..protocol.visible_text import escape_character, escape_hidden, escape_to_one_line
+
+#: Lines of a message that are shown at a halt, and how many of them are its last.
+LINES: Final = 40
+_TAIL: Final = 8
+#: Characters of one line that are shown at a halt.
+WIDTH: Final = 2000
+
+_LINE_ENDS: Final = re.compile(r"(?<!\\)((?:\\\\)*\\n)")
+#: A JSON line whose text has line ends is shown over several lines when it is longer than this.
+_LONG: Final = 100
+#: Not printable, but shown where `visible` lets them stand: the joiners hold emoji and scripts together.
+_KEPT: Final = "\n\u200c\u200d"
+
+
+def escape_controls(text: str) -> str:
+    r"""Make what a terminal would act on, or not show, visible: an escape is shown as `\x1b`.
+
+    Args:
+        text: Of an agent, or of anyone else.
+    """
+    text = escape_hidden(text.replace("\r\n", "\n"), escape_character)
+    return "".join(character if _shows(character) else _escaped(character) for character in text)
+
+
+def _shows(character: str) -> bool:
+    if character.isprintable() or character in _KEPT:
+        return True
+    return unicodedata.category(character) == "Zs"  # spaces of all widths
+
+
+def _escaped(character: str) -> str:
+    if character == "\t":
+        return "    "
+    return escape_character(character)
+
+
+def indent_json(data: str) -> str:
+    """A JSON text, indented. Numbers, strings and the order of keys stay as they were written.
+
+    Args:
+        data: The text; one that isn't strict JSON is given back as it is.
+    """
+    try:
+        return msgspec.json.format(data, indent=2)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return data
+
+
+def format_readable(data: str) -> str:
+    r"""A JSON text for people: a text as such, all else indented, with line ends after `\n`."""
+    try:
+        value = msgspec.json.decode(data, type=str)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return "\n".join(map(_broken, indent_json(data).split("\n")))
+    return value
+
+
+def _broken(line: str) -> str:
+    if len(line) <= _LONG:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return _LINE_ENDS.sub(lambda end: f"{end[1]}\n{indent}", line)
+
+
+def fold_text(text: str, whole: str) -> str:
+    """A text, cut to what is read at a glance.
+
+    Args:
+        text: The text.
+        whole: How to see all of it.
+    """
+    lines = [line if len(line) <= WIDTH else _cut(line, whole) for line in text.split("\n")]
+    hidden = len(lines) - LINES
+    if hidden <= 0:
+        return "\n".join(lines)
+    head, tail = lines[: LINES - _TAIL], lines[-_TAIL:]
+    return "\n".join([*head, f"… {hidden} more lines: {whole}", *tail])
+
+
+def _cut(line: str, whole: str) -> str:
+    return f"{line[:WIDTH]}… {len(line) - WIDTH} more characters: {whole}"
+
+
+def find_json_error(text: str) -> str | None:
+    """What keeps a text from being JSON, with its line and column; None where it is JSON."""
+    try:
+        json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        return f"line {error.lineno}, column {error.colno}: {error.msg}"
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return None
+
+
+def find_read_only(text: str) -> list[tuple[str, str]]:
+    """The places in a message that can't be edited, each with the reason."""
+    try:
+        return list(find_marks(json.loads(text)))
+    except (ValueError, RecursionError):
+        return []
+
+
+def find_read_only_edit(text: str, edit: str) -> str | None:
+    """Why an edit of a message is refused that changes what is read-only; None where none is."""
+    try:
+        return find_edited_mark(json.loads(text), json.loads(edit))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def log_to_stderr(level: str, form: str) -> None:
+    """Let all loggers write to stderr.
+
+    Args:
+        level: As `--log-level` has it.
+        form: As `logging.Formatter` takes it.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLineFormatter(form))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+class LogLineFormatter(logging.Formatter):
+    """A record is one line, whatever names stand in it; the traceback below it is as it is."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Format a record without its traceback."""
+        return escape_to_one_line(super().formatMessage(record))

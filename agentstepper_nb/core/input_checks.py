@@ -1,0 +1,209 @@
+"""What the debugger refuses: edits that no agent could read, and inputs that don't fit their run."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final, NoReturn
+
+import msgspec
+from msgspec import Raw
+
+from ..errors import CommandError, NeedsApprovalError, ProtocolError
+from ..protocol.opaque_marks import REPR, find_edited_mark
+from ..protocol.values import (
+    EVENT_NAME,
+    EVENT_NAME_RULE,
+    PAIRED,
+    Breakpoint,
+    Event,
+    EventKind,
+    EventSide,
+)
+from .run_state import EventStatus, RunStatus
+from .summaries import describe_call
+
+#: The message of `cannot_approve`.
+NOT_ASKED: Final = "This message doesn't ask for an approval: step, to go on from it."
+
+#: Levels of nesting that an edit leaves free: who reads it has calls of its own below.
+_MARGIN: Final = 400
+#: Digits that Python's parsers take.
+_DIGITS: Final = 4300
+#: Stands in the text of a value that has marks.
+_HINT_AT_MARK: Final = f'"{REPR}"'
+
+#: Strings, so that nothing is found inside them, and Python's constants that JSON doesn't have.
+_CONSTANT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
+
+
+def check_edit(text: str, current: Breakpoint) -> None:
+    """Check a person's edit: its JSON text, its form where the agent needs one, and its marks.
+
+    Args:
+        text: The edit.
+        current: The breakpoint that is edited.
+
+    Raises:
+        ProtocolError: `invalid_edit`, with the line and column, with the form that is needed, or with
+            why a value is read-only.
+    """
+    value = check_form(text, current)
+    if (refusal := find_edited_mark(_sent(current), value)) is not None:
+        raise ProtocolError("invalid_edit", refusal)
+
+
+def check_form(text: str, current: Breakpoint) -> Any:
+    """Check an edit as `check_edit` does, but for marks: of its own objects an agent may say anything.
+
+    Returns:
+        The edited value.
+    """
+    value = _parse(text)
+    if current.kind is EventKind.TOOL_INVOCATION and current.side is EventSide.BEGIN:
+        _check_call(value)
+    return value
+
+
+def _sent(current: Breakpoint) -> Any:
+    """What an agent sent, where it has marks."""
+    if _HINT_AT_MARK not in current.data:
+        return None
+    try:
+        return json.loads(current.data)
+    except (ValueError, RecursionError):  # of version 1: what only a lenient parser takes
+        return None
+
+
+def _parse(text: str) -> Any:
+    def refuse_constant(name: str) -> NoReturn:
+        places = (match.start(1) for match in _CONSTANT.finditer(text) if match[1])
+        raise json.JSONDecodeError(f"{name} is Python's, not JSON", text, next(places, 0))
+
+    try:
+        value = json.loads(text, parse_constant=refuse_constant, parse_int=_parse_int)
+    except json.JSONDecodeError as error:
+        reason = f"line {error.lineno}, column {error.colno}: {error.msg}"
+    except ValueError as error:
+        reason = str(error)
+    except RecursionError:
+        reason = "it is nested too deeply"
+    else:
+        _check_strictly(text)
+        return value
+    raise ProtocolError("invalid_edit", f"The edit isn't JSON: {reason}.")
+
+
+def _parse_int(digits: str) -> int:
+    if len(digits) > _DIGITS:
+        raise ValueError(f"a number has more than {_DIGITS} digits")
+    return int(digits)
+
+
+def _check_strictly(text: str) -> None:
+    """Refuse what Python's parser takes and others may not."""
+    try:
+        msgspec.json.decode("[" * _MARGIN + text + "]" * _MARGIN, type=Raw)
+    except RecursionError:
+        raise ProtocolError("invalid_edit", "The edit is nested too deeply.") from None
+    except msgspec.DecodeError:
+        raise ProtocolError(
+            "invalid_edit", "The edit isn't JSON: one half of a surrogate pair stands alone."
+        ) from None
+
+
+def _check_call(value: Any) -> None:
+    form = isinstance(value, dict) and set(value) == {"Tool", "Argument"}
+    if not form or not isinstance(value["Tool"], str):
+        raise ProtocolError(
+            "invalid_edit",
+            'A tool call must stay of the form {"Tool": text, "Argument": any}: edit its values only.',
+        )
+
+
+def check_event(status: RunStatus, event: Event) -> None:
+    """Check an event that begins.
+
+    Raises:
+        ProtocolError: `duplicate`, or `invalid_message` for a custom event's type.
+    """
+    if event.id in status.open or event.id in status.ended:
+        raise make_duplicate_error("Event", event.id)
+    if event.kind is EventKind.DEBUG_MESSAGE and event.id in status.rows:
+        raise make_duplicate_error("Message", event.id)
+    name = event.name or ""
+    if event.kind is EventKind.CUSTOM and not EVENT_NAME.fullmatch(name):
+        raise ProtocolError(
+            "invalid_message", f"{name[:80]!r} is no type of events: {EVENT_NAME_RULE}"
+        )
+
+
+def find_open_event(status: RunStatus, breakpoint: Breakpoint) -> EventStatus:
+    """The event of a breakpoint that may come now.
+
+    Raises:
+        ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`, or
+            `invalid_message`: no approval can be asked for there.
+    """
+    event_id = breakpoint.event
+    opened = status.open.get(event_id)
+    if opened is None:
+        if event_id in status.ended:
+            raise ProtocolError(
+                "event_ended", f"Event {event_id} has ended: begin an event of its own."
+            )
+        raise ProtocolError(
+            "unknown_event",
+            f"This run has no event {event_id}: send the event before its breakpoints.",
+        )
+    if breakpoint.id in status.rows:
+        raise make_duplicate_error("Breakpoint", breakpoint.id)
+    if opened.begun and breakpoint.side is EventSide.BEGIN:
+        raise ProtocolError(
+            "event_ended", f"Event {event_id} has begun before: it can only end now."
+        )
+    if not opened.begun and breakpoint.side is EventSide.END:
+        raise ProtocolError(
+            "event_not_begun",
+            f"Event {event_id} has not begun: send its begin breakpoint first.",
+        )
+    calls = opened.event.kind is EventKind.TOOL_INVOCATION and breakpoint.side is EventSide.BEGIN
+    if breakpoint.approval is not None and not calls:
+        raise ProtocolError(
+            "invalid_message",
+            "Only the begin breakpoint of a tool invocation asks for an approval.",
+        )
+    return opened
+
+
+def make_duplicate_error(what: str, id: str) -> ProtocolError:
+    """The error for an id that a run has already."""
+    return ProtocolError("duplicate", f"{what} {id} was sent before: give each an id of its own.")
+
+
+def check_step(status: RunStatus, named: Breakpoint | None) -> None:
+    """Refuse a step that could only approve.
+
+    Raises:
+        NeedsApprovalError: The named breakpoint, or all that is pending, asks for an approval.
+    """
+    meant = list(status.pending.values()) if named is None else [named]
+    if meant and all(point.approval is not None for point in meant):
+        raise NeedsApprovalError(describe_call(meant[0]), status.run.id, meant[0].id)
+
+
+def check_denial(status: RunStatus, current: Breakpoint) -> None:
+    """Refuse a denial of what is no call, or of which the agent can't be told.
+
+    Raises:
+        CommandError: `cannot_deny`.
+    """
+    if current.side is not EventSide.BEGIN or current.kind not in PAIRED:
+        message = "There is no call to deny here: edit what stands there, or step."
+    elif not status.run.can_stop:
+        message = (
+            "This agent speaks version 1 and can't be told of a denial: edit its call instead."
+        )
+    else:
+        return
+    raise CommandError("cannot_deny", message, status.run.id)

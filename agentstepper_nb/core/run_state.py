@@ -1,0 +1,348 @@
+"""The state of all runs, as a fold over the records that are stored.
+
+Nothing here decides anything: `apply` moves the state by one record, and a Core that starts again
+replays its store's records to stand where the one before stood.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeVar
+
+from msgspec.structs import replace
+
+from ..protocol.header_bounds import cut_header
+from ..protocol.records import (
+    AgentProof,
+    BreakpointAnswered,
+    BreakpointEdited,
+    BreakpointSaved,
+    CommitSaved,
+    EndedRunLoaded,
+    EventSaved,
+    ImportedRunSaved,
+    MessagesReceived,
+    NoteSaved,
+    PricesSet,
+    Record,
+    RunDeleted,
+    RunHeaderSaved,
+    RunRenamed,
+    RunStarted,
+    RunTagged,
+    StopDeleted,
+    StopSaved,
+    SummarySaved,
+)
+from ..protocol.stops import BreakpointRule, Price
+from ..protocol.values import (
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    EventSide,
+    Run,
+    RunState,
+    StopHits,
+    Usage,
+)
+
+#: Into how many parts they are put, so that none grows long.
+_PARTS: Final = 256
+
+
+class CompactIdSet:
+    """A set that keeps eight bytes of each id, its hash: where a set of texts takes 150.
+
+    Of a hundred thousand, two are taken for the same once in ten thousand million runs.
+
+    Args:
+        ids: Those that are in it.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, ids: Iterable[str] = ()) -> None:
+        self._parts: dict[int, array[int]] = {}  # each in order
+        for id in ids:
+            self.add(id)
+
+    def add(self, id: str) -> None:
+        """Put an id in."""
+        number = hash(id)
+        part = self._parts.get(number % _PARTS)
+        if part is None:
+            part = self._parts[number % _PARTS] = array("q")
+        at = bisect_left(part, number)
+        if at == len(part) or part[at] != number:
+            part.insert(at, number)
+
+    def __contains__(self, id: str) -> bool:
+        number = hash(id)
+        part = self._parts.get(number % _PARTS)
+        if part is None:
+            return False
+        at = bisect_left(part, number)
+        return at < len(part) and part[at] == number
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts.values()))
+
+    def __eq__(self, other: object) -> bool:
+        return self._parts == other._parts if isinstance(other, CompactIdSet) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as a set
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} ids>"
+
+
+Number = TypeVar("Number", int, float)
+
+#: Stops of which a run's header has hits: those that agents name beyond it are on their rows alone.
+_HITS: Final = 1000
+
+
+class LastRow(NamedTuple):
+    """What a run did last, for the case that it breaks off: `rows.row_in_words` puts it into words."""
+
+    kind: EventKind
+    side: EventSide | None  # None for a debug message
+    name: str | None
+    seq: int
+
+
+@dataclass
+class EventStatus:
+    """An event that may still get breakpoints."""
+
+    event: Event
+    resumed_at: float | None = None  # when its begin was answered, by the Core's clock
+    begun: bool = False  # its begin breakpoint came
+
+
+@dataclass
+class RunStatus:
+    """What the debugger knows of one run."""
+
+    run: Run
+    open: dict[str, EventStatus] = field(default_factory=dict)
+    ended: CompactIdSet = field(
+        default_factory=CompactIdSet
+    )  # events; as the next two: while the run lives
+    rows: CompactIdSet = field(default_factory=CompactIdSet)  # breakpoints and debug messages
+    commits: CompactIdSet = field(default_factory=CompactIdSet)
+    #: Snapshots since the last commit that the agent asked for, which will cover them.
+    uncovered: int = 0
+    pending: dict[str, Breakpoint] = field(default_factory=dict)  # oldest first
+    proof: AgentProof | None = None  # by what its agent is known; None: it can't come back
+    heard: int = 0  # the number of its agent's last message
+    last: LastRow | None = None
+
+
+@dataclass
+class RunStates:
+    """All runs' headers, the open events and pending breakpoints of the live ones, stops and prices."""
+
+    status: dict[str, RunStatus] = field(default_factory=dict)  # oldest first
+    live: dict[str, None] = field(default_factory=dict)  # what halted or started last comes last
+    stops: dict[str, BreakpointRule] = field(
+        default_factory=dict
+    )  # in the order in which they were made
+    prices: tuple[Price, ...] = ()
+
+    @property
+    def active(self) -> str | None:
+        """The live run that halted or started last."""
+        return next(reversed(self.live), None)
+
+    def replay(self, records: Iterable[Record]) -> None:
+        """Rebuild the state from stored records, in their order."""
+        for record in records:
+            self.apply(record)
+
+    def apply(self, record: Record) -> Breakpoint | None:
+        """Move the state by one record, and return the breakpoint it is about, as it then stands."""
+        return APPLIERS[type(record)](self, record)
+
+    # ---- runs ---------------------------------------------------------------------------------------
+
+    def _start(self, record: RunStarted) -> None:
+        run = record.run
+        # What is counted is counted by the records that follow.
+        begun = replace(cut_header(run), rows=0, commits=0, usage=None, hits=())
+        self.status[run.id] = RunStatus(begun, proof=record.proof)
+        self.live[run.id] = None
+
+    def _add_found(self, record: EndedRunLoaded) -> None:
+        self.status[record.run.id] = RunStatus(cut_header(record.run))
+
+    def _add_imported(self, record: ImportedRunSaved) -> None:
+        run = record.history.run
+        self.status[run.id] = RunStatus(cut_header(run))
+
+    def _delete(self, record: RunDeleted) -> None:
+        del self.status[record.run]
+
+    def _set_words(self, record: RunRenamed | RunTagged) -> None:
+        self.status[record.run.id].run = cut_header(record.run)
+
+    def _set_heard(self, record: MessagesReceived) -> None:
+        self.status[record.run].heard = record.n
+
+    def _set_header(self, record: RunHeaderSaved) -> None:
+        run = cut_header(record.run)
+        self.status[run.id].run = run
+        if run.state is RunState.HALTED:
+            self.live.pop(run.id, None)
+            self.live[run.id] = None
+        if not run.live:
+            self.live.pop(run.id, None)
+            self.status[run.id] = RunStatus(run)
+
+    # ---- what a run has -----------------------------------------------------------------------------
+
+    def _add_event(self, record: EventSaved) -> None:
+        event = record.event
+        status = self.status[event.run]
+        if event.ended_at is None:
+            status.open[event.id] = EventStatus(event)
+            return
+        status.open.pop(event.id, None)
+        status.ended.add(event.id)
+        if event.kind is EventKind.DEBUG_MESSAGE:
+            status.rows.add(event.id)
+            status.last = LastRow(event.kind, None, event.name, event.seq)
+            status.run = replace(status.run, rows=event.seq)
+
+    def _add_breakpoint(self, record: BreakpointSaved) -> Breakpoint:
+        breakpoint = record.breakpoint
+        status = self.status[breakpoint.run]
+        status.rows.add(breakpoint.id)
+        status.last = LastRow(breakpoint.kind, breakpoint.side, breakpoint.name, breakpoint.seq)
+        usage = status.run.usage
+        if breakpoint.usage is not None:
+            usage = _sum(usage, breakpoint.usage)
+        hits = _hit(status.run.hits, breakpoint) if breakpoint.stops else status.run.hits
+        status.run = replace(status.run, rows=breakpoint.seq, usage=usage, hits=hits)
+        opened = status.open.get(breakpoint.event)
+        if opened:
+            opened.begun = True
+            opened.resumed_at = breakpoint.answered_at
+        if breakpoint.answer is None:
+            status.pending[breakpoint.id] = breakpoint
+        return breakpoint
+
+    def _edit(self, record: BreakpointEdited) -> Breakpoint:
+        pending = self.status[record.run].pending
+        edited = replace(
+            pending[record.breakpoint],
+            revision=record.revision,
+            edit=record.edit,
+            sentence=None,  # it was about what stood there before
+        )
+        pending[record.breakpoint] = edited
+        return edited
+
+    def _answer(self, record: BreakpointAnswered) -> Breakpoint:
+        status = self.status[record.run]
+        answered = status.pending.pop(record.breakpoint)
+        opened = status.open.get(answered.event)
+        if opened:
+            opened.resumed_at = record.at
+        return replace(
+            answered,
+            answer=record.answer,
+            answered_at=record.at,
+            reason=record.reason,
+            always=record.always,
+        )
+
+    def _set_sentence(self, record: SummarySaved) -> Breakpoint | None:
+        pending = self.status[record.run].pending
+        if record.id not in pending:
+            return None
+        told = pending[record.id] = replace(pending[record.id], sentence=record.text)
+        return told
+
+    def _add_commit(self, record: CommitSaved) -> None:
+        status = self.status[record.commit.run]
+        status.commits.add(record.commit.id)
+        _count(status, record.commit)
+
+    def _pass_note(self, record: NoteSaved) -> None:
+        """The store has it, and whoever reads the run."""
+
+    # ---- stops and prices ---------------------------------------------------------------------------
+
+    def _set_stop(self, record: StopSaved) -> None:
+        self.stops[record.stop.id] = record.stop
+
+    def _delete_stop(self, record: StopDeleted) -> None:
+        self.stops.pop(record.stop, None)
+
+    def _set_prices(self, record: PricesSet) -> None:
+        self.prices = record.prices
+
+
+#: What applies a record, by its type: each type of `Record` has one.
+APPLIERS: Final[dict[type[Record], Callable[[RunStates, Any], Breakpoint | None]]] = {
+    RunStarted: RunStates._start,
+    EndedRunLoaded: RunStates._add_found,
+    ImportedRunSaved: RunStates._add_imported,
+    RunDeleted: RunStates._delete,
+    RunRenamed: RunStates._set_words,
+    RunTagged: RunStates._set_words,
+    RunHeaderSaved: RunStates._set_header,
+    MessagesReceived: RunStates._set_heard,
+    EventSaved: RunStates._add_event,
+    BreakpointSaved: RunStates._add_breakpoint,
+    BreakpointEdited: RunStates._edit,
+    BreakpointAnswered: RunStates._answer,
+    SummarySaved: RunStates._set_sentence,
+    CommitSaved: RunStates._add_commit,
+    NoteSaved: RunStates._pass_note,
+    StopSaved: RunStates._set_stop,
+    StopDeleted: RunStates._delete_stop,
+    PricesSet: RunStates._set_prices,
+}
+
+
+def _sum(so_far: Usage | None, more: Usage) -> Usage:
+    """Tokens and costs of two together; what neither tells stays untold, what one estimates is so."""
+    if so_far is None:
+        return more
+    return Usage(
+        input_tokens=_plus(so_far.input_tokens, more.input_tokens),
+        output_tokens=_plus(so_far.output_tokens, more.output_tokens),
+        cost=_plus(so_far.cost, more.cost),
+        estimated=so_far.estimated or more.estimated,
+    )
+
+
+def _plus(one: Number | None, other: Number | None) -> Number | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
+
+
+def _hit(so_far: tuple[StopHits, ...], breakpoint: Breakpoint) -> tuple[StopHits, ...]:
+    """How often stops hit, this breakpoint included."""
+    found = {each.stop: each for each in so_far}
+    for stop in dict.fromkeys(breakpoint.stops):
+        if stop in found or len(found) < _HITS:
+            count = found[stop].count if stop in found else 0
+            found[stop] = StopHits(stop=stop, count=count + 1, last=breakpoint.seq)
+    return tuple(found.values())
+
+
+def _count(status: RunStatus, commit: Commit) -> None:
+    """Count a commit as `Run.commits` says."""
+    if status.run.commits == 0 and not commit.snapshot and not commit.changes:
+        return
+    covered = 0 if commit.snapshot else status.uncovered
+    status.uncovered = status.uncovered + 1 if commit.snapshot else 0
+    status.run = replace(status.run, commits=status.run.commits + 1 - covered)

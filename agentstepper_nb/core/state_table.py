@@ -1,0 +1,381 @@
+"""The states of a run: everything that decides when a run halts and goes on stands in this file.
+
+`RULES[state][signal]` tells what happens; a missing entry is the error, and nothing moves. The state a
+person is shown follows from the mode and what is pending, so that no rule can contradict it:
+
+========== ===================================================================================
+IDLE       the run has ended
+HALTED     a breakpoint is pending
+STEP       the agent runs and will halt at its next breakpoint
+CONTINUE   the agent runs and halts where a stop or an approval says so
+DETACHED   the agent is away; what may be done is what might be done if it were there
+========== ===================================================================================
+
+`HaltPolicy` says which signal a breakpoint is: an agent that has a lease decides which stops hit, or
+else the run's stops do, here.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from ..protocol.records import RunHistory
+from ..protocol.stops import Reaction
+from ..protocol.values import (
+    CHANGES_LOST,
+    AgentActivity,
+    AnswerKind,
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    EventOutcome,
+    EventSide,
+    Failure,
+    Run,
+    RunEnding,
+    RunMode,
+    RunState,
+)
+from .run_state import RunStates
+from .stops import BreakpointEngine, list_changed_paths, make_point, replay_run
+
+#: Characters of what a condition failed with: as an agent's stops make it, since it stands in its row.
+_ERROR: Final = 1000
+
+
+class RunSignal(Enum):
+    """What can happen to a run."""
+
+    BREAKPOINT = auto()  # one that waits for an answer
+    HIT = auto()  # the same, and a stop says that the run halts there
+    ASKED = auto()  # the same, and it asks for an approval
+    STEP = auto()
+    CONTINUE = auto()
+    APPROVE = auto()
+    DENY = auto()
+    HALT = auto()
+    STOP = auto()
+    WITHDRAWN = auto()  # a pending breakpoint no longer waits
+    END = auto()
+
+
+class AnswerAction(Enum):
+    """What becomes of breakpoints."""
+
+    NOTHING = auto()
+    PEND = auto()  # the new breakpoint becomes pending
+    PASS = auto()  # the new breakpoint is answered at once
+    FOLLOW = auto()  # the new breakpoint: the mode says which of these two
+    ANSWER_ONE = auto()  # the named one
+    STEP_ONE = auto()  # the named or the oldest one that asks for no approval
+    ANSWER_UNASKED = auto()  # in order, but for those that ask for an approval
+    ANSWER_ALL = auto()  # in order
+    WITHDRAW_ONE = auto()  # the named one: nobody waits for its answer
+    WITHDRAW_ALL = auto()
+
+
+class TransitionRule(NamedTuple):
+    """A rule: what becomes of breakpoints, and the mode afterwards (None: as before)."""
+
+    act: AnswerAction
+    mode: RunMode | None = None
+
+
+RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
+    RunState.STEP: {
+        RunSignal.BREAKPOINT: TransitionRule(AnswerAction.PEND),
+        RunSignal.HIT: TransitionRule(AnswerAction.PEND),
+        RunSignal.ASKED: TransitionRule(AnswerAction.PEND),
+        RunSignal.STEP: TransitionRule(AnswerAction.NOTHING),
+        RunSignal.CONTINUE: TransitionRule(AnswerAction.NOTHING, RunMode.CONTINUE),
+        RunSignal.APPROVE: TransitionRule(AnswerAction.NOTHING),
+        RunSignal.DENY: TransitionRule(AnswerAction.NOTHING),
+        RunSignal.HALT: TransitionRule(AnswerAction.NOTHING, RunMode.STEP),
+        RunSignal.STOP: TransitionRule(AnswerAction.NOTHING),
+        RunSignal.WITHDRAWN: TransitionRule(AnswerAction.NOTHING),
+        RunSignal.END: TransitionRule(AnswerAction.NOTHING),
+    },
+    RunState.HALTED: {
+        RunSignal.BREAKPOINT: TransitionRule(AnswerAction.FOLLOW),  # another thread or task
+        RunSignal.HIT: TransitionRule(AnswerAction.PEND, RunMode.STEP),
+        RunSignal.ASKED: TransitionRule(AnswerAction.PEND),
+        RunSignal.STEP: TransitionRule(AnswerAction.STEP_ONE, RunMode.STEP),
+        RunSignal.CONTINUE: TransitionRule(AnswerAction.ANSWER_UNASKED, RunMode.CONTINUE),
+        RunSignal.APPROVE: TransitionRule(AnswerAction.ANSWER_ONE),
+        RunSignal.DENY: TransitionRule(AnswerAction.ANSWER_ONE),
+        RunSignal.HALT: TransitionRule(AnswerAction.NOTHING, RunMode.STEP),
+        RunSignal.STOP: TransitionRule(AnswerAction.ANSWER_ALL),
+        RunSignal.WITHDRAWN: TransitionRule(AnswerAction.WITHDRAW_ONE),
+        RunSignal.END: TransitionRule(AnswerAction.WITHDRAW_ALL),
+    },
+    RunState.CONTINUE: {
+        RunSignal.BREAKPOINT: TransitionRule(AnswerAction.PASS),
+        RunSignal.HIT: TransitionRule(AnswerAction.PEND, RunMode.STEP),
+        RunSignal.ASKED: TransitionRule(AnswerAction.PEND),
+        RunSignal.STEP: TransitionRule(AnswerAction.NOTHING, RunMode.STEP),
+        RunSignal.CONTINUE: TransitionRule(AnswerAction.NOTHING, RunMode.CONTINUE),
+        RunSignal.APPROVE: TransitionRule(AnswerAction.NOTHING),
+        RunSignal.DENY: TransitionRule(AnswerAction.NOTHING),
+        RunSignal.HALT: TransitionRule(AnswerAction.NOTHING, RunMode.STEP),
+        RunSignal.STOP: TransitionRule(AnswerAction.NOTHING),
+        RunSignal.WITHDRAWN: TransitionRule(AnswerAction.NOTHING),
+        RunSignal.END: TransitionRule(AnswerAction.NOTHING),
+    },
+    RunState.IDLE: {},
+}
+
+
+def make_immediate_answer(
+    run: Run, rule: TransitionRule, breakpoint: Breakpoint
+) -> AnswerKind | None:
+    """The answer to a breakpoint that doesn't halt; None where it becomes pending."""
+    if not breakpoint.waits:
+        return AnswerKind.RESUME
+    if run.stopping:
+        return AnswerKind.STOP
+    passes = rule.act is AnswerAction.PASS or (
+        rule.act is AnswerAction.FOLLOW and run.mode is RunMode.CONTINUE
+    )
+    return AnswerKind.RESUME if passes else None
+
+
+def list_transition_rules(run: Run) -> dict[RunSignal, TransitionRule]:
+    """What may happen to a run: to one whose agent is away what might if it were there."""
+    if run.state is RunState.DETACHED:
+        return RULES[compute_shown_state(run.mode, pending=bool(run.pending), ended=False)]
+    return RULES[run.state]
+
+
+class HaltPolicy:
+    """What stops make of the breakpoints of agents that have no lease.
+
+    Args:
+        runs: The state of all runs.
+    """
+
+    def __init__(self, runs: RunStates) -> None:
+        self._runs = runs
+        #: Of each live run that is known since it began; None where its agent decides.
+        self._engines: dict[str, BreakpointEngine | None] = {}
+
+    def begin(self, run: Run) -> None:
+        """A run begins."""
+        self._engines[run.id] = BreakpointEngine(run.program, self._runs.stops.values())
+
+    def end(self, run_id: str) -> None:
+        """A run has ended."""
+        self._engines.pop(run_id, None)
+
+    def set_stops(self) -> None:
+        """The stops are others now."""
+        for engine in self._engines.values():
+            if engine is not None:
+                engine.set(self._runs.stops.values())
+
+    def touch(self, commit: Commit) -> None:
+        """Files of a run's workspace were changed."""
+        engine = self._engines.get(commit.run)
+        if engine is not None:
+            engine.touch(list_changed_paths(commit.changes))
+
+    def judge(self, run: Run, breakpoint: Breakpoint, *, leased: bool) -> Breakpoint:
+        """A breakpoint with the stops that hit there.
+
+        Args:
+            run: The run.
+            breakpoint: The breakpoint, which was just reached.
+            leased: Whether the agent decided which stops hit.
+        """
+        if leased:
+            self._engines[run.id] = None
+            error = breakpoint.stop_error
+            if error is None or len(error) <= _ERROR:
+                return breakpoint
+            return replace(breakpoint, stop_error=error[: _ERROR - 1] + "…")
+        if self._engines.get(run.id) is None:
+            self.begin(run)
+        engine = self._engines[run.id]
+        assert engine is not None
+        verdict = engine.reach(make_point(breakpoint))
+        return replace(breakpoint, stops=verdict.hits, stop_error=verdict.error)
+
+    def signal(self, run: Run, breakpoint: Breakpoint) -> RunSignal:
+        """What a breakpoint is to its run. What doesn't wait can't halt, and Stop answers the rest."""
+        if not breakpoint.waits or run.stopping:
+            return RunSignal.BREAKPOINT
+        # A stop that hit may have been changed since.
+        hit = (self._runs.stops.get(id) for id in breakpoint.stops)
+        halts = any(stop and stop.enabled and stop.then is Reaction.HALT for stop in hit)
+        if halts or breakpoint.stop_error is not None:
+            return RunSignal.HIT
+        return RunSignal.BREAKPOINT if breakpoint.approval is None else RunSignal.ASKED
+
+    def lacks_memory(self, run_id: str) -> bool:
+        """Whether nobody here knows what a run's stops remember: the run lives, and began under another
+        Core.
+        """
+        return run_id in self._runs.live and run_id not in self._engines
+
+    def remember(self, run_id: str, history: RunHistory | None) -> None:
+        """Let a live run's stops know what came before.
+
+        Args:
+            run_id: The run; where the run has ended meanwhile, nothing is done.
+            history: All of the run; None where it can't be read, so that the stops begin anew.
+        """
+        if not self.lacks_memory(run_id):
+            return
+        run = self._runs.status[run_id].run
+        engine = self._engines[run_id] = BreakpointEngine(run.program, self._runs.stops.values())
+        if history is not None:
+            for _ in replay_run(engine, history):
+                pass  # what the stops say of a row was said when the row was reached
+
+
+def compute_leased_mode(run: Run) -> RunMode:
+    """What a run's agent may do by itself: one that is to stop waits for that answer."""
+    return RunMode.STEP if run.stopping else run.mode
+
+
+def compute_shown_state(
+    mode: RunMode, *, pending: bool, ended: bool, away: bool = False
+) -> RunState:
+    """The state a person is shown."""
+    if ended:
+        return RunState.IDLE
+    if away:
+        return RunState.DETACHED
+    if pending:
+        return RunState.HALTED
+    return RunState(mode.value)
+
+
+def add_halt_time(run: Run, at: float) -> Run:
+    """A header with the time that the run has waited for a person, which it does while anything is
+    pending.
+
+    Args:
+        run: The header.
+        at: Now, by the Core's clock.
+    """
+    if run.pending:
+        return run if run.halted_at is not None else replace(run, halted_at=at)
+    if run.halted_at is None:
+        return run
+    waited = (run.halted_s or 0.0) + max(0.0, at - run.halted_at)
+    return replace(run, halted_at=None, halted_s=waited)
+
+
+def make_attached_run(run: Run, failure: Failure | None) -> Run:
+    """The header of a run whose agent is there again.
+
+    Args:
+        run: The header.
+        failure: What was lost meanwhile.
+    """
+    state = compute_shown_state(run.mode, pending=bool(run.pending), ended=False)
+    known = run.failure
+    if known is not None and known.type == CHANGES_LOST:
+        known = None  # the agent sends the changes again
+    return replace(run, state=state, detached_at=None, failure=failure or known)
+
+
+def make_ended_run(run: Run, ending: RunEnding, at: float, failure: Failure | None) -> Run:
+    """The header of a run that has ended.
+
+    Args:
+        run: The header.
+        ending: How the run ended.
+        at: Now, by the Core's clock.
+        failure: What ended the run.
+    """
+    ended = replace(
+        run,
+        state=RunState.IDLE,
+        pending=(),
+        agent_state=AgentActivity.FINISHED,
+        ending=ending,
+        failure=failure,
+        ended_at=at,
+        stopping=False,
+        detached_at=None,
+    )
+    return add_halt_time(ended, at)
+
+
+_OUTCOMES: Final = {
+    RunEnding.FINISHED: EventOutcome.OK,
+    RunEnding.STOPPED: EventOutcome.STOPPED,
+    RunEnding.CRASHED: EventOutcome.ERROR,
+    RunEnding.LOST: EventOutcome.ERROR,
+}
+
+
+def find_last_row(
+    run: Run, ids: tuple[str, str], ending: RunEnding, at: float, failure: Failure | None
+) -> tuple[Event, Breakpoint]:
+    """The event and the breakpoint that say that a run has ended; nobody waits there.
+
+    Args:
+        run: The header, before the end.
+        ids: Ids for the event and the breakpoint.
+        ending: How the run ended.
+        at: Now, by the Core's clock.
+        failure: What ended the run.
+    """
+    event_id, breakpoint_id = ids
+    kind = EventKind.PROGRAM_FINISHED
+    event = Event(id=event_id, run=run.id, kind=kind, at=at, ended_at=at)
+    breakpoint = Breakpoint(
+        id=breakpoint_id,
+        run=run.id,
+        event=event_id,
+        seq=run.rows + 1,
+        side=EventSide.BEGIN,
+        kind=kind,
+        at=at,
+        data="null",
+        waits=False,
+        summary="Agent execution finished.",
+        failure=failure,
+        outcome=_OUTCOMES[ending],
+        answer=AnswerKind.RESUME,
+        answered_at=at,
+    )
+    return event, breakpoint
+
+
+def join_failures(failure: Failure | None, before: Failure | None) -> Failure | None:
+    """What ended a run, and what had been lost of it before."""
+    if failure is None or before is None:
+        return failure or before
+    return replace(failure, message=f"{failure.message} {before.message}")
+
+
+_AFTER_BEGIN: Final[dict[EventKind, AgentActivity]] = {
+    EventKind.LLM_QUERY: AgentActivity.LLM_THINKING,
+    EventKind.TOOL_INVOCATION: AgentActivity.TOOL_EXECUTING,
+}
+
+
+def find_next_activity(
+    kind: EventKind,
+    side: EventSide,
+    answer: AnswerKind,
+    custom: AgentActivity = AgentActivity.TOOL_EXECUTING,
+) -> AgentActivity:
+    """What the agent does once a breakpoint was answered.
+
+    Args:
+        kind: The kind of its event.
+        side: Its side.
+        answer: How it was answered.
+        custom: What the agent does while a custom event of this type is open.
+    """
+    if side is EventSide.BEGIN and answer is AnswerKind.RESUME:
+        return custom if kind is EventKind.CUSTOM else _AFTER_BEGIN.get(kind, AgentActivity.RUNNING)
+    return AgentActivity.RUNNING

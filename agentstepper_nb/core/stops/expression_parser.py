@@ -1,0 +1,111 @@
+"""A condition's text to Python's syntax tree, and places in it for people."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Final, NoReturn
+
+from .evaluation import ConditionError
+
+#: UTF-8 bytes of a condition.
+LONGEST: Final = 4096
+#: A text in quotes, as Python has it, with what may stand before.
+_QUOTED: Final = re.compile(r"""([A-Za-z]*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""", re.DOTALL)
+_RAW: Final = ("r", "br", "rb", "fr", "rf")
+# What Python itself would warn of, on the agent's stderr: escapes that are none, and "1or 2".
+_NO_ESCAPE: Final = re.compile(r"""(?:[^\\]|\\[\\'"abfnrtvxuUN0-3])*+(\\.)""", re.DOTALL)
+_GLUED: Final = re.compile(r"\b\d\w*?(and|else|for|if|in|is|not|or)\b")
+
+#: Operators of other languages, and those of this one that they stand for.
+_MEANT: Final = {"=>": ">=", "=<": "<=", "&&": "and", "||": "or", "!": "not", "=": "=="}
+_FOREIGN: Final = re.compile(r"=>|=<|&&|\|\||!(?!=)|(?<![=!<>:])=(?!=)")
+
+
+def parse_expression(text: str) -> ast.expr:
+    """The expression that a text is.
+
+    Raises:
+        ConditionError: It is none, or too long.
+    """
+    try:
+        if len(text.encode()) > LONGEST:
+            raise ConditionError(f"it is longer than {LONGEST:,} bytes")
+        line = _on_one_line(text)
+        _check_escapes(line)
+        _check_numbers(line)
+        return ast.parse(line, mode="eval").body
+    except SyntaxError as failed:
+        _explain(line, _lead(text), failed)
+    except (ValueError, RecursionError, MemoryError):
+        raise ConditionError(
+            "it is nested too deeply, or has characters that no text has"
+        ) from None
+
+
+def _explain(line: str, lead: int, failed: SyntaxError) -> NoReturn:
+    """Say what is wrong with a text that Python can't read.
+
+    Args:
+        line: The text, on one line.
+        lead: The characters that stand before it in what the person wrote.
+        failed: Python's complaint.
+    """
+    foreign = _FOREIGN.search(_without_texts(line))
+    if foreign:
+        meant = _MEANT[foreign[0]]
+        raise_at_column(
+            lead + foreign.start(),
+            f"“{foreign[0]}” means nothing here. Did you mean “{meant}”?",
+        )
+    column = 1 if failed.offset is None else failed.offset
+    if not 0 < column <= len(line):  # Python read all of it, and wanted more
+        raise_at_column(lead + len(line), "something is missing at the end")
+    raise_at_column(lead + column - 1, f"it can't be read there ({failed.msg})")
+
+
+def _without_texts(line: str) -> str:
+    """A line with all texts in quotes made blank."""
+    return _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line)
+
+
+def _on_one_line(text: str) -> str:
+    """The text with spaces for what ends lines: it may be written on several."""
+    return re.sub(r"\s", " ", text).strip()
+
+
+def _lead(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def raise_at_column(column: int, why: str) -> NoReturn:
+    """Say what is wrong at a column, from 0.
+
+    Raises:
+        ConditionError: Always.
+    """
+    raise ConditionError(f"column {column + 1}: {why}", column)
+
+
+def find_column(text: str, node: ast.expr) -> int:
+    """Where in a condition a node of it begins: Python counts in bytes."""
+    before = _on_one_line(text).encode()[: node.col_offset].decode(errors="ignore")
+    return _lead(text) + len(before)
+
+
+def _check_escapes(text: str) -> None:
+    for quoted in _QUOTED.finditer(text):
+        if quoted[1].lower() in _RAW:
+            continue
+        wrong = _NO_ESCAPE.match(quoted[2])
+        if wrong:
+            raise_at_column(
+                quoted.start(2) + wrong.start(1),
+                f"“{wrong[1]}” means nothing here: put an r before the quotes, r{quoted[2]}",
+            )
+
+
+def _check_numbers(text: str) -> None:
+    glued = _GLUED.search(_without_texts(text))
+    if glued:
+        raise_at_column(glued.start(1), f"put a space before “{glued[1]}”")

@@ -1,0 +1,256 @@
+"""Where the Core is, and the token that it asks for: the order in which that is looked for."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from ..errors import DiscoveryError
+from .addresses import (
+    is_same_url,
+    make_host_url,
+    to_agents_url,
+    to_runtime_url,
+    to_websocket_url,
+    to_worker_url,
+)
+from .local_cores import list_local_cores
+from .port_probe import is_listening
+from .process_ancestry import list_ancestors
+from .runtime_files import CoreEndpoint, RuntimeFile, list_running_servers
+
+URL_VARIABLE: Final = "AGENTSTEPPER_URL"
+#: The agent token.
+TOKEN_VARIABLE: Final = "AGENTSTEPPER_TOKEN"
+#: Set by a person, for the Core that the URL names, where no data folder tells its control token.
+CONTROL_VARIABLE: Final = "AGENTSTEPPER_CONTROL_TOKEN"
+#: Where the Core takes workers, and the token that it asks them for.
+WORKER_URL_VARIABLE: Final = "AGENTSTEPPER_WORKER_URL"
+WORKER_TOKEN_VARIABLE: Final = "AGENTSTEPPER_WORKER_TOKEN"
+#: What runs are called, in place of the name that the program gives itself.
+NAME_VARIABLE: Final = "AGENTSTEPPER_NAME"
+
+_NO_CORE: Final = (
+    "No AgentStepper Core for background agents is running. Start `agentstepper serve`, or JupyterLab "
+    "with agentstepper_nb installed beside the server; or say where one is: pass url= and token=."
+)
+
+
+def discover(url: str | None = None, token: str | None = None) -> CoreEndpoint:
+    """Find the Core, as agents reach it.
+
+    Args:
+        url: Its address, where the caller knows it.
+        token: The agent token, where the caller knows it.
+
+    Raises:
+        DiscoveryError: There is none, or there are several.
+    """
+    chosen = url or os.environ.get(URL_VARIABLE)
+    if chosen:
+        return _agents_endpoint(to_websocket_url(chosen), token)
+    found = _chosen_server(list(list_running_servers()))
+    return CoreEndpoint(found.url, token or found.tokens.agent or None)
+
+
+def make_endpoint(address: str | None, port: int | None, token: str | None = None) -> CoreEndpoint:
+    """The Core at an address and port, as `agentstepper serve` and the original take agents."""
+    return _agents_endpoint(make_host_url(address, port), token)
+
+
+def discover_control() -> CoreEndpoint:
+    """The Core that `discover` finds, with the control token in the agent token's place where known.
+
+    Raises:
+        DiscoveryError: There is none, or there are several.
+    """
+    found = discover()
+    return CoreEndpoint(found.url, _control_token_for(found.url) or found.token)
+
+
+def find_own_core() -> CoreEndpoint | None:
+    """The Core that belongs to this process, as a kernel's Jupyter server's does to the kernel.
+
+    Returns:
+        What the environment names, or the Core of the server that this process descends from; None
+        where there is neither, whatever else of this user is running.
+    """
+    if os.environ.get(URL_VARIABLE):
+        return discover()
+    found = _ancestral(list(list_running_servers()))
+    return None if found is None else found.endpoint
+
+
+def find_worker_endpoint(url: str | None = None, token: str | None = None) -> CoreEndpoint:
+    """Where this process serves as a worker: what is given, else what the environment names, else the
+    one running Core that takes workers.
+
+    Args:
+        url: Where the Core takes workers, or agents.
+        token: The worker token; that of the Core's data folder where there is none.
+
+    Raises:
+        DiscoveryError: There is none, or there are several.
+    """
+    # Taken out of the environment: what a worker starts is no worker.
+    inherited = os.environ.pop(WORKER_TOKEN_VARIABLE, None)
+    chosen = url or os.environ.get(WORKER_URL_VARIABLE) or os.environ.get(URL_VARIABLE)
+    if chosen:
+        return _worker_endpoint(to_worker_url(to_websocket_url(chosen)), token or inherited)
+    found = _chosen_server(
+        [each for each in list_running_servers() if each.tokens.worker], _NO_CORE
+    )
+    return CoreEndpoint(to_worker_url(found.url), token or found.tokens.worker or None)
+
+
+def find_runtime_endpoint(url: str | None = None, token: str | None = None) -> CoreEndpoint:
+    """Where programs control background agents, and the token by which they may.
+
+    Args:
+        url: Where the Core takes them, or agents; else the Core that `discover` finds.
+        token: The control token; that of the Core's data folder where there is none.
+
+    Raises:
+        DiscoveryError: There is none, or there are several.
+    """
+    chosen = url or os.environ.get(URL_VARIABLE)
+    if chosen:
+        agents = to_agents_url(to_websocket_url(chosen))
+        known = _known(agents)
+        at = to_runtime_url(to_websocket_url(chosen) if known is None else known.url)
+        return CoreEndpoint(at, token or _control_token_for(agents))
+    found = _chosen_server(list(list_running_servers()), _NO_CORE)
+    return CoreEndpoint(to_runtime_url(found.url), token or found.tokens.control or None)
+
+
+def find_running_core() -> RuntimeFile | None:
+    """What the Core that `discover` finds says of itself; None where none runs, or none that says it.
+
+    Raises:
+        DiscoveryError: There are several.
+    """
+    given = os.environ.get(URL_VARIABLE)
+    if given:
+        return _known(to_websocket_url(given))
+    servers = list(list_running_servers())
+    return _chosen_server(servers) if servers else None
+
+
+def find_view_endpoint(url: str, token: str | None = None) -> CoreEndpoint:
+    """Where a view connects, and the token by which it may control.
+
+    Args:
+        url: Where the Core takes UIs.
+        token: The control token; that of the Core's data folder, or of the environment, where there is
+            none.
+    """
+    for core in _cores():
+        if core.ui_url and is_same_url(core.ui_url, url):
+            return CoreEndpoint(core.ui_url, token or core.tokens.control or None)
+    return CoreEndpoint(url, token or os.environ.get(CONTROL_VARIABLE))
+
+
+def find_folder_endpoint(folder: Path) -> CoreEndpoint | None:
+    """The running Core that has a data folder, as programs reach it that control; None where none has.
+
+    Args:
+        folder: The data folder.
+    """
+    for core in _cores():
+        if core.data_dir and _is_same_folder(Path(core.data_dir), folder):
+            return CoreEndpoint(core.url, core.tokens.control or None)
+    return None
+
+
+def _is_same_folder(one: Path, other: Path) -> bool:
+    with suppress(OSError):
+        return one.samefile(other)
+    return False
+
+
+# ---- the tokens of an address -----------------------------------------------------------------------
+# A token goes to the address that its Core is known by: where 127.0.0.1 is a Core's, the same port of
+# ::1 may be another user's.
+
+
+def _agents_endpoint(url: str, token: str | None) -> CoreEndpoint:
+    """A Core at an address. A token that was set for another Core is not sent to this one."""
+    given = os.environ.get(URL_VARIABLE)
+    if not given or is_same_url(given, url):
+        token = token or os.environ.get(TOKEN_VARIABLE)
+    known = _known(url)
+    if known is None:
+        return CoreEndpoint(url, token or None)
+    return CoreEndpoint(known.url, token or known.tokens.agent or None)
+
+
+def _worker_endpoint(url: str, token: str | None) -> CoreEndpoint:
+    known = _known(to_agents_url(url))
+    if known is None:
+        return CoreEndpoint(url, token)
+    return CoreEndpoint(to_worker_url(known.url), token or known.tokens.worker or None)
+
+
+def _control_token_for(url: str) -> str | None:
+    known = _known(url)
+    if known is not None and known.tokens.control:
+        return known.tokens.control
+    given = os.environ.get(URL_VARIABLE)
+    return os.environ.get(CONTROL_VARIABLE) if given and is_same_url(given, url) else None
+
+
+def _known(url: str) -> RuntimeFile | None:
+    """The running Core that takes agents there."""
+    return next((each for each in _cores() if is_same_url(each.url, url)), None)
+
+
+def _cores() -> list[RuntimeFile]:
+    """The Cores of this process, which may be announced nowhere, and those of this user."""
+    return [*list_local_cores(), *list_running_servers()]
+
+
+# ---- the Core that is meant -------------------------------------------------------------------------
+
+
+def _chosen_server(servers: list[RuntimeFile], none: str = "") -> RuntimeFile:
+    """The server that is meant, among those that run.
+
+    Args:
+        servers: Those.
+        none: What is said where there is none, in the place of what is said to agents.
+    """
+    if not servers:
+        raise DiscoveryError(
+            none
+            or "No AgentStepper Core is running. Start one with `agentstepper serve` and pass "
+            f"address= and port=, set {URL_VARIABLE}, or run this in JupyterLab with agentstepper_nb "
+            "installed beside the server. In any other notebook, run `%agentstepper --kernel` first."
+        )
+    own = _ancestral(servers)
+    if own is not None:
+        return own
+    if len(servers) > 1:  # a file that a killed Core left counts for nothing
+        servers = [each for each in servers if is_listening(each.url)] or servers
+    if len(servers) == 1:
+        return servers[0]
+    listed = "\n".join(f"  {each.url}  {_described(each)}" for each in servers)
+    raise DiscoveryError(
+        f"Several AgentStepper Cores are running:\n{listed}\nSay which one is meant: pass url=, or set "
+        f"{URL_VARIABLE}; or stop those that you don't need, by `kill PID`."
+    )
+
+
+def _described(server: RuntimeFile) -> str:
+    """A Core in words by which a person knows it."""
+    since = datetime.fromtimestamp(server.started).strftime("%Y-%m-%d %H:%M:%S")
+    kept = f", runs in {server.data_dir}" if server.data_dir else ""
+    return f"{server.name or server.root_dir} (pid {server.pid}, since {since}{kept})"
+
+
+def _ancestral(servers: list[RuntimeFile]) -> RuntimeFile | None:
+    """The Core of the nearest process that this one descends from."""
+    by_pid = {server.pid: server for server in servers}
+    return next((by_pid[pid] for pid in list_ancestors() if pid in by_pid), None)

@@ -1,0 +1,75 @@
+"""How it stands with a Core's agents that run on their own: it is asked as any client asks it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ..discover import CoreEndpoint, RuntimeFile, to_runtime_url
+from .facts import BackgroundAgentFacts
+
+if TYPE_CHECKING:
+    from ..protocol.runtime_wire import RuntimeStatus
+
+#: Seconds that a Core has to answer: it is near, and a person waits.
+PATIENCE: Final = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+def collect_agent_facts(core: RuntimeFile) -> BackgroundAgentFacts:
+    """Ask a Core, from a thread that has no event loop. No worker is started for it.
+
+    Args:
+        core: It takes workers.
+    """
+    from ..errors import AgentStepperError, CommandError
+
+    endpoint = CoreEndpoint(to_runtime_url(core.url), core.tokens.control or None)
+    try:
+        # A Runner, as nest_asyncio has another asyncio.run, which needs the main thread.
+        with asyncio.Runner() as runner:
+            return _facts(runner.run(_ask(endpoint)))
+    except TimeoutError:
+        return BackgroundAgentFacts(problem=f"It said nothing for {PATIENCE:g} seconds.")
+    except CommandError as error:
+        if error.code == "store_failed":
+            return BackgroundAgentFacts(damaged=error.message)
+        return BackgroundAgentFacts(problem=error.message)
+    except AgentStepperError as error:
+        return BackgroundAgentFacts(problem=str(error))
+
+
+async def _ask(endpoint: CoreEndpoint) -> RuntimeStatus:
+    from ..protocol.runtime_wire import SERVICE, GetRuntimeStatus, RuntimeStatus
+    from ..rpc.connection import open_connection
+    from ..rpc.persistent_connection import ReconnectingCaller
+
+    async with asyncio.timeout(PATIENCE):
+        opened = await open_connection(endpoint, {}, _log)
+        try:
+            door = ReconnectingCaller()
+            door.open(opened.rpc_session)
+            return await door.call(SERVICE, "status", GetRuntimeStatus(), RuntimeStatus)
+        finally:
+            await opened.close()
+
+
+def _facts(status: RuntimeStatus) -> BackgroundAgentFacts:
+    from ..store.checkup.folder_report import list_set_aside_stores
+
+    store = status.store
+    if store is None:
+        return BackgroundAgentFacts(workers=status.dispatchers)
+    aside = list_set_aside_stores(Path(store.place)) if store.kind == "sqlite" else ()
+    return BackgroundAgentFacts(
+        kind=store.kind,
+        place=store.place,
+        size=store.size or 0,
+        live=store.live,
+        open=store.open,
+        workers=status.dispatchers,
+        aside=tuple(map(str, aside)),
+    )

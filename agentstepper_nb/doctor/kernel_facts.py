@@ -1,0 +1,40 @@
+"""The kernel that this process is, if it is one."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from ..discover import find_own_core
+from .facts import KernelFacts
+
+
+def find_inner_core_url() -> str:
+    """Where agents reach the Core of this process; empty where it has none."""
+    if "IPython" not in sys.modules:
+        return ""
+    from ..widgets import kernel_core
+
+    inside = kernel_core.get_kernel_core()
+    return "" if inside is None else inside.endpoint.url
+
+
+def collect_kernel_facts() -> KernelFacts | None:
+    """What this kernel can; None in any other process."""
+    if "IPython" not in sys.modules:
+        return None
+    from ..widgets import kernel_core
+    from ..widgets.kernel_capabilities import find_capabilities
+
+    can = find_capabilities()
+    if can is None:
+        return None
+    inside = kernel_core.get_kernel_core()
+    server = find_own_core()
+    return KernelFacts(
+        name=can.name,
+        subshells=can.subshells,
+        server="" if server is None else server.url,
+        core_inside="" if inside is None else inside.why,
+        nested=hasattr(asyncio, "_nest_patched"),
+    )

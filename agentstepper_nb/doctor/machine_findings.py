@@ -1,0 +1,302 @@
+"""Findings, made of facts: nothing here looks at the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from .agent_findings import make_agent_findings
+from .facts import (
+    CoreFacts,
+    DiscoveryFacts,
+    FolderFacts,
+    JupyterFacts,
+    KernelFacts,
+    MachineFacts,
+    PythonFacts,
+    SandboxFacts,
+    VariableFacts,
+)
+from .findings import Finding
+from .findings import make_note as _note
+from .findings import make_well as _well
+from .findings import make_wrong as _wrong
+
+_LITTLE_SPACE: Final = 200 * 1024 * 1024  # bytes: a few large runs
+_PRIVATE: Final = 0o077
+
+_START_ONE: Final = (
+    "Start `agentstepper serve`, or JupyterLab with agentstepper_nb installed beside it."
+)
+
+
+def make_findings(facts: MachineFacts) -> list[Finding]:
+    """Say how it stands with each thing that is known."""
+    return [
+        *_here(facts.here),
+        *(_sandbox(facts.sandbox) if facts.sandbox else ()),
+        *_jupyter(facts.jupyter, facts.here.package),
+        *(finding for core in facts.cores for finding in _core(core, facts.here.package)),
+        *_choice(facts.choice, facts.variables, facts.cores),
+        *_folder(facts.data, "data", "Runs that end"),
+        *_folder(facts.runtime, "runtime", "The files by which Cores are found"),
+        *_token("agents'", facts.token_mode, f"{facts.data.path}/agent-token"),
+        *_token("control", facts.control_mode, f"{facts.data.path}/control-token"),
+        *_token("worker", facts.worker_mode, f"{facts.data.path}/worker-token"),
+        *(_kernel(facts.kernel) if facts.kernel else ()),
+    ]
+
+
+# ---- what is installed ------------------------------------------------------------------------------
+
+
+def _here(here: PythonFacts) -> Iterator[Finding]:
+    yield _well("package", f"agentstepper_nb {here.package} on Python {here.python}.")
+    if here.unbuilt:
+        yield _wrong(
+            "javascript",
+            f"The view's JavaScript isn't complete: {here.unbuilt} is missing.",
+            "In a checkout run `make js`; else install agentstepper_nb again.",
+        )
+    else:
+        yield _well("javascript", "The view's JavaScript is built.")
+    if here.git_problem:  # has its own advice
+        yield _note("git", f"Files of a workspace can't be shown: {here.git_problem}")
+    else:
+        yield _well("git", f"git {here.git} can watch a workspace.")
+
+
+def _sandbox(sandbox: SandboxFacts) -> Iterator[Finding]:
+    why = "; ".join(sandbox.why_not)
+    if sandbox.name == "none":
+        yield _note(
+            "sandbox",
+            f"Nothing confines the coding agent's commands on this machine: {why}.",
+            "Most of them ask. docs/guide/install.md says how to have a sandbox.",
+        )
+    elif sandbox.name == "landlock":
+        yield _note(
+            "sandbox",
+            f"The coding agent's commands run in Landlock, which holds less than bubblewrap: {why}.",
+            "docs/guide/install.md says how to have bubblewrap.",
+        )
+    else:
+        yield _well("sandbox", f"The coding agent's commands run in {sandbox.name}.")
+
+
+def _jupyter(jupyter: JupyterFacts, package: str) -> Iterator[Finding]:
+    if not jupyter.applications:
+        yield _note(
+            "jupyter",
+            "Neither JupyterLab nor Notebook is installed beside this Python.",
+            "That is right for a kernel's or an agent's environment; the server has its own, where "
+            "agentstepper_nb must be installed as well.",
+        )
+        return
+    yield _well("jupyter", f"{' and '.join(jupyter.applications)} beside this Python.")
+    if jupyter.server_extension:
+        yield _well("server extension", "The server extension is enabled.")
+    else:
+        yield _wrong(
+            "server extension",
+            "The server extension is "
+            + ("disabled." if jupyter.server_extension is False else "not enabled."),
+            "Run `jupyter server extension enable agentstepper_nb.server_ext` and start the server "
+            "again.",
+        )
+    yield _labextension(jupyter, package)
+
+
+def _labextension(jupyter: JupyterFacts, package: str) -> Finding:
+    about = "labextension"
+    if not jupyter.labextension:
+        return _wrong(
+            about,
+            "The JupyterLab extension isn't installed: there is no side panel, and views need the "
+            "kernel to draw them.",
+            "Install agentstepper_nb again beside JupyterLab; in a checkout run `make setup`.",
+        )
+    if jupyter.damaged:
+        return _wrong(
+            about,
+            f"The JupyterLab extension is damaged: {jupyter.damaged} is missing.",
+            "Install agentstepper_nb again; in a checkout run `make js`.",
+        )
+    if jupyter.disabled:
+        return _wrong(
+            about,
+            f"Of the JupyterLab extension is disabled: {', '.join(jupyter.disabled)}.",
+            f"Run `jupyter labextension enable {jupyter.disabled[0]}` and reload the page.",
+        )
+    if jupyter.labextension != package:
+        return _wrong(
+            about,
+            f"The JupyterLab extension is of version {jupyter.labextension}, the package {package}.",
+            "Install agentstepper_nb again; in a checkout run `make js`.",
+        )
+    return _well(
+        about, f"The JupyterLab extension {jupyter.labextension} is installed and enabled."
+    )
+
+
+# ---- Cores ------------------------------------------------------------------------------------------
+
+
+def _core(core: CoreFacts, package: str) -> Iterator[Finding]:
+    said = f"{core.name or 'A Core'} at {core.url} (pid {core.pid}"
+    said += f", version {core.version})" if core.version else ")"
+    if core.problem:
+        yield _wrong("core", f"{said} doesn't take agents: {core.problem}", _if_it_is_gone(core))
+        return
+    if core.lost_folder:
+        yield _wrong(
+            "core",
+            f"{said} keeps its runs in {core.lost_folder}, which was deleted: nothing of them is kept.",
+            f"Stop it (`kill {core.pid}`), and start it again if you need it.",
+        )
+        return
+    yield _well("core", f"{said} answers.")
+    if core.version and core.version != package:
+        yield _note(
+            "version",
+            f"The Core at {core.url} is of version {core.version}, this Python has {package}.",
+            "Upgrade the older of the two, and start its server again.",
+        )
+    if core.agents is not None:
+        yield from make_agent_findings(core.agents, core.url)
+
+
+def _if_it_is_gone(core: CoreFacts) -> str:
+    """A Core that was killed leaves its file, and by now its process's number may be another's."""
+    return (
+        f"If process {core.pid} is no Jupyter server and no `agentstepper serve`, delete "
+        f"agentstepper-{core.pid}.json in the folder that `jupyter --runtime-dir` names."
+    )
+
+
+def _choice(
+    choice: DiscoveryFacts, variables: VariableFacts, cores: tuple[CoreFacts, ...]
+) -> Iterator[Finding]:
+    if variables.name:
+        yield _note(
+            "name",
+            f"AGENTSTEPPER_NAME calls every run that begins here {variables.name!r}.",
+        )
+    if variables.token and not variables.url:
+        yield _note(
+            "token",
+            "AGENTSTEPPER_TOKEN is set without AGENTSTEPPER_URL: it is sent where an address is given, "
+            "not where the Core is found.",
+        )
+    if not choice.url:
+        advice = _stop_some(cores) if cores else _START_ONE
+        text = choice.why if cores else "No Core runs: an agent that starts here has none to find."
+        yield _note("choice", text, advice)
+    elif choice.problem:
+        yield _wrong("choice", *_unreachable(choice, variables))
+    else:
+        spoken = "" if choice.protocol > 1 else " It speaks version 1: no stop, no withdraw."
+        yield _well("choice", f"An agent here connects to {choice.url}: {choice.why}.{spoken}")
+
+
+def _stop_some(cores: tuple[CoreFacts, ...]) -> str:
+    """How to be left with one Core: what a program started may still run after its end."""
+    stoppable = [f"`kill {core.pid}`" for core in cores if not core.is_jupyter]
+    return f"Stop what you don't need: {', '.join(stoppable)}." if stoppable else ""
+
+
+def _unreachable(choice: DiscoveryFacts, variables: VariableFacts) -> tuple[str, str]:
+    text = f"An agent here tries {choice.url}: {choice.why}. It fails: {choice.problem}"
+    if choice.token_of:
+        return text, f"AGENTSTEPPER_TOKEN is that of {choice.token_of}: set the right one, or none."
+    if variables.url:
+        return text, "Unset AGENTSTEPPER_URL, or let it name a Core that runs."
+    return text, ""
+
+
+# ---- folders ----------------------------------------------------------------------------------------
+
+
+def _folder(folder: FolderFacts, about: str, what: str) -> Iterator[Finding]:
+    if not folder.writable:
+        yield _wrong(
+            about,
+            f"{folder.path} can't be written.",
+            f"{what} are kept there: make it yours, or name another folder.",
+        )
+        return
+    yield _well(about, f"{folder.path} can be written.")
+    if folder.free < _LITTLE_SPACE:
+        yield _note(
+            about,
+            f"Only {folder.free // 1024 // 1024} MiB are free in {folder.path}.",
+            f"{what} need room: delete some, or use another disk.",
+        )
+    if folder.network:
+        yield _note(
+            about,
+            f"{folder.path} lies on a network file system ({folder.network}).",
+            "Locks and renames may be slow or unsafe there: better set JUPYTER_DATA_DIR and "
+            "JUPYTER_RUNTIME_DIR to folders of this machine.",
+        )
+
+
+def _token(which: str, mode: int | None, file: str) -> Iterator[Finding]:
+    about = f"{which} token"
+    if mode is None:
+        yield _well(about, f"There is no {about} yet; the first server makes it.")
+    elif mode & _PRIVATE:
+        yield _wrong(
+            about,
+            f"Others can read the {about} (its file has mode {mode:04o}).",
+            f"Run `chmod 600 {file}`; delete it and start the server again to change it.",
+        )
+    else:
+        yield _well(about, f"Only you can read the {about}.")
+
+
+# ---- the kernel -------------------------------------------------------------------------------------
+
+
+def _kernel(kernel: KernelFacts) -> Iterator[Finding]:
+    yield _transport(kernel)
+    if kernel.subshells:
+        yield _well(
+            "kernel", f"{kernel.name} has subshells: it hears a view while a cell is halted."
+        )
+    elif kernel.server and not kernel.core_inside:
+        yield _well("kernel", f"{kernel.name} has no subshells, and the server's Core needs none.")
+    else:
+        yield _note(
+            "kernel",
+            f"{kernel.name} has no subshells: while a cell keeps its main thread it hears no view.",
+            "Cells under %%step go on in the background instead; ipykernel 7.1 or newer needn't.",
+        )
+    if kernel.nested:
+        yield _note(
+            "asyncio",
+            "Event loops nest in this kernel (nest_asyncio): asyncio.run works in cells, anyio.run "
+            "doesn't.",
+            "Cells under %%step need no such thing; restart the kernel to take it back.",
+        )
+    else:
+        yield _well("asyncio", "Event loops are as Python has them; in cells use await, or %%step.")
+
+
+def _transport(kernel: KernelFacts) -> Finding:
+    if kernel.core_inside:
+        return _well(
+            "view", f"The view reaches the Core through the kernel (comm): {kernel.core_inside}"
+        )
+    if kernel.server:
+        return _well(
+            "view",
+            f"The view connects straight to the Core at {kernel.server} and needs no kernel: where the "
+            "page is that server's, by WebSocket.",
+        )
+    return _note(
+        "view",
+        "This kernel's Jupyter server has no Core: %%step starts one in the kernel, which the view "
+        "reaches by comm.",
+        "With agentstepper_nb installed beside the server a reload keeps the view.",
+    )

@@ -1,0 +1,62 @@
+"""A run as a file: version 1's `.run`, the archive, or a text for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from ..protocol.records import RunHistory
+from ..protocol.v1 import runfile
+from ..store import archive
+from ..store.archive import render_run_text
+from ..store.atomic_files import write_atomically
+
+#: The formats, each with the ends of file names that mean it.
+FORMATS: Final = {"run": (".run",), "archive": (".zip",), "log": (".log", ".txt")}
+
+
+def choose_format(path: Path, named: str | None = None) -> str:
+    """The format that a file gets.
+
+    Args:
+        path: The file.
+        named: The format that a person named, or None.
+
+    Raises:
+        ValueError: Nobody says which.
+    """
+    if named is None:
+        named = next((each for each, ends in FORMATS.items() if path.suffix.lower() in ends), "")
+    if named not in FORMATS:
+        raise ValueError(
+            f"{path.name} says no format: let it end with .run, .zip or .log, or name one of "
+            f"{', '.join(FORMATS)}."
+        )
+    return named
+
+
+def encode_run(history: RunHistory, format: str) -> bytes:
+    """The bytes of a run's file in one of `FORMATS`."""
+    if format == "archive":
+        return archive.dump_archive(history)
+    if format == "run":
+        return runfile.dump_run(history)
+    return render_run_text(history).encode(errors="backslashreplace")
+
+
+def write_run_file(history: RunHistory, path: Path, format: str, *, force: bool = False) -> None:
+    """Write a run's file, whole or not at all.
+
+    Args:
+        history: The run.
+        path: The file.
+        format: One of `FORMATS`.
+        force: Whether a file that is there is replaced.
+
+    Raises:
+        FileExistsError: It is there.
+        OSError: It can't be written.
+    """
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists: choose another name, or say that it be replaced.")
+    write_atomically(path, encode_run(history, format))

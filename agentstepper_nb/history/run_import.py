@@ -1,0 +1,93 @@
+"""Taking a run in from a file, with the help of the Core that has the folder, where one runs."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from os import PathLike
+from pathlib import Path
+from typing import Final
+
+import uuid_utils
+
+from ..discover import CoreEndpoint, discover_control, find_folder_endpoint
+from ..errors import CommandError, ConnectionLostError, ProtocolError
+from ..protocol.agent import AgentError, RunUploaded, UploadRun, from_agent, to_agent
+from ..protocol.frame import MAX_MESSAGE_BYTES
+from ..protocol.records import ImportedRunSaved
+from ..protocol.values import Run
+from ..sdk.handshake import explain_not_opened, open_socket
+from ..store import open_store
+from ..store.archive import MAGIC, load_run_file, read_run_file
+from ..store.folder_lock import find_lock_holder
+from .runs_folder import Folder, resolve_folder
+from .stored_run import StoredRun
+from .thread_call import run_on_thread
+
+#: Seconds that a Core has to take a run in.
+_PATIENCE: Final = 120.0
+#: Bytes of a message around what it carries.
+_AROUND: Final = 1000
+
+
+def import_run(path: str | PathLike[str], folder: Folder = None) -> StoredRun:
+    """Take a run in from a file, as a run of its own.
+
+    Args:
+        path: A `.run` file, or an archive.
+        folder: Where runs are kept; `agentstepper/` in Jupyter's data folder where none is given.
+            Where a Core has it, that Core takes the run in, and shows it at once.
+
+    Raises:
+        ProtocolError: The file is damaged (`corrupt_import`), of a newer version (`newer_import`),
+            or too large (`too_large`).
+        ConnectionError: The Core that has the folder can't be reached, or doesn't answer.
+        CommandError: `watch_only`: that Core asks for its control token, which isn't known here.
+        StoreError: The folder can't be used.
+        OSError: The file can't be read.
+    """
+    data = read_run_file(Path(path).expanduser())
+    target = resolve_folder(folder)
+    owner = find_lock_holder(target)
+    taken = (
+        run_on_thread(_take(target, data))
+        if owner is None
+        else _send(find_folder_endpoint(target) or discover_control(), data)
+    )
+    return StoredRun(taken.id, target)
+
+
+async def _take(folder: Path, data: bytes) -> Run:
+    history = load_run_file(data, str(uuid_utils.uuid7()))
+    store = open_store(folder, what="agentstepper_nb.history")
+    try:
+        kept = asyncio.Event()
+        store.append([ImportedRunSaved(history=history)], synced=kept.set)
+        await kept.wait()
+    finally:
+        store.close()
+    return history.run
+
+
+def _send(endpoint: CoreEndpoint, data: bytes) -> Run:
+    text = (base64.b64encode(data) if data.startswith(MAGIC) else data).decode(errors="replace")
+    if len(text) + _AROUND > MAX_MESSAGE_BYTES:
+        raise ProtocolError(
+            "too_large",
+            f"A running Core takes files up to {MAX_MESSAGE_BYTES // 1024**2} MiB: import this one "
+            "while it is stopped.",
+        )
+    try:
+        with open_socket(endpoint) as connection:
+            connection.send(from_agent.encode(UploadRun(data=text), 1, "import"))
+            _, answer = to_agent.decode(connection.recv(timeout=_PATIENCE))
+    except Exception as error:
+        raise explain_not_opened(endpoint, error) from None
+    match answer:
+        case RunUploaded(run=run):
+            return run
+        case AgentError(code=code, message=message):
+            if code in ("store_failed", "internal", "watch_only"):
+                raise CommandError(code, message)
+            raise ProtocolError(code, message)
+    raise ConnectionLostError(f"The Core at {endpoint.url} answered something else: is it older?")

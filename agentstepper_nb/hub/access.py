@@ -1,0 +1,224 @@
+"""Who may open a socket of the standalone Core."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import parse_qs
+
+from websockets.asyncio.server import ServerConnection
+from websockets.http11 import Request, Response
+from websockets.typing import Subprotocol
+
+from ..core.summaries import extract_first_line
+from ..errors import CommandError
+from ..protocol.chat import CHAT_PATH
+from ..protocol.frame import SUBPROTOCOL
+from .chat_registry import ChatRegistry
+
+#: What is said to who comes without the right token.
+AGENT_TOKEN: Final = (
+    "the agent token as Authorization: Bearer, or set AGENTSTEPPER_TOKEN; it is in the file agent-token "
+    "of the Core's data folder"
+)
+CONTROL_TOKEN: Final = (
+    "the control token as Authorization: Bearer, or in the address as ?token=, or set "
+    "AGENTSTEPPER_CONTROL_TOKEN; it is in the file control-token of the Core's data folder"
+)
+WORKER_TOKEN: Final = (
+    "the worker token as Authorization: Bearer, or set AGENTSTEPPER_WORKER_TOKEN; it is in the file "
+    "worker-token of the Core's data folder"
+)
+
+AccessCheck = Callable[[ServerConnection, Request], Response | None]
+#: One that asks somebody before it lets anybody in.
+AsyncAccessCheck = Callable[
+    [ServerConnection, Request], Response | Awaitable[Response | None] | None
+]
+
+
+def make_program_check(tokens: Sequence[str], needed: str, *, demanded: bool = True) -> AccessCheck:
+    """Lets programs in: callers without an Origin, with one of the tokens.
+
+    Args:
+        tokens: What a caller may send.
+        needed: What is said to who sends another.
+        demanded: Whether a caller must send one. Else it speaks version 1 without.
+    """
+
+    def check(connection: ServerConnection, request: Request) -> Response | None:
+        if "Origin" in request.headers:
+            return connection.respond(
+                HTTPStatus.FORBIDDEN, "foreign_origin: this is for programs, not for web pages.\n"
+            )
+        return _check_token(connection, request, tokens, needed, demanded)
+
+    return check
+
+
+def make_view_check(token: str, origins: Sequence[str], *, demanded: bool) -> AccessCheck:
+    """Lets programs and pages of named origins in.
+
+    Args:
+        token: The control token.
+        origins: The origins of web pages that are let in.
+        demanded: Whether a caller must send the token. Else it speaks version 1 without.
+    """
+
+    def check(connection: ServerConnection, request: Request) -> Response | None:
+        for origin in request.headers.get_all("Origin"):
+            if origin not in origins:
+                named = origin.encode("ascii", "replace").decode()
+                return connection.respond(
+                    HTTPStatus.FORBIDDEN,
+                    f"foreign_origin: web pages of {named} may not connect here. To let them in, start "
+                    f"the Core with: agentstepper serve --ui-origin {named}\n",
+                )
+        return _check_token(connection, request, (token,), CONTROL_TOKEN, demanded)
+
+    return check
+
+
+def make_path_check(gates: Mapping[str, AccessCheck], other: AccessCheck) -> AccessCheck:
+    """One port with several paths.
+
+    Args:
+        gates: By path.
+        other: Of every other path.
+    """
+
+    def check(connection: ServerConnection, request: Request) -> Response | None:
+        return gates.get(get_path(request), other)(connection, request)
+
+    return check
+
+
+def make_logged_check(gate: AsyncAccessCheck, log: logging.Logger) -> AsyncAccessCheck:
+    """The same gate, which tells whom it refused.
+
+    Args:
+        gate: The gate.
+        log: Gets a line for each.
+    """
+
+    async def check(connection: ServerConnection, request: Request) -> Response | None:
+        answer = gate(connection, request)
+        refusal = await answer if isinstance(answer, Awaitable) else answer
+        if refusal is not None:
+            why = extract_first_line(bytes(refusal.body or b"").decode())
+            log.warning("a connection was refused, %s", why)
+        return refusal
+
+    return check
+
+
+def get_path(request: Request) -> str:
+    """The path that a request names, without its query."""
+    return request.path.partition("?")[0]
+
+
+def get_bearer_token(request: Request) -> str:
+    """The token that a request's header carries; "" where there is none."""
+    for header in request.headers.get_all("Authorization"):
+        if header.startswith("Bearer "):
+            return header.removeprefix("Bearer ")
+    return ""
+
+
+def get_token(request: Request) -> str | None:
+    """The token that a request carries, in its header or its address; None where it carries none.
+
+    A header or an address that is of no use carries an empty token, which is nobody's.
+    """
+    if "Authorization" in request.headers:
+        return get_bearer_token(request)
+    query = parse_qs(request.path.partition("?")[2], keep_blank_values=True)
+    return query["token"][0] if "token" in query else None
+
+
+def has_token(request: Request, token: str) -> bool:
+    """Whether a request carries a token, which isn't empty."""
+    # Headers come as ASCII with surrogates for all else.
+    sent = (get_token(request) or "").encode(errors="surrogateescape")
+    return bool(token) and hmac.compare_digest(sent, token.encode())
+
+
+def select_subprotocol(
+    connection: ServerConnection, offered: Sequence[Subprotocol]
+) -> Subprotocol | None:
+    """Version 2 where it is offered with a token, which the gate has checked; none, version 1, else."""
+    assert connection.request is not None  # the gate has seen it
+    if SUBPROTOCOL in offered and get_token(connection.request) is not None:
+        return Subprotocol(SUBPROTOCOL)
+    return None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _check_token(
+    connection: ServerConnection,
+    request: Request,
+    tokens: Sequence[str],
+    needed: str,
+    demanded: bool,
+) -> Response | None:
+    if get_token(request) is None and not demanded:
+        return None
+    if any(has_token(request, token) for token in tokens):
+        return None
+    return connection.respond(HTTPStatus.UNAUTHORIZED, f"unauthorized: send {needed}.\n")
+
+
+_PATH: Final = re.compile(rf"/{CHAT_PATH}([\w-]{{1,100}})", re.ASCII)
+#: What a handshake is answered with; all else is that the chat can't be asked now.
+_STATUS: Final = {
+    "invalid_token": HTTPStatus.UNAUTHORIZED,
+    "unknown_service": HTTPStatus.NOT_FOUND,
+    "too_many": HTTPStatus.TOO_MANY_REQUESTS,
+}
+
+
+def find_chat_id(path: str) -> str | None:
+    """Which chat a path names; None where it names none."""
+    found = _PATH.fullmatch(path)
+    return None if found is None else found[1]
+
+
+def make_chat_check(chats: ChatRegistry, other: AccessCheck) -> AsyncAccessCheck:
+    """Lets clients in that a chat's own process lets in: programs, with a token of the chat's.
+
+    Args:
+        chats: The Core's.
+        other: Of every other path.
+    """
+
+    def check(
+        connection: ServerConnection, request: Request
+    ) -> Response | Awaitable[Response | None] | None:
+        chat = find_chat_id(get_path(request))
+        return other(connection, request) if chat is None else ask(connection, request, chat)
+
+    async def ask(connection: ServerConnection, request: Request, chat: str) -> Response | None:
+        if "Origin" in request.headers:
+            return connection.respond(
+                HTTPStatus.FORBIDDEN, "foreign_origin: a web page may not connect here.\n"
+            )
+        try:
+            await chats.admit(chat, get_bearer_token(request))
+        except CommandError as error:
+            status = _STATUS.get(error.code, HTTPStatus.SERVICE_UNAVAILABLE)
+            return connection.respond(status, f"{error.code}: {error.message}\n")
+        return None
+
+    return check

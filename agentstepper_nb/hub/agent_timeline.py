@@ -1,0 +1,122 @@
+"""A run's timeline for its own agent: without contents, and small however long the run is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from ..core import EventTypeRegistry, make_debug_row, make_row
+from ..protocol.agent import Timeline
+from ..protocol.stops import MOST_STOPS
+from ..protocol.values import (
+    Breakpoint,
+    Commit,
+    Event,
+    Failure,
+    FileChange,
+    Run,
+    TimelineRow,
+)
+from ..store.base import RowPage
+from . import pagination
+from .run_service import RunService
+
+#: Rows, and commits, from the run's start and as many from its end; what is between is left out.
+EDGE: Final = 250
+#: Files of all commits together.
+_FILES: Final = 2000
+#: Stops that hit at one row.
+_STOPS: Final = 10
+#: Characters of a text that an agent may have made as long as it liked.
+_TEXT: Final = 1000
+
+Item = TypeVar("Item")
+
+
+async def make_timeline(hub: RunService, run: str) -> Timeline:
+    """Make it, of what was recorded so far. Errors as `windows.opened`.
+
+    Args:
+        hub: Where.
+        run: The run's id.
+    """
+    last = hub.run(run).rows
+    spans = [(0, last)] if last <= 2 * EDGE else [(0, EDGE), (last - EDGE + 1, last)]
+    pages = [await pagination.read_run(hub, run, hub.store.page(run, *span)) for span in spans]
+    header = hub.run(run)
+    await hub.settled()  # what it says may be newer than what was read
+    # On a thread: to sum up long contents takes a while, in which others would wait.
+    return await asyncio.to_thread(_made, header, pages, hub.vocabulary)
+
+
+def _made(run: Run, pages: Sequence[RowPage], vocabulary: EventTypeRegistry) -> Timeline:
+    commits = {commit.id: commit for page in pages for commit in page.commits}
+    return Timeline(
+        run=_short_run(run),
+        rows=tuple(_row(each, vocabulary) for page in pages for each in page.rows),
+        commits=_short_commits(_edges(list(commits.values()))),
+    )
+
+
+def _edges(items: Sequence[Item]) -> list[Item]:
+    if len(items) <= 2 * EDGE:
+        return list(items)
+    return [*items[:EDGE], *items[-EDGE:]]
+
+
+def _row(spoken: Breakpoint | Event, vocabulary: EventTypeRegistry) -> TimelineRow:
+    if isinstance(spoken, Event):
+        return make_debug_row(spoken)
+    made = make_row(spoken, vocabulary)
+    return replace(made, failure=_short_failure(made.failure), stops=made.stops[:_STOPS])
+
+
+def _short_run(run: Run) -> Run:
+    return replace(
+        run,
+        name=_cut(run.name),
+        workspace=None if run.workspace is None else _cut(run.workspace),
+        notice=_cut(run.notice),
+        failure=_short_failure(run.failure),
+        hits=run.hits[:MOST_STOPS],
+    )
+
+
+def _short_failure(failure: Failure | None) -> Failure | None:
+    if failure is None:
+        return None
+    return Failure(type=_cut(failure.type), message=_cut(failure.message))
+
+
+def _short_commits(commits: Sequence[Commit]) -> tuple[Commit, ...]:
+    left = _FILES
+    short = []
+    for commit in commits:
+        changes = commit.changes[:left]
+        left -= len(changes)
+        short.append(
+            replace(
+                commit,
+                title=_cut(commit.title),
+                description=_cut(commit.description),
+                changes=tuple(_short_change(change) for change in changes),
+            )
+        )
+    return tuple(short)
+
+
+def _short_change(change: FileChange) -> FileChange:
+    previous = change.previous_path
+    return replace(
+        change,
+        path=_cut(change.path),
+        previous_path=None if previous is None else _cut(previous),
+        body=None,
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"

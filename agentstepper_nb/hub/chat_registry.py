@@ -1,0 +1,170 @@
+"""The chats that processes serve through a Core, and the clients that come to them from outside.
+
+The Core knows neither sessions nor tokens: it hands on what a client asks, with the client's token, and
+the chat's process checks that each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Final
+
+from msgspec import Raw, Struct
+
+from ..errors import CommandError
+from ..protocol.chat import MOST_ASKED, SERVICE, ForwardedRequest, format_remote_service
+from ..rpc.session import RpcSession
+from .connection import Connection
+from .rpc_sessions import RpcPeerSession
+from .workers import Workers
+
+#: Clients of one chat, and what each may have open there: together less than a line may.
+MOST_CLIENTS: Final = 30
+MOST_OPEN: Final = 32
+#: Who may be asked about at once, of one chat.
+MOST_COMING: Final = 16
+#: Seconds that a chat's process has to say whether a client may come in.
+_PATIENCE: Final = 10.0
+_GONE: Final = "The client is gone."
+_NOT_HERE: Final = (
+    "No chat is served at this address: its process has ended, or is away from this Core. Look whether "
+    "it runs, and ask it for its address: chat.address."
+)
+_LOST: Final = (
+    "The chat's process has ended, or lost its connection to the Core, before it had answered. It comes "
+    "back by itself, if it runs."
+)
+
+
+class ChatRegistry:
+    """All chats of one Core. Used on the Core's event loop.
+
+    Args:
+        workers: The Core's workers: chats' processes are among them.
+        log: Gets what was refused.
+    """
+
+    def __init__(self, workers: Workers, log: logging.Logger) -> None:
+        self._workers = workers
+        self._log = log
+        self._clients: set[RpcPeerSession] = set()
+        self._of_chat: Counter[str] = Counter()
+        #: Those that a chat's process is asked about just now: nobody knows yet who they are.
+        self._coming: Counter[str] = Counter()
+
+    async def admit(self, id: str, token: str) -> None:
+        """Ask a chat's process whether a client may come in.
+
+        Args:
+            id: What the chat's address ends with.
+            token: The client's.
+
+        Raises:
+            CommandError: `unknown_service`: there is no such chat; `invalid_token`; `too_many`;
+                `worker_lost`: its process doesn't answer.
+        """
+        chat = ForwardedChatService(self._workers, id, token)
+        if self._of_chat[id] >= MOST_CLIENTS:
+            raise CommandError(
+                "too_many", f"This chat has {MOST_CLIENTS} clients already: close one of them."
+            )
+        if self._coming[id] >= MOST_COMING:
+            raise CommandError("too_many", "Many come to this chat at once: try again.")
+        self._coming[id] += 1
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await chat.call("admit", Raw(b"null"))
+        except TimeoutError:
+            raise CommandError("worker_lost", "The chat's process doesn't answer now.") from None
+        finally:
+            self._coming[id] -= 1
+            self._coming += Counter()  # forgets those with none
+
+    def connect(self, connection: Connection, id: str, token: str) -> RpcPeerSession:
+        """A client connected.
+
+        Args:
+            connection: Its socket.
+            id: What the chat's address ends with.
+            token: The client's.
+        """
+        session = RpcPeerSession(
+            connection,
+            {SERVICE: ForwardedChatService(self._workers, id, token)},
+            self._log,
+            _GONE,
+            on_close=lambda: self._left(session, id),
+        )
+        self._clients.add(session)
+        self._of_chat[id] += 1
+        return session
+
+    def close(self) -> None:
+        """Close every client's connection."""
+        for session in list(self._clients):
+            session.connection.close(1001, "The Core is stopping.")
+
+    def _left(self, session: RpcPeerSession, id: str) -> None:
+        self._clients.discard(session)
+        self._of_chat[id] -= 1
+        self._of_chat += Counter()  # forgets those with none
+
+
+class ForwardedChatService:
+    """A chat, as one client asks it; see `rpc.session.RpcService`.
+
+    Args:
+        workers: The Core's workers.
+        id: What the chat's address ends with.
+        token: The client's.
+    """
+
+    def __init__(self, workers: Workers, id: str, token: str) -> None:
+        self._workers = workers
+        self._service = format_remote_service(id)
+        self._token = token
+        self._open = 0
+
+    async def call(self, method: str, params: Raw) -> Raw:
+        """Answer once; see `Service.call`."""
+        with self._asking(params) as (rpc_session, forwarded):
+            return await rpc_session.call(self._service, method, forwarded)
+
+    async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct | Raw, None]:
+        """Answer with items; see `Service.stream`."""
+        with self._asking(params) as (rpc_session, forwarded):
+            async with aclosing(rpc_session.stream(self._service, method, forwarded)) as items:
+                async for item in items:
+                    yield item
+
+    async def close(self) -> None:
+        """The Core ends."""
+
+    @contextmanager
+    def _asking(self, params: Raw) -> Iterator[tuple[RpcSession, ForwardedRequest]]:
+        """Where to ask and what, within the bounds."""
+        rpc_session = self._workers.find(self._service)
+        if rpc_session is None:
+            raise CommandError("unknown_service", _NOT_HERE)
+        if self._open >= MOST_OPEN:
+            raise CommandError(
+                "too_many", f"{MOST_OPEN} requests are open: wait until some are answered."
+            )
+        asked = bytes(params)
+        if len(asked) > MOST_ASKED:
+            raise CommandError(
+                "too_large", f"{len(asked)} bytes are more than the {MOST_ASKED} that a chat takes."
+            )
+        self._open += 1
+        try:
+            yield rpc_session, ForwardedRequest(token=self._token, params=params)
+        except CommandError as error:
+            if error.code == "worker_lost":
+                raise CommandError("worker_lost", _LOST) from None
+            raise
+        finally:
+            self._open -= 1

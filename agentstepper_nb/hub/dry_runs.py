@@ -1,0 +1,124 @@
+"""Trying stops on runs that are recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
+
+from ..core.stops import check_rule
+from ..core.stops import try_stop as tried_on
+from ..errors import CommandError, DamagedRunError, ProtocolError
+from ..protocol.stops import BreakpointRule, StopTrial
+from ..protocol.values import Run
+from .run_service import RunService
+
+#: On so many runs a stop is tried where none is named.
+LAST: Final = 20
+#: Seconds that a trial on one run may take.
+PATIENCE: Final = 30.0
+
+
+class Trial(NamedTuple):
+    """A run, and where the stop would have hit in it."""
+
+    run: Run
+    result: StopTrial
+
+
+async def try_stop(
+    hub: RunService,
+    stop: BreakpointRule,
+    run: str | None = None,
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> list[Trial]:
+    """Where a stop, set or not, would have hit.
+
+    Args:
+        hub: Whose runs.
+        stop: The stop.
+        run: The run's id; None: the last runs of agents that the stop is for, newest first, without
+            those that can't be read.
+        is_wanted: Whether the answer is still waited for.
+
+    Raises:
+        ProtocolError: `invalid_stop`; also where to try it takes too long.
+        CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
+        DamagedRunError: What is kept of the run is hurt.
+    """
+    check_rule(stop)
+    if run is not None:
+        return [await _try(hub, stop, run, is_wanted)]
+    trials = []
+    fitting = (each.id for each in reversed(hub.runs()) if fnmatchcase(each.program, stop.program))
+    for _, id in zip(range(LAST), fitting, strict=False):
+        try:
+            trials.append(await _try(hub, stop, id, is_wanted))
+        except CommandError as error:
+            if error.code != "unknown_run":  # deleted meanwhile
+                raise
+        except DamagedRunError as error:
+            hub.log.warning("%s", error)
+    return trials
+
+
+def _check_wanted(is_wanted: Callable[[], bool]) -> None:
+    if not is_wanted():
+        raise CommandError(
+            "superseded", "Another stop was tried meanwhile: its answer comes instead."
+        )
+
+
+class _Turn:
+    """What lets a trial's thread go on, row by row: a thread can't be cancelled.
+
+    Args:
+        is_wanted: Whether the answer is still waited for.
+    """
+
+    def __init__(self, is_wanted: Callable[[], bool]) -> None:
+        self.over = False
+        self._is_wanted = is_wanted
+        self._until = time.monotonic() + PATIENCE
+
+    def go_on(self) -> None:
+        """Raise where the trial is to end. Called on its thread."""
+        _check_wanted(lambda: not self.over and self._is_wanted())
+        if time.monotonic() > self._until:
+            raise ProtocolError(
+                "invalid_stop",
+                f"To try this stop takes longer than {PATIENCE:.0f} seconds on one run: give it a "
+                "simpler condition.",
+            )
+
+
+async def _try(
+    hub: RunService, stop: BreakpointRule, run: str, is_wanted: Callable[[], bool]
+) -> Trial:
+    async with hub.trying:  # one after the other: each has a whole run in memory, and a thread busy
+        _check_wanted(is_wanted)
+        history = await hub.history(run)
+        turn = _Turn(is_wanted)
+        try:
+            # On a thread: a long run takes seconds, in which agents and people would wait.
+            result = await asyncio.to_thread(tried_on, stop, history, turn.go_on)
+        finally:
+            turn.over = True
+        return Trial(history.run, result)
+
+
+def find_run_id(hub: RunService, name: str) -> str:
+    """The id of a run that is named as people name one: by id, by name, or by its program's last run.
+
+    Raises:
+        CommandError: `unknown_run`.
+    """
+    if hub.find(name) is not None:
+        return name
+    runs = list(reversed(hub.runs()))
+    for run in (*(each for each in runs if each.name == name), *runs):
+        if name in (run.name, run.program):
+            return run.id
+    return hub.run(name).id

@@ -1,0 +1,75 @@
+"""Which hellos of agents of version 2 are taken."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Final
+
+from ..core import Debugger
+from ..errors import CommandError, ProtocolError
+from ..protocol.agent import Hello
+from ..protocol.frame import VERSION
+from ..protocol.values import Run, RunEnding
+
+#: Answers a second hello of a run, and one of another run that doesn't name it.
+GREETED: Final = (
+    "This connection said hello before: open another for another run, or share it as "
+    "docs/design/0009-resume.md has it."
+)
+
+
+def check_version(hello: Hello) -> None:
+    """Refuse a hello of another version.
+
+    Raises:
+        ProtocolError: `version_mismatch`.
+    """
+    if hello.version != VERSION:
+        side = "the Core" if hello.version > VERSION else "the agent's SDK"
+        raise ProtocolError(
+            "version_mismatch",
+            f"The SDK speaks version {hello.version}, this Core {VERSION}: upgrade {side}.",
+        )
+
+
+def find_resumed_run(debugger: Debugger, run: Run | None, hello: Hello, n: int, secret: str) -> Run:
+    """The live run that an agent goes on with.
+
+    Args:
+        debugger: Knows the runs.
+        run: The run of hello's id, where there is one.
+        hello: The agent's.
+        n: Hello's number.
+        secret: The SHA-256 of hello's secret.
+
+    Raises:
+        CommandError: `unknown_run`.
+        ProtocolError: The run is over, or another agent's.
+    """
+    if run is None:
+        raise CommandError(
+            "unknown_run",
+            "This Core doesn't know the run: it was deleted, or is kept by another Core. Start "
+            "the agent again.",
+            hello.run,
+        )
+    proof = debugger.proof(run.id) if run.live else None
+    right = proof is not None and hmac.compare_digest(proof.secret, secret)
+    if not hello.sent and (not right or debugger.heard(run.id) > n):
+        raise ProtocolError(
+            "already_open", f"A run {run.id} exists already: give each run an id of its own."
+        )
+    if not run.live:
+        raise ProtocolError("run_ended", _why_over(run))
+    if not right:
+        raise ProtocolError(
+            "unauthorized", "This run is another agent's: its secret isn't the one that came."
+        )
+    return run
+
+
+def _why_over(run: Run) -> str:
+    """Why nothing can be added to a run."""
+    if run.ending is RunEnding.LOST:
+        return "This Core has given the run up, since its agent was away too long: start a new one."
+    return "This run has ended: start a new one."

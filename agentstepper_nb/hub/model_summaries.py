@@ -1,0 +1,230 @@
+"""Breakpoints and commits in one sentence each, which a model makes while the agent goes on.
+
+Nobody waits for it: what stands there by rule is replaced when a sentence comes, and stays where none
+does. Nothing leaves this machine unless a person has named a model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
+
+from ..core import RecordOutput
+from ..core.summaries import extract_first_line
+from ..core.summary_prompts import (
+    SummaryPrompt,
+    extract_first_sentence,
+    make_prompt,
+    shows_model_summary,
+)
+from ..errors import CommandError, ModelError, StoreError
+from ..models.provider import MODEL_VARIABLE, TextModel, find_text_model
+from ..protocol import records
+from ..protocol.values import Breakpoint, Commit
+from .rate_limit import RateLimiter, RateLimits
+from .run_service import RunService
+
+__all__ = ["MODEL_VARIABLE", "ModelSummaries", "attach_model_summaries"]
+
+#: Requests at a time.
+AT_ONCE: Final = 2
+#: Rows and commits that wait for their turn; beyond, those that nobody looks at stay as they are.
+MOST: Final = 256
+#: Seconds that one sentence may take.
+PATIENCE: Final = 45.0
+#: Tokens of the longest answer. A sentence takes 40, but some models think before it.
+_MAX_TOKENS: Final = 500
+
+
+class _Key(NamedTuple):
+    """What a sentence is about."""
+
+    run: str
+    id: str  # the breakpoint's or the commit's
+
+
+@dataclass
+class _SummaryRequest:
+    """Something that is to get a sentence; what it holds is read when it is its turn."""
+
+    key: _Key
+    number: int  # grows
+    commit: bool
+    halted: bool  # a person looks at it right now
+
+
+def _rank(request: _SummaryRequest) -> tuple[bool, int]:
+    """What a person looks at goes first, then what is newest."""
+    return request.halted, request.number
+
+
+class ModelSummaries:
+    """Asks a model for the sentences, a few at a time, what a person looks at first.
+
+    What the same model was asked before isn't asked again: the store has the answer.
+
+    Args:
+        hub: Whose rows and commits they are.
+        model: Who is asked; closed with this.
+        pacer: How often.
+    """
+
+    def __init__(self, hub: RunService, model: TextModel, pacer: RateLimiter | None = None) -> None:
+        self._hub = hub
+        self._model = model
+        self._pacer = pacer or RateLimiter(RateLimits())
+        self._number = 0
+        self._waiting: dict[_Key, _SummaryRequest] = {}
+        self._asking: dict[asyncio.Task[None], _Key] = {}
+        #: Held while a question is asked: who has the same waits for its answer.
+        self._asked: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._told: set[str] = set()  # the kinds of failures that the log has
+        self._closed = False
+
+    def notify(self, saved: RecordOutput) -> None:
+        """This was recorded: see what is to be asked now, and what no longer."""
+        match saved.record:
+            case records.BreakpointSaved(breakpoint=breakpoint):
+                self._add_request(breakpoint)
+            case records.BreakpointEdited(run=run, breakpoint=id):
+                self._forget(lambda key: key == (run, id))
+                if saved.breakpoint is not None:
+                    self._add_request(saved.breakpoint)
+            case records.BreakpointAnswered(run=run, breakpoint=id) if (run, id) in self._waiting:
+                self._waiting[_Key(run, id)].halted = False
+            case records.CommitSaved(commit=commit):
+                self._add_request(commit)
+            case records.RunDeleted(run=run):
+                self._forget(lambda key: key.run == run)
+
+    async def close(self) -> None:
+        """Ask no more, take back what is asked, and close the model. Idempotent."""
+        self._closed = True
+        self._forget(lambda _: True)
+        await asyncio.gather(*self._asking, return_exceptions=True)
+        await self._model.close()
+
+    async def settled(self) -> None:
+        """Wait until nothing is to be asked."""
+        while self._asking:
+            await asyncio.wait(self._asking)
+
+    # ---- who is next --------------------------------------------------------------------------------
+
+    def _add_request(self, about: Breakpoint | Commit) -> None:
+        if self._closed or not shows_model_summary(about):
+            return
+        key = _Key(about.run, about.id)
+        halted = isinstance(about, Breakpoint) and about.answer is None
+        self._number += 1
+        self._waiting[key] = _SummaryRequest(key, self._number, isinstance(about, Commit), halted)
+        if len(self._waiting) > MOST:
+            del self._waiting[min(self._waiting.values(), key=_rank).key]
+        self._go_on()
+
+    def _forget(self, gone: Callable[[_Key], bool]) -> None:
+        for key in [key for key in self._waiting if gone(key)]:
+            del self._waiting[key]
+        for task, key in self._asking.items():
+            if gone(key):
+                task.cancel()
+
+    def _go_on(self) -> None:
+        while self._waiting and len(self._asking) < AT_ONCE:
+            request = max(self._waiting.values(), key=_rank)
+            del self._waiting[request.key]
+            task = asyncio.ensure_future(self._run_request(request))
+            self._asking[task] = request.key
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        del self._asking[task]
+        self._go_on()
+
+    # ---- asking -------------------------------------------------------------------------------------
+
+    async def _run_request(self, request: _SummaryRequest) -> None:
+        try:
+            about = await self._read(request)
+            if about is not None:
+                await self._tell_in_words(about)
+        except (CommandError, StoreError):
+            pass  # it is gone by now, or hurt, which is told to whoever opens it
+        except Exception:
+            self._hub.log.exception("Putting a step into a sentence failed.")
+
+    async def _read(self, request: _SummaryRequest) -> Breakpoint | Commit | None:
+        if request.commit:
+            self._hub.run(request.key.run)
+            return await self._hub.store.commit(*request.key)
+        found = await self._hub.find_row(*request.key)
+        return found if isinstance(found, Breakpoint) else None
+
+    async def _tell_in_words(self, about: Breakpoint | Commit) -> None:
+        asked = make_prompt(about)
+        key = asked.key(self._model.name)
+        async with self._asked.setdefault(key, asyncio.Lock()):
+            text = await self._hub.store.sentence(key) or await self._ask(asked)
+            if text is not None and not self._is_edited(about):
+                made = records.SummarySaved(run=about.run, id=about.id, key=key, text=text)
+                await self._hub.record_summary(made)
+
+    async def _ask(self, asked: SummaryPrompt) -> str | None:
+        """What the model makes of it; None where it fails, which is told once for all of a kind."""
+        await self._pacer.admit()
+        name = self._model.name
+        try:
+            async with asyncio.timeout(PATIENCE):
+                said = await self._model.text(asked.system, asked.prompt, _MAX_TOKENS)
+            sentence = extract_first_sentence(said)
+            if sentence is None:
+                raise ModelError("empty", f"The model {name} answered without a sentence.")
+        except TimeoutError:
+            self._failed("timeout", f"The model {name} took longer than {PATIENCE:.0f} seconds.")
+        except ModelError as error:
+            self._failed(error.kind, str(error))
+        except Exception as error:  # whatever a model raises, its Core goes on
+            self._failed(type(error).__name__, f"The model {name} failed: {error!r}")
+        else:
+            self._pacer.worked()
+            return sentence
+        return None
+
+    def _failed(self, kind: str, why: str) -> None:
+        self._pacer.failed()
+        if kind not in self._told:
+            self._told.add(kind)
+            self._hub.log.warning("summaries stay as rules make them: %s", extract_first_line(why))
+
+    def _is_edited(self, about: Breakpoint | Commit) -> bool:
+        """Whether it says something else by now: that has a wish of its own."""
+        return isinstance(about, Breakpoint) and any(
+            pending.id == about.id and pending.revision != about.revision
+            for pending in self._hub.debugger.pending(about.run)
+        )
+
+
+def attach_model_summaries(hub: RunService, model: str | None) -> None:
+    """Let a model summarise what comes to a hub, where there is one; call it before the hub starts.
+
+    Args:
+        hub: The hub.
+        model: The name of the model that the person has chosen. None: no model is asked.
+    """
+    try:
+        chosen = find_text_model(model)
+    except ModelError as error:
+        hub.log.error("summaries are made by rule: %s", error)
+        return
+    if chosen is not None:
+        hub.listeners.append(ModelSummaries(hub, chosen))
+        hub.log.info("summaries are made by the model %s", chosen.name)
+    elif model:
+        hub.log.warning(
+            "summaries are made by rule: the model %s needs OPENAI_API_KEY or OPENAI_BASE_URL in the "
+            "environment",
+            model,
+        )

@@ -1,0 +1,224 @@
+"""Windows on what there is: the list of runs, and each run's rows and commits, by pages (0013)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+
+from ..core import make_debug_row, make_row
+from ..errors import CommandError, ProtocolError
+from ..protocol import ui as v2
+from ..protocol.values import Breakpoint, Commit, Event, Run, TimelineRow
+from ..store.base import Needs
+from .run_service import RunService
+
+#: Rows of a run's last page, and bytes that they and their commits take at most as they are sent.
+PAGE: Final = 200
+BYTES: Final = 256 * 1024
+#: Rows that may be asked for at once.
+RANGE: Final = 500
+#: Runs that hello has, besides those that live.
+RUNS: Final = 200
+
+T = TypeVar("T")
+_encode: Final = msgspec.json.Encoder().encode
+
+
+# ---- the list of runs -------------------------------------------------------------------------------
+
+
+def list_last_runs(runs: Sequence[Run]) -> tuple[tuple[Run, ...], int]:
+    """The last runs and all that live, and how many older ones aren't among them.
+
+    Args:
+        runs: All, oldest first.
+    """
+    end = max(0, len(runs) - RUNS)
+    live = [run for run in runs[:end] if run.live]
+    return (*live, *runs[end:]), end - len(live)
+
+
+def list_runs_before(runs: Sequence[Run], before: str | None, limit: int) -> v2.RunsListed:
+    """The runs before one of them, or the last ones.
+
+    Args:
+        runs: All, oldest first.
+        before: The id of one; None: they are the last ones.
+        limit: The most that is given.
+
+    Raises:
+        CommandError: `unknown_run`.
+    """
+    end = len(runs)
+    if before is not None:
+        end = next((at for at, run in enumerate(runs) if run.id == before), -1)
+    if end < 0:
+        raise CommandError(
+            "unknown_run",
+            f"There is no run {(before or '')[:80]}: it may have been deleted. Ask for the list again.",
+            before,
+        )
+    first = max(0, end - limit)
+    return v2.RunsListed(runs=tuple(runs[first:end]), more=first)
+
+
+# ---- a run ------------------------------------------------------------------------------------------
+
+
+class ViewPage(NamedTuple):
+    """A page as a view shows it."""
+
+    rows: tuple[TimelineRow, ...]
+    commits: tuple[Commit, ...]
+
+
+async def read_opened_run(hub: RunService, run: str) -> v2.RunOpened:
+    """A run with its last page.
+
+    Raises:
+        CommandError: `unknown_run`.
+        DamagedRunError: What is kept of the page is hurt.
+    """
+    last = hub.run(run).rows
+    shown = await _page(hub, run, last - PAGE + 1, last)
+    shown = await asyncio.to_thread(fit_page, shown)
+    notes = await read_run(hub, run, hub.store.notes(run))
+    header = hub.run(run)
+    await hub.settled()  # what it says may be newer than what was read
+    return v2.RunOpened(run=header, rows=shown.rows, commits=shown.commits, notes=notes)
+
+
+async def read_page(hub: RunService, command: v2.GetRows) -> v2.RowsPage:
+    """The rows that were asked for.
+
+    Raises:
+        CommandError: `unknown_run`, or `unknown_content`: there is no row to have them around.
+        ProtocolError: `invalid_message`: too many rows.
+        DamagedRunError: What is kept of them is hurt.
+    """
+    first, last = command.first, command.last
+    if last - first >= RANGE:
+        raise ProtocolError("invalid_message", f"Ask for {RANGE} rows at once, or fewer.")
+    hub.run(command.run)
+    if command.around is not None:
+        first, last = await _around(hub, command.run, command.around, max(1, last - first + 1))
+    shown = await _page(hub, command.run, first, last)
+    return v2.RowsPage(run=command.run, rows=shown.rows, commits=shown.commits)
+
+
+async def read_commits(hub: RunService, command: v2.GetCommits) -> v2.CommitsPage:
+    """A page of commits. Errors as `opened`."""
+    hub.run(command.run)
+    reading = hub.store.commits(command.run, command.before, command.limit)
+    found = await read_run(hub, command.run, reading)
+    return v2.CommitsPage(run=command.run, commits=found.commits, before=found.before)
+
+
+async def _around(hub: RunService, run: str, message: str, number: int) -> tuple[int, int]:
+    """The first and the last of some rows around one of them."""
+    seq = await read_run(hub, run, hub.store.seq_of(run, message))
+    if seq is None:
+        raise CommandError(
+            "unknown_content", "This run has no such message: open the run again.", run
+        )
+    last = min(seq + number // 2, hub.run(run).rows)
+    first = max(1, last - number + 1)
+    return first, first + number - 1
+
+
+async def _page(hub: RunService, run: str, first: int, last: int) -> ViewPage:
+    # What was committed before the first row stands there as well.
+    return await iterate_rows(hub, run, first if first > 1 else 0, last)
+
+
+async def iterate_rows(
+    hub: RunService,
+    run: str,
+    first: int,
+    last: int,
+    needs: Needs = lambda point: True,
+    see: Callable[[Breakpoint], None] = lambda point: None,
+) -> ViewPage:
+    """Rows as a view shows them, each made as it is read: not all of their contents are held.
+
+    Args:
+        hub: Where.
+        run: The run's id.
+        first: The number of the first; with 0, commits from before the first are there.
+        last: The number of the last.
+        needs: Whether a row is made of a breakpoint's contents; its size is.
+        see: Called with each breakpoint, on any thread; where its contents aren't needed they may be "".
+
+    Raises:
+        CommandError: `unknown_run`: it was deleted meanwhile.
+        DamagedRunError: What is kept of them is hurt.
+    """
+    made: list[TimelineRow] = []
+    vocabulary = hub.vocabulary
+
+    def take(spoken: Breakpoint | Event) -> None:
+        if isinstance(spoken, Event):
+            made.append(make_debug_row(spoken))
+        else:
+            see(spoken)
+            made.append(make_row(spoken, vocabulary))
+
+    commits = await read_run(hub, run, hub.store.look(run, first, last, take, needs))
+    return ViewPage(tuple(sorted(made, key=lambda each: each.seq)), commits)
+
+
+async def read_run(hub: RunService, run: str, reading: Awaitable[T]) -> T:
+    """Read something of a run.
+
+    Args:
+        hub: Where.
+        run: The run's id.
+        reading: Gives what the store has.
+
+    Raises:
+        CommandError: `unknown_run`: it was deleted meanwhile.
+        DamagedRunError: What is kept of it is hurt.
+    """
+    try:
+        return await reading
+    except Exception:
+        hub.run(run)  # deleted meanwhile
+        raise
+
+
+def fit_page(page: ViewPage, room: int = BYTES) -> ViewPage:
+    """The end of a page that takes no more room, and a row at least.
+
+    Args:
+        page: The page.
+        room: In bytes, as it is sent.
+    """
+    if not page.rows:
+        return page
+    stands = _standing(page)
+    first = len(page.rows)
+    while first > 0:
+        room -= sum(map(_size, (page.rows[first - 1], *stands.get(first - 1, ()))))
+        if room < 0 and first < len(page.rows):
+            break
+        first -= 1
+    kept = {commit.id for at in range(first, len(page.rows)) for commit in stands.get(at, ())}
+    return ViewPage(page.rows[first:], tuple(each for each in page.commits if each.id in kept))
+
+
+def _standing(page: ViewPage) -> dict[int, list[Commit]]:
+    """The commits at each row, by its place in the page: the last one of their event, else by number."""
+    of_event = {row.event: at for at, row in enumerate(page.rows)}
+    of_seq = {row.seq: at for at, row in enumerate(page.rows)}
+    found: dict[int, list[Commit]] = {}
+    for commit in page.commits:
+        at = of_event.get(commit.event or "", of_seq.get(commit.seq, 0))
+        found.setdefault(at, []).append(commit)
+    return found
+
+
+def _size(value: TimelineRow | Commit) -> int:
+    return len(_encode(value)) + 1

@@ -1,0 +1,61 @@
+"""What this machine tells of a process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+#: Of a line of /proc/PID/stat, counted behind the command's name.
+_STATE, _START = 0, 19
+_ENDED: Final = (b"Z", b"X")
+
+
+@dataclass(frozen=True)
+class ProcessInfo:
+    """A process that is there.
+
+    Args:
+        started: When it started, POSIX seconds; None where that isn't told.
+    """
+
+    started: float | None = None
+
+
+def identify_machine() -> tuple[str, str]:
+    """This machine's name and boot id, as agents tell theirs."""
+    boot = ""
+    with suppress(OSError):
+        boot = _BOOT.read_text(encoding="ascii").strip()
+    return socket.gethostname(), boot
+
+
+def find_process(pid: int) -> ProcessInfo | None:
+    """A process of this machine; None where it has ended.
+
+    Args:
+        pid: Its number, above 0.
+    """
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return None
+    except PermissionError:
+        pass  # another user's
+    try:
+        line = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return ProcessInfo()  # there is no such file on this system, or it isn't for us
+    fields = line.rpartition(b")")[2].split()
+    if fields[_STATE] in _ENDED:
+        return None
+    return ProcessInfo(_booted_at() + int(fields[_START]) / os.sysconf("SC_CLK_TCK"))
+
+
+def _booted_at() -> float:
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -1,0 +1,77 @@
+"""What programs ask a Core that need no run of their own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..errors import CommandError
+from ..protocol import agent as v2
+from ..protocol.stops import DeleteStop, SetPrices, SetStop, TryStop
+from ..protocol.values import Run
+from .connection import AccessRights
+from .dry_runs import find_run_id, try_stop
+from .run_service import RunService
+
+#: Messages that need no hello.
+ProgramRequest = v2.UploadRun | v2.GetDebuggerRules | SetStop | DeleteStop | SetPrices | TryStop
+#: Those that reach beyond an agent's own run: what halts other runs, what is in them, which there are.
+_Controlling = SetStop | DeleteStop | SetPrices | TryStop | v2.UploadRun
+
+_MAY_NOT: Final = (
+    "Agents may not set, delete or try stops, set prices, nor import runs: that takes the Core's "
+    "control token. A program on the Core's machine finds it by itself; elsewhere set "
+    "AGENTSTEPPER_CONTROL_TOKEN to what stands in the file control-token of the Core's data folder."
+)
+
+
+async def answer_request(
+    hub: RunService, question: ProgramRequest, rights: AccessRights
+) -> v2.CoreToAgent:
+    """Carry a question out, and answer it once what it changed is recorded.
+
+    Args:
+        hub: Whom it asks.
+        question: The question.
+        rights: What may be asked.
+
+    Raises:
+        ProtocolError: `invalid_stop`, or what is wrong with a run's file.
+        CommandError: `watch_only`, `unknown_run`, `unknown_stop`, `store_failed`.
+        DamagedRunError: What is kept of the run is hurt.
+    """
+    if isinstance(question, _Controlling) and not rights.control:
+        raise CommandError("watch_only", _MAY_NOT)
+    match question:
+        case v2.UploadRun(data=data):
+            return v2.RunUploaded(run=await hub.import_run(data.encode()))
+        case TryStop(stop=stop, run=run):
+            trials = await try_stop(hub, stop, None if run is None else find_run_id(hub, run))
+            return v2.Tried(
+                trials=tuple(each.result for each in trials),
+                runs=tuple(_known_by(each.run) for each in trials),
+            )
+        case SetStop(stop=stop):
+            hub.perform(hub.commands.set_stop(stop))
+        case DeleteStop(stop=id):
+            hub.perform(hub.commands.delete_stop(id))
+        case SetPrices(prices=prices):
+            hub.perform(hub.commands.set_prices(prices))
+        case v2.GetDebuggerRules():
+            pass
+    rules = v2.DebuggerRules(stops=hub.debugger.stops, prices=hub.debugger.prices)
+    await hub.recorded()
+    return rules
+
+
+def _known_by(run: Run) -> Run:
+    """What people know a run by: who asks has a token, no login, and may not read runs."""
+    return Run(
+        id=run.id,
+        name=run.name,
+        program=run.program,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        state=run.state,
+        ending=run.ending,
+        rows=run.rows,
+    )

@@ -1,0 +1,295 @@
+"""Finds the rows that a filter leaves, for one UI: asked again, it looks at what is new or changed."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..core import RecordOutput
+from ..core.summaries import summarize_without_contents
+from ..errors import CommandError
+from ..protocol import records
+from ..protocol import ui as v2
+from ..protocol.values import (
+    Actor,
+    Breakpoint,
+    Commit,
+    EventOutcome,
+    EventSide,
+    FileChange,
+    TimelineRow,
+)
+from ..store.search.documents import LONGEST, extract_strings
+from . import pagination
+from .run_service import RunService
+
+_ACTORS: Final = {
+    Actor.AGENT: "Agent",
+    Actor.LLM: "LLM",
+    Actor.TOOLS: "Tools",
+    Actor.SYSTEM: "System",
+}
+#: What JavaScript takes for white space: it differs from Python's in a few signs.
+_SPACE: Final = re.compile(
+    "[\t\n\v\f\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+"
+)
+
+
+class RowFilter:
+    """Tells which rows it leaves, once it knows their files. A file stands at the last row of its event.
+
+    Args:
+        text: Words, all of which a row or the files that it changed have to hold, each somewhere.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._words = tuple(word for word in _SPACE.split(text.lower()) if word)
+        self._shown: dict[str, int] = {}  # the row at which the files of an event stand
+        self._left: set[int] = set()
+        self._files: Mapping[str, Sequence[FileChange]] = {}
+        self._contents: dict[int, frozenset[str]] = {}  # words that stand in contents of the page
+
+    def turn_page(self) -> None:
+        """Forget what stands in the contents of the page before."""
+        self._contents = {}
+
+    def reads(self, breakpoint: Breakpoint) -> bool:
+        """Whether it looks into a breakpoint's contents: into results and answers.
+
+        Prompts repeat what was said before, so that all rows after a word would be left.
+        """
+        return breakpoint.side is EventSide.END
+
+    def read(self, breakpoint: Breakpoint) -> None:
+        """Look into a breakpoint's contents for the words."""
+        if self._words and self.reads(breakpoint):
+            data = breakpoint.current.encode(errors="replace")
+            text = "\n".join(extract_strings(data[:LONGEST])).lower()
+            self._contents[breakpoint.seq] = frozenset(word for word in self._words if word in text)
+
+    def learn(self, rows: Sequence[TimelineRow], commits: Iterable[Commit]) -> None:
+        """Learn what some rows changed, before they are asked about.
+
+        Args:
+            rows: Those of a page, by number; between them and the run's end all were learned of.
+            commits: All of the rows' events.
+        """
+        self.recall(commits)
+        for row in reversed(rows):
+            before = self._shown.get(row.event, 0)
+            if row.event in self._files and row.seq > before:
+                self._shown[row.event] = row.seq
+                self._left.add(before)
+
+    def recall(self, commits: Iterable[Commit]) -> None:
+        """Learn what rows of another page changed: where files stand is known from before.
+
+        Args:
+            commits: All of the rows' events.
+        """
+        self._files = map_event_files(commits)
+
+    def leaves(self, row: TimelineRow) -> bool:
+        """Whether it leaves a row of the last page."""
+        files: Sequence[FileChange] = ()
+        if self._shown.get(row.event) == row.seq:
+            files = self._files.get(row.event, ())
+        text, contents = make_search_text(row), self._contents.get(row.seq, frozenset())
+        return all(
+            word in text or word in contents or any(word in _names(file) for file in files)
+            for word in self._words
+        )
+
+    def left(self) -> set[int]:
+        """The rows, by number, at which files stood before a later one of their event was learned of."""
+        left, self._left = self._left - {0}, set()
+        return left
+
+
+def map_event_files(commits: Iterable[Commit]) -> Mapping[str, Sequence[FileChange]]:
+    """What each event changed, as far as snapshots say so."""
+    files: dict[str, list[FileChange]] = {}
+    for commit in commits:
+        if commit.snapshot and commit.event is not None and commit.changes:
+            files.setdefault(commit.event, []).extend(commit.changes)
+    return files
+
+
+def make_search_text(row: TimelineRow) -> str:
+    """What a row is looked for by."""
+    return " ".join(_parts(row)).lower()
+
+
+def _parts(row: TimelineRow) -> Iterator[str]:
+    yield str(row.seq)
+    yield _ACTORS[row.source]
+    yield _ACTORS[row.target]
+    yield row.name or ""
+    yield row.summary
+    if row.edited:
+        yield "edited"
+    if row.outcome is EventOutcome.ERROR:
+        yield "failed"
+    if row.pending:
+        yield "halted"
+
+
+def _names(file: FileChange) -> str:
+    return f"{file.path} {file.previous_path or ''}".lower()
+
+
+#: Rows that it looks at, at a time, and of which it tells the numbers.
+_LOOK: Final = 500
+_TOLD: Final = 10_000
+#: Rows and events that may change until it is asked again: of more, it looks at all anew.
+_MOST: Final = 20_000
+
+
+@dataclass
+class _Looked:
+    """How far a filter has looked at a run, and what it has found."""
+
+    run: str
+    text: str
+    filter: RowFilter
+    until: int = 0  # the number of the last row
+    seqs: array[int] = field(default_factory=lambda: array("q"))  # rising
+    changed: set[int] = field(default_factory=set)  # rows to be looked at again, by number
+    events: set[str] = field(default_factory=set)  # those that changed files since
+
+
+class RowSearch:
+    """One UI's. It is asked for one thing at a time.
+
+    Args:
+        hub: Where.
+    """
+
+    def __init__(self, hub: RunService) -> None:
+        self._hub = hub
+        self._looked: _Looked | None = None
+
+    async def find(self, command: v2.FindRows, is_wanted: Callable[[], bool]) -> v2.RowsFound:
+        """The rows that a filter leaves.
+
+        Args:
+            command: What was asked.
+            is_wanted: Whether the answer is still waited for.
+
+        Raises:
+            CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
+            DamagedRunError: What is kept of the run is hurt.
+        """
+        self._hub.run(command.run)
+        looked = self._looked
+        if looked is None or (looked.run, looked.text) != (command.run, command.text):
+            looked = self._looked = _Looked(command.run, command.text, RowFilter(command.text))
+        try:
+            await _Look(self._hub, looked, is_wanted).on()
+        except BaseException:
+            self.forget(command.run)  # it has looked at a part
+            raise
+        seqs = tuple(looked.seqs[-_TOLD:])
+        return v2.RowsFound(run=command.run, seqs=seqs, total=len(looked.seqs))
+
+    def hear(self, saved: RecordOutput) -> None:
+        """Hear what was recorded: a row that was looked at may be another now."""
+        looked = self._looked
+        if looked is None:
+            return
+        match saved.record:
+            case records.RunDeleted(run=run):
+                self.forget(run)
+            case records.CommitSaved(commit=commit) if commit.run == looked.run:
+                if commit.snapshot and commit.event is not None and commit.changes:
+                    looked.events.add(commit.event)
+        point = saved.breakpoint
+        if point is not None and point.run == looked.run and point.seq <= looked.until:
+            looked.changed.add(point.seq)
+        if len(looked.changed) + len(looked.events) > _MOST:
+            self._looked = None
+
+    def forget(self, run: str) -> None:
+        """What was found in a run isn't needed any more."""
+        if self._looked is not None and self._looked.run == run:
+            self._looked = None
+
+
+class _Look:
+    """One look at what is new or has changed."""
+
+    def __init__(self, hub: RunService, looked: _Looked, is_wanted: Callable[[], bool]) -> None:
+        self._hub = hub
+        self._looked = looked
+        self._is_wanted = is_wanted
+
+    async def on(self) -> None:
+        """Look on."""
+        looked = self._looked
+        since, looked.until = looked.until, self._hub.run(looked.run).rows
+        # What changes from now on is for the next time: a page may have been read before.
+        changed, looked.changed = looked.changed, set()
+        events, looked.events = looked.events, set()
+        first = await self._back(since, events)
+        await self._again({seq for seq in changed | looked.filter.left() if seq < first})
+
+    async def _back(self, since: int, events: set[str]) -> int:
+        """Look from the end back to where it had come, and on to the last row of each of some events.
+
+        Returns:
+            The number of the first row that was looked at.
+        """
+        looked = self._looked
+        found: list[int] = []
+        first = looked.until + 1
+        while first > since + 1 or (events and first > 1):
+            last = first - 1
+            first = max(1, since + 1 if last > since else 1, last - _LOOK + 1)
+            rows, commits = await self._page(first, last)
+            looked.filter.learn(rows, commits)
+            if last == looked.until:  # less of it may be recorded
+                looked.until = rows[-1].seq if rows else since
+            found += [each.seq for each in reversed(rows) if looked.filter.leaves(each)]
+            events -= {each.event for each in rows}
+        del looked.seqs[bisect_left(looked.seqs, first) :]
+        looked.seqs.extend(reversed(found))
+        return first
+
+    async def _again(self, seqs: Iterable[int]) -> None:
+        """Look at certain rows again."""
+        left = sorted(seqs)
+        while left:
+            first = bisect_left(left, left[-1] - _LOOK + 1)
+            those, left = set(left[first:]), left[:first]
+            rows, commits = await self._page(min(those), max(those))
+            self._looked.filter.recall(commits)
+            for each in rows:
+                if each.seq in those:
+                    _put(self._looked.seqs, each.seq, there=self._looked.filter.leaves(each))
+
+    async def _page(self, first: int, last: int) -> pagination.ViewPage:
+        """Rows by number, with their commits."""
+        if not self._is_wanted():
+            raise CommandError(
+                "superseded",
+                "Other rows were looked for meanwhile: their answer comes instead.",
+                self._looked.run,
+            )
+        run, filter = self._looked.run, self._looked.filter
+        filter.turn_page()
+
+        def needs(breakpoint: Breakpoint) -> bool:
+            return filter.reads(breakpoint) or not summarize_without_contents(breakpoint)
+
+        return await pagination.iterate_rows(self._hub, run, first, last, needs, filter.read)
+
+
+def _put(seqs: array[int], seq: int, *, there: bool) -> None:
+    """See to it that a number is among rising ones, or isn't."""
+    at = bisect_left(seqs, seq)
+    if (at < len(seqs) and seqs[at] == seq) != there:
+        seqs.insert(at, seq) if there else seqs.pop(at)

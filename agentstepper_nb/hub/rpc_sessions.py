@@ -1,0 +1,94 @@
+"""The Core's end of a line: whoever dialled greets, then asks what is served to it, and may be asked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from .._version import __version__
+from ..core.summaries import extract_first_line
+from ..errors import ProtocolError
+from ..protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
+from ..rpc.session import RpcService, RpcSession
+from .connection import Connection
+
+
+class RpcPeerSession:
+    """One peer's connection.
+
+    Args:
+        connection: Its socket.
+        services: What it may ask for.
+        log: Gets what was refused.
+        lost: What those are told who wait for its answers when it is gone.
+        control: Whether it may change anything; the services see to it, the peer is told.
+        on_hello: Called once it has greeted.
+        on_close: Called once it is gone.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        services: Mapping[str, RpcService],
+        log: logging.Logger,
+        lost: str,
+        *,
+        control: bool = True,
+        on_hello: Callable[[WorkerHello], None] = lambda hello: None,
+        on_close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.connection = connection
+        self.rpc_session = RpcSession(connection.send, services, log)
+        self._log = log
+        self._lost = lost
+        self._control = control
+        self._on_hello = on_hello
+        self._on_close: Callable[[], None] | None = on_close
+        self._greeted = False
+
+    def receive(self, text: str) -> None:
+        """A text frame came."""
+        if self._greeted:
+            self.rpc_session.receive(text)
+        else:
+            self._greet(text)
+
+    def receive_binary(self) -> None:
+        """A binary frame came: it is refused, and the connection goes on."""
+        self.rpc_session.receive_binary()
+
+    def closed(self) -> None:
+        """The connection is gone. Idempotent."""
+        on_close, self._on_close = self._on_close, None
+        if on_close is not None:
+            on_close()
+            self.rpc_session.lost(self._lost)
+
+    def _greet(self, text: str) -> None:
+        try:
+            hello = _hello(text)
+        except ProtocolError as error:
+            self._log.warning(
+                "a worker's or client's message was refused, %s: %s",
+                error.code,
+                extract_first_line(error.message),
+            )
+            self.rpc_session.complain(error)
+            return
+        self._greeted = True
+        welcome = WorkerWelcome(version=WORKER_VERSION, core=__version__, control=self._control)
+        self.rpc_session.send_greeting(welcome)
+        self._on_hello(hello)
+
+
+def _hello(text: str) -> WorkerHello:
+    _, message = both_ways.decode(text)
+    if not isinstance(message, WorkerHello):
+        raise ProtocolError("hello_expected", "A worker's connection opens with hello.")
+    if message.version != WORKER_VERSION:
+        raise ProtocolError(
+            "version_mismatch",
+            f"This Core speaks version {WORKER_VERSION} with workers, not {message.version}: "
+            "upgrade the older of the two.",
+        )
+    return message

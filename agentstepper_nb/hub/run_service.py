@@ -1,0 +1,397 @@
+"""The service at the bottom of the hub: the debugger, the store, and the order of effects.
+
+Every input goes to the debugger, and its outputs are performed in their order: recorded first, then the
+agent is answered and the UIs are told. All of it happens on one event loop. The sessions of agents and
+UIs stand above and call this service; `hub.Hub` composes all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import uuid_utils
+from msgspec.structs import replace
+
+from ..core import (
+    AnswerOutput,
+    Debugger,
+    EventTypeRegistry,
+    LeaseGranted,
+    Output,
+    RecordOutput,
+    needs_durability,
+)
+from ..core.summaries import extract_first_line
+from ..errors import CommandError
+from ..protocol.records import RunHistory, SummarySaved
+from ..protocol.ui import Format, SearchResults
+from ..protocol.v1 import runfile
+from ..protocol.values import (
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    Failure,
+    RowNote,
+    Run,
+    RunEnding,
+    StoreInfo,
+)
+from ..store import Store, archive
+from .message_sequence import PendingEditChecks
+from .peers import AgentConnectionPeer, RecordListener, RunPeer, ViewPeer
+from .presence import AgentPresence
+from .run_imports import RunImporter
+
+
+class RunService:
+    """All runs of one Core, and who is connected to them.
+
+    Args:
+        store: Where runs are kept; the service replays what it holds.
+        log: Gets one line a run, commit and refusal.
+        clock: Tells POSIX seconds.
+        vocabulary: What extensions add to the debugger's words.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        log: logging.Logger,
+        clock: Callable[[], float],
+        vocabulary: EventTypeRegistry,
+    ) -> None:
+        self.store = store
+        self.log = log
+        self.clock = clock
+        self.vocabulary = vocabulary
+        self.debugger = Debugger(vocabulary)
+        self.commands = self.debugger.commands  # what they return is to be performed
+        self.presence = AgentPresence(self)
+        #: How runs are kept, without the size.
+        self.kept = StoreInfo(kind="memory")
+        self.listeners: list[RecordListener] = []
+        self.closing = False
+        #: Held while a stop is tried on a run.
+        self.trying = asyncio.Lock()
+        self._imports = RunImporter()
+        self._agents: dict[str, RunPeer] = {}  # by run
+        self._connected: set[AgentConnectionPeer] = set()  # with a run or without
+        self._uis: list[ViewPeer] = []
+        self.debugger.replay(store.load())
+
+    # ---- sessions -----------------------------------------------------------------------------------
+
+    def bind_agent(self, run: str, session: RunPeer) -> None:
+        """A session speaks for a run from now on."""
+        self._agents[run] = session
+        self.presence.back(run)
+
+    def forget_agent(self, peer: AgentConnectionPeer) -> None:
+        """A connection of agents is gone."""
+        self._connected.discard(peer)
+
+    def drop_agent(self, run: str) -> None:
+        """A run's session is gone."""
+        self._agents.pop(run, None)
+
+    def replace_agent(self, run: str) -> None:
+        """A run's agent connects again: the connection it may still have is of no use."""
+        session = self._agents.pop(run, None)
+        if session is not None:
+            session.replaced()
+
+    def drop_ui(self, session: ViewPeer) -> None:
+        """A UI is gone."""
+        if session in self._uis:
+            self._uis.remove(session)
+            self.log.info("UI disconnected")
+
+    # ---- for REST and for programs ------------------------------------------------------------------
+
+    def runs(self) -> list[Run]:
+        """The headers of all runs, oldest first."""
+        return self.debugger.runs
+
+    def run(self, run_id: str) -> Run:
+        """One run's header. Raises `CommandError` `unknown_run`."""
+        return self.debugger.run(run_id)
+
+    def when_listed(self, notify: Callable[[list[Run]], None]) -> None:
+        """Give the headers of all runs, oldest first, once what they say is recorded."""
+        self.store.settled(partial(notify, self.runs()))
+
+    async def listed(self) -> list[Run]:
+        """As `when_listed`."""
+        runs = self.runs()
+        await self.settled()
+        return runs
+
+    def find(self, run_id: str) -> Run | None:
+        """One run's header, where there is such a run."""
+        try:
+            return self.debugger.run(run_id)
+        except CommandError:
+            return None
+
+    def active_run(self) -> Run:
+        """The live run that halted or started last.
+
+        Raises:
+            CommandError: `unknown_run`: none is live.
+        """
+        run = self.debugger.active
+        if run is None:
+            raise CommandError("unknown_run", "No run is live: start an agent first.")
+        return run
+
+    async def history(self, run_id: str) -> RunHistory:
+        """One run, whole.
+
+        Raises:
+            CommandError: `unknown_run`.
+            DamagedRunError: What is kept of it is hurt.
+        """
+        self.debugger.run(run_id)
+        try:
+            history = await self.store.history(run_id)
+        except Exception:
+            self.debugger.run(run_id)  # deleted meanwhile
+            raise
+        header = self.debugger.run(run_id)
+        await self.settled()  # what it says may be newer than what was read
+        return replace(history, run=header)
+
+    async def search(self, query: str, run: str | None = None, limit: int = 100) -> SearchResults:
+        """Where words stand, newest first.
+
+        Args:
+            query: As for `Store.search`.
+            run: Look in this one alone.
+            limit: The most that is given.
+
+        Raises:
+            ProtocolError: `invalid_search`.
+            CommandError: `unknown_run`.
+        """
+        if run is not None:
+            self.debugger.run(run)
+        hits = await self.store.search(query, run, limit + 1)
+        return SearchResults(hits=tuple(hits[:limit]), more=len(hits) > limit)
+
+    def edit_checks(self, run_id: str) -> PendingEditChecks | None:
+        """What asks a run's agent about edits; None where the agent is away, or can't say."""
+        agent = self._agents.get(run_id)
+        return None if agent is None else agent.edit_checks
+
+    async def check_edit(
+        self, run_id: str, breakpoint: str, edit: str, revision: int | None = None
+    ) -> None:
+        """Ask an agent whether it takes an edit, before the edit is set.
+
+        Raises:
+            CommandError: `unknown_run`, `stale`.
+            ProtocolError: `invalid_edit`: the agent doesn't, or it is no edit.
+        """
+        checks = self.edit_checks(run_id)
+        if self.commands.is_new_edit(run_id, breakpoint, edit, revision) and checks is not None:
+            await checks.ask(breakpoint, edit)
+
+    async def write_note(self, run_id: str, message: str, text: str) -> None:
+        """Write beside a row, in place of what stands there; "" takes it away.
+
+        Raises:
+            CommandError: `unknown_run`, or `unknown_content`: the run has no such row.
+        """
+        await self.find_row(run_id, message)
+        note = RowNote(run=run_id, message=message, text=text, at=self.clock())
+        self.perform(self.commands.write_note(note))
+
+    async def record_summary(self, made: SummarySaved) -> None:
+        """Put a breakpoint or a commit into one sentence, which a model made.
+
+        Raises:
+            CommandError: `unknown_run`, or `unknown_content`: the run has no such thing.
+        """
+        self.debugger.run(made.run)
+        about: Breakpoint | Commit | None = await self.store.commit(made.run, made.id)
+        if about is None:
+            found = await self.find_row(made.run, made.id)
+            about = found if isinstance(found, Breakpoint) else None
+        if about is None:
+            raise _no_row(made.run)
+        self.perform(self.commands.record_summary(made, about))
+
+    async def find_row(self, run_id: str, message: str) -> Breakpoint | Event:
+        """A row's breakpoint or debug message.
+
+        Raises:
+            CommandError: `unknown_run`, or `unknown_content`: the run has no such row.
+            DamagedRunError: What is kept of the run is hurt.
+        """
+        self.debugger.run(run_id)
+        try:
+            found = await self.store.message(run_id, message)
+        except Exception:
+            self.debugger.run(run_id)  # deleted meanwhile
+            raise
+        if isinstance(found, Event) and found.kind is not EventKind.DEBUG_MESSAGE:
+            found = None
+        if found is None:
+            raise _no_row(run_id)
+        return found
+
+    def delete(self, run_id: str, by: ViewPeer | None = None) -> None:
+        """Delete a run that has ended; errors as `Commands.delete`."""
+        self.perform(self.commands.delete(run_id), by)
+        self.presence.deleted(run_id)
+
+    async def export(self, run_id: str, format: Format = "run") -> tuple[str, bytes]:
+        """A run's name and its file. Errors as `history`."""
+        history = await self.history(run_id)
+        # On a thread, as below: a long run takes seconds, in which agents and people would wait.
+        dump = archive.dump_archive if format == "archive" else runfile.dump_run
+        return history.run.name, await asyncio.to_thread(dump, history)
+
+    async def import_run(self, data: bytes) -> Run:
+        """Take a run's file in, as a run of its own.
+
+        Raises:
+            ProtocolError: It is damaged, above a bound, or of a newer version.
+            CommandError: `store_failed`.
+        """
+        self.check_store()
+        return await self.import_history(await self._imports.load(data, self.new_id()))
+
+    async def import_history(self, history: RunHistory) -> Run:
+        """Take a run in that was read from a file, by an id of its own."""
+        self.perform(self.commands.import_run(history))
+        await self.recorded()
+        self.log.info("%s imported", extract_first_line(history.run.name))
+        return history.run
+
+    # ---- for sessions -------------------------------------------------------------------------------
+
+    def new_id(self) -> str:
+        """A new UUIDv7."""
+        return str(uuid_utils.uuid7())
+
+    def check_store(self) -> None:
+        """Refuse what need not begin while nothing can be kept.
+
+        Raises:
+            CommandError: `store_failed`.
+        """
+        if self.store.is_stuck and self.kept.trouble is not None:
+            raise CommandError(
+                "store_failed", f"This Core can't keep runs right now: {self.kept.trouble}"
+            )
+
+    def leave(self, run_id: str) -> None:
+        """A run's agent is away, and may come back."""
+        self.perform(self.debugger.detach(run_id, self.clock()))
+        self.log.info("run %s: its agent is away", extract_first_line(run_id))
+        self.presence.left(self.run(run_id))
+
+    def finish(
+        self,
+        run_id: str,
+        ending: RunEnding,
+        failure: Failure | None = None,
+        *,
+        said: bool = True,
+        exit_code: int | None = None,
+    ) -> None:
+        """A run ends.
+
+        Args:
+            run_id: The run.
+            ending: How it ended.
+            failure: What ended it.
+            said: Whether its agent said so.
+            exit_code: Of its process, where that is known.
+        """
+        told = self.presence.ends(self.run(run_id), said=said)
+        code = told if exit_code is None else exit_code
+        ids = (self.new_id(), self.new_id())
+        self.perform(self.debugger.finish_run(run_id, ending, self.clock(), ids, failure, code))
+        self.log.info("run %s ended: %s", extract_first_line(run_id), ending)
+
+    def report_exit(self, run_id: str, code: int, failure: Failure | None) -> None:
+        """As `Debugger.report_exit`."""
+        self.perform(self.debugger.report_exit(run_id, code, failure))
+
+    def perform(
+        self,
+        outputs: Sequence[Output],
+        by: ViewPeer | None = None,
+        *,
+        synced: Callable[[], None] | None = None,
+    ) -> None:
+        """Perform outputs in their order: all are recorded first.
+
+        Args:
+            outputs: Of the debugger.
+            by: The UI whose command this is.
+            synced: Called once they are durable.
+        """
+        records = []
+        saved = []
+        for output in outputs:
+            if isinstance(output, RecordOutput):
+                saved.append(output)
+                records.append(output.record)
+        done = partial(self._effects, outputs, saved, by)
+        self.store.append(records, done, durable=needs_durability(outputs), synced=synced)
+
+    def when_recorded(self, done: Callable[[], None]) -> None:
+        """Call back once all that was performed so far is recorded, and told."""
+        self.store.append((), done)
+
+    async def recorded(self) -> None:
+        """Wait until all that was performed so far is recorded, and told."""
+        await _called_back(self.when_recorded)
+
+    async def settled(self) -> None:
+        """Wait until all that was performed so far is recorded, where anything can be."""
+        await _called_back(self.store.settled)
+
+    def _effects(
+        self, outputs: Sequence[Output], saved: Sequence[RecordOutput], by: ViewPeer | None
+    ) -> None:
+        if len(saved) < len(outputs):
+            self._notify_agents(outputs)
+        for each in saved:
+            for ui in list(self._uis):
+                ui.notify(each, by)
+            for listener in self.listeners:
+                listener.notify(each)
+
+    def _notify_agents(self, outputs: Sequence[Output]) -> None:
+        """Tell agents their leases, and then what they wait for: see `LeaseGranted`."""
+        for output in outputs:
+            if isinstance(output, LeaseGranted) and (agent := self._agents.get(output.run)):
+                agent.send_lease(output)
+        for output in outputs:
+            if isinstance(output, AnswerOutput) and (
+                agent := self._agents.get(output.breakpoint.run)
+            ):
+                agent.reply(output.breakpoint, output.answer)
+
+    def _on_trouble(self, info: StoreInfo) -> None:
+        self.kept = replace(info, size=None)
+        for ui in list(self._uis):
+            ui.notify_store(info)
+
+
+async def _called_back(ask: Callable[[Callable[[], None]], None]) -> None:
+    done = asyncio.Event()
+    ask(done.set)
+    await done.wait()
+
+
+def _no_row(run: str) -> CommandError:
+    return CommandError("unknown_content", "This run has no such message: open the run again.", run)

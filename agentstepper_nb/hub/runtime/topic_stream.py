@@ -1,0 +1,147 @@
+"""Watching a topic: its last known rows, then what happens, and so again where a reader fell behind.
+
+The rows are read once the reader is there to be told, so that nothing can happen between the two. What
+happens meanwhile may stand in the rows and is told after them again: rows have ids, and of two with
+the same one the last counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ...errors import CommandError
+from ...protocol.runtime import Action, ActionStatus
+from ...protocol.runtime_store_messages import (
+    LIMIT,
+    ActionQuery,
+    ConversationQuery,
+    MessageQuery,
+    ParticipantQuery,
+    StateQuery,
+    StepQuery,
+)
+from ...protocol.runtime_wire import TopicEvent
+from .query_service import QueryService
+from .topics import (
+    CONVERSATIONS,
+    SESSIONS,
+    Topics,
+    format_conversation_topic,
+    format_session_topic,
+    shorten_snapshot,
+)
+
+#: Bytes of rows that a `begin` of a list has at most, and of one of those in full.
+MOST_BYTES: Final = 16 * 1024 * 1024
+
+Row = TypeVar("Row", bound=Struct)
+#: Reads what a topic begins with.
+Begin = Callable[[], Awaitable[TopicEvent]]
+
+
+async def stream_topic(
+    topics: Topics, reading: QueryService, topic: str
+) -> AsyncGenerator[TopicEvent, None]:
+    """Tell what happens in a topic, from its last known rows on, until nothing can happen any more.
+
+    Args:
+        topics: Where it is told.
+        reading: Reads the rows.
+        topic: The topic's name.
+
+    Raises:
+        CommandError: `unknown_topic`; `unknown_session`, `unknown_conversation`.
+    """
+    begin = _beginning(reading, topic)
+    with topics.reader(topic) as reader:
+        while not reader.closed:
+            n = reader.restart()
+            yield msgspec.structs.replace(await begin(), n=n)
+            while (notice := await reader.next()) is not None:
+                yield notice
+
+
+def _beginning(reading: QueryService, topic: str) -> Begin:
+    what, _, id = topic.partition(":")
+    if topic == SESSIONS:
+        return lambda: _sessions(reading)
+    if topic == CONVERSATIONS:
+        return lambda: _conversations(reading)
+    if what == "session" and id:
+        return lambda: _session(reading, id)
+    if what == "conversation" and id:
+        return lambda: _conversation(reading, id)
+    raise CommandError(
+        "unknown_topic",
+        f"There is no topic {topic[:80]!r}: watch session:ID, conversation:ID, sessions or "
+        "conversations.",
+        field="topic",
+    )
+
+
+async def _sessions(reading: QueryService) -> TopicEvent:
+    found = await reading.states(StateQuery(limit=LIMIT))
+    states = _fitting(shorten_snapshot(state) for state in found.states)
+    return TopicEvent(topic=SESSIONS, n=0, event="begin", states=states)
+
+
+async def _conversations(reading: QueryService) -> TopicEvent:
+    found = await reading.conversations(ConversationQuery(limit=LIMIT))
+    rows = _fitting(found.conversations)
+    return TopicEvent(topic=CONVERSATIONS, n=0, event="begin", conversations=rows)
+
+
+async def _session(reading: QueryService, id: str) -> TopicEvent:
+    """A session: how it stands, its last step, and the actions that are open."""
+    states = await reading.states(StateQuery(session_id=id, limit=1))
+    steps = await reading.steps(StepQuery(session_id=id, latest=True, limit=1))
+    return TopicEvent(
+        topic=format_session_topic(id),
+        n=0,
+        event="begin",
+        states=states.states,
+        steps=steps.steps,
+        actions=_fitting(await _open_actions(reading, id)),
+    )
+
+
+async def _open_actions(reading: QueryService, session_id: str) -> list[Action]:
+    """Those that are queued or claimed. The queue is read on both sides of what is claimed: an action
+    goes from one to the other meanwhile and, where its worker is gone, back.
+    """
+    found: dict[str, Action] = {}
+    for status in (ActionStatus.QUEUED, ActionStatus.CLAIMED, ActionStatus.QUEUED):
+        request = ActionQuery(session_id=session_id, status=status, limit=LIMIT)
+        found.update({action.id: action for action in (await reading.actions(request)).actions})
+    return sorted(found.values(), key=lambda action: action.created_at)
+
+
+async def _conversation(reading: QueryService, id: str) -> TopicEvent:
+    """A conversation: how it stands, who takes part, and what was said last."""
+    rows = await reading.conversations(ConversationQuery(conversation_id=id, limit=1))
+    participants = await reading.participants(ParticipantQuery(conversation_id=id))
+    messages = await reading.messages(MessageQuery(conversation_id=id, last=True, limit=1))
+    return TopicEvent(
+        topic=format_conversation_topic(id),
+        n=0,
+        event="begin",
+        conversations=rows.conversations,
+        participants=participants.participants,
+        messages=messages.messages,
+    )
+
+
+def _fitting(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """As many of the rows, from the first, as fit into a message beside others."""
+    fitting: list[Row] = []
+    room = MOST_BYTES
+    for row in rows:
+        room -= len(msgspec.json.encode(row))
+        if room < 0:
+            break
+        fitting.append(row)
+    return tuple(fitting)

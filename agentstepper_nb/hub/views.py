@@ -1,0 +1,184 @@
+"""What UIs of both versions share."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, NamedTuple
+
+from ..core import RecordOutput
+from ..core.summaries import extract_first_line
+from ..errors import CommandError, ProtocolError
+from ..protocol.values import StoreInfo
+from .connection import AccessRights, Connection
+from .error_replies import make_error_reply
+from .peers import ViewPeer
+from .run_service import RunService
+
+
+class RequestedEdit(NamedTuple):
+    """An edit that a command brings."""
+
+    run: str
+    breakpoint: str
+    edit: str
+    revision: int | None = None
+
+
+class ViewSession(ABC):
+    """One UI's connection, whatever its version."""
+
+    def __init__(self, hub: RunService, connection: Connection, rights: AccessRights) -> None:
+        self.hub = hub
+        self.connection = connection
+        self.rights = rights
+        self._reads = 0  # what is read from the store right now
+        self._held: list[tuple[RecordOutput, ViewPeer | None]] = []  # to be told once it is sent
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Lock()
+        self._aside = asyncio.Lock()
+        self._deciding = asyncio.Lock()
+        self._undecided = 0  # commands whose edits agents look at, and those behind them
+
+    def receive(self, text: str) -> None:
+        """A text frame came."""
+        if self.hub.closing:
+            return
+        try:
+            self._receive(text)
+        except Exception as error:
+            self._refuse(error, text)
+
+    def receive_binary(self) -> None:
+        """A binary frame came: refused, and the connection goes on."""
+        self._refuse(ProtocolError("binary_frame", "Send text frames: this one was binary."), "")
+
+    def closed(self) -> None:
+        """The connection is gone."""
+        for task in self._tasks:
+            task.cancel()
+        self.hub.drop_ui(self)
+
+    def notify(self, saved: RecordOutput, by: ViewPeer | None) -> None:
+        """Tell what was recorded; what fails here is this UI's alone.
+
+        Args:
+            saved: The record, and the breakpoint it is about.
+            by: The UI whose command this is.
+        """
+        if self._reads:
+            self._held.append((saved, by))
+            return
+        try:
+            self._notify(saved, by)
+        except Exception:
+            self.hub.log.exception("a UI could not be told")
+
+    def core_stopped(self) -> None:
+        """Close."""
+        self.connection.close(1001, "The Core is stopping.")
+
+    @abstractmethod
+    def notify_store(self, info: StoreInfo) -> None:
+        """Tell how runs are kept, where that has changed."""
+
+    def _begin_read(self) -> None:
+        """Hold what is told from now on: it comes after what is being read."""
+        self._reads += 1
+
+    def _end_read(self) -> None:
+        """Tell what was held. What was read is sent by now, and may hold some of it already."""
+        self._reads -= 1
+        if not self._reads:
+            held, self._held = self._held, []
+            for saved, by in held:
+                self.notify(saved, by)
+
+    def _check_control(self) -> None:
+        if not self.rights.control:
+            raise CommandError(
+                "watch_only",
+                "This login may watch, not control: ask for the right to execute on this server.",
+            )
+
+    def _decide(self, execute: Callable[[], None], edited: RequestedEdit | None, text: str) -> None:
+        """Carry out a command, after those before it and once the agent takes the edit it brings.
+
+        Args:
+            execute: Carries it out.
+            edited: The edit.
+            text: The command's message.
+        """
+        asks = edited is not None and self.hub.edit_checks(edited.run) is not None
+        if not asks and not self._undecided:
+            execute()
+            return
+        self._undecided += 1
+        self._later(partial(self._decided, execute, edited), text, turn=self._deciding)
+
+    async def _decided(self, execute: Callable[[], None], edited: RequestedEdit | None) -> None:
+        try:
+            if edited is not None:
+                await self.hub.check_edit(*edited)
+            execute()
+        finally:
+            self._undecided -= 1
+
+    def _later(
+        self,
+        work: Callable[[], Coroutine[Any, Any, None]],
+        text: str = "",
+        *,
+        aside: bool = False,
+        turn: asyncio.Lock | None = None,
+    ) -> None:
+        """Do something that takes its time, after what was begun before it.
+
+        Its errors are answered like any other.
+
+        Args:
+            work: What to do.
+            text: The message that asked for it.
+            aside: It may take long, and only what else is done aside waits for it.
+            turn: What it waits for in the place of either.
+        """
+        turn = turn or (self._aside if aside else self._turn)
+        task = asyncio.ensure_future(self._guarded(work, text, turn))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(
+        self, work: Callable[[], Coroutine[Any, Any, None]], text: str, turn: asyncio.Lock
+    ) -> None:
+        async with turn:
+            try:
+                await work()
+            except Exception as error:
+                self._refuse(error, text)
+
+    def _refuse(self, error: Exception, text: str) -> None:
+        refused = make_error_reply(error)
+        if refused.ours:
+            self.hub.log.error("a message of a UI failed", exc_info=error)
+        else:
+            self.hub.log.warning(
+                "a UI's message was refused, %s: %s",
+                refused.code,
+                extract_first_line(refused.message),
+            )
+        self._send_error(refused.code, refused.message, refused.run, text)
+
+    @abstractmethod
+    def greet(self) -> None:
+        """Send what a new connection is owed."""
+
+    @abstractmethod
+    def _notify(self, saved: RecordOutput, by: ViewPeer | None) -> None: ...
+
+    @abstractmethod
+    def _receive(self, text: str) -> None: ...
+
+    @abstractmethod
+    def _send_error(self, code: str, message: str, run: str | None, text: str) -> None: ...

@@ -1,0 +1,345 @@
+"""UIs of version 1: AgentStepper's own web UI."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Final
+
+from ..core import RecordOutput
+from ..core.summaries import describe_call
+from ..errors import CommandError, DamagedRunError, NeedsApprovalError
+from ..protocol import records
+from ..protocol.records import Record, RunHistory
+from ..protocol.v1 import ui as v1
+from ..protocol.v1.commits import select_commits
+from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, StoreInfo
+from .connection import AccessRights, Connection
+from .peers import ViewPeer
+from .run_service import RunService
+from .views import RequestedEdit, ViewSession
+
+#: What a snapshot may hold, in characters of contents; live runs always.
+SNAPSHOT: Final = 256 * 1024 * 1024
+#: Seconds until a snapshot shows what version 1 has no message for, at least; a snapshot of so many
+#: characters more takes a second more.
+PAUSE: Final = 1.0
+_A_SECOND: Final = 4 * 1024 * 1024
+
+#: Where a call is approved: version 1 knows no approvals.
+_APPROVE_ELSEWHERE: Final = (
+    "The call {call} asks for approval, and a view of version 1 can't approve: nothing was done. "
+    "Approve or deny the call in the notebook's view, with `agentstepper step`, or in the agent's own "
+    "terminal."
+)
+
+_ADD_IT: Final = "Add ?token= and the control token to the address by which the view connects."
+
+
+class ViewSessionV1(ViewSession):
+    """A UI of version 1. It is told of every run that its rights let it know."""
+
+    def __init__(self, hub: RunService, connection: Connection, rights: AccessRights) -> None:
+        super().__init__(hub, connection, rights)
+        #: What the snapshot shows, until nothing of it can be told any more.
+        self._shown: set[str] = set()
+        self._size = 0  # characters of the last snapshot
+        self._again: asyncio.TimerHandle | None = None
+        self._refused_edits: list[tuple[str, str]] = []  # the run, and why
+        self._explained: tuple[
+            str, ...
+        ] = ()  # what was pending where a note says why it needs a yes
+
+    def closed(self) -> None:
+        """The connection is gone."""
+        if self._again is not None:
+            self._again.cancel()
+        super().closed()
+
+    def greet(self) -> None:
+        """Send the snapshot. What is told meanwhile comes after it."""
+        self._begin_read()
+        self._later(self._snapshot)
+
+    async def _snapshot(self) -> None:
+        try:
+            histories = await self._histories()
+            newest = self.hub.debugger.active
+            recorded = {each.run.id: each.run for each in histories}
+            active = recorded.get(newest.id) if newest else None  # as the snapshot has it
+            state = v1.encode_init_app_state(
+                histories,
+                active.id if active else None,
+                active.pending[0] if active and active.pending else None,
+            )
+            self._size = len(state)
+            self._send(state)
+            self._send_halted(recorded.values(), active)
+            self._shown = {id for history in histories for id in _ids(history)}
+        finally:
+            self._end_read()
+            self.hub.when_recorded(self._forget_shown)
+
+    def _send_halted(self, runs: Iterable[Run], active: Run | None) -> None:
+        """Say of each run that it is halted, of the active one last.
+
+        The snapshot names one message that a run is halted at: its UI lets a person edit no other.
+
+        Args:
+            runs: Those of the snapshot.
+            active: The one that the snapshot names.
+        """
+        halted = [run for run in runs if run.pending]
+        if len(halted) > 1:
+            for run in sorted(halted, key=lambda run: run is active):
+                self._send(v1.encode_run_state(run))
+
+    def _show_again(self) -> None:
+        """Send the snapshot again, soon: version 1 has no message that changes what it was told."""
+        if self._again is None:
+            loop = asyncio.get_running_loop()
+            self._again = loop.call_later(PAUSE + self._size / _A_SECOND, self._show)
+
+    def _show(self) -> None:
+        self._again = None
+        if not self.hub.closing:
+            self.greet()
+
+    def notify_store(self, info: StoreInfo) -> None:
+        """Version 1 has no word for it."""
+
+    def _forget_shown(self) -> None:
+        self._shown = set()
+
+    async def _histories(self) -> list[RunHistory]:
+        """The newest runs that fit, oldest first; live ones always."""
+        chosen: list[RunHistory] = []
+        left = SNAPSHOT
+        for run in reversed(self.hub.runs()):
+            if not self._knows(run) or (not run.live and left <= 0):
+                continue
+            history = await self._history(run.id)
+            if history is None:
+                continue
+            left -= _size(history)
+            if left > 0 or run.live:
+                chosen.append(history)
+        return chosen[::-1]
+
+    async def _history(self, run: str) -> RunHistory | None:
+        """A run as it is kept; None where it is gone by now, or hurt."""
+        try:
+            return await self.hub.history(run)
+        except CommandError:
+            return None
+        except DamagedRunError as error:
+            self.hub.log.error("%s", error)
+            return None
+
+    def _notify(self, saved: RecordOutput, by: ViewPeer | None) -> None:
+        """Tell what was recorded, in version 1's order of messages."""
+        if self._shown and _id(saved.record) in self._shown:
+            return
+        if not (self.rights.all_runs or self._is_about_known(saved.record)):
+            return
+        match saved.record:
+            case records.RunRenamed() | records.RunDeleted():
+                if by is not self:
+                    self.greet()
+            case records.SummarySaved():
+                self._show_again()
+            case record:
+                for text in _messages(record):
+                    self._send(text)
+
+    def _knows(self, run: Run) -> bool:
+        """Whether this UI may know a run."""
+        return self.rights.all_runs or run.of_version_1
+
+    def _is_about_known(self, record: Record) -> bool:
+        """Whether a record is about a run that this UI may know. A deleted run is known no more."""
+        match record:
+            case (
+                records.RunStarted(run=run)
+                | records.RunHeaderSaved(run=run)
+                | records.RunRenamed(run=run)
+            ):
+                return self._knows(run)
+            case records.RunDeleted():
+                return True  # the snapshot that tells of it names those that are left
+            case (
+                records.SummarySaved(run=id)
+                | records.BreakpointSaved(breakpoint=Breakpoint(run=id))
+                | records.EventSaved(event=Event(run=id))
+                | records.CommitSaved(commit=Commit(run=id))
+            ):
+                found = self.hub.find(id)
+                return found is not None and self._knows(found)
+        return False
+
+    def _check_known(self, command: v1.V1Command) -> None:
+        """Refuse a command that is not for UIs without a token.
+
+        Raises:
+            CommandError: `watch_only`: it would take in a file. `unknown_run`: it is about a run that
+                this UI may not know, whether there is one or not.
+        """
+        if self.rights.all_runs:
+            return
+        if isinstance(command, v1.V1Import):
+            raise CommandError("watch_only", f"Importing a run takes the control token. {_ADD_IT}")
+        found = self.hub.find(command.run)
+        if found is None or not self._knows(found):
+            raise CommandError(
+                "unknown_run",
+                "A view without a token knows the runs of version 1's agents alone, and no such run is "
+                f"among them. {_ADD_IT}",
+            )
+
+    def _receive(self, text: str) -> None:
+        command = v1.decode_command(text)
+        self._check_known(command)
+        if isinstance(command, v1.V1Download):
+            self._later(partial(self._download, command), text)
+            return
+        self._check_control()
+        self._check_unasked(command)
+        if isinstance(command, v1.V1Step | v1.V1Continue | v1.V1Update):
+            self._decide(partial(self._control, command), _edited(command), text)
+        else:
+            self._control(command)
+
+    def _check_unasked(self, command: v1.V1Command) -> None:
+        """Refuse an edit of a call that asks for an approval: this UI can't show that it asks."""
+        if isinstance(command, v1.V1Update):
+            for point in self.hub.debugger.pending(command.run):
+                if point.id == command.message and point.approval is not None:
+                    raise _elsewhere(describe_call(point), command.run)
+
+    def _step(self, run: str) -> None:
+        try:
+            self.hub.perform(self.hub.commands.step(run, self.hub.clock()))
+        except NeedsApprovalError as error:
+            raise _elsewhere(error.call, run) from None
+
+    def _control(self, command: v1.V1Command) -> None:
+        hub = self.hub
+        match command:
+            case v1.V1Step():
+                self._step(command.run)
+            case v1.V1Continue():
+                hub.perform(hub.commands.resume(command.run, hub.clock()))
+            case v1.V1Halt():
+                hub.perform(hub.commands.halt(command.run))
+            case v1.V1Rename():
+                hub.perform(hub.commands.rename(command.run, command.name), self)
+            case v1.V1Delete():
+                hub.delete(command.run, self)
+            case v1.V1Import():
+                self._later(partial(self._import, command))
+            case v1.V1Update():
+                edited = _edited(command)
+                edit = None if edited is None else edited.edit
+                hub.perform(hub.commands.edit(command.run, command.message, edit))
+
+    async def _import(self, command: v1.V1Import) -> None:
+        await self.hub.import_run(command.data.encode())
+
+    async def _download(self, command: v1.V1Download) -> None:
+        self._send(v1.encode_run_export(*await self.hub.export(command.run)))
+
+    def _send(self, text: str) -> None:
+        self.connection.send(text)
+
+    def _send_error(self, code: str, message: str, run: str | None, text: str) -> None:
+        run = run or v1.decode_run_id(text)
+        self._send(v1.encode_error(code, message, run))
+        found = None if run is None else self.hub.find(run)
+        if found is None or not self._knows(found):
+            return
+        if v1.is_edit_command(text):
+            if not self._refused_edits:
+                self._later(self._take_edits_back)
+            self._refused_edits.append((found.id, message))
+        elif code == "needs_approval" and found.pending != self._explained:
+            self._explained = found.pending
+            self._note(found.id, message)
+
+    async def _take_edits_back(self) -> None:
+        """Show messages as they stand, and why they weren't edited.
+
+        The original's UI shows an edit as soon as it sends it, and knows no errors.
+        """
+        self._begin_read()
+        refused, self._refused_edits = self._refused_edits, []
+        await self._snapshot()
+        for run, why in refused:
+            self._note(run, f"The edit was refused, nothing has changed: {why}")
+
+    def _note(self, run: str, text: str) -> None:
+        """Show a text among a run's messages, in this UI alone: the original's knows no errors."""
+        self._send(v1.encode_new_note(run, self.hub.new_id(), text, self.hub.clock()))
+
+
+def _elsewhere(call: str, run: str) -> CommandError:
+    return CommandError("needs_approval", _APPROVE_ELSEWHERE.format(call=call), run)
+
+
+def _edited(command: v1.V1Command) -> RequestedEdit | None:
+    """The edit that a command brings; null takes one back."""
+    if not isinstance(command, v1.V1Update):
+        return None
+    edit = bytes(command.content).decode()
+    return None if edit == "null" else RequestedEdit(command.run, command.message, edit)
+
+
+def _size(history: RunHistory) -> int:
+    """The characters of a run's contents."""
+    points = sum(len(point.data) for point in history.breakpoints)
+    messages = sum(len(event.data or "") for event in history.events)
+    commits = select_commits(history.commits)
+    bodies = [change.body for commit in commits for change in commit.changes if change.body]
+    return points + messages + sum(len(b.content) + len(b.previous_content) for b in bodies)
+
+
+def _ids(history: RunHistory) -> Iterator[str]:
+    """What of a run a snapshot has shown."""
+    yield history.run.id
+    yield from (point.id for point in history.breakpoints)
+    yield from (event.id for event in history.events)
+    yield from (commit.id for commit in history.commits)
+
+
+def _messages(record: Record) -> tuple[str, ...]:
+    """What a record is told by; nothing where version 1 has no message for it."""
+    match record:
+        case records.BreakpointSaved(breakpoint=breakpoint):
+            return (v1.encode_new_message(breakpoint),)
+        case records.RunHeaderSaved(run=run):
+            return (v1.encode_run_state(run),)
+        case records.EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
+            return (v1.encode_new_debug_message(event),)
+        case records.RunStarted(run=run):
+            return v1.encode_new_run(RunHistory(run=run)), v1.encode_run_state(run)
+        case records.ImportedRunSaved(history=history):
+            return (v1.encode_new_run(history),)
+        case records.CommitSaved(commit=commit) if not commit.snapshot:
+            return (v1.encode_new_commit(commit),)
+    return ()
+
+
+def _id(record: Record) -> str | None:
+    """What a record adds to what is shown; None where it changes what is."""
+    match record:
+        case records.RunStarted(run=run):
+            return run.id
+        case records.ImportedRunSaved(history=history):
+            return history.run.id
+        case records.BreakpointSaved(breakpoint=breakpoint):
+            return breakpoint.id
+        case records.EventSaved(event=event):
+            return event.id
+        case records.CommitSaved(commit=commit):
+            return commit.id
+    return None

@@ -1,0 +1,390 @@
+"""UIs of version 2: our view, and `agentstepper step`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+from msgspec import UNSET, Struct
+
+from .._version import __version__
+from ..core import DebuggerCommands, Output, RecordOutput, make_debug_row, make_row
+from ..errors import CommandError, ProtocolError
+from ..protocol import records
+from ..protocol import ui as v2
+from ..protocol.frame import VERSION, decode_address, encode_message
+from ..protocol.header_bounds import cut_header
+from ..protocol.records import Record
+from ..protocol.stops import BreakpointRule, Price
+from ..protocol.values import AgentActivity, Breakpoint, Commit, Event, EventKind, Run, StoreInfo
+from ..store.base import strip_contents
+from . import pagination
+from .connection import AccessRights, Connection, count_waiting_bytes
+from .dry_runs import try_stop
+from .extensions import Extensions
+from .peers import ViewPeer
+from .pushes import ViewUpdates
+from .reads import ContentSender, ViewQuery, answer_query
+from .row_search import RowSearch
+from .run_service import RunService
+from .views import RequestedEdit, ViewSession
+
+#: Records that bring a run's header.
+_WithHeader = records.RunHeaderSaved | records.RunStarted | records.RunRenamed | records.RunTagged
+#: Commands that change nothing.
+_Watching = v2.OpenRun | v2.CloseRun | v2.FindRows | v2.TryStop | ViewQuery
+#: Commands on what is pending, which stay in their order.
+_Decision = v2.StepRun | v2.ContinueRun | v2.ApproveCall | v2.DenyCall | v2.SetEdit
+
+
+class ViewSessionV2(ViewSession):
+    """A UI of version 2. It is told of every run's state, and of the contents of those it opened."""
+
+    def __init__(
+        self, hub: RunService, connection: Connection, rights: AccessRights, extensions: Extensions
+    ) -> None:
+        super().__init__(hub, connection, rights)
+        self._sent = 0
+        self._said_hello = False
+        self._greeted = False  # it got the answer: from now on it is told what happens
+        behind = partial(count_waiting_bytes, connection)
+        self._pushes = ViewUpdates(self._send, asyncio.get_running_loop, behind)
+        self._finder: RowSearch | None = None  # once it is asked
+        self._find: v2.FindRows | None = None  # the last
+        self._trials: dict[bool, v2.TryStop] = {}  # the last on one run, and on several
+        self._told: dict[str, Run] = {}
+        self._extensions = extensions
+        self._vocabulary = hub.vocabulary
+        self._bodies = ContentSender()
+
+    def greet(self) -> None:
+        """The snapshot answers the UI's hello."""
+
+    def closed(self) -> None:
+        """The connection is gone."""
+        self._pushes.end()
+        super().closed()
+
+    def _notify(self, saved: RecordOutput, by: ViewPeer | None) -> None:
+        if self._finder is not None:
+            self._finder.hear(saved)
+        if not self._greeted:
+            return
+        notify = TELLERS.get(type(saved.record))
+        if notify is not None:
+            notify(self, saved.record)
+        if saved.commit is not None:
+            self._push_commit(v2.CommitChanged, saved.commit)
+        if saved.breakpoint is not None:
+            self._notify_row(saved.breakpoint)
+
+    def _notify_deleted(self, record: records.RunDeleted) -> None:
+        self._told.pop(record.run, None)
+        self._pushes.close(record.run)
+        self._send(v2.RunRemoved(run=record.run))
+
+    def _notify_event(self, record: records.EventSaved) -> None:
+        if record.event.kind is EventKind.DEBUG_MESSAGE:
+            self._notify_row(record.event)
+
+    def _notify_commit(self, record: records.CommitSaved) -> None:
+        self._push_commit(v2.CommitAdded, record.commit)
+
+    def _notify_note(self, record: records.NoteSaved) -> None:
+        if record.note.run in self._pushes:
+            self._pushes.put(record.note.run, partial(v2.NoteChanged, note=record.note))
+
+    def _tell_stop(self, record: records.StopSaved) -> None:
+        self._send(v2.StopChanged(stop=record.stop))
+
+    def _tell_deleted_stop(self, record: records.StopDeleted) -> None:
+        self._send(v2.StopGone(stop=record.stop))
+
+    def _notify_prices(self, record: records.PricesSet) -> None:
+        self._send(v2.PricesChanged(prices=record.prices))
+
+    def _push_commit(self, kind: type[v2.CommitAdded | v2.CommitChanged], commit: Commit) -> None:
+        if commit.run in self._pushes:
+            self._pushes.put(commit.run, partial(_commit, kind, commit))
+
+    def notify_store(self, info: StoreInfo) -> None:
+        """Tell how runs are kept, where that has changed."""
+        if self._greeted:
+            self._send(v2.StoreChanged(store=info))
+
+    def _notify_run(self, record: _WithHeader | records.ImportedRunSaved) -> None:
+        """Tell a header. Of runs that aren't opened, only what a list of runs shows."""
+        header = record.history.run if isinstance(record, records.ImportedRunSaved) else record.run
+        run = cut_header(header)
+        before = self._told.get(run.id)
+        self._told[run.id] = run
+        if run.id in self._pushes:
+            self._pushes.header(run)
+        elif before is None or _listed(before) != _listed(run):
+            self._send(v2.RunChanged(run=run))
+
+    def _notify_row(self, spoken: Breakpoint | Event) -> None:
+        if spoken.run in self._pushes:
+            pending = isinstance(spoken, Breakpoint) and spoken.answer is None
+            made = partial(self._row, spoken)
+            self._pushes.row(spoken.run, spoken.id, spoken.seq, made, pending=pending)
+
+    def _row(self, spoken: Breakpoint | Event) -> v2.RowChanged:
+        made = (
+            make_debug_row(spoken)
+            if isinstance(spoken, Event)
+            else make_row(spoken, self._vocabulary)
+        )
+        return v2.RowChanged(run=spoken.run, row=made)
+
+    # ---- commands -----------------------------------------------------------------------------------
+
+    def _receive(self, text: str) -> None:
+        envelope, command = self._extensions.from_ui.decode(text)
+        id = None if envelope.id is UNSET else envelope.id
+        if isinstance(command, v2.UiHello):
+            self._hello(command, id)
+        elif not self._said_hello:
+            raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
+        elif isinstance(command, _Watching):
+            self._watch(command, id, text)
+        elif envelope.type in self._extensions.commands:
+            self._later(partial(self._extended, envelope.type, command, id), text)
+        else:
+            self._check_control()
+            self._control(command, id, text)
+
+    def _watch(self, command: _Watching, id: str | None, text: str) -> None:
+        """Begin a command that changes nothing."""
+        match command:
+            case v2.OpenRun():
+                self._later(partial(self._open, command.run, id), text)
+            case v2.FindRows():
+                self._find = command
+                self._finder = self._finder or RowSearch(self.hub)
+                work = partial(self._find_rows, self._finder, command, id)
+                self._later(work, text, aside=True)
+            case v2.TryStop():
+                self._trials[command.run is None] = command
+                self._later(partial(self._try_stop, command, id), text, aside=True)
+            case v2.CloseRun():
+                self._pushes.close(command.run)
+                if self._finder is not None:
+                    self._finder.forget(command.run)
+                self._answer(v2.CommandDone(), id)
+            case _:
+                self._later(partial(self._read, command, id), text)
+
+    def _control(self, command: Struct, id: str | None, text: str) -> None:
+        """Begin a command that changes something."""
+        if isinstance(command, v2.ImportRun):
+            self._later(partial(self._import, command, id), text)
+        elif isinstance(command, v2.WriteNote):
+            self._later(partial(self._write_note, command, id), text)
+        elif isinstance(command, _Decision):
+            self._decide(partial(self._execute, command, id), _edited(command), text)
+        else:
+            self._execute(command, id)
+
+    def _execute(self, command: Struct, id: str | None) -> None:
+        """Carry out a command that changes something, and answer once all that it brought was told."""
+        if isinstance(command, v2.DeleteRun):
+            self.hub.delete(command.run, self)
+        else:
+            self.hub.perform(_outputs(self.hub.commands, command, self.hub.clock()), self)
+        self.hub.when_recorded(partial(self._answer, v2.CommandDone(), id))
+
+    def _hello(self, hello: v2.UiHello, id: str | None) -> None:
+        if hello.version != VERSION:
+            side = "the server's agentstepper_nb" if hello.version > VERSION else "the view"
+            raise ProtocolError(
+                "version_mismatch",
+                f"The view speaks version {hello.version}, this Core {VERSION}: upgrade {side}.",
+            )
+        if self._said_hello:
+            raise ProtocolError("already_open", "This connection said hello before: go on with it.")
+        self._said_hello = True
+        rules = self.hub.debugger.stops, self.hub.debugger.prices
+        self.hub.when_listed(partial(self._welcome, id, *rules))
+
+    def _welcome(
+        self,
+        id: str | None,
+        stops: tuple[BreakpointRule, ...],
+        prices: tuple[Price, ...],
+        runs: Sequence[Run],
+    ) -> None:
+        self._greeted = True
+        self._told = {run.id: run for run in runs}
+        shown, more = pagination.list_last_runs(runs)
+        core = f"agentstepper_nb {__version__}"
+        hello = v2.CoreHello(
+            version=VERSION,
+            core=core,
+            control=self.rights.control,
+            runs=shown,
+            more=more,
+            store=self.hub.kept,
+            stops=stops,
+            prices=prices,
+        )
+        self._answer(hello, id)
+
+    async def _find_rows(self, finder: RowSearch, command: v2.FindRows, id: str | None) -> None:
+        found = await finder.find(command, lambda: self._find is command)
+        self._answer(found, id)
+
+    async def _read(self, command: ViewQuery, id: str | None) -> None:
+        self._answer(await self._bodies.told(await answer_query(self.hub, command)), id)
+
+    async def _try_stop(self, command: v2.TryStop, id: str | None) -> None:
+        several = command.run is None
+        trials = await try_stop(
+            self.hub, command.stop, command.run, lambda: self._trials[several] is command
+        )
+        self._answer(v2.StopTried(trials=tuple(each.result for each in trials)), id)
+
+    async def _write_note(self, command: v2.WriteNote, id: str | None) -> None:
+        await self.hub.write_note(command.run, command.message, command.text)
+        await self.hub.recorded()
+        self._answer(v2.CommandDone(), id)
+
+    async def _import(self, command: v2.ImportRun, id: str | None) -> None:
+        run = await self.hub.import_run(command.data.encode())
+        self._answer(v2.RunImported(run=run), id)
+
+    async def _extended(self, name: str, body: Struct, id: str | None) -> None:
+        """Carry out a command of an extension."""
+        command = self._extensions.commands[name]
+        if command.control:
+            self._check_control()
+        try:
+            answer = await command.handler(self.hub, body)
+            self._pushes.flush()
+            text = None if answer is None else encode_message(name, answer, self._sent + 1, id)
+        except (CommandError, ProtocolError):
+            raise
+        except Exception:
+            self.hub.log.exception("The command %s of an extension failed.", name)
+            raise CommandError(
+                "extension_failed",
+                f"The command {name} of an extension failed; the Core's log says how.",
+            ) from None
+        if text is None:
+            self._answer(v2.CommandDone(), id)
+        else:
+            self._sent += 1
+            self.connection.send(text)
+
+    async def _open(self, run: str, id: str | None) -> None:
+        self._begin_read()
+        try:
+            opened = await pagination.read_opened_run(self.hub, run)
+            self._pushes.open(run, opened.rows[-1].seq if opened.rows else 0)
+            self._answer(opened, id)
+        finally:
+            self._end_read()
+
+    # ---- sending ------------------------------------------------------------------------------------
+
+    def _answer(self, message: v2.CoreToUi, id: str | None) -> None:
+        """Answer a command, after all that happened before was told."""
+        self._pushes.flush()
+        self._send(message, id)
+
+    def _send(self, message: v2.CoreToUi, id: str | None = None) -> None:
+        self._sent += 1
+        self.connection.send(v2.to_ui.encode(message, self._sent, id))
+
+    def _send_error(self, code: str, message: str, run: str | None, text: str) -> None:
+        self._answer(v2.UiError(code=code, message=message, run=run), decode_address(text).id)
+
+
+def _outputs(to: DebuggerCommands, command: Struct, at: float) -> list[Output]:
+    """Give a person's command to the debugger.
+
+    Args:
+        to: The debugger's commands.
+        command: The command.
+        at: Now, by the Core's clock.
+    """
+    match command:
+        case v2.StepRun(run=run, breakpoint=id, revision=seen, edit=edit):
+            return to.step(run, at, id, seen, edit)
+        case v2.ContinueRun(run=run, breakpoint=id, revision=seen, edit=edit):
+            return to.resume(run, at, id, seen, edit)
+        case v2.ApproveCall(run=run, breakpoint=named, revision=revision, edit=edit):
+            said = {"always": command.always, "confirmed": command.confirmed}
+            return to.approve(run, at, named, revision, edit, **said)
+        case v2.DenyCall(run=run, breakpoint=named, revision=revision, reason=reason):
+            return to.deny(run, at, named, revision, reason)
+        case v2.SetEdit(run=run, breakpoint=named, edit=edit, revision=revision):
+            return to.edit(run, named, edit, revision)
+        case v2.HaltRun() | v2.StopRun() | v2.RenameRun() | v2.TagRun():
+            return _of_run(to, command, at)
+        case v2.SetStop() | v2.DeleteStop() | v2.SetPrices():
+            return _of_rules(to, command)
+    return []
+
+
+def _of_run(
+    to: DebuggerCommands, command: v2.HaltRun | v2.StopRun | v2.RenameRun | v2.TagRun, at: float
+) -> list[Output]:
+    match command:
+        case v2.HaltRun(run=run):
+            return to.halt(run)
+        case v2.StopRun(run=run):
+            return to.stop(run, at)
+        case v2.RenameRun(run=run, name=name):
+            return to.rename(run, name)
+        case v2.TagRun(run=run, tags=tags):
+            return to.tag(run, tags)
+
+
+def _of_rules(
+    to: DebuggerCommands, command: v2.SetStop | v2.DeleteStop | v2.SetPrices
+) -> list[Output]:
+    match command:
+        case v2.SetStop(stop=stop):
+            return to.set_stop(stop)
+        case v2.DeleteStop(stop=id):
+            return to.delete_stop(id)
+        case v2.SetPrices(prices=prices):
+            return to.set_prices(prices)
+
+
+def _edited(command: _Decision) -> RequestedEdit | None:
+    """The edit that a command brings, where it says of what."""
+    if isinstance(command, v2.DenyCall) or command.edit is None or command.breakpoint is None:
+        return None
+    return RequestedEdit(command.run, command.breakpoint, command.edit, command.revision)
+
+
+def _commit(kind: type[v2.CommitAdded | v2.CommitChanged], commit: Commit) -> v2.CoreToUi:
+    return kind(run=commit.run, commit=strip_contents(commit))
+
+
+def _listed(run: Run) -> tuple[object, ...]:
+    return (
+        *(run.name, run.tags, run.state, run.pending, run.ending, run.stopping),
+        *(run.failure, run.exit_code, run.detached_at, run.agent_state is AgentActivity.WAITING),
+    )
+
+
+#: What tells of a record, by its type; a breakpoint's is told as its row, and the others not at all.
+TELLERS: Final[dict[type[Record], Callable[[ViewSessionV2, Any], None]]] = {
+    records.RunStarted: ViewSessionV2._notify_run,
+    records.RunHeaderSaved: ViewSessionV2._notify_run,
+    records.RunRenamed: ViewSessionV2._notify_run,
+    records.RunTagged: ViewSessionV2._notify_run,
+    records.ImportedRunSaved: ViewSessionV2._notify_run,
+    records.RunDeleted: ViewSessionV2._notify_deleted,
+    records.EventSaved: ViewSessionV2._notify_event,
+    records.CommitSaved: ViewSessionV2._notify_commit,
+    records.NoteSaved: ViewSessionV2._notify_note,
+    records.StopSaved: ViewSessionV2._tell_stop,
+    records.StopDeleted: ViewSessionV2._tell_deleted_stop,
+    records.PricesSet: ViewSessionV2._notify_prices,
+}

@@ -1,0 +1,204 @@
+"""One call on a thread of its own, while this one waits and stays interruptible, or lets it go on alone.
+
+A kernel's main thread runs an event loop, so that `asyncio.run` and `anyio.run` refuse to work there;
+on a thread of its own the cell has none in its way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import ctypes
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Generic, Protocol, TypeVar
+
+Value = TypeVar("Value")
+
+#: How long an interrupted call may take to end, in seconds, before it is left alone.
+GRACE = 3.0
+
+
+class CellWait(Protocol):
+    """What a thread does while its call runs on another."""
+
+    notice: str  #: why the call was let go on alone, where that is to be said
+
+    def wait(self) -> None:
+        """Return once the call has ended, or to let it go on alone."""
+
+    def ended(self) -> None:
+        """The call has ended. From its thread."""
+
+
+class CellThread(Generic[Value]):
+    """A call on a thread of its own.
+
+    The thread has a copy of the caller's context, by which ipykernel tells whose cell it prints to.
+
+    Args:
+        call: What to do there.
+        alone: Called there with how it ended, where it was let go on alone: its value, or its error.
+    """
+
+    def __init__(
+        self,
+        call: Callable[[], Value],
+        alone: Callable[[Value | None, BaseException | None], None] = lambda value, error: None,
+    ) -> None:
+        self._call = call
+        self._alone = alone
+        self._wait: CellWait | None = None
+        self._value: Value | None = None
+        self._error: BaseException | None = None
+        self._done = threading.Event()
+        self._lock = threading.Lock()  # guards the three below
+        self._ident: int | None = None  # of the thread, once it has begun
+        self._over = False  # no interrupt may come any more
+        self._left = False  # the call goes on alone, and nobody waits for its end
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(
+            target=context.run, args=(self._run,), name="agentstepper cell", daemon=True
+        )
+
+    @property
+    def left(self) -> bool:
+        """Whether the call was let go on alone."""
+        return self._left
+
+    def run(self, wait: CellWait | None = None) -> Value | None:
+        """Make the call and wait for its end; its value and its exceptions are this one's.
+
+        Args:
+            wait: Waits in our place. Where it returns before the call's end, the call goes on alone.
+
+        Returns:
+            The call's value; None where it goes on alone.
+
+        Raises:
+            KeyboardInterrupt: This thread was interrupted, and the call with it. Where the call
+                can't be interrupted in time, it goes on alone; the exception's note says where.
+        """
+        __tracebackhide__ = True
+        self._wait = wait
+        try:
+            self._thread.start()
+            if wait is None:
+                self._done.wait()
+            else:
+                wait.wait()
+                if self._leave():
+                    return None
+        except KeyboardInterrupt as interrupt:
+            self._stop(interrupt)
+            raise self._end_of(interrupt) from None
+        if self._error is not None:
+            try:
+                raise self._error
+            finally:
+                self._error = None  # its traceback leads to here, and would keep itself alive
+        return self._value
+
+    def _leave(self) -> bool:
+        """Let the call go on alone, if it hasn't ended."""
+        with self._lock:
+            self._left = not self._done.is_set()
+            return self._left
+
+    def _run(self) -> None:
+        __tracebackhide__ = True
+        try:
+            if not self._begin():
+                return
+            try:
+                self._value = self._call()
+            except BaseException as error:
+                self._error = error
+            self._finish()
+        except KeyboardInterrupt as error:  # it came when the call had just ended
+            self._error = self._error or error
+        finally:
+            with self._lock:
+                self._done.set()
+            if self._wait is not None:
+                self._wait.ended()
+            if self._left:
+                self._alone(self._value, self._error)
+
+    def _begin(self) -> bool:
+        with self._lock:
+            self._ident = threading.get_ident()
+            return not self._over
+
+    def _finish(self) -> None:
+        with self._lock:
+            self._over = True
+            _raise_in(threading.get_ident(), None)
+
+    def _stop(self, interrupt: KeyboardInterrupt) -> None:
+        """Interrupt the call and give it time to end, until this thread is interrupted again."""
+        try:
+            self._interrupt()
+            ended = self._done.wait(GRACE)
+        except KeyboardInterrupt:
+            ended = False
+        if not ended:
+            interrupt.add_note(
+                "The cell's thread goes on in the background until a call returns that Python "
+                f"can't interrupt: {_where(self._ident)}."
+            )
+
+    def _interrupt(self) -> None:
+        with self._lock:
+            ident = self._ident
+            if ident is None:  # not begun, and now it won't
+                self._over = True
+                self._done.set()
+            if self._over or ident is None:
+                return
+            _raise_in(ident, KeyboardInterrupt)
+        _wake(ident)
+
+    def _end_of(self, interrupt: KeyboardInterrupt) -> KeyboardInterrupt:
+        """The worker's interrupt, which shows where the agent was, if it ended by that."""
+        if isinstance(self._error, KeyboardInterrupt):
+            return self._error
+        return interrupt.with_traceback(None)
+
+
+def _raise_in(ident: int, kind: type[BaseException] | None) -> None:
+    """Let another thread raise at its next step in Python; None takes that back."""
+    error = ctypes.py_object() if kind is None else ctypes.py_object(kind)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), error)
+
+
+def _frames(ident: int | None) -> Iterator[FrameType]:
+    """The frames of a thread, innermost first."""
+    frame = sys._current_frames().get(ident or 0)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _wake(ident: int) -> None:
+    """Let a thread that sleeps in a call of C look up, so that it meets what it is to raise.
+
+    What sleeps is an event loop, or a condition: under an event, a queue, or a future, such as the
+    one that a breakpoint's answer comes by. Sleep and the network can't be woken.
+    """
+    for frame in _frames(ident):
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, threading.Condition):
+            if owner.acquire(timeout=1):
+                owner.notify_all()
+                owner.release()
+        elif isinstance(owner, asyncio.AbstractEventLoop) and owner.is_running():
+            owner.call_soon_threadsafe(lambda: None)
+
+
+def _where(ident: int | None) -> str:
+    for frame in _frames(ident):
+        return f"{frame.f_code.co_filename}, line {frame.f_lineno}, in {frame.f_code.co_name}"
+    return "it has just ended"

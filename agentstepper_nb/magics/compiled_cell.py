@@ -1,0 +1,128 @@
+"""The source of a cell, compiled and run as IPython would, on whichever thread."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import CO_COROUTINE
+from itertools import takewhile
+from traceback import extract_tb
+from types import CodeType, TracebackType
+from typing import Any
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.interactiveshell import InteractiveShell
+
+
+@dataclass(frozen=True)
+class CompiledCell:
+    """A cell that is ready to run.
+
+    Args:
+        shell: Whose names it uses.
+        name: Its file's name in tracebacks.
+        parts: The statements, and the expression whose value is the cell's.
+        silenced: Whether a semicolon at its end keeps that value from being shown.
+    """
+
+    shell: InteractiveShell
+    name: str
+    parts: tuple[CodeType, ...]
+    silenced: bool = False
+
+    @property
+    def awaits(self) -> bool:
+        """Whether it awaits outside of functions, and so needs an event loop to itself."""
+        return any(part.co_flags & CO_COROUTINE for part in self.parts)
+
+    def run(self) -> Any:
+        """Run it here and give the value of its last expression.
+
+        A cell that awaits at its top level is run by `asyncio.run`; any other may call that itself.
+        """
+        __tracebackhide__ = True
+        try:
+            if self.awaits:
+                return asyncio.run(self._run_awaiting())
+            return self._run()
+        except BaseException as error:
+            error.__traceback__ = self._own(error.__traceback__)
+            raise
+
+    def line_of(self, error: BaseException) -> int | None:
+        """The cell's line where an exception came from, as the notebook counts them."""
+        lines = [
+            entry.lineno for entry in extract_tb(error.__traceback__) if entry.filename == self.name
+        ]
+        return lines[-1] if lines else None
+
+    def traceback_of(self, error: BaseException) -> str:
+        """An exception as IPython shows it."""
+        show = _typed(self.shell).InteractiveTB
+        lines = show.structured_traceback(type(error), error, error.__traceback__)
+        return str(show.stb2text(lines))
+
+    def _run(self) -> Any:
+        value = None
+        for part in self.parts:
+            value = self._eval(part)
+        return value
+
+    async def _run_awaiting(self) -> Any:
+        value = None
+        for part in self.parts:
+            value = self._eval(part)
+            if part.co_flags & CO_COROUTINE:
+                value = await value
+        return value
+
+    def _eval(self, part: CodeType) -> Any:
+        return eval(part, self.shell.user_global_ns, self.shell.user_ns)
+
+    def _own(self, traceback: TracebackType | None) -> TracebackType | None:
+        """What is left of a traceback from the cell's own code on: what a person wants to read."""
+        while traceback is not None and traceback.tb_frame.f_code not in self.parts:
+            traceback = traceback.tb_next
+        return traceback
+
+
+def compile_cell(shell: InteractiveShell, source: str) -> CompiledCell:
+    """Compile what stands under a cell magic's line.
+
+    Magics and `!commands` inside work, and line numbers are those of the whole cell.
+
+    Raises:
+        SyntaxError: As IPython would.
+    """
+    # The magic's own line, and the empty ones below it, which IPython leaves out.
+    text = "\n" * (1 + _empty_lines(source)) + _typed(shell).transform_cell(source)
+    number = len(shell.user_ns["In"]) - 1  # this cell's
+    name = shell.compile.cache(text, number, raw_code=text)
+    with shell.compile.extra_flags(ast.PyCF_ALLOW_TOP_LEVEL_AWAIT):
+        tree = _typed(shell).transform_ast(shell.compile.ast_parse(text, filename=name))
+        parts = tuple(_compile(shell, tree, name))
+        return CompiledCell(shell, name, parts, _ends_in_semicolon(text))
+
+
+def _empty_lines(source: str) -> int:
+    """How many lines come before the first that says something."""
+    return sum(1 for _ in takewhile(str.isspace, source.splitlines(keepends=True)))
+
+
+def _compile(shell: InteractiveShell, tree: ast.Module, name: str) -> Iterator[CodeType]:
+    """Give the statements as one piece, then the last expression as one that has its value."""
+    statements = list(tree.body)
+    last = statements.pop() if statements and isinstance(statements[-1], ast.Expr) else None
+    yield _typed(shell).compile(ast.Module(statements, type_ignores=[]), name, "exec")
+    if isinstance(last, ast.Expr):
+        yield _typed(shell).compile(ast.Expression(last.value), name, "eval")
+
+
+_ends_in_semicolon: Any = DisplayHook.semicolon_at_end_of_expression
+
+
+def _typed(shell: InteractiveShell) -> Any:
+    """The shell, whose methods here have no types, or types that forbid what they do."""
+    return shell

@@ -1,0 +1,76 @@
+"""What may stand next on a line of `%agentstepper`, for the Tab key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+_FIRST: Final = (
+    *("stop", "stops", "price", "prices", "sessions", "chat", "doctor", "nest", "help"),
+    *("--kernel", "--input", "--export", "--run"),
+)
+_PLACES: Final = ("any", "tool", "llm", "event", "start", "error")
+_WATCHES: Final = ("tokens", "cost", "repeated", "touches")
+_OPTIONS: Final = ("nth", "once", "log", "for", "all", "where")
+_AFTER: Final[dict[str, tuple[str, ...]]] = {
+    "before": (*_PLACES, *_OPTIONS),
+    "after": (*_PLACES, *_OPTIONS),
+    "all": ("agents",),
+    # A name, a number or an expression follows, which nobody here knows.
+    **dict.fromkeys(("tokens", "cost", "repeated", "touches", "nth", "for", "where"), ()),
+}
+
+
+def list_candidates(line: str, chats: Callable[[], Sequence[str]] = tuple) -> list[str]:
+    """The words that may stand next.
+
+    Args:
+        line: The line up to the cursor, with the magic's name.
+        chats: Gives what can be talked with.
+    """
+    words = line.split()[1:]
+    begun = words.pop() if words and not line[-1].isspace() else ""
+    return [word for word in _next(words, chats) if word.startswith(begun)]
+
+
+def _next(words: list[str], chats: Callable[[], Sequence[str]]) -> Sequence[str]:
+    match words:
+        case []:
+            return _FIRST
+        case ["chat"]:
+            return chats()
+        case ["nest"]:
+            return ("on",)
+        case ["price"]:
+            return ("delete",)
+        case ["stop", *rest]:
+            return _next_of_stop(rest)
+    return ()
+
+
+def _next_of_stop(words: list[str]) -> Sequence[str]:
+    match words:
+        case []:
+            return ("before", "after", *_PLACES, *_WATCHES, "on", "off", "delete", "try")
+        case ["try"]:
+            return ("before", "after", *_PLACES, *_WATCHES)
+        case ["on" | "off" | "delete", *numbers]:
+            return () if numbers else ("all",)
+        case _ if "where" in words:
+            return ()
+        case [*_, "repeated", _]:
+            return ("overall", *_OPTIONS)
+        case [*_, last] if last in _AFTER:
+            return _AFTER[last]
+    return ("error", *_WATCHES, *_OPTIONS)
+
+
+def complete(shell: Any, event: Any) -> list[str]:
+    """As IPython asks its hooks for what completes a line."""
+
+    def chats() -> list[str]:
+        from .chat_magic import list_chat_names
+
+        return list_chat_names(shell.user_ns)
+
+    return list_candidates(event.text_until_cursor, chats)

@@ -1,0 +1,98 @@
+"""Stepping by `input()`: the last resort, where no view can be.
+
+The main thread asks, while the agent waits on its own. What is typed means what it means to
+`agentstepper step`, whose parts these are.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from IPython.core.error import StdinNotImplementedError
+
+from ..cli.core_connection import ConnectionEvent
+from ..cli.inbox import Inbox
+from ..cli.screen import Screen, is_colour_wanted
+from ..cli.step_keys import StepKeys
+from ..cli.step_session import StepSession
+from ..widgets.kernel_core import KernelCore
+from .local_connection import LocalConnection
+
+_NO_INPUT: Final = "This front end has no input(), by which to ask."
+_LEFT: Final = "The cell goes on in the background: %agentstepper --input steps it."
+
+
+class InputStepper:
+    """A conversation on the main thread.
+
+    Args:
+        core: The Core in this process.
+        run: The run to look at; None takes the one that matters most, and goes on to others.
+    """
+
+    notice = _LEFT
+
+    def __init__(self, core: KernelCore, run: str | None = None) -> None:
+        self._screen = _Screen()
+        self._inbox: Inbox[ConnectionEvent | None] = Inbox()
+        self._link = LocalConnection(core, self._inbox.put)
+        self._session = StepSession(self._screen, self._link.send, run)
+        self._keys = StepKeys(self._session)
+        self._run = run
+        self._ended = False
+
+    def wait(self) -> None:
+        """Ask whenever the agent halts, until it has ended or the person has enough."""
+        try:
+            while not self._over:
+                if self._screen.prompt and not self._session.is_waiting:
+                    self._ask()
+                else:
+                    self._listen()
+        finally:
+            self._link.close()
+            self._inbox.close()
+
+    def ended(self) -> None:
+        """The cell has ended. From its thread."""
+        self._inbox.put(None)
+
+    @property
+    def _over(self) -> bool:
+        if self._ended or self._session.is_over:
+            return True
+        runs = self._session.runs.values()
+        return (
+            self._run is None and self._session.has_connected and not any(run.live for run in runs)
+        )
+
+    def _ask(self) -> None:
+        prompt, self._screen.prompt = self._screen.prompt, ""
+        try:
+            typed = input(prompt)
+        except EOFError:
+            typed = "q"
+        except StdinNotImplementedError:
+            self._screen.write_line(_NO_INPUT)
+            typed = "q"
+        self._keys.line(typed)
+
+    def _listen(self) -> None:
+        for event in self._inbox.wait():
+            if event is None:
+                self._ended = True
+            else:
+                self._session.handle(event)
+
+
+class _Screen(Screen):
+    """Writes below the cell; what it should ask waits for `input`."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stdout, colour=is_colour_wanted(sys.stdout), terminal=False)
+        self.prompt = ""
+
+    def show_prompt(self, prompt: str) -> None:
+        """Ask at the next turn."""
+        self.prompt = prompt

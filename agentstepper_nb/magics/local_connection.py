@@ -1,0 +1,94 @@
+"""A UI in the process that has the Core: no socket, and its thread is the Core's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import UNSET, Struct
+
+from .._version import __version__
+from ..cli.core_connection import (
+    ConnectionEvent,
+    CoreConnected,
+    CoreConnectionRefused,
+    CoreMessageReceived,
+)
+from ..hub import PeerSession
+from ..protocol import ui
+from ..protocol.frame import VERSION
+from ..widgets.kernel_core import KernelCore
+
+_HELLO: Final = ui.UiHello(version=VERSION, client=f"agentstepper_nb magics {__version__}")
+
+
+class LocalConnection:
+    """What `cli.core_connection.CoreConnection` is by a socket.
+
+    Args:
+        core: The Core.
+        tell: Called with what happens, on the Core's loop.
+    """
+
+    def __init__(self, core: KernelCore, tell: Callable[[ConnectionEvent], None]) -> None:
+        self._core = core
+        self._tell = tell
+        self._line = _LocalPeer(self._heard, lambda reason: tell(CoreConnectionRefused(reason)))
+        self._session: PeerSession | None = None
+        self._numbers = itertools.count(1)
+        core.loop.call_soon_threadsafe(self._open)
+
+    def send(self, command: Struct) -> str:
+        """Send a command, from any thread; gives its id."""
+        number = next(self._numbers)
+        id = f"c{number}"
+        self._core.loop.call_soon_threadsafe(self._say, command, number, id)
+        return id
+
+    def close(self) -> None:
+        """End the session, from any thread."""
+        self._core.loop.call_soon_threadsafe(self._close)
+
+    # ---- on the loop --------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        self._session = self._core.connect_ui(self._line)
+        self._say(_HELLO, next(self._numbers), "hello")
+
+    def _say(self, command: Struct, number: int, id: str) -> None:
+        if self._session is not None:
+            self._session.receive(ui.from_ui.encode(command, number, id))
+
+    def _heard(self, text: str) -> None:
+        envelope, message = ui.to_ui.decode(text)
+        if isinstance(message, ui.CoreHello):
+            self._tell(CoreConnected(message))
+        else:
+            self._tell(CoreMessageReceived(message, None if envelope.id is UNSET else envelope.id))
+
+    def _close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            session.closed()
+
+
+class _LocalPeer:
+    """What the hub sees as a connection.
+
+    Args:
+        heard: Called with each text.
+        closed: Called with the reason when the Core closes it.
+    """
+
+    def __init__(self, heard: Callable[[str], None], closed: Callable[[str], None]) -> None:
+        self._heard = heard
+        self._closed = closed
+
+    def send(self, text: str) -> None:
+        """Hand a text on."""
+        self._heard(text)
+
+    def close(self, code: int, reason: str) -> None:
+        """The Core goes."""
+        self._closed(reason)

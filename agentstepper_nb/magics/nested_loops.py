@@ -1,0 +1,20 @@
+"""`%agentstepper nest on`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+
+
+def nest_event_loops() -> str:
+    """Let event loops nest, for who asks; there is no way back but a restart.
+
+    Returns:
+        What was done, for a person.
+    """
+    name = "nest_asyncio2" if find_spec("nest_asyncio2") else "nest_asyncio"
+    import_module(name).apply()
+    return (
+        f"{name} is applied: asyncio.run works in cells now, anyio.run still doesn't. "
+        "Restart the kernel to take it back. Cells under %%step need neither."
+    )

@@ -1,0 +1,132 @@
+"""`%%step`: a cell as one run, on a thread of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import display
+
+from ..errors import AgentStepperError, AgentStopped
+from ..sdk import AgentStepper, make_ambient
+from ..widgets import display_view
+from .cell_mode import CellMode, choose_wait, find_core
+from .cell_thread import CellThread
+from .compiled_cell import CompiledCell, compile_cell
+from .input_stepper import InputStepper
+from .timeline_saver import save_at_end
+
+#: Set by the Jupyter server in its kernels: the notebook's path.
+_NOTEBOOK = "JPY_SESSION_NAME"
+
+_NO_AWAIT = (
+    "This cell awaits at its top level, which it can't on the kernel's main thread: that runs the "
+    "kernel's own event loop. Leave out --main."
+)
+
+
+def run_cell(
+    shell: InteractiveShell, source: str, *, name: str, how: CellMode, workspace: str | None
+) -> Any:
+    """Open a run, show it, run the cell inside it, and end it.
+
+    Args:
+        shell: Whose names the cell uses.
+        source: What stands under the magic's line.
+        name: Of the program; empty takes the notebook's.
+        how: On which thread, and what this one does meanwhile.
+        workspace: The folder that the agent works on.
+
+    Returns:
+        The value of the cell's last expression; None where the cell goes on in the background.
+    """
+    __tracebackhide__ = True
+    cell = compile_cell(shell, source)  # a cell that isn't Python opens no run
+    if how.on_main and cell.awaits:
+        raise UsageError(_NO_AWAIT)
+    core = find_core(how)
+    run = _open(name or _default_name(), workspace)
+    shell.user_ns["dbg"] = run
+    try:
+        with ExitStack() as ending:
+            ending.enter_context(run)
+            wait = choose_wait(core, run.run_id, how)
+            if not isinstance(wait, InputStepper):
+                save_at_end(display_view(run.run_id), run)
+            call = partial(_run_inside, run, cell)
+            if how.on_main:
+                return call()
+            worker = CellThread(call, partial(_end_alone, run, cell))
+            value = worker.run(wait)
+            if worker.left:
+                ending.pop_all()  # the worker ends the run, if it hasn't already
+                if wait is not None and wait.notice:
+                    print(wait.notice)
+            return value
+    except AgentStopped as stop:
+        print(_stopped(cell, stop))
+        return None
+
+
+def _end_alone(
+    run: AgentStepper, cell: CompiledCell, value: object, error: BaseException | None
+) -> None:
+    """End the run of a cell that went on in the background, and show below it what became of it."""
+    try:
+        run.__exit__(type(error) if error else None, error, error.__traceback__ if error else None)
+    finally:
+        if isinstance(error, AgentStopped):
+            print(_stopped(cell, error))
+        elif error is not None:
+            print(cell.traceback_of(error), file=sys.stderr)
+        elif value is not None and not cell.silenced:
+            _display(value)
+
+
+def _open(name: str, workspace: str | None) -> AgentStepper:
+    """Open the run; it halts at the first thing the cell does, not before the cell begins."""
+    folder = None if workspace is None else str(Path(workspace).expanduser())
+    try:
+        return AgentStepper(name, agent_workspace_path=folder, stop_on_entry=False)
+    except AgentStepperError as error:  # no Core, one that refuses, no such folder
+        raise UsageError(str(error)) from None
+
+
+def _run_inside(run: AgentStepper, cell: CompiledCell) -> Any:
+    """Run the cell, in which an AgentStepper that is made without an address is this run."""
+    __tracebackhide__ = True
+    with make_ambient(run):
+        try:
+            return cell.run()
+        except BaseExceptionGroup as group:
+            stop = _the_stop(group)
+            if stop is None:
+                raise
+            raise stop from None
+
+
+def _the_stop(error: BaseException) -> AgentStopped | None:
+    """The person's Stop, where it and nothing else ended the agent: tasks group what ends them."""
+    if isinstance(error, BaseExceptionGroup):
+        stops = [_the_stop(each) for each in error.exceptions]
+        return stops[0] if all(stops) else None
+    return error if isinstance(error, AgentStopped) else None
+
+
+def _stopped(cell: CompiledCell, stop: AgentStopped) -> str:
+    """What stands under a cell whose agent was stopped, in place of a traceback."""
+    line = cell.line_of(stop)
+    return "Stopped by you." if line is None else f"Stopped by you at line {line} of this cell."
+
+
+def _default_name() -> str:
+    return Path(os.environ.get(_NOTEBOOK, "")).stem or "agent"
+
+
+_display: Any = display  # IPython's has no types

@@ -1,0 +1,88 @@
+"""The timeline of a run that ended, kept in the notebook under the view that showed it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from msgspec.structs import replace
+
+from ..protocol.agent import Bye, Timeline
+from ..protocol.values import AgentActivity, RunState
+from ..sdk import BaseStepper, on_closing
+from ..sdk.close_hooks import ClosingStepper
+from ..widgets import DisplayedView
+from ..widgets.saved_timeline import render_missing_timeline, render_timeline
+
+
+def save_at_end(shown: DisplayedView, stepper: BaseStepper) -> None:
+    """Once a run ends, put its timeline where the view can't be shown.
+
+    Args:
+        shown: The view of the run.
+        stepper: The agent's side of it, still open.
+    """
+    _get_saver().by_run[stepper.run_id] = shown
+
+
+def save_newest_at_end(shown: DisplayedView) -> None:
+    """Put the timeline of each run of this kernel that ends there; the last one stays.
+
+    Only the view that was shown last is followed: what the ones before it have, they keep.
+
+    Args:
+        shown: The view of whichever run is the newest.
+    """
+    keeper = _get_saver()
+    keeper.following = shown
+    if keeper.newest is not None and keeper.newest[0] == shown.run:
+        shown.set_fallback(keeper.newest[1])
+
+
+class _TimelineSaver:
+    """The views that wait for runs of this process to end."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.by_run: dict[str, DisplayedView] = {}
+        self.following: DisplayedView | None = None
+        self.newest: tuple[str, str] | None = None  # the run that ended last, and its page
+        on_closing(self._on_closing)
+
+    def _on_closing(self, stepper: ClosingStepper, bye: Bye) -> None:
+        if self.pid != os.getpid():
+            return  # a forked child: the notebook is its parent's
+        views = [view for view in (self.by_run.pop(stepper.run_id, None), self.following) if view]
+        if not views:
+            return
+        timeline = stepper._timeline()
+        if timeline is None:
+            html = render_missing_timeline(stepper.program_name)
+        else:
+            html = render_timeline(_ended(timeline, bye))
+        self.newest = (stepper.run_id, html)
+        for view in views:
+            view.set_fallback(html)
+
+
+_the_saver: list[_TimelineSaver] = []
+
+
+def _get_saver() -> _TimelineSaver:
+    if not _the_saver:
+        _the_saver.append(_TimelineSaver())
+    return _the_saver[0]
+
+
+def _ended(timeline: Timeline, bye: Bye) -> Timeline:
+    """A timeline as it is once its run has said goodbye."""
+    run = replace(
+        timeline.run,
+        state=RunState.IDLE,
+        agent_state=AgentActivity.FINISHED,
+        pending=(),
+        ended_at=time.time(),
+        ending=bye.ending,
+        failure=bye.failure,
+    )
+    return replace(timeline, run=run)

@@ -1,0 +1,85 @@
+"""How long a cell may keep the main thread of a kernel that has the Core: while its view is heard."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from ..cli.core_connection import ConnectionEvent, CoreConnected, CoreMessageReceived
+from ..protocol import ui
+from ..protocol.values import Run
+from ..widgets.kernel_capabilities import KernelCapabilities
+from ..widgets.kernel_core import KernelCore
+from .local_connection import LocalConnection
+
+#: Seconds after the first halt in which a view must have been heard on a thread of its own.
+PATIENCE: float = 5.0
+
+_NO_SUBSHELLS: Final = (
+    "This cell goes on in the background, since {kernel} doesn't hear the view while a cell waits "
+    "(ipykernel 7.1 and newer do): step it in the view, Stop ends it."
+)
+_NOBODY: Final = (
+    "This cell goes on in the background, since no view was heard while it waited: step it in the view, "
+    "or with %agentstepper --input; Stop ends it."
+)
+
+
+class ViewWait:
+    """Waits for a cell, until it is clear that nobody can answer the breakpoint it is halted at.
+
+    Args:
+        core: The Core in this kernel.
+        run: The cell's run.
+        can: What the kernel can.
+    """
+
+    def __init__(self, core: KernelCore, run: str, can: KernelCapabilities) -> None:
+        self._core = core
+        self._run = run
+        self._can = can
+        self._heard_before = core.heard_aside
+        self._halted = False  # once
+        self._turn = threading.Event()
+        #: What to tell the person once `wait` returned before the cell's end; empty at its end.
+        self.notice = ""
+        self._link = LocalConnection(core, self._handle)
+
+    def wait(self) -> None:
+        """Wait for the cell's end, or until waiting is of no use."""
+        try:
+            self._turn.wait()
+        finally:
+            self._link.close()
+
+    def ended(self) -> None:
+        """The cell has ended. From any thread."""
+        self._turn.set()
+
+    # ---- on the Core's loop -------------------------------------------------------------------------
+
+    def _handle(self, event: ConnectionEvent) -> None:
+        match event:
+            case CoreConnected(hello=hello):
+                for run in hello.runs:
+                    self._look_at(run)
+            case CoreMessageReceived(message=ui.RunChanged(run=run)):
+                self._look_at(run)
+
+    def _look_at(self, run: Run) -> None:
+        if run.id != self._run or not run.pending or self._halted:
+            return
+        self._halted = True
+        if not self._can.subshells:
+            self._give_up(_NO_SUBSHELLS.format(kernel=self._can.name))
+        else:
+            self._core.loop.call_later(PATIENCE, self._check)
+
+    def _check(self) -> None:
+        if self._core.heard_aside == self._heard_before:
+            self._give_up(_NOBODY)
+
+    def _give_up(self, notice: str) -> None:
+        if not self._turn.is_set():
+            self.notice = notice
+            self._turn.set()

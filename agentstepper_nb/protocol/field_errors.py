@@ -1,0 +1,39 @@
+"""Which field is wrong, of a value that hasn't the form it should have."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..errors import ProtocolError
+
+#: Where msgspec's errors name a place, a field that should be there, or one that shouldn't.
+_AT: Final = re.compile(r" - at `(?:key in )?\$\.?(.*)`$")
+_NAMED: Final = re.compile(r"(?:missing required|contains unknown) field `(\w+)`")
+
+
+def find_field(message: str, under: str = "") -> str | None:
+    """The field that a message of msgspec's is about.
+
+    Args:
+        message: The message.
+        under: The field that the refused value stands in.
+
+    Returns:
+        The field's path, as `payload.limits.retries`; None: the whole value.
+    """
+    names = [found[1] for found in (_AT.search(message), _NAMED.search(message)) if found]
+    return ".".join(filter(None, [under, *names])) or None
+
+
+def make_form_error(error: Exception, under: str = "") -> ProtocolError:
+    """What to raise for a value that msgspec refused.
+
+    Args:
+        error: What msgspec raised.
+        under: The field that the refused value stands in.
+    """
+    said = str(error)
+    field = find_field(said, under)
+    what = _AT.sub("", said)
+    return ProtocolError("invalid_message", f"{field}: {what}." if field else f"{what}.", field)

@@ -1,0 +1,295 @@
+"""What the runtime's store is asked, and answers: one value in, one out, so that it travels."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from .runtime import (
+    Action,
+    ActionKind,
+    ActionStatus,
+    AgentState,
+    AgentStep,
+    Conversation,
+    ConversationCursor,
+    ConversationMessage,
+    ConversationStatus,
+    Named,
+    Participant,
+    SessionStatus,
+    SessionSummary,
+)
+from .values import Count, Id, Time
+
+#: Rows that a list gives at most.
+Limit = Annotated[int, Meta(ge=1, le=1000)]
+LIMIT: Final = 1000
+DEFAULT_LIMIT: Final = 100
+
+
+class CreateAgentSession(Struct, frozen=True, kw_only=True):
+    """`create` a session: its snapshot, its first action, its place in a conversation."""
+
+    state: AgentState
+    action: Action
+    participant: Participant | None = None
+    message: ConversationMessage | None = None  # that it joined
+
+
+class AgentSessionCreated(Struct, frozen=True, kw_only=True):
+    """The session; where there was one of this id, that one, and nothing was written."""
+
+    state: AgentState
+    action: Action  # the one that creates it
+    fresh: bool
+
+
+class EnqueueActions(Struct, frozen=True, kw_only=True):
+    """`enqueue` actions for sessions that exist."""
+
+    actions: tuple[Action, ...]
+
+
+class ActionList(Struct, frozen=True, kw_only=True):
+    """Actions, in the order asked for."""
+
+    actions: tuple[Action, ...]
+
+
+class ClaimAction(Struct, frozen=True, kw_only=True):
+    """`claim` the next action: one of this owner's that it doesn't hold, else the next that is ready."""
+
+    owner: Named
+    now: Time
+    lease_until: Time
+    held: tuple[Id, ...] = ()  # what the owner is at: an answer that got lost is given again
+
+
+class ClaimedAction(Struct, frozen=True, kw_only=True):
+    """The action and its session, which is the owner's from now on; None where nothing is ready."""
+
+    action: Action | None = None
+    state: AgentState | None = None
+
+
+class RenewLeases(Struct, frozen=True, kw_only=True):
+    """`renew` the leases of what an owner has. A session that it was given, and whose answer got lost,
+    it doesn't name: that one's lease ends, and it can be adopted.
+    """
+
+    owner: Named
+    now: Time
+    lease_until: Time
+    sessions: tuple[Id, ...] | None = None  # those that live there; None: all that it was given
+
+
+class LeasedSession(Struct, frozen=True, kw_only=True):
+    """A session that an owner has."""
+
+    session_id: Id
+    epoch: Count
+
+
+class RenewedLeases(Struct, frozen=True, kw_only=True):
+    """What the owner has: of the rest it lets go."""
+
+    sessions: tuple[LeasedSession, ...]
+    actions: tuple[Id, ...]
+
+
+class AdoptSessions(Struct, frozen=True, kw_only=True):
+    """`adopt` sessions that are live, were begun, and have no owner any more."""
+
+    owner: Named
+    now: Time
+    lease_until: Time
+    limit: Limit = DEFAULT_LIMIT
+
+
+class AgentStateList(Struct, frozen=True, kw_only=True):
+    """Snapshots."""
+
+    states: tuple[AgentState, ...]
+
+
+class ReleaseLeases(Struct, frozen=True, kw_only=True):
+    """`release` an owner's leases: none lasts longer than `until`."""
+
+    owner: Named
+    until: Time
+
+
+class ActionCompletion(Struct, frozen=True, kw_only=True):
+    """An action is over."""
+
+    id: Id
+    owner: Named
+    status: ActionStatus  # done or failed
+    error: str | None = None
+    processed_at: Time
+
+
+class SessionWrite(Struct, frozen=True, kw_only=True):
+    """`write` what became of a session: all of it or nothing, and nothing of an older epoch's.
+
+    Writing the same again changes nothing, so that who lost the answer writes again.
+    """
+
+    session_id: Id
+    epoch: Count
+    owner: Named
+    state: AgentState | None = None  # without `owner` and `lease_until`, which stay
+    steps: tuple[AgentStep, ...] = ()
+    messages: tuple[ConversationMessage, ...] = ()
+    finished: tuple[ActionCompletion, ...] = ()
+
+
+class SessionWriteResult(Struct, frozen=True, kw_only=True):
+    """What of a `write` was new: who repeats one isn't to tell of it twice."""
+
+    state: AgentState | None = None
+    steps: tuple[AgentStep, ...] = ()
+    messages: tuple[ConversationMessage, ...] = ()
+    actions: tuple[Action, ...] = ()
+
+
+class ActionQuery(Struct, frozen=True, kw_only=True):
+    """`actions`, the oldest first."""
+
+    id: Id | None = None
+    idem_key: Id | None = None
+    session_id: Id | None = None
+    agent_id: Named | None = None
+    kind: ActionKind | None = None
+    status: ActionStatus | None = None
+    limit: Limit = DEFAULT_LIMIT
+    offset: Count = 0
+
+
+class StateQuery(Struct, frozen=True, kw_only=True):
+    """`states`, the newest first."""
+
+    session_id: Id | None = None
+    agent_id: Named | None = None
+    status: tuple[SessionStatus, ...] = ()  # any of them; none: all
+    limit: Limit = DEFAULT_LIMIT
+    offset: Count = 0
+
+
+class StepQuery(Struct, frozen=True, kw_only=True):
+    """`steps`, by iteration and seq; of several sessions, one session after the other by their ids."""
+
+    session_id: Id | None = None
+    agent_id: Named | None = None
+    min_iteration: Count | None = None
+    max_iteration: Count | None = None
+    after_iteration: Count | None = None
+    since: Time | None = None  # created at or after
+    status: str | None = None
+    latest: bool = False  # only the last of each session
+    limit: Limit = DEFAULT_LIMIT
+    offset: Count = 0
+
+
+class AgentStepList(Struct, frozen=True, kw_only=True):
+    """Steps."""
+
+    steps: tuple[AgentStep, ...]
+
+
+class AgentSessionQuery(Struct, frozen=True, kw_only=True):
+    """`sessions` of an agent, the newest first."""
+
+    agent_id: Named
+    limit: Limit = LIMIT
+
+
+class AgentSessionList(Struct, frozen=True, kw_only=True):
+    """Sessions of an agent."""
+
+    sessions: tuple[SessionSummary, ...]
+
+
+class ConversationQuery(Struct, frozen=True, kw_only=True):
+    """`conversations`, the newest first."""
+
+    conversation_id: Id | None = None
+    status: ConversationStatus | None = None
+    tag: Named | None = None
+    limit: Limit = DEFAULT_LIMIT
+    offset: Count = 0
+
+
+class ConversationList(Struct, frozen=True, kw_only=True):
+    """Conversations."""
+
+    conversations: tuple[Conversation, ...]
+
+
+class EndParticipation(Struct, frozen=True, kw_only=True):
+    """`leave`: a participant leaves; one that has left stays so."""
+
+    participant_id: Id
+    at: Time
+
+
+class ParticipantQuery(Struct, frozen=True, kw_only=True):
+    """`participants`, in the order in which they joined."""
+
+    conversation_id: Id
+    here: bool = False  # only those that haven't left
+    session_id: Id | None = None
+
+
+class ParticipantList(Struct, frozen=True, kw_only=True):
+    """Participants."""
+
+    participants: tuple[Participant, ...]
+
+
+class PostMessage(Struct, frozen=True, kw_only=True):
+    """`post` a message, and tell those it is for."""
+
+    message: ConversationMessage
+    actions: tuple[Action, ...] = ()
+
+
+class MessageQuery(Struct, frozen=True, kw_only=True):
+    """`messages`, the oldest first; with `last`, the last `limit` of them."""
+
+    conversation_id: Id
+    message_id: Id | None = None
+    after: Id | None = None  # those after this message
+    last: bool = False
+    limit: Limit = DEFAULT_LIMIT
+
+
+class ConversationMessageList(Struct, frozen=True, kw_only=True):
+    """Messages."""
+
+    messages: tuple[ConversationMessage, ...]
+
+
+class CursorQuery(Struct, frozen=True, kw_only=True):
+    """`cursor`: how far a session has read."""
+
+    session_id: Id
+    conversation_id: Id
+
+
+class CursorResult(Struct, frozen=True, kw_only=True):
+    """Its answer; None: nothing yet."""
+
+    cursor: ConversationCursor | None
+
+
+class RuntimeStoreInfo(Struct, frozen=True, kw_only=True):
+    """`info`: where a store keeps, and how much."""
+
+    kind: str  # "sqlite", "lance", "memory"
+    place: str
+    live: Count  # sessions that need a worker
+    open: Count  # actions that are queued or claimed
+    size: Count | None = None  # bytes

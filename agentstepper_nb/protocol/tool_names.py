@@ -1,0 +1,29 @@
+"""What stands in a tool's call, whoever sent it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from .values import Name
+
+
+class _Call(Struct):
+    tool: Name = msgspec.field(name="Tool")
+
+
+_decoder: Final = msgspec.json.Decoder(_Call)
+
+
+def find_tool_name(data: str | bytes) -> str | None:
+    """The name of the tool that is called; None where none can be told.
+
+    Args:
+        data: The JSON text of the call's begin: `{"Tool": …, "Argument": …}`.
+    """
+    try:
+        return _decoder.decode(data).tool or None
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None

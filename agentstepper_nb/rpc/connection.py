@@ -1,0 +1,197 @@
+"""Opens a line to a Core: for workers, and for whoever else asks it over one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from socket import gethostname
+from typing import Final
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.http11 import Response
+from websockets.typing import Subprotocol
+
+from .._version import __version__
+from ..discover import CoreEndpoint
+from ..errors import ConnectionLostError, ProtocolError
+from ..protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
+from ..protocol.worker import WORKER_VERSION, RpcFailure, WorkerHello, WorkerWelcome, both_ways
+from .session import RpcService, RpcSession
+
+#: Seconds that opening, the greeting and closing may take.
+_PATIENCE: Final = 10.0
+#: Characters that are shown of what a server says when it refuses.
+_SHOWN: Final = 500
+
+
+class _Refusal(msgspec.Struct):
+    message: str
+
+
+class RpcRefusedError(ConnectionLostError):
+    """The Core doesn't take this connection, and won't the next time."""
+
+
+class RpcConnection:
+    """A line that is open, until one of both ends closes it.
+
+    Args:
+        socket: The connection, once both have greeted.
+        services: What the Core may ask for here.
+        log: Gets what was not understood.
+
+    Attributes:
+        rpc_session: By which the Core is asked.
+        on_lost: Called where the connection is gone, before who waits for an answer hears of it.
+    """
+
+    def __init__(
+        self, socket: ClientConnection, services: Mapping[str, RpcService], log: logging.Logger
+    ) -> None:
+        self.on_lost: Callable[[], None] = lambda: None
+        self._socket = socket
+        # Bounded by what may be open, and by the windows of streams.
+        self._outgoing: asyncio.Queue[str] = asyncio.Queue()
+        self.rpc_session = RpcSession(self._outgoing.put_nowait, services, log)
+        self._life = asyncio.create_task(self._live())
+
+    async def closed(self) -> str:
+        """Wait until the connection is gone; gives why, for a log."""
+        await asyncio.wait((self._life,))
+        return self._socket.close_reason or str(self._socket.close_code)
+
+    async def close(self) -> None:
+        """Close it, and wait until all that is served for the Core is cancelled. Idempotent."""
+        await self._socket.close()
+        await asyncio.wait((self._life,))
+
+    async def _live(self) -> None:
+        """Take in what comes, and send what goes out, until the connection is gone."""
+        writing = asyncio.create_task(self._write())
+        try:
+            async for message in self._socket:
+                if isinstance(message, str):
+                    self.rpc_session.receive(message)
+                else:
+                    self.rpc_session.receive_binary()
+        except ConnectionClosed:
+            pass  # not in order: who asks hears of it from the line
+        finally:
+            writing.cancel()
+            await asyncio.wait((writing,))
+            self.on_lost()
+            self.rpc_session.lost("The connection to the Core is gone.")
+            await self._socket.close()  # where it isn't gone but this loop ends
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                await self._socket.send(await self._outgoing.get())
+        except ConnectionClosed:
+            pass  # who reads hears of it as well
+
+
+async def open_connection(
+    endpoint: CoreEndpoint, services: Mapping[str, RpcService], log: logging.Logger
+) -> RpcConnection:
+    """Dial a Core, and greet it.
+
+    Args:
+        endpoint: Where it takes workers (`discover.worker_endpoint`) or clients
+            (`discover.runtime_endpoint`).
+        services: What the Core may ask for here.
+        log: Gets what was not understood.
+
+    Raises:
+        NotTakenError: It refuses this connection, or nothing there is a Core.
+        ConnectionLostError: It can't be reached now.
+    """
+    socket = await open_socket(endpoint)
+    try:
+        await _greet(socket, services)
+    except BaseException as error:
+        await socket.close()
+        if isinstance(error, TimeoutError | ConnectionClosed):
+            raise _away(endpoint, error) from None
+        raise
+    return RpcConnection(socket, services, log)
+
+
+async def open_socket(endpoint: CoreEndpoint) -> ClientConnection:
+    """Open a connection to a Core, on which nobody has greeted yet. Errors as `open_connection`.
+
+    Args:
+        endpoint: Where it takes workers or clients.
+    """
+    try:
+        return await _opened(endpoint)
+    except InvalidURI as error:
+        raise RpcRefusedError(f"{endpoint.url!r} is no address of a Core: {error}.") from None
+    except InvalidStatus as error:
+        if error.response.status_code in (401, 403, 404):
+            raise RpcRefusedError(_why(endpoint, error.response)) from None
+        raise _away(endpoint, error, f": {_said(error.response)}") from None
+    except (OSError, InvalidHandshake) as error:
+        raise _away(endpoint, error) from None
+
+
+def _opened(endpoint: CoreEndpoint) -> connect:
+    headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else None
+    return connect(
+        endpoint.url,
+        subprotocols=[Subprotocol(SUBPROTOCOL)],
+        additional_headers=headers,
+        proxy=None,
+        compression=None,
+        max_size=MAX_MESSAGE_BYTES,
+        open_timeout=_PATIENCE,
+        close_timeout=_PATIENCE,
+        ping_timeout=None,  # a Core that was stopped for a while is not gone
+    )
+
+
+async def _greet(socket: ClientConnection, services: Mapping[str, RpcService]) -> None:
+    hello = WorkerHello(
+        version=WORKER_VERSION,
+        worker=f"agentstepper_nb {__version__}",
+        pid=os.getpid(),
+        host=gethostname(),
+        services=tuple(services),
+    )
+    async with asyncio.timeout(_PATIENCE):
+        await socket.send(both_ways.encode(hello, 1))
+        answer = await socket.recv()
+    try:
+        _, message = both_ways.decode(answer)
+    except ProtocolError as error:
+        raise RpcRefusedError(f"The Core's answer to hello isn't readable: {error}") from None
+    if isinstance(message, RpcFailure):
+        raise RpcRefusedError(f"The Core refused this connection: {message.message}")
+    if not isinstance(message, WorkerWelcome):
+        raise RpcRefusedError(
+            "The Core's answer to hello isn't a welcome: are both of one version?"
+        )
+
+
+def _away(endpoint: CoreEndpoint, error: Exception, said: str = "") -> ConnectionLostError:
+    why = f"{str(error).rstrip('.') or type(error).__name__}{said.rstrip('.')}"
+    return ConnectionLostError(f"The Core at {endpoint.url} can't be reached now: {why}.")
+
+
+def _why(endpoint: CoreEndpoint, response: Response) -> str:
+    said = _said(response)
+    return f"The server at {endpoint.url} doesn't take this connection ({response.status_code}): {said}"
+
+
+def _said(response: Response) -> str:
+    """What a server says with its refusal: a line of text, or JSON with a message."""
+    text = bytes(response.body or b"").decode(errors="replace")
+    with suppress(msgspec.DecodeError, msgspec.ValidationError):
+        text = msgspec.json.decode(text, type=_Refusal).message
+    rpc_session = " ".join(text.split())
+    return rpc_session[:_SHOWN] or "it says no more. Is it a Core, of this version?"

@@ -1,0 +1,189 @@
+"""Stays connected to a Core: dials again where the connection breaks, and asks over what stands."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from typing import Final, NoReturn, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ..discover import CoreEndpoint
+from ..errors import CommandError, ConnectionLostError, ProtocolError
+from .backoff import Backoff
+from .connection import RpcConnection, RpcRefusedError, open_connection
+from .session import RpcService, RpcSession
+
+Value = TypeVar("Value")
+
+#: Seconds to wait before dialling again: at first, and at most.
+_FIRST_WAIT: Final = 0.1
+_LONGEST_WAIT: Final = 5.0
+#: Seconds in which a refusal isn't final where there was a connection before: a Core that starts again
+#: listens before its new token can be found.
+_RESTARTING: Final = 30.0
+
+#: Says where the Core is. Asked before each dialling: one that started again may have a new token.
+FindEndpoint = Callable[[], CoreEndpoint]
+
+
+class ReconnectingCaller:
+    """Asks the Core; see `session.RpcCaller`. Lines come and go, the door stays.
+
+    Attributes:
+        away: Why there is no connection, where there is none.
+        breaks: How many have broken.
+    """
+
+    def __init__(self) -> None:
+        self.away = "There is no connection to the Core yet."
+        self.breaks = 0
+        self._rpc_session: RpcSession | None = None
+        self._connected = asyncio.Event()
+
+    def open(self, rpc_session: RpcSession) -> None:
+        """There is a connection from now on.
+
+        Args:
+            rpc_session: Its.
+        """
+        self._rpc_session = rpc_session
+        self._connected.set()
+
+    def shut(self) -> None:
+        """There is none any more. Idempotent."""
+        self.away = "The connection to the Core is gone."
+        self.breaks += 1
+        self._rpc_session = None
+        self._connected.clear()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection."""
+        return self._rpc_session is not None
+
+    async def connected(self) -> None:
+        """Wait until there is a connection; at once where there is one."""
+        await self._connected.wait()
+
+    async def call(
+        self, service: str, method: str, params: Struct | None, kind: type[Value]
+    ) -> Value:
+        """Ask for a result; see `session.RpcCaller`."""
+        return _read(await self._present().call(service, method, params), kind)
+
+    async def stream(
+        self, service: str, method: str, params: Struct | None, kind: type[Value]
+    ) -> AsyncGenerator[Value, None]:
+        """Ask for a stream of items; see `session.RpcCaller`."""
+        async with aclosing(self._present().stream(service, method, params)) as items:
+            async for item in items:
+                yield _read(item, kind)
+
+    def _present(self) -> RpcSession:
+        if self._rpc_session is None:
+            raise CommandError("worker_lost", self.away)
+        return self._rpc_session
+
+
+def _read(value: Raw, kind: type[Value]) -> Value:
+    try:
+        return msgspec.json.decode(value, type=kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise ProtocolError(
+            "invalid_message",
+            f"The Core's answer can't be read, are both of one version? It says: {error}.",
+        ) from None
+
+
+async def maintain_connection(
+    find: FindEndpoint,
+    services: Mapping[str, RpcService],
+    caller: ReconnectingCaller,
+    log: logging.Logger,
+    opened: RpcConnection | None = None,
+) -> NoReturn:
+    """Be connected for as long as this task isn't cancelled.
+
+    Args:
+        find: Says where the Core is.
+        services: What it may ask for here.
+        caller: Opened while there is a connection.
+        log: Gets a line for each connection.
+        opened: A line to begin with; None: one is dialled.
+
+    Raises:
+        NotTakenError: The Core refuses this connection.
+    """
+    clock = asyncio.get_running_loop().time
+    backoff = Backoff(_FIRST_WAIT, _LONGEST_WAIT)
+    refusable = clock()  # from when on a refusal is final
+    while True:
+        try:
+            if opened is None:
+                opened = await open_connection(find(), services, log)
+            await _use(opened, services, caller, log)
+            backoff.reset()
+            refusable = clock() + _RESTARTING
+        except ConnectionLostError as error:
+            if isinstance(error, RpcRefusedError) and clock() >= refusable:
+                raise
+            caller.away = str(error)
+            log.warning("%s", error)
+        opened = None
+        await asyncio.sleep(backoff.wait())
+
+
+async def _use(
+    opened: RpcConnection,
+    services: Mapping[str, RpcService],
+    caller: ReconnectingCaller,
+    log: logging.Logger,
+) -> None:
+    """Let the door lead to a line until that is gone."""
+    log.info("connected to the Core, serving %s", ", ".join(services) or "nothing")
+    opened.on_lost = caller.shut
+    caller.open(opened.rpc_session)
+    try:
+        why = await opened.closed()
+    finally:
+        await opened.close()
+    log.info("the connection to the Core is closed: %s", why)
+
+
+class PersistentConnection:
+    """A connection to a Core that comes back by itself, until it is closed.
+
+    Args:
+        opened: The first line.
+        find: Says where the Core is, before it is dialled again.
+        services: What the Core may ask for here.
+        log: Gets a line for each connection.
+
+    Attributes:
+        caller: Asks the Core.
+        life: The task that stays connected; it ends by itself only by an error.
+    """
+
+    def __init__(
+        self,
+        opened: RpcConnection,
+        find: FindEndpoint,
+        services: Mapping[str, RpcService],
+        log: logging.Logger,
+    ) -> None:
+        self._first = opened
+        self.caller = ReconnectingCaller()
+        self.caller.open(opened.rpc_session)
+        self.life: asyncio.Task[None] = asyncio.create_task(
+            maintain_connection(find, services, self.caller, log, opened)
+        )
+
+    async def close(self) -> None:
+        """Close the connection. Idempotent."""
+        self.life.cancel()
+        await asyncio.wait((self.life,))
+        await self._first.close()  # a life that was cancelled before it began has closed nothing

@@ -1,0 +1,180 @@
+"""How clients ask one service of the Core: over a connection that comes back by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
+from typing import Final, Self, TypeVar
+
+from msgspec import Struct
+
+from .. import discover
+from ..errors import CommandError, ConnectionLostError
+from ..protocol.runtime_methods import Request, Result, RuntimeMethod
+from ..protocol.runtime_wire import SERVICE
+from .connection import RpcConnection, open_connection
+from .persistent_connection import FindEndpoint, PersistentConnection
+
+Value = TypeVar("Value")
+
+#: Seconds that a call waits for a Core that is away.
+PATIENCE: Final = 30.0
+#: Seconds until a stream that the Core has ended is asked for again.
+_BREATH: Final = 0.1
+#: How a call ends whose connection broke before the answer came.
+_LOST: Final = "worker_lost"
+
+#: Its own, so that what it notes goes to who set up logging, and not below some cell.
+_log = logging.getLogger("agentstepper_nb.runtime.client")
+_log.addHandler(logging.NullHandler())
+
+
+class ServiceClient:
+    """A service of the Core's, wherever the connection stands. Made by `open` or `dial`.
+
+    Args:
+        url: Where the Core is.
+        find: Looks for it anew, with its token, at each dialling.
+        service: Which service is asked.
+        patience: Seconds that a call waits for a Core that is away.
+        opened: The first line.
+
+    Attributes:
+        url: Where the Core is.
+        find: Looks for it anew, with its token.
+    """
+
+    def __init__(
+        self, url: str, find: FindEndpoint, service: str, patience: float, opened: RpcConnection
+    ) -> None:
+        self.url = url
+        self.find = find
+        self._service = service
+        self._patience = patience
+        self._connection = PersistentConnection(opened, find, {}, _log)
+        self._caller = self._connection.caller
+        self._closed = False
+
+    @classmethod
+    async def open(cls, url: str | None, token: str | None, patience: float) -> ServiceClient:
+        """Connect to the service `runtime`.
+
+        Args:
+            url: Where the Core is; None: it is looked for.
+            token: The control token; None: it is looked for.
+            patience: Seconds that a call waits for a Core that is away.
+
+        Raises:
+            DiscoveryError: There is no Core, or there are several.
+            ConnectionLostError: It can't be reached, or doesn't take this connection.
+        """
+        endpoint = discover.find_runtime_endpoint(url, token)
+        find = partial(discover.find_runtime_endpoint, endpoint.url, token)
+        opened = await open_connection(endpoint, {}, _log)
+        return cls(endpoint.url, find, SERVICE, patience, opened)
+
+    @classmethod
+    async def dial(cls, endpoint: discover.CoreEndpoint, service: str, patience: float) -> Self:
+        """Connect to another service.
+
+        Args:
+            endpoint: Where it is, and by which token it may be asked.
+            service: Its name.
+            patience: Seconds that a call waits for a Core that is away.
+
+        Raises:
+            ConnectionLostError: It can't be reached, or doesn't take this connection.
+        """
+        opened = await open_connection(endpoint, {}, _log)
+        return cls(endpoint.url, lambda: endpoint, service, patience, opened)
+
+    async def call(self, method: RuntimeMethod[Request, Result], request: Request) -> Result:
+        """Call a method of the service `runtime`. Errors as `ask`."""
+        return await self.ask(method.name, request, method.result)
+
+    def items(
+        self, method: RuntimeMethod[Request, Result], request: Request
+    ) -> AsyncGenerator[Result, None]:
+        """Read a stream of the service `runtime`. Errors as `ask`."""
+        return self.stream(method.name, request, method.result)
+
+    async def ask(
+        self, method: str, params: Struct | None, kind: type[Value], *, again: bool = True
+    ) -> Value:
+        """Ask for a result, and again where the connection broke before the answer came.
+
+        Args:
+            method: What.
+            params: With what.
+            kind: The answer's class.
+            again: Whether asked twice, it does no more than asked once. Else it is asked once.
+
+        Raises:
+            CommandError: It was refused.
+            ConnectionLostError: The Core is away.
+        """
+        while True:
+            await self._connected()
+            before = self._caller.breaks
+            try:
+                return await self._caller.call(self._service, method, params, kind)
+            except CommandError as error:
+                if not again or not self._broke(error, before):
+                    raise
+
+    async def stream(
+        self, method: str, params: Struct, kind: type[Value]
+    ) -> AsyncGenerator[Value, None]:
+        """Ask for a stream that has no end. Where the connection breaks, it is asked for again, and so
+        begins again. Arguments and errors as `ask`.
+        """
+        while True:
+            await self._connected()
+            before = self._caller.breaks
+            try:
+                async with aclosing(
+                    self._caller.stream(self._service, method, params, kind)
+                ) as items:
+                    async for item in items:
+                        yield item
+            except CommandError as error:
+                if not self._broke(error, before):
+                    raise
+            else:
+                await asyncio.sleep(_BREATH)  # the Core ends, and its connection with it
+
+    async def close(self) -> None:
+        """Close the connection. Idempotent."""
+        self._closed = True
+        await self._connection.close()
+
+    def _broke(self, error: CommandError, before: int) -> bool:
+        """Whether the connection broke since: the Core says the same of workers of its own."""
+        return error.code == _LOST and self._caller.breaks != before
+
+    async def _connected(self) -> None:
+        """Wait for the connection."""
+        if self._closed:
+            raise ConnectionLostError("This connection is closed: connect again.")
+        if self._caller.is_open:
+            return
+        connected = asyncio.ensure_future(self._caller.connected())
+        life = self._connection.life
+        try:
+            await asyncio.wait(
+                (connected, life),
+                timeout=self._patience,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            connected.cancel()
+        if life.done() and not life.cancelled():
+            life.result()
+        if not self._caller.is_open:
+            raise ConnectionLostError(
+                f"The Core at {self.url} is away: {self._caller.away} Start it again: this connection "
+                "comes back by itself."
+            )

@@ -1,0 +1,178 @@
+"""Conversations of people and agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from ...protocol import runtime_methods as methods
+from ...protocol.runtime import (
+    Conversation,
+    ConversationCursor,
+    ConversationMessage,
+    ConversationStatus,
+    Delivery,
+    Json,
+    Participant,
+    ParticipantKind,
+    ParticipantRole,
+)
+from ...protocol.runtime_store_messages import (
+    DEFAULT_LIMIT,
+    ConversationQuery,
+    CursorQuery,
+    MessageQuery,
+    ParticipantQuery,
+)
+from ...protocol.runtime_wire import (
+    LeaveConversation,
+    NewConversation,
+    NewMessage,
+    NewParticipant,
+    SetConversation,
+)
+from ...rpc.service_client import ServiceClient
+from .actions import find_enum_member, make_id
+
+
+class ConversationClient:
+    """What begins conversations, says something in them, and reads them."""
+
+    _core: ServiceClient  # asks the Core
+
+    async def create_conversation(
+        self,
+        title: str = "",
+        *,
+        created_by: str = "user",
+        tags: Sequence[str] = (),
+        conversation_id: str | None = None,
+    ) -> Conversation:
+        """Begin a conversation; with an id that is known, that one is given."""
+        ask = NewConversation(
+            title=title,
+            created_by=created_by,
+            tags=tuple(tags),
+            conversation_id=conversation_id or make_id(),
+        )
+        return await self._core.call(methods.CREATE_CONVERSATION, ask)
+
+    async def set_conversation(
+        self,
+        conversation_id: str,
+        *,
+        status: Literal["open", "closed"] | None = None,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> Conversation:
+        """Change what is given of a conversation; `status="closed"` closes it."""
+        ask = SetConversation(
+            conversation_id=conversation_id,
+            status=status,
+            title=title,
+            tags=None if tags is None else tuple(tags),
+        )
+        return await self._core.call(methods.SET_CONVERSATION, ask)
+
+    async def conversations(
+        self,
+        *,
+        conversation_id: str | None = None,
+        status: str | None = None,
+        tag: str | None = None,
+        limit: int = DEFAULT_LIMIT,
+        offset: int = 0,
+    ) -> list[Conversation]:
+        """Conversations, the newest first."""
+        ask = ConversationQuery(
+            conversation_id=conversation_id,
+            status=None if status is None else find_enum_member(ConversationStatus, status),
+            tag=tag,
+            limit=limit,
+            offset=offset,
+        )
+        return list((await self._core.call(methods.CONVERSATIONS, ask)).conversations)
+
+    async def join(
+        self,
+        conversation_id: str,
+        *,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        role: str = "member",
+        delivery: str = "push",
+    ) -> Participant:
+        """Add a user (`user_id`) or a session to a conversation.
+
+        Args:
+            conversation_id: The conversation.
+            user_id: The user.
+            session_id: The session.
+            agent_id: The agent, whose latest session is meant where no session is named.
+            role: `owner`, `member`, or `observer`, who never posts.
+            delivery: Whether the session is told of what is said (`push`), or reads (`pull`).
+        """
+        ask = NewParticipant(
+            conversation_id=conversation_id,
+            kind=ParticipantKind.SESSION if user_id is None else ParticipantKind.USER,
+            user_id=user_id,
+            agent_id=agent_id,
+            session_id=session_id,
+            role=find_enum_member(ParticipantRole, role),
+            delivery=find_enum_member(Delivery, delivery),
+        )
+        return await self._core.call(methods.JOIN, ask)
+
+    async def leave(self, conversation_id: str, participant_id: str) -> Participant:
+        """Let a participant leave."""
+        ask = LeaveConversation(conversation_id=conversation_id, participant_id=participant_id)
+        return await self._core.call(methods.LEAVE, ask)
+
+    async def participants(self, conversation_id: str, *, here: bool = False) -> list[Participant]:
+        """Who takes part in a conversation; with `here`, only those who haven't left."""
+        ask = ParticipantQuery(conversation_id=conversation_id, here=here)
+        return list((await self._core.call(methods.PARTICIPANTS, ask)).participants)
+
+    async def post(
+        self, conversation_id: str, text: str, user_id: str = "user", data: Json = None
+    ) -> ConversationMessage:
+        """Say something; every session that takes part hears of it."""
+        ask = NewMessage(
+            conversation_id=conversation_id,
+            user_id=user_id,
+            text=text,
+            data=data,
+            idem_key=make_id(),  # so that it can be said again
+        )
+        return await self._core.call(methods.SAY, ask)
+
+    async def messages(
+        self, conversation_id: str, after: str | None = None, limit: int = DEFAULT_LIMIT
+    ) -> list[ConversationMessage]:
+        """What was said, the oldest first; `after` the message of this id."""
+        ask = MessageQuery(conversation_id=conversation_id, after=after, limit=limit)
+        return list((await self._core.call(methods.MESSAGES, ask)).messages)
+
+    async def unread(
+        self, session_id: str, conversation_id: str, limit: int = DEFAULT_LIMIT
+    ) -> list[ConversationMessage]:
+        """What others said since a session has read, the oldest first: for sessions that are set to
+        `pull`. It is the same again until `mark_read` says how far that is read.
+        """
+        asked = CursorQuery(session_id=session_id, conversation_id=conversation_id)
+        at = (await self._core.call(methods.CURSOR, asked)).cursor
+        after = None if at is None else at.last_message_id
+        while True:
+            page = await self.messages(conversation_id, after, limit)
+            others = [message for message in page if message.session_id != session_id]
+            if others or len(page) < limit:
+                return others
+            after = page[-1].message_id
+
+    async def mark_read(self, session_id: str, conversation_id: str, message_id: str) -> None:
+        """A session has read up to this message; never back."""
+        read = ConversationCursor(
+            session_id=session_id, conversation_id=conversation_id, last_message_id=message_id
+        )
+        await self._core.call(methods.ADVANCE, read)

@@ -1,0 +1,130 @@
+"""The debugger's run of one life of a session: each step is a tool invocation in it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..errors import AgentStepperError, ConnectionLostError, FrameError
+from ..sdk.async_stepper import AsyncAgentStepper
+from ..sdk.event_blocks import AsyncToolInvocation
+from .frame import FrameIn, FrameOut
+from .frame_codec import check_output, decode_edited_input, decode_edited_output, encode_frame
+from .moniker import MonikerTask
+
+#: Seconds that the goodbye may take: the Core may be away, and whoever ends a session waits.
+GOODBYE_S: Final = 2.0
+
+
+@dataclass
+class StepAttempt:
+    """A step that is being tried.
+
+    Args:
+        frame: What it is given: with a person's edit, from that on.
+    """
+
+    frame: FrameIn
+
+
+#: Does a step.
+StepFunction = Callable[[FrameIn], Awaitable[Any]]
+
+
+class DebuggedRun:
+    """The debugger, as far as there is one.
+
+    Args:
+        moniker: What steps are called there.
+        log: Told once that there is none.
+    """
+
+    def __init__(self, moniker: str, log: logging.Logger) -> None:
+        self.dbg: AsyncAgentStepper | None = None
+        self.task: MonikerTask | None = None
+        """What the moniker works with: it loses the debugger where we do."""
+        self._moniker = moniker
+        self._log = log
+
+    async def open(self, name: str, *, step: bool) -> None:
+        """Open a run, if there is a debugger.
+
+        Args:
+            name: What it is called.
+            step: Whether it begins stepping.
+        """
+        try:
+            self.dbg = await AsyncAgentStepper.connect(
+                name, stop_on_entry=False, mode="step" if step else "continue"
+            )
+        except (AgentStepperError, OSError) as error:
+            self._log.warning("%s isn't shown in the debugger: %s", name, error)
+
+    async def step(self, attempt: StepAttempt, act: StepFunction) -> FrameOut:
+        """Do a step, in a person's hands where a debugger is there.
+
+        Args:
+            attempt: The step.
+            act: Does it.
+
+        Raises:
+            FrameError: What the step gave, or a person's edit, is no frame.
+            ToolDeniedError: A person denied the step.
+            AgentStopped: A person pressed Stop.
+        """
+        if self.dbg is None:
+            return await _bare(attempt, act)
+        call = self.dbg.tool(self._moniker, encode_frame(attempt.frame))
+        begun, out, mine = False, None, None
+        try:
+            async with call:
+                begun = True
+                if not call.skipped:
+                    self._take_edit(call, attempt)
+                    out = await _bare(attempt, act)
+                    mine = call.result = encode_frame(out)
+        except ConnectionLostError as error:
+            if begun and out is None:
+                raise  # something that the step asked for got lost
+            self._lost(error)
+            return await _bare(attempt, act) if out is None else out
+        if out is not None and call.result is mine:
+            return out
+        return decode_edited_output(call.result, attempt.frame)
+
+    async def close(self, error: BaseException | None) -> None:
+        """End the run; where the Core is away, its goodbye is left to the connection.
+
+        Args:
+            error: What ended the session; None where it is done.
+        """
+        dbg, self.dbg = self.dbg, None
+        if dbg is None:
+            return
+        kind = None if error is None else type(error)
+        try:
+            async with asyncio.timeout(GOODBYE_S):
+                await dbg.__aexit__(kind, error, None)
+        except (TimeoutError, AgentStepperError) as why:
+            self._log.info("The run of %s said no goodbye: %r", dbg.program_name, why)
+
+    def _take_edit(self, call: AsyncToolInvocation, attempt: StepAttempt) -> None:
+        if call.name != self._moniker:
+            text = f"A step of {self._moniker} can't be made one of {call.name!r}."
+            raise FrameError(text, edited=True)
+        if call.args != encode_frame(attempt.frame):
+            attempt.frame = decode_edited_input(call.args)
+
+    def _lost(self, error: ConnectionLostError) -> None:
+        dbg, self.dbg = self.dbg, None
+        if self.task is not None:
+            self.task.dbg = None
+        name = self._moniker if dbg is None else dbg.program_name
+        self._log.warning("%s isn't shown in the debugger any more: %s", name, error)
+
+
+async def _bare(attempt: StepAttempt, act: StepFunction) -> FrameOut:
+    return check_output(await act(attempt.frame), attempt.frame)

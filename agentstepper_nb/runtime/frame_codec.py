@@ -1,0 +1,131 @@
+"""Frames as JSON: what a step gave is checked, and what a person made of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from ..errors import FrameError, NotJSONError
+from ..sdk.json_text import JsonDumper, load_json
+from .frame import FrameIn, FrameOut
+
+#: Bytes of JSON that a step may give: a row of it travels in one message.
+MOST: Final = 8_000_000
+#: Characters of `text`: what a conversation's message holds.
+MOST_TEXT: Final = 1_000_000
+
+
+class _EditedIn(FrameIn, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A frame of a person's: a name that is no field is a mistake."""
+
+
+class _StrictOut(FrameOut, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Likewise, and of a model's."""
+
+
+def _schema() -> dict[str, Any]:
+    (schema,), components = msgspec.json.schema_components([_StrictOut])
+    own: dict[str, Any] = components.pop(schema["$ref"].rpartition("/")[2])
+    return {name: part for name, part in own.items() if name not in ("title", "description")}
+
+
+#: JSON Schema of what a step gives.
+SCHEMA: Final = _schema()
+
+
+def encode_frame(frame: Struct) -> dict[str, Any]:
+    """A frame as a person sees it."""
+    shown: dict[str, Any] = msgspec.to_builtins(frame)
+    return shown
+
+
+def check_output(given: Any, frame: FrameIn) -> FrameOut:
+    """What a step gave, as plain JSON of our own: the step may go on changing what it holds.
+
+    Args:
+        given: A `FrameOut`, or a dict of its fields.
+        frame: What the step was given.
+
+    Raises:
+        FrameError: It is none, says another step than it was given, or is too large.
+    """
+    try:
+        text = JsonDumper().dump(
+            msgspec.structs.asdict(given) if isinstance(given, FrameOut) else given
+        )
+        out = msgspec.convert(load_json(text), FrameOut)
+    except NotJSONError as error:
+        where = f"{error.path} is {error.reason}"
+        raise FrameError(f"The step gave what JSON can't carry: {where}.") from None
+    except msgspec.ValidationError as error:
+        raise FrameError(f"The step gave no StepFrame: {error}.") from None
+    _check(out, frame)
+    return out
+
+
+def decode_edited_input(value: Any) -> FrameIn:
+    """The frame that a person made of what a step is given.
+
+    Raises:
+        FrameError: It is none.
+    """
+    try:
+        edited = msgspec.convert(value, _EditedIn)
+    except msgspec.ValidationError as error:
+        raise FrameError(f"The edited frame can't be used: {error}.", edited=True) from None
+    return FrameIn(step=edited.step, state=edited.state, guidance=edited.guidance)
+
+
+def decode_edited_output(value: Any, frame: FrameIn) -> FrameOut:
+    """The result that a person gave, or made of a step's.
+
+    Args:
+        value: What they gave.
+        frame: What the step was given.
+
+    Raises:
+        FrameError: It is none.
+    """
+    try:
+        out = _strict(value, frame)
+    except (msgspec.ValidationError, FrameError) as error:
+        text = str(error).removesuffix(".")
+        raise FrameError(f"The edited result can't be used: {text}.", edited=True) from None
+    return out
+
+
+def parse_output(text: str, frame: FrameIn) -> FrameOut:
+    """The frame that a model wrote.
+
+    Args:
+        text: What it wrote.
+        frame: What the step was given.
+
+    Raises:
+        FrameError: It is none; says why in words for the model.
+    """
+    try:
+        return _strict(msgspec.json.decode(text), frame)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise FrameError(f"it is no frame: {error}.") from None
+
+
+def _strict(value: Any, frame: FrameIn) -> FrameOut:
+    out = FrameOut(**msgspec.structs.asdict(msgspec.convert(value, _StrictOut)))
+    _check(out, frame)
+    return out
+
+
+def _check(out: FrameOut, frame: FrameIn) -> None:
+    if out.step != frame.step:
+        raise FrameError(f"The step was {frame.step!r}, and what it gave says {out.step!r}.")
+    if out.text is not None and len(out.text) > MOST_TEXT:
+        raise FrameError(f"`text` is longer than {MOST_TEXT:,} characters; put it into `data`.")
+    try:
+        size = len(msgspec.json.encode(out))
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise FrameError(f"The step gave what JSON can't carry: {error}.") from None
+    if size > MOST:
+        raise FrameError(f"The step gave {size:,} bytes of JSON; at most {MOST:,} are kept.")

@@ -1,0 +1,194 @@
+"""What monikers share that ask a model: a config, a provider, and a question that can be stepped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Annotated, Any, Final, Generic, Protocol, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from ...errors import ModelError
+from ...llm_wire.answer_builder import AnswerBuilder, ModelAnswer
+from ...llm_wire.conversation import AssistantMessage, ModelRequest
+from ...llm_wire.debugger_json import decode_answer, decode_request, encode_answer, encode_request
+from ...llm_wire.events import AgentEvent
+from ...models import registry
+from ...models.provider import ModelProvider, stream_events
+from ..moniker import Moniker, MonikerTask
+
+if TYPE_CHECKING:
+    from ...sdk.async_stepper import AsyncAgentStepper
+
+
+Config = TypeVar("Config")
+
+#: A text that says something.
+Said = Annotated[str, Meta(min_length=1, max_length=100_000)]
+#: A wait between two steps, in seconds.
+Interval = Annotated[float, Meta(ge=0, le=366 * 86_400)]
+
+
+def decode_config(config: Any, kind: type[Config]) -> Config:
+    """A config, checked.
+
+    Args:
+        config: As a session is created with it; None is one that says nothing.
+        kind: What it has to be.
+
+    Raises:
+        ValueError: What is wrong with it, for a person.
+    """
+    return msgspec.convert({} if config is None else config, kind)
+
+
+class ModelConfig(Protocol):
+    """What a moniker is created with that asks a model."""
+
+    @property
+    def provider(self) -> str:
+        """Who serves the model, as `--provider` has it."""
+
+    @property
+    def model(self) -> str:
+        """The model's name there."""
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds between two steps."""
+
+
+C = TypeVar("C", bound=ModelConfig)
+
+
+class ModelMoniker(Moniker, Generic[C]):
+    """The base of monikers that ask a model; a subclass names the class of its config."""
+
+    config_class: type[C]
+
+    def __init__(self, task: MonikerTask) -> None:
+        super().__init__(task)
+        self._config = decode_config(task.config, self.config_class)
+        self._opened: ModelProvider | None = None
+
+    @classmethod
+    def check(cls, config: Any) -> None:
+        """See `Moniker.check`."""
+        checked = decode_config(config, cls.config_class)
+        check_provider(checked.provider, checked.model)
+
+    def provider(self) -> ModelProvider:
+        """What serves the model, opened with the first question."""
+        if self._opened is None:
+            self._opened = open_provider(self._config.provider, self._config.model)
+        return self._opened
+
+    def pause_s(self) -> float:
+        """The interval."""
+        return self._config.interval_s
+
+    async def close(self) -> None:
+        """Close the model's connections."""
+        provider, self._opened = self._opened, None
+        if provider is not None:
+            await provider.close()
+
+
+def check_provider(name: str, model: str) -> None:
+    """Refuse a provider that can't be named, or a model that a config may not name.
+
+    Raises:
+        ValueError: There is none of that name, and says which there are; or see
+            `registry.check_message`.
+    """
+    if name not in registry.list_provider_names():
+        text = (
+            f"There is no provider {name!r}; there are {', '.join(registry.list_provider_names())}."
+        )
+        raise ValueError(text)
+    try:
+        registry.refuse_script_path(name, model)
+    except ModelError as error:
+        raise ValueError(str(error)) from None
+
+
+def open_provider(name: str, model: str) -> ModelProvider:
+    """A provider, for the first question.
+
+    Raises:
+        ModelError: It lacks what it needs: a key, a package; or see `registry.check_message`.
+    """
+    registry.refuse_script_path(name, model)
+    try:
+        return registry.create_provider(name, model)
+    except ModelError:
+        raise
+    except Exception as error:  # whatever a client does without its key
+        raise ModelError("invalid", f"The provider {name!r} can't be used: {error}") from error
+
+
+#: Seconds that a model may let pass between two events.
+SILENCE_S: Final = 300.0
+
+
+async def ask_model(
+    provider: ModelProvider,
+    request: ModelRequest,
+    dbg: AsyncAgentStepper | None,
+    *,
+    silence_s: float = SILENCE_S,
+    tell: Callable[[AgentEvent], object] | None = None,
+) -> AssistantMessage:
+    """Ask once. What is in force after a person's edits is what is sent and given back.
+
+    Args:
+        provider: Whom to ask.
+        request: The question.
+        dbg: The debugger that sees it; None for none.
+        silence_s: Seconds that the model may say nothing.
+        tell: Called with each event of the model's answer as it comes, before a person may edit it.
+
+    Raises:
+        ModelError: There is no answer, or a person's edit is none.
+        ToolDeniedError: A person denied the query.
+        InjectedError: A person let it fail.
+    """
+    if dbg is None:
+        return (await _answer(provider, request, silence_s, tell)).message
+    shown, mine, message = encode_request(request), None, None
+    async with dbg.llm(shown, model=request.model) as query:
+        if not query.skipped:
+            if query.prompt is not shown:
+                request = _edited(query.prompt, request)
+            answer = await _answer(provider, request, silence_s, tell)
+            message, mine = answer.message, encode_answer(answer.message)
+            query.response, query.usage = mine, answer.usage
+    if message is not None and query.response is mine:
+        return message
+    try:
+        return decode_answer(query.response)
+    except ValueError as error:
+        raise ModelError("invalid", f"The edited answer can't be used: {error}.") from None
+
+
+async def _answer(
+    provider: ModelProvider,
+    request: ModelRequest,
+    silence_s: float,
+    tell: Callable[[AgentEvent], object] | None,
+) -> ModelAnswer:
+    gathering = AnswerBuilder(request.messages)
+    async with aclosing(stream_events(provider, request, silence_s)) as events:
+        async for event in events:
+            event = gathering.take(event)
+            if tell is not None:
+                tell(event)
+    return gathering.answer()
+
+
+def _edited(prompt: object, request: ModelRequest) -> ModelRequest:
+    try:
+        return decode_request(prompt, request)
+    except ValueError as error:
+        raise ModelError("invalid", f"The edited prompt can't be sent: {error}.") from None

@@ -1,0 +1,310 @@
+"""One session's agent in this worker: its life is a task, and actions change it."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import Final
+
+from ..errors import AgentStopped, CommandError
+from ..protocol.runtime import AgentState, SessionStatus
+from ..protocol.runtime_store_messages import ActionCompletion
+from . import session_changes
+from .agent_base import AgentBase, Controllable
+from .debugged_run import DebuggedRun
+from .frame import FrameIn
+from .moniker import Moniker, MonikerFactory, MonikerTask
+from .session_changes import FinishedStep
+from .session_writer import LOST_SESSION_CODES, RuntimeContext, SessionWriter
+from .step_runner import FAILURES, StepRunner, was_cancelled
+
+#: Seconds that a step which was cancelled has to end, before it is cancelled again.
+GRACE_S: Final = 1.0
+#: How often it is cancelled before it is left alone.
+CANCELS: Final = 5
+#: Seconds that a moniker has to close.
+CLOSE_S: Final = 5.0
+
+
+class SessionAgent(AgentBase, Controllable):
+    """Runs a session, from the snapshot that it is given.
+
+    Each of its actions changes the session and keeps that together with the action's end, all or
+    nothing. Where the store refuses because somebody else has the session, it ends without a word.
+
+    Args:
+        state: The snapshot, as it was claimed or adopted.
+        make: Makes its moniker.
+        surroundings: Where it runs.
+    """
+
+    def __init__(
+        self, state: AgentState, make: MonikerFactory, runtime_context: RuntimeContext
+    ) -> None:
+        super().__init__(state.agent_id, state.session_id)
+        self._make = make
+        self._runtime_context = runtime_context
+        self._log = runtime_context.log
+        self._session_writer = SessionWriter(state, runtime_context, self._cancel)
+        self._debugged_run = DebuggedRun(state.moniker, self._log)
+        self._moniker: Moniker | None = None
+        self._life: asyncio.Task[None] | None = None
+        self._stepped = asyncio.Event()  # no step is under way, and none will be
+        self._ended = asyncio.Event()
+        self._left = False  # its worker ends: nothing is kept any more
+        if state.status is SessionStatus.PAUSED:
+            self.request_pause()
+        if state.status is SessionStatus.STOPPING:
+            self.request_stop()
+
+    @property
+    def epoch(self) -> int:
+        """The epoch in which this worker has the session."""
+        return self._session_writer.state.epoch
+
+    @property
+    def snapshot(self) -> AgentState:
+        """The session, as it was kept last."""
+        return self._session_writer.state
+
+    @property
+    def running(self) -> bool:
+        """Whether it lives: it was started, and has not ended."""
+        return self._life is not None and not self._ended.is_set()
+
+    async def join(self) -> None:
+        """Wait until it has ended."""
+        await self._ended.wait()
+
+    # ---- actions ------------------------------------------------------------------------------------
+
+    async def created(self, finish: ActionCompletion) -> None:
+        """The session begins; `start` comes after it.
+
+        Args:
+            finish: The end of the action, kept with what it did; so it is of all actions here.
+
+        Raises:
+            CommandError: `session_over`: it has ended; `stale_epoch`, `stale_claim`: it, or the action,
+                is somebody else's by now. So it is of all actions here.
+        """
+        await self._session_writer.write(partial(session_changes.mark_created, finish=finish))
+
+    async def pause(self, finish: ActionCompletion) -> None:
+        """Pause it: the step that is under way ends and is kept, and no other begins."""
+        await self._session_writer.write(
+            partial(session_changes.mark_paused, finish=finish), then=self.request_pause
+        )
+
+    async def resume(self, finish: ActionCompletion) -> None:
+        """Let it go on; it is at once, whatever it was waiting for when it paused."""
+        await self._session_writer.write(
+            partial(session_changes.mark_resumed, finish=finish), then=self.request_resume
+        )
+
+    async def interrupt(self, guidance: str, finish: ActionCompletion) -> None:
+        """Tell its next frame this, in the place of what it was to be told; a wait ends."""
+        await self._session_writer.write(
+            partial(session_changes.replace_guidance, guidance=guidance, finish=finish),
+            then=partial(self.replace_texts, guidance),
+        )
+
+    async def input(self, text: str, finish: ActionCompletion) -> None:
+        """Tell its next frame this, after what it is to be told; a wait ends."""
+        await self._session_writer.write(
+            partial(session_changes.add_guidance, text=text, finish=finish),
+            then=partial(self.send_text, text),
+        )
+
+    async def destroy(self, timeout_s: float, finish: ActionCompletion) -> None:
+        """Stop it: a pause ends, the step that is under way may end and be kept, or is cancelled.
+
+        That it is stopping is kept first, and the action's end with `stopped`, last: done means that
+        nothing runs any more. A kill in between leaves a session that rehydration stops, and an action
+        that is claimed again and finds nothing more to do.
+
+        Args:
+            timeout_s: Seconds until it is cancelled.
+            finish: The action's end.
+        """
+        if not self._session_writer.over:
+            await self._ask_to_stop()
+            await self._end_steps(timeout_s)
+        await self._keep_stopped(finish)
+        if self._life is None:
+            self._ended.set()
+
+    async def suspend(self) -> None:
+        """End its life here, with nothing kept: the session goes on in another worker."""
+        self._left = True
+        self._session_writer.reject_writes(
+            CommandError("stale_epoch", "This worker ends: the session goes on in another one.")
+        )
+        self.request_stop()
+        if self._life is None:
+            self._ended.set()
+        else:
+            await self._end_steps(0)
+        await self.join()
+
+    async def _ask_to_stop(self) -> None:
+        def now() -> None:
+            self.request_resume()
+            self.request_stop()
+
+        try:
+            await self._session_writer.write(session_changes.mark_stopping, then=now)
+        except CommandError as error:
+            if error.code != "session_over":  # it has ended by itself meanwhile
+                raise
+
+    async def _keep_stopped(self, finish: ActionCompletion) -> None:
+        try:
+            await self._session_writer.write(
+                partial(session_changes.mark_destroyed, finish=finish), over=True
+            )
+        except CommandError as error:
+            if error.code == "stale_claim" and not self._session_writer.over:
+                await self._session_writer.write(
+                    session_changes.mark_stopped
+                )  # nothing of it runs any more
+            raise
+
+    async def _end_steps(self, timeout_s: float) -> None:
+        """Wait for the step that is under way; then cancel it, more than once if need be."""
+        if self._life is None or await self._have_stepped(timeout_s):
+            return
+        for _ in range(CANCELS):
+            self._cancel()
+            if await self._have_stepped(GRACE_S):
+                return
+        self._log.error(
+            "session %s: its step doesn't end, though it was cancelled %d times; it is left alone",
+            self.session_id,
+            CANCELS,
+        )
+        self._ended.set()
+
+    async def _have_stepped(self, within: float) -> bool:
+        try:
+            async with asyncio.timeout(within):
+                await self._stepped.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _cancel(self) -> None:
+        if self._life is not None and not self._stepped.is_set():
+            self._life.cancel()
+
+    # ---- its life -----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin its life, where the snapshot says: what was stopping stops, what paused is paused."""
+        name = f"session {self.session_id}"
+        self._life = asyncio.create_task(self._live(), name=name)
+
+    async def _live(self) -> None:
+        why: BaseException | None = asyncio.CancelledError()
+        try:
+            why = await self._run()
+        except (AgentStopped, *FAILURES) as error:
+            why = error
+            if not self._is_order(error):
+                await self._fail(error)
+        finally:
+            self._stepped.set()
+            try:
+                await self._close(why)
+            finally:
+                self._ended.set()
+
+    async def _run(self) -> BaseException | None:
+        """Do what is left to be done; what ended it, None where it is done."""
+        if self.stopping:
+            await self._session_writer.write(session_changes.mark_stopped)
+            return asyncio.CancelledError()
+        await self._open()
+        assert self._moniker is not None
+        runner = StepRunner(
+            self,
+            self._session_writer,
+            self._moniker,
+            self._debugged_run,
+            new_id=self._runtime_context.new_id,
+            clock=self._runtime_context.clock,
+            log=self._log,
+        )
+        await runner.run()
+        return self._why()
+
+    def _why(self) -> BaseException | None:
+        state = self._session_writer.state
+        if state.status is SessionStatus.DONE:
+            return None
+        if state.status is SessionStatus.ERROR:
+            return RuntimeError(state.last_error)
+        return asyncio.CancelledError()
+
+    async def _open(self) -> None:
+        state = self._session_writer.state
+        if self._runtime_context.debugger:
+            await self._debugged_run.open(f"{state.agent_id} · {state.moniker}", step=state.step)
+        dbg = self._debugged_run.dbg
+        run_id = None if dbg is None else dbg.run_id
+        if run_id is not None or state.status is SessionStatus.CREATED:
+            await self._session_writer.write(partial(session_changes.mark_started, run_id=run_id))
+        self._debugged_run.task = task = MonikerTask(
+            agent_id=self.agent_id,
+            session_id=self.session_id,
+            config=state.config,
+            data_dir=self._runtime_context.data_dir,
+            dbg=dbg,
+            log=self._log,
+        )
+        self._moniker = self._make(task)
+
+    def _is_order(self, error: BaseException) -> bool:
+        """Whether somebody wanted it to end, and all that is to be kept is."""
+        if isinstance(error, AgentStopped):
+            return self._session_writer.over
+        return isinstance(error, asyncio.CancelledError) and was_cancelled()
+
+    async def _fail(self, error: BaseException) -> None:
+        """It can't go on: keep that, unless nothing of it is to be kept here."""
+        if self._left or (isinstance(error, CommandError) and error.code in LOST_SESSION_CODES):
+            self._log.info("session %s goes on elsewhere: %s", self.session_id, error)
+            return
+        self._log.error("session %s can't go on", self.session_id, exc_info=error)
+        try:
+            await self._keep_failure(f"The session can't go on: {type(error).__name__}: {error}")
+        except Exception:
+            self._log.exception("session %s: and that can't be kept", self.session_id)
+
+    async def _keep_failure(self, said: str) -> None:
+        runtime_context, state = self._runtime_context, self._session_writer.state
+        frame = FrameIn(step=session_changes.find_next_step(state), state=state.state)
+        done = FinishedStep(frame, None, said, at=runtime_context.clock(), latency_ms=None)
+        try:
+            await self._session_writer.write(
+                partial(
+                    session_changes.add_step,
+                    done=done,
+                    ends=True,
+                    ran_s=0.0,
+                    new_id=runtime_context.new_id,
+                )
+            )
+        except CommandError as error:
+            if error.code != "duplicate_step":
+                raise
+            await self._session_writer.write(partial(session_changes.mark_failed, error=said))
+
+    async def _close(self, why: BaseException | None) -> None:
+        if self._moniker is not None:
+            try:
+                async with asyncio.timeout(CLOSE_S):
+                    await self._moniker.close()
+            except (AgentStopped, *FAILURES):
+                self._log.exception("session %s: its moniker didn't close", self.session_id)
+        await self._debugged_run.close(why)

@@ -1,0 +1,239 @@
+"""What becomes of a session, as what is to be kept: pure, so that it can be made when its turn comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ..errors import CommandError
+from ..protocol.runtime import (
+    LIVE,
+    AgentState,
+    AgentStep,
+    ConversationMessage,
+    SenderType,
+    SessionStatus,
+)
+from ..protocol.runtime_store_messages import ActionCompletion
+from .frame import FIRST_STEP, FrameIn, FrameOut
+from .session_limits import decide_outcome
+from .session_writer import RunnerContext, SessionChange, make_session_over_error, to_storable_text
+
+#: Characters that wait to be told to the next step: a session that is paused hears all the while.
+MOST_GUIDANCE = 2_000_000
+
+
+@dataclass(frozen=True)
+class FinishedStep:
+    """A step that is over.
+
+    Args:
+        frame: What it was given, with a person's edit.
+        out: What it gave, likewise; None where it failed.
+        error: Why it failed.
+        at: When it was over.
+        latency_ms: How long it took; None where it wasn't begun.
+    """
+
+    frame: FrameIn
+    out: FrameOut | None
+    error: str | None
+    at: float
+    latency_ms: float | None
+
+
+# ---- actions ----------------------------------------------------------------------------------------
+
+
+def mark_created(state: AgentState, finish: ActionCompletion) -> SessionChange:
+    """The session begins."""
+    if state.status is SessionStatus.CREATED:
+        state = replace(state, status=SessionStatus.RUNNING)
+    return SessionChange(state, finished=(finish,))
+
+
+def mark_paused(state: AgentState, finish: ActionCompletion) -> SessionChange:
+    """It pauses: the step that is under way is its last for now."""
+    _takes(state)
+    return SessionChange(replace(state, status=SessionStatus.PAUSED), finished=(finish,))
+
+
+def mark_resumed(state: AgentState, finish: ActionCompletion) -> SessionChange:
+    """It goes on."""
+    _takes(state)
+    return SessionChange(replace(state, status=SessionStatus.RUNNING), finished=(finish,))
+
+
+def replace_guidance(state: AgentState, guidance: str, finish: ActionCompletion) -> SessionChange:
+    """Its next frame is told this, and nothing else."""
+    _takes(state)
+    return SessionChange(replace(state, guidance=guidance), finished=(finish,))
+
+
+def add_guidance(state: AgentState, text: str, finish: ActionCompletion) -> SessionChange:
+    """Its next frame is told this, after what it is told already."""
+    _takes(state)
+    guidance = text if state.guidance is None else f"{_as_text(state.guidance)}\n\n{text}"
+    if len(guidance) > MOST_GUIDANCE:
+        raise CommandError(
+            "too_large",
+            f"The next step is told {len(guidance):,} characters with this; at most {MOST_GUIDANCE:,} "
+            "wait for it. Let it take that step first.",
+        )
+    return SessionChange(replace(state, guidance=guidance), finished=(finish,))
+
+
+def mark_stopping(state: AgentState) -> SessionChange:
+    """It is to stop."""
+    return SessionChange(replace(state, status=SessionStatus.STOPPING))
+
+
+def mark_destroyed(state: AgentState, finish: ActionCompletion) -> SessionChange:
+    """It has stopped, unless it has ended by itself."""
+    return add_finish(mark_stopped(state) if state.status in LIVE else SessionChange(), finish)
+
+
+def add_finish(change: SessionChange, finish: ActionCompletion) -> SessionChange:
+    """A change that carries out an action, too."""
+    return SessionChange(change.state, change.steps, change.messages, (*change.finished, finish))
+
+
+def _takes(state: AgentState) -> None:
+    if state.status is SessionStatus.STOPPING or state.status not in LIVE:
+        raise make_session_over_error(state.session_id)
+
+
+def _as_text(guidance: Any) -> str:
+    return guidance if isinstance(guidance, str) else msgspec.json.encode(guidance).decode()
+
+
+# ---- a life -----------------------------------------------------------------------------------------
+
+
+def mark_started(state: AgentState, run_id: str | None) -> SessionChange:
+    """A life of it begins, with a run of its own in the debugger."""
+    if state.status is SessionStatus.CREATED:
+        state = replace(state, status=SessionStatus.RUNNING)
+    return SessionChange(state if run_id is None else replace(state, run_id=run_id))
+
+
+def mark_stopped(state: AgentState, note: str | None = None) -> SessionChange:
+    """It has stopped between two steps."""
+    state = replace(state, status=SessionStatus.STOPPED)
+    return SessionChange(_noted(state, note))
+
+
+def mark_failed(state: AgentState, error: str) -> SessionChange:
+    """It can't go on, and there is no place for a step that says why."""
+    return SessionChange(
+        replace(state, status=SessionStatus.ERROR, last_error=to_storable_text(error))
+    )
+
+
+def find_next_step(state: AgentState) -> str:
+    """The token of the step that is next."""
+    if state.next_step_token is not None:
+        return state.next_step_token
+    first = state.config.get("first_step") if isinstance(state.config, dict) else None
+    return first if isinstance(first, str) and first else FIRST_STEP
+
+
+# ---- steps ------------------------------------------------------------------------------------------
+
+
+def add_step(
+    state: AgentState, done: FinishedStep, *, ends: bool, ran_s: float, new_id: Callable[[], str]
+) -> SessionChange:
+    """A step, with the snapshot after it and what it says in the conversation.
+
+    Args:
+        state: The snapshot before it.
+        done: The step.
+        ends: Whether the moniker ends at a step that is done.
+        ran_s: Seconds that the session has run.
+        new_id: Gives ids.
+    """
+    after, note = _after(state, done, ends, ran_s)
+    step = _row(state, done, after, note, new_id())
+    said = () if state.conversation_id is None else (_message(step, state, new_id()),)
+    return SessionChange(after, steps=(step,), messages=said)
+
+
+def _after(
+    state: AgentState, done: FinishedStep, ends: bool, ran_s: float
+) -> tuple[AgentState, str | None]:
+    context = RunnerContext.of(state)
+    state = replace(context, given=None).in_(state)
+    if done.out is None:
+        failed = replace(
+            state,
+            status=SessionStatus.ERROR,
+            iteration=state.iteration + 1,
+            step_token=done.frame.step,
+            next_step_token=done.frame.step,
+            last_error=to_storable_text(done.error or ""),
+        )
+        return failed, None
+    out, how = done.out, decide_outcome(state, done.out, ends, ran_s)
+    after = replace(
+        state,
+        status=how.status,
+        iteration=state.iteration + 1,
+        step_token=out.step,
+        next_step_token=out.next_step,
+        state=out.state,
+        result={"text": out.text, "data": out.data, "done": out.done},
+    )
+    return _noted(after, how.note), how.note
+
+
+def _row(
+    state: AgentState, done: FinishedStep, after: AgentState, note: str | None, id: str
+) -> AgentStep:
+    out = done.out
+    notes = [text for text in (out.notes if out else None, note) if text]
+    return AgentStep(
+        id=id,
+        created_at=done.at,
+        agent_id=state.agent_id,
+        session_id=state.session_id,
+        iteration=state.iteration,
+        step_token=done.frame.step,
+        next_step_token=out.next_step if out else None,
+        status=after.status,
+        text=out.text if out else None,
+        data=out.data if out else None,
+        state=after.state,
+        guidance=None if done.frame.guidance is msgspec.UNSET else done.frame.guidance,
+        notes="\n".join(notes) or None,
+        latency_ms=done.latency_ms,
+        error=None if done.error is None else to_storable_text(done.error),
+    )
+
+
+def _message(step: AgentStep, state: AgentState, id: str) -> ConversationMessage:
+    assert state.conversation_id is not None
+    return ConversationMessage(
+        message_id=id,
+        conversation_id=state.conversation_id,
+        created_at=step.created_at,
+        sender_type=SenderType.AGENT,
+        agent_id=step.agent_id,
+        session_id=step.session_id,
+        text=step.text or step.error or "",
+        data=step.data,
+        status=step.status,
+        event_type="step",
+        iteration=step.iteration,
+        step_token=step.step_token,
+        next_step_token=step.next_step_token,
+        notes=step.notes,
+    )
+
+
+def _noted(state: AgentState, note: str | None) -> AgentState:
+    return state if note is None else replace(RunnerContext.of(state), note=note).in_(state)

@@ -1,0 +1,222 @@
+"""Brings sessions to life in this worker: new ones, and those whose worker is gone.
+
+A session goes on where its snapshot says: at `next_step_token`, with the next iteration. What was
+under way when its worker ended is done again, and kept once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
+
+from ..errors import CommandError
+from ..protocol.runtime import AgentState
+from ..protocol.runtime_store_messages import (
+    ActionCompletion,
+    AdoptSessions,
+    AgentStateList,
+    RenewedLeases,
+    SessionWrite,
+)
+from . import session_changes
+from .dispatcher import LOST_CLAIM_CODES, describe_error
+from .frame import FrameIn
+from .moniker import MonikerFactory
+from .session_registry import SessionRegistry
+from .session_writer import RuntimeContext
+
+if TYPE_CHECKING:
+    from .remote_queue import RemoteQueue
+    from .session_agent import SessionAgent
+
+
+#: Sessions that are taken in at once, and the seconds between two such: each of them opens a connection
+#: to the debugger and begins a step.
+BATCH: Final = 20
+PAUSE_S: Final = 0.05
+
+#: Makes a session's agent.
+AgentMaker = Callable[[AgentState, MonikerFactory, RuntimeContext], "SessionAgent"]
+#: Gives the moniker of a name; `CommandError` where there is none.
+MonikerFinder = Callable[[str], MonikerFactory]
+#: Refuses a config that a moniker can't work with, by a `CommandError`.
+ConfigCheck = Callable[[str, Any], None]
+
+
+class SessionHost:
+    """The sessions that live in this worker, and how they get here. It is the dispatcher's `Tenants`.
+
+    Args:
+        queue: Where sessions that nobody has are taken from.
+        registry: Those that live here.
+        surroundings: What each of them is given.
+        make: Makes an agent.
+        find: Finds a moniker.
+        check: Checks a config.
+        lease_s: Seconds that leases last.
+        batch: Sessions that are taken in at once.
+    """
+
+    def __init__(
+        self,
+        queue: RemoteQueue,
+        registry: SessionRegistry,
+        runtime_context: RuntimeContext,
+        make: AgentMaker,
+        find: MonikerFinder,
+        check: ConfigCheck,
+        *,
+        lease_s: float,
+        batch: int = BATCH,
+    ) -> None:
+        self.registry = registry
+        self.runtime_context = runtime_context
+        self._queue = queue
+        self._make = make
+        self._find = find
+        self._check = check
+        self._lease_s = lease_s
+        self._batch = batch
+        self._unhostable: list[tuple[AgentState, CommandError]] = []
+
+    # ---- for the dispatcher -------------------------------------------------------------------------
+
+    async def adopt(self) -> None:
+        """Take in sessions that nobody has any more, a few at a time, until there are none."""
+        while True:
+            adopted = await self._adopt()
+            await self._host_all(adopted.states)
+            if len(adopted.states) < self._batch:
+                return
+            await asyncio.sleep(PAUSE_S)
+
+    def held(self) -> Mapping[str, int]:
+        """The epoch of each session that lives here."""
+        return self.registry.held()
+
+    async def drop_lost(self, before: Mapping[str, int], renewed: RenewedLeases) -> Collection[str]:
+        """Let go of those that aren't ours any more; see `dispatcher.HeldSessions`."""
+        ours = {held.session_id: held.epoch for held in renewed.sessions}
+        gone = []
+        for id, epoch in before.items():
+            agent = self.registry.get(id)
+            if ours.get(id) != epoch and agent is not None and agent.epoch == epoch:
+                self.runtime_context.log.info("the session %s is ours no more", id)
+                gone.append(id)
+                self.registry.drop(agent)
+        return gone
+
+    # ---- for handlers -------------------------------------------------------------------------------
+
+    def new_agent(self, state: AgentState) -> SessionAgent:
+        """The agent of a session that is created, which doesn't live here yet.
+
+        Raises:
+            CommandError: There is no such moniker, or the session's config is none for it.
+        """
+        self._check(state.moniker, state.config)
+        return self._agent(state)
+
+    async def host_session(self, state: AgentState) -> SessionAgent:
+        """A session's agent; where none of this hold on the session lives here, one does from now on.
+
+        Args:
+            state: As the session came to us.
+
+        Raises:
+            CommandError: Its moniker can't be made here.
+        """
+        while (there := self.registry.get(state.session_id)) is not None:
+            if there.epoch >= state.epoch:
+                return there
+            await self.registry.suspend_agent(there)
+        # From here on without a pause: who asks next finds this one.
+        agent = self._agent(state)
+        self.registry.add(agent)
+        return agent
+
+    async def fail_session(
+        self, state: AgentState, error: BaseException, finished: tuple[ActionCompletion, ...] = ()
+    ) -> None:
+        """A session can't live here: it ends as an error, and says why.
+
+        Args:
+            state: The session.
+            error: Why.
+            finished: The action that it came by.
+        """
+        log = self.runtime_context.log
+        log.warning("the session %s can't live: %s", state.session_id, describe_error(error))
+        await self.runtime_context.recorder.write(
+            self._make_failure(state, describe_error(error), finished)
+        )
+
+    def _agent(self, state: AgentState) -> SessionAgent:
+        return self._make(state, self._find(state.moniker), self.runtime_context)
+
+    # ---- taking in ----------------------------------------------------------------------------------
+
+    async def _adopt(self) -> AgentStateList:
+        now = self.runtime_context.clock()
+        ask = AdoptSessions(
+            owner=self.runtime_context.owner,
+            now=now,
+            lease_until=now + self._lease_s,
+            limit=self._batch,
+        )
+        try:
+            return await self._queue.adopt(ask)
+        except CommandError as error:
+            if (
+                error.code == "too_large"
+            ):  # in one answer: they come again when their leases are over
+                self._batch = max(1, self._batch // 2)
+            raise
+
+    async def _host_all(self, states: tuple[AgentState, ...]) -> None:
+        # Side by side: an older agent of one of them may take long to end.
+        await asyncio.gather(*(self._host_one(state) for state in states))
+        await self._fail_unhostable()
+
+    async def _host_one(self, state: AgentState) -> None:
+        try:
+            await self.host_session(state)
+        except CommandError as error:
+            self._unhostable.append((state, error))
+
+    async def _fail_unhostable(self) -> None:
+        """End those that can't live here. One whose end can't be kept is tried again with the next."""
+        while self._unhostable:
+            state, why = self._unhostable[0]
+            try:
+                await self.fail_session(state, why)
+            except CommandError as refused:
+                if refused.code not in LOST_CLAIM_CODES:
+                    raise
+            self._unhostable.pop(0)
+
+    def _make_failure(
+        self, state: AgentState, text: str, finished: tuple[ActionCompletion, ...]
+    ) -> SessionWrite:
+        here = self.runtime_context
+        now = here.clock()
+        frame = FrameIn(step=session_changes.find_next_step(state), state=state.state)
+        done = session_changes.FinishedStep(
+            frame=frame, out=None, error=text, at=now, latency_ms=0.0
+        )
+        change = session_changes.add_step(
+            state, done, ends=True, ran_s=state.ran_s, new_id=here.new_id
+        )
+        assert change.state is not None
+        return SessionWrite(
+            session_id=state.session_id,
+            epoch=state.epoch,
+            owner=here.owner,
+            state=replace(change.state, owner=None, lease_until=None, updated_at=now),
+            steps=change.steps,
+            messages=change.messages,
+            finished=finished,
+        )

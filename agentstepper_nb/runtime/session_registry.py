@@ -1,0 +1,99 @@
+"""The sessions that live in this worker, by their ids."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .session_agent import SessionAgent
+
+
+class SessionRegistry:
+    """Sessions, each with its agent, until that ends.
+
+    Args:
+        log: Gets what an agent raises.
+    """
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._agents: dict[str, SessionAgent] = {}
+        self._dropped: set[SessionAgent] = set()
+        self._watches: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._agents)
+
+    def get(self, session_id: str) -> SessionAgent | None:
+        """The agent of a session that lives here."""
+        return self._agents.get(session_id)
+
+    def held(self) -> dict[str, int]:
+        """The epoch of each session."""
+        return {id: agent.epoch for id, agent in self._agents.items()}
+
+    @contextmanager
+    def expecting(self, agent: SessionAgent) -> Iterator[None]:
+        """Know a session by an agent that lives here from the end of this on, unless it fails.
+
+        What the Core has kept of it is known there before it is here, and its next action may be at
+        once: that finds this agent, and makes no other.
+        """
+        self._agents[agent.session_id] = agent
+        try:
+            yield
+        except BaseException:
+            self._forget(agent)
+            raise
+        if self.get(agent.session_id) is agent:  # else it was let go meanwhile
+            self.add(agent)
+
+    def add(self, agent: SessionAgent) -> None:
+        """Have an agent live here, and start it; until it ends, its session is known by it."""
+        self._agents[agent.session_id] = agent
+        agent.start()
+        self._track_task(self._watch(agent), f"watch {agent.session_id}")
+
+    def drop(self, agent: SessionAgent) -> None:
+        """Let it go, while others go on: it may take long, where its step doesn't end. Idempotent."""
+        if agent not in self._dropped:
+            self._dropped.add(agent)
+            self._track_task(self.suspend_agent(agent), f"drop {agent.session_id}")
+
+    async def suspend_agent(self, agent: SessionAgent) -> None:
+        """Its session is somebody else's, or this worker ends: break it off. Idempotent."""
+        try:
+            await agent.suspend()
+        except Exception:
+            self._log.exception("the agent of %s didn't end well", agent.session_id)
+        finally:
+            self._dropped.discard(agent)
+            self._forget(agent)
+
+    async def close(self) -> None:
+        """Break all of them off."""
+        await asyncio.gather(*(self.suspend_agent(agent) for agent in list(self._agents.values())))
+        for watch in list(self._watches):
+            watch.cancel()
+        await asyncio.gather(*self._watches, return_exceptions=True)
+
+    def _track_task(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._watches.add(task)
+        task.add_done_callback(self._watches.discard)
+
+    async def _watch(self, agent: SessionAgent) -> None:
+        try:
+            await agent.join()
+        except Exception:
+            self._log.exception("the agent of %s ended badly", agent.session_id)
+        finally:
+            self._forget(agent)
+
+    def _forget(self, agent: SessionAgent) -> None:
+        if self._agents.get(agent.session_id) is agent:
+            del self._agents[agent.session_id]

@@ -1,0 +1,249 @@
+"""A session's snapshot, and the one way by which it changes: each change is kept, in its turn."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from ..errors import CommandError
+from ..protocol.runtime import LIVE, AgentState, AgentStep, ConversationMessage
+from ..protocol.runtime_store_messages import ActionCompletion, SessionWrite
+
+if TYPE_CHECKING:
+    from .remote_queue import RemoteQueue
+
+
+#: Characters of an error that are kept.
+MAX_ERROR_CHARACTERS: Final = 10_000
+
+
+def to_storable_text(text: str) -> str:
+    """An error that can be kept: without half characters, which no JSON has, and not endless.
+
+    Args:
+        text: As it was raised: it must never be why its action, or its step, can't be kept.
+    """
+    plain = text.encode(errors="replace").decode()
+    return plain if len(plain) <= MAX_ERROR_CHARACTERS else f"{plain[:MAX_ERROR_CHARACTERS]}…"
+
+
+class Stopwatch:
+    """Counts the seconds between `start` and `stop`, of all times together.
+
+    Args:
+        clock: Gives seconds; where they go back, nothing is counted.
+        before: Seconds that were counted before.
+    """
+
+    def __init__(self, clock: Callable[[], float], before: float = 0.0) -> None:
+        self._clock = clock
+        self._before = before
+        self._since: float | None = None
+
+    def start(self) -> None:
+        """Count from now on."""
+        if self._since is None:
+            self._since = self._clock()
+
+    def stop(self) -> None:
+        """Count no more, until it is started again."""
+        self._before, self._since = self.total(), None
+
+    def total(self) -> float:
+        """Seconds, so far."""
+        if self._since is None:
+            return self._before
+        return self._before + max(0.0, self._clock() - self._since)
+
+
+@dataclass(frozen=True)
+class RuntimeContext:
+    """Where a session's agent runs.
+
+    Args:
+        owner: The worker, as its claims name it.
+        recorder: Keeps what becomes of sessions.
+        data_dir: The folder of this installation's runs.
+        log: The worker's.
+        clock: Gives POSIX seconds.
+        new_id: Gives ids.
+        debugger: Whether sessions are shown in the debugger.
+    """
+
+    owner: str
+    recorder: RemoteQueue
+    data_dir: Path
+    log: logging.Logger
+    clock: Callable[[], float]
+    new_id: Callable[[], str]
+    debugger: bool = True
+
+
+class RunnerContext(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the runner keeps for itself in a snapshot.
+
+    Args:
+        given: The guidance of the step that is under way, until that step is kept.
+        note: Why the session ended, where a limit did it.
+    """
+
+    given: Any = None
+    note: str | None = None
+
+    @classmethod
+    def of(cls, state: AgentState) -> RunnerContext:
+        """That of a snapshot."""
+        kept = state.context if isinstance(state.context, dict) else {}
+        return cls(given=kept.get("given"), note=kept.get("note"))
+
+    def in_(self, state: AgentState) -> AgentState:
+        """A snapshot with this one."""
+        return replace(state, context=to_builtins(self) or None)
+
+
+#: Of refusals: whose session it is is somebody else's, or nobody's any more.
+LOST_SESSION_CODES: Final = frozenset({"stale_epoch", "session_over"})
+
+
+@dataclass(frozen=True)
+class SessionChange:
+    """What is to be kept together.
+
+    Args:
+        state: The snapshot; None: it stays.
+        steps: Steps.
+        messages: What they say in the conversation.
+        finished: Actions that this carries out.
+    """
+
+    state: AgentState | None = None
+    steps: tuple[AgentStep, ...] = ()
+    messages: tuple[ConversationMessage, ...] = ()
+    finished: tuple[ActionCompletion, ...] = ()
+
+
+#: Makes a change of the snapshot as it is when the change's turn has come.
+ChangeMaker = Callable[[AgentState], SessionChange]
+
+
+class SessionWriter:
+    """The snapshot of a session that this worker has.
+
+    Args:
+        state: As it was claimed.
+        surroundings: Where it is kept.
+        on_lost: Called where somebody else has the session by now, or it has ended unseen.
+    """
+
+    def __init__(
+        self, state: AgentState, runtime_context: RuntimeContext, on_lost: Callable[[], None]
+    ) -> None:
+        self.watch = Stopwatch(runtime_context.clock, state.ran_s)
+        self._state = replace(state, owner=None, lease_until=None)
+        self._runtime_context = runtime_context
+        self._on_lost = on_lost
+        self._turn = asyncio.Lock()
+        self._writes: set[asyncio.Task[None]] = set()
+        self._rejection: CommandError | None = None
+
+    @property
+    def state(self) -> AgentState:
+        """The snapshot, as it was kept last."""
+        return self._state
+
+    @property
+    def over(self) -> bool:
+        """Whether the session has ended."""
+        return self._state.status not in LIVE
+
+    async def write(
+        self, make: ChangeMaker, *, then: Callable[[], None] | None = None, over: bool = False
+    ) -> None:
+        """Keep a change. It is kept, or refused, also where who asked is cancelled meanwhile.
+
+        Args:
+            make: Makes it.
+            then: Called once it is kept, before any other change.
+            over: Whether it may be of a session that has ended.
+
+        Raises:
+            CommandError: `session_over`; `stale_epoch`; what else the store says; and what `make` does.
+        """
+        task = asyncio.create_task(self._write(make, then, over))
+        self._writes.add(task)
+        task.add_done_callback(self._written)
+        await asyncio.wait({task})  # which cancels nothing
+        task.result()
+
+    async def take_guidance(self) -> Any:
+        """The guidance of a step that begins, None where there is none.
+
+        It is this step's from now on, and the snapshot's until this step is kept. What comes
+        meanwhile is the next one's.
+        """
+        async with self._turn:
+            context = RunnerContext.of(self._state)
+            if context.given is None and self._state.guidance is not None:
+                context = replace(context, given=self._state.guidance)
+                self._state = context.in_(replace(self._state, guidance=None))
+            return context.given
+
+    def reject_writes(self, why: CommandError) -> None:
+        """Keep nothing any more, and take back what is under way."""
+        self._rejection = self._rejection or why
+        for task in self._writes:
+            task.cancel()
+
+    async def _write(self, make: ChangeMaker, then: Callable[[], None] | None, over: bool) -> None:
+        async with self._turn:
+            if self._rejection is not None:
+                raise CommandError(self._rejection.code, self._rejection.message)
+            if self.over and not over:
+                raise make_session_over_error(self._state.session_id)
+            change = make(self._state)
+            state = change.state
+            if state is not None:
+                now = self._runtime_context.clock()
+                state = replace(state, updated_at=now, ran_s=self.watch.total())
+            await self._keep(change, state)
+            if state is not None:
+                self._state = state
+            if then is not None:
+                then()
+
+    async def _keep(self, change: SessionChange, state: AgentState | None) -> None:
+        ask = SessionWrite(
+            session_id=self._state.session_id,
+            epoch=self._state.epoch,
+            owner=self._runtime_context.owner,
+            state=state,
+            steps=change.steps,
+            messages=change.messages,
+            finished=change.finished,
+        )
+        try:
+            await self._runtime_context.recorder.write(ask)
+        except CommandError as error:
+            if error.code in LOST_SESSION_CODES:
+                self._rejection = error
+                self._on_lost()
+            raise
+
+    def _written(self, task: asyncio.Task[None]) -> None:
+        self._writes.discard(task)
+        if not task.cancelled():
+            task.exception()  # heard: who asked may be gone
+
+
+def make_session_over_error(session_id: str) -> CommandError:
+    """What is said of an action for a session that has ended, or is about to."""
+    return CommandError(
+        "session_over", f"The session {session_id} has ended: it takes no more actions."
+    )

@@ -1,0 +1,195 @@
+"""`AsyncAgentStepper`: the agent's door for asyncio code."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+from ..protocol.values import EventKind
+from .approvals import Approval
+from .base_stepper import BaseStepper, BeginMode
+from .child_agents import AsyncChildAgent, start_child
+from .close_hooks import has_callbacks
+from .connection_state import OnDisconnect
+from .drivers import run_flow_async, run_in_thread
+from .event_blocks import AsyncCustomEvent, AsyncLlmQuery, AsyncToolInvocation
+from .flow_steps import FlowSteps, T
+from .json_text import ToJson
+from .payload import Redact
+from .run_session import CLOSE_PATIENCE
+
+
+class AsyncAgentStepper(BaseStepper):
+    """`AgentStepper` with every method awaited: a breakpoint halts its task, and the loop goes on.
+
+    ::
+
+        async with AsyncAgentStepper("my agent") as dbg:
+            async with dbg.llm(prompt) as q:
+                q.response = await call_model(q.prompt)
+
+    Making one does nothing yet. It connects where its `async with` is entered, or all at once by
+    `dbg = await AsyncAgentStepper.connect("my agent")`. A task that is cancelled while it waits
+    withdraws its breakpoint. Arguments as `AgentStepper`'s.
+    """
+
+    @classmethod
+    async def connect(
+        cls,
+        program_name: str,
+        address: str | None = None,
+        port: int | None = None,
+        agent_workspace_path: str | os.PathLike[str] | None = None,
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        stop_on_entry: bool = True,
+        mode: BeginMode = "step",
+        on_disconnect: OnDisconnect = "wait",
+        redact: Redact | None = None,
+        to_json: ToJson | None = None,
+        require_clean: bool = False,
+        notice: str = "",
+    ) -> Self:
+        """Make one and connect it; arguments and errors as `AgentStepper`'s."""
+        made = cls(
+            program_name,
+            address,
+            port,
+            agent_workspace_path,
+            url=url,
+            token=token,
+            stop_on_entry=stop_on_entry,
+            mode=mode,
+            on_disconnect=on_disconnect,
+            redact=redact,
+            to_json=to_json,
+            require_clean=require_clean,
+            notice=notice,
+        )
+        return await made.__aenter__()
+
+    async def __aenter__(self) -> Self:
+        if self._context.session is None:
+            try:
+                await run_in_thread(self._prepare, abandoned=lambda: self._finish(None))
+                steps = await run_in_thread(self._start)
+                await self._run_flow(steps)
+            except BaseException as error:
+                await self._close(error)
+                raise
+        return self
+
+    # ---- the preferred form -------------------------------------------------------------------------
+
+    def llm(self, prompt: Any, *, model: str | None = None) -> AsyncLlmQuery:
+        """As `AgentStepper.llm`, for `async with`."""
+        return AsyncLlmQuery(self, prompt, model)
+
+    def tool(
+        self, name: str, args: Any, *, approval: Approval | None = None
+    ) -> AsyncToolInvocation:
+        """As `AgentStepper.tool`, for `async with`."""
+        return AsyncToolInvocation(self, name, args, approval)
+
+    def event(self, name: str, data: Any = None) -> AsyncCustomEvent:
+        """As `AgentStepper.event`, for `async with`."""
+        return AsyncCustomEvent(self, name, data)
+
+    # ---- AgentStepper's methods, awaited ------------------------------------------------------------
+
+    async def begin_llm_query_breakpoint(self, prompt: Any) -> Any:
+        """As `AgentStepper.begin_llm_query_breakpoint`."""
+        return (await self._run_flow(self._open_flow().begin(EventKind.LLM_QUERY, prompt))).value
+
+    async def end_llm_query_breakpoint(self, response: Any) -> Any:
+        """As `AgentStepper.end_llm_query_breakpoint`."""
+        return (await self._run_flow(self._open_flow().end(EventKind.LLM_QUERY, response))).value
+
+    async def begin_tool_invocation_breakpoint(self, tool: str, args: Any) -> tuple[str, Any]:
+        """As `AgentStepper.begin_tool_invocation_breakpoint`."""
+        begun = await self._run_flow(self._open_flow().begin_tool(tool, args))
+        return begun.tool, begun.args
+
+    async def end_tool_invocation_breakpoint(self, results: Any) -> Any:
+        """As `AgentStepper.end_tool_invocation_breakpoint`."""
+        return (
+            await self._run_flow(self._open_flow().end(EventKind.TOOL_INVOCATION, results))
+        ).value
+
+    async def commit_agent_changes(
+        self, commit_summary: str = "", commit_description: str = ""
+    ) -> bool:
+        """As `AgentStepper.commit_agent_changes`, and finished even where the task is cancelled."""
+        return await run_in_thread(partial(self._make_commit, commit_summary, commit_description))
+
+    async def post_debug_message(self, message: str) -> None:
+        """As `AgentStepper.post_debug_message`."""
+        await self._run_flow(self._open_flow().debug(message))
+
+    # ---- children -----------------------------------------------------------------------------------
+
+    async def spawn(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        *,
+        name: str | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> AsyncChildAgent:
+        """As `AgentStepper.spawn`; `await` the child to wait for it."""
+        run = self._open_run()
+        started = start_child(run.endpoint, argv, name, cwd, env)
+        return self._children.add(AsyncChildAgent(*started, run.report_end))
+
+    # ---- the end ------------------------------------------------------------------------------------
+
+    async def close(self) -> None:
+        """As `AgentStepper.close`."""
+        await self._close(None)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._close(error)
+
+    async def _close(self, error: BaseException | None) -> None:
+        try:
+            await self._children.ajoin(error)
+        except BaseException as interrupt:
+            error = interrupt
+            raise
+        finally:
+            await self._send_bye(error)
+
+    async def _send_bye(self, error: BaseException | None) -> None:
+        try:
+            if has_callbacks():
+                await run_in_thread(partial(self._before_end, error))
+        finally:
+            closed = self._finish(error)
+            if closed is not None:
+                await self._until(closed)
+
+    async def _until(self, closed: Future[None]) -> None:
+        """As `AgentStepper._until`."""
+        link = self._live().link
+        left = math.inf
+        while link.undelivered < left:
+            left = link.undelivered
+            with suppress(TimeoutError):
+                return await asyncio.wait_for(asyncio.wrap_future(closed), CLOSE_PATIENCE)
+        link.cut()
+
+    async def _run_flow(self, steps: FlowSteps[T]) -> T:
+        return await run_flow_async(self._live().link, steps)

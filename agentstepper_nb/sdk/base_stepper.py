@@ -1,0 +1,353 @@
+"""What both AgentSteppers share: how they find their run, trace functions, and end."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal, get_args
+
+from ..discover import NAME_VARIABLE, CoreEndpoint, discover, make_endpoint
+from ..errors import ConnectionLostError, ProtocolError, WorkspaceError
+from ..protocol.agent import GetTimeline, Timeline
+from ..protocol.values import Commit, RunMode
+from . import close_hooks
+from .argument_checks import (
+    check_choice,
+    check_folder,
+    check_notice,
+    check_optional_text,
+    check_port,
+    check_text,
+)
+from .call_tracing import CallTracer
+from .child_agents import ChildAgents
+from .connection_state import OnDisconnect
+from .drivers import run_flow, wait_result
+from .flow_steps import FlowSteps
+from .halt_flow import HaltFlow, make_id
+from .json_text import ToJson
+from .payload import PayloadEncoder, Redact
+from .run_session import TIMELINE_PATIENCE, RunSession, finish_all_runs
+from .workspace import Workspace
+from .workspace_watch import WorkspaceWatch
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+#: How a run begins.
+BeginMode = Literal["step", "continue"]
+
+
+@dataclass
+class RunContext:
+    """Where a door sits: the run of this process, and its workspace."""
+
+    session: RunSession | None = None
+    watch: WorkspaceWatch | None = None
+
+
+_ambient: ContextVar[BaseStepper | None] = ContextVar("agentstepper_ambient", default=None)
+#: Held while a forked child opens its run; a new one in each child.
+_reopening = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _reopening
+    _reopening = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+atexit.register(finish_all_runs)
+
+
+class BaseStepper(CallTracer):
+    """The base of `AgentStepper` and `AsyncAgentStepper`; arguments as there."""
+
+    def __init__(
+        self,
+        program_name: str,
+        address: str | None = None,
+        port: int | None = None,
+        agent_workspace_path: str | os.PathLike[str] | None = None,
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        stop_on_entry: bool = True,
+        mode: BeginMode = "step",
+        on_disconnect: OnDisconnect = "wait",
+        redact: Redact | None = None,
+        to_json: ToJson | None = None,
+        require_clean: bool = False,
+        notice: str = "",
+    ) -> None:
+        check_text("program_name", program_name)
+        check_folder("agent_workspace_path", agent_workspace_path)
+        check_port("port", port)
+        check_notice(notice)
+        for name, text in (("address", address), ("url", url), ("token", token)):
+            check_optional_text(name, text)
+        check_choice("on_disconnect", on_disconnect, get_args(OnDisconnect))
+        check_choice("mode", mode, get_args(BeginMode))
+        if url is not None and (address is not None or port is not None):
+            raise ValueError("Pass either url= or address and port, not both.")
+        # `agentstepper run --name` and `spawn(name=)` call runs as their caller wants.
+        self.program_name = os.environ.get(NAME_VARIABLE) or program_name
+        self._where = (address, port, url, token)
+        self._folder = None if agent_workspace_path is None else Path(agent_workspace_path)
+        self._stop_on_entry = stop_on_entry
+        self._mode = RunMode(mode)
+        self._on_disconnect: OnDisconnect = on_disconnect
+        self._packer = PayloadEncoder(redact, to_json)
+        self._to_json = to_json
+        self._require_clean = require_clean
+        self._notice = notice
+        self._context = RunContext()
+        self._opening: RunSession | None = None  # its hello is on its way, or answered
+        self._borrowed = False  # the run is another door's, which ends it
+        self._children = ChildAgents()
+
+    # ---- opening ------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        """Find or open the run, without its start. Blocks."""
+        lender = _ambient.get() if self._where == (None, None, None, None) else None
+        if lender is not None and lender._is_open():
+            self._borrowed = True
+            self._context = RunContext(lender._live(), lender._context.watch)
+            self._packer.limit = lender._packer.limit
+        own = self._open_watch(self.program_name, require_clean=self._require_clean)
+        try:
+            if self._context.session is None:
+                self._open_session(self._endpoint(), self.program_name)
+        except BaseException:
+            if own is not None:
+                own.close()
+            raise
+        if own is not None:
+            self._live().link.at_end(own.close)
+
+    def _open_watch(self, program: str, require_clean: bool = False) -> WorkspaceWatch | None:
+        """Watch this door's own folder, where it has one."""
+        if self._folder is None:
+            return None
+        watch = WorkspaceWatch(Workspace(self._folder, program, require_clean=require_clean))
+        self._context.watch = watch
+        return watch
+
+    def _endpoint(self) -> CoreEndpoint:
+        address, port, url, token = self._where
+        if address is not None or port is not None:
+            return make_endpoint(address, port, token)
+        return discover(url, token)
+
+    def _open_session(self, where: CoreEndpoint, program: str, patient: bool = False) -> None:
+        folder = None if self._folder is None else str(self._folder.resolve())
+        session = RunSession(
+            program,
+            where,
+            self._packer,
+            folder,
+            self._on_disconnect,
+            patient,
+            self._mode,
+            self._notice,
+        )
+        self._opening = session
+        try:
+            session.open()
+            wait_result(session.link.opened)
+        except BaseException as error:
+            session.finish(error)  # an interrupt: it may open yet, and then says bye, once
+            raise
+        self._packer.limit = session.link.limit
+        self._context.session = session
+        weakref.finalize(self, session.finish).atexit = False
+
+    def _start(self) -> FlowSteps[None]:
+        """What to send first: the start of a run of our own, or the workspace of a borrowed one's."""
+        first = self._initial_commit()
+        if self._borrowed:
+            return self._flow().commit(first) if first is not None else _nothing()
+        return self._flow().start(self._stop_on_entry, first)
+
+    def _initial_commit(self) -> Commit | None:
+        """The first commit of this door's own folder; a lender has told of its own."""
+        watch = self._context.watch
+        return None if watch is None or self._folder is None else watch.initial_commit()
+
+    # ---- the run ------------------------------------------------------------------------------------
+
+    @property
+    def run_id(self) -> str:
+        """The id of its run, by which views find it."""
+        return self._live().run
+
+    def _is_open(self) -> bool:
+        return self._context.session is not None and not self._context.session.ended
+
+    def _is_closed(self) -> bool:
+        return self._context.session is not None and self._context.session.ended
+
+    def _watched(self, folder: Path) -> Workspace | None:
+        """The workspace of this folder, where its changes are told already."""
+        watch = self._context.watch
+        return None if watch is None or watch.folder != folder.resolve() else watch.workspace
+
+    def _owns(self, run: str) -> bool:
+        """Whether a run is the one of this process."""
+        session = self._context.session
+        return session is not None and session.run == run and session.pid == os.getpid()
+
+    def _live(self) -> RunSession:
+        """The run of this process.
+
+        Raises:
+            RuntimeError: It wasn't opened yet.
+        """
+        session = self._context.session
+        if session is None:
+            raise RuntimeError(
+                "This AsyncAgentStepper isn't connected: use `async with`, or "
+                "`await AsyncAgentStepper.connect(…)`."
+            )
+        return session if session.pid == os.getpid() else self._reopen(session)
+
+    def _reopen(self, parents: RunSession) -> RunSession:
+        """In a forked child: open a run of its own. The parent's stays the parent's."""
+        with _reopening:
+            session = self._context.session
+            if session is not None and session.pid == os.getpid():
+                return session
+            if parents.ended:
+                return parents
+            program = f"{parents.program} (child {os.getpid()})"
+            self._borrowed = False
+            self._context.watch = None
+            own = self._open_watch(program)
+            # The Core may be away just now, as it may for any other breakpoint.
+            self._open_session(parents.endpoint, program, patient=parents.link.resumes)
+            session = self._live()
+            if own is not None:
+                session.link.at_end(own.close)
+            first = self._initial_commit()
+            # Its first breakpoint halts anyway: one halt is enough.
+            run_flow(session.link, self._flow().start(waits=False, commit=first))
+            _finish_with_multiprocessing()
+            return session
+
+    def _flow(self, session: RunSession | None = None) -> HaltFlow:
+        """The flows of its run, whether that is over or not."""
+        session, watch = session or self._live(), self._context.watch
+        flow = HaltFlow(session.run, session.program, self._packer)
+        if watch is not None and session.link.snapshots:
+            flow.look = partial(watch.snapshot, session.link, flow)
+        return flow
+
+    def _make_commit(self, summary: str, description: str) -> bool:
+        """Commit what the agent changed, and send it. Blocks."""
+        check_text("commit_summary", summary)
+        check_text("commit_description", description)
+        session, watch = self._open_run(), self._context.watch
+        if watch is None:
+            log.warning("No changes to commit: this AgentStepper watches no workspace.")
+            return False
+        try:
+            return watch.commit(session.link, self._flow(), summary, description)
+        except WorkspaceError:
+            session.link.check()  # the end of a run ends the watch, too
+            raise
+
+    def _open_run(self) -> RunSession:
+        """Its run.
+
+        Raises:
+            ConnectionLostError: The run is over.
+        """
+        session = self._live()
+        session.link.check()
+        return session
+
+    def _open_flow(self) -> HaltFlow:
+        """The flows of its run, for what the agent asks; raises as `_open_run`."""
+        return self._flow(self._open_run())
+
+    # ---- ending -------------------------------------------------------------------------------------
+
+    def _timeline(self, patience: float = TIMELINE_PATIENCE) -> Timeline | None:
+        """The run's timeline as its Core has it, after all that was sent before. Blocks.
+
+        Args:
+            patience: Seconds to wait for it.
+
+        Returns:
+            None where there is none to be had: the Core is of version 1, gone, too slow, or refuses.
+        """
+        link, id = self._live().link, make_id()
+        try:
+            return link.request(GetTimeline(), id).result(patience)
+        except (ConnectionLostError, ProtocolError, TimeoutError) as error:
+            log.info("The timeline of run %s could not be read: %r", self.run_id, error)
+            return None
+        finally:
+            link.forget(id)
+
+    def _before_end(self, error: BaseException | None) -> None:
+        """Tell who wants to know that this run ends now, where it is this door's to end. Blocks.
+
+        Args:
+            error: The exception that ends the agent.
+        """
+        session = self._context.session
+        if session is None or session.ended or self._borrowed or not self._owns(session.run):
+            return
+        close_hooks.call_callbacks(self, session.bye(error))
+
+    def _finish(self, error: BaseException | None) -> Future[None] | None:
+        """End the run, unless it is somebody else's; a future for when that is done."""
+        session = self._context.session
+        if self._borrowed:
+            return None
+        if session is None:
+            if self._opening is not None:  # an interrupt: nobody waits until it is open
+                self._opening.finish(error)
+            return None
+        return session.finish(error)
+
+    def __repr__(self) -> str:
+        session = self._context.session
+        state = "not connected" if session is None else "closed" if session.ended else "open"
+        return f"<{type(self).__name__} {self.program_name!r}, {state}>"
+
+
+@contextmanager
+def make_ambient(stepper: BaseStepper) -> Iterator[BaseStepper]:
+    """Inside, an AgentStepper made without an address is this one's run, which it doesn't end.
+
+    Args:
+        stepper: The AgentStepper whose run it is.
+    """
+    token = _ambient.set(stepper)
+    try:
+        yield stepper
+    finally:
+        _ambient.reset(token)
+
+
+def _nothing() -> FlowSteps[None]:
+    yield from ()
+
+
+def _finish_with_multiprocessing() -> None:
+    """Say goodbye where multiprocessing leaves a forked child: it skips the interpreter's own exit."""
+    if "multiprocessing.util" in sys.modules:
+        sys.modules["multiprocessing.util"].Finalize(None, finish_all_runs, exitpriority=0)

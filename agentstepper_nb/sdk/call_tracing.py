@@ -1,0 +1,346 @@
+"""Decorators and `wrap`: the agent's own functions, each call an event."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from functools import partial
+from typing import Any, Literal, Protocol, TypeVar, overload
+
+import wrapt
+
+from ..errors import ConnectionLostError, ProtocolError, ToolDeniedError
+from ..protocol.values import EventKind
+from .argument_checks import check_optional_text
+from .arguments import Arguments
+from .drivers import run_flow, run_flow_async
+from .edits import Accept
+from .flow_steps import BegunEvent, CallStep, CallStepResult, FlowSteps, OpenEvent
+from .halt_flow import HaltFlow, read_tool_call
+from .run_session import RunSession
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class OpenStepper(Protocol):
+    """An AgentStepper, as traced calls need it."""
+
+    def _is_closed(self) -> bool: ...
+
+    def _live(self) -> RunSession: ...
+
+    def _open_flow(self) -> HaltFlow: ...
+
+
+class TracedFunction:
+    """How the calls of one function become events.
+
+    Args:
+        stepper: Whose run they belong to.
+        kind: What they are.
+        name: The tool's or model's name.
+    """
+
+    def __init__(self, stepper: OpenStepper, kind: EventKind, name: str | None) -> None:
+        check_optional_text("model" if kind is EventKind.LLM_QUERY else "name", name)
+        self.stepper = stepper
+        self._kind = kind
+        self._name = name
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        run: Callable[..., Any] | None = None,
+        accept: Accept | None = None,
+    ) -> FlowSteps[CallStepResult]:
+        """One call, from its begin breakpoint to its end.
+
+        Args:
+            function: What is called, for its name and parameters.
+            args: Its positional arguments.
+            kwargs: Its keyword arguments.
+            run: What to call in its place.
+            accept: Makes of an edited result what the caller takes, or raises.
+
+        Returns:
+            How it went; an exception of the call's own is a value here.
+        """
+        flow = self.stepper._open_flow()
+        call = Arguments(function, args, kwargs)
+        begun = yield from self._begin(flow, call, self._title(function, call))
+        made = CallStepResult(begun.event.result)
+        if not begun.event.skipped:
+            if begun.edited:
+                call = begun.value
+            made = yield CallStep(run or function, call.args, call.kwargs)
+        if made.error is not None:
+            return (yield from self._fail(flow, begun.event, made.error, accept))
+        ended = yield from flow.end(self._kind, made.value, None, begun.event, accept)
+        return CallStepResult(ended.value)
+
+    def _title(self, function: Callable[..., Any], call: Arguments) -> str | None:
+        if self._name is not None:
+            return self._name
+        if self._kind is EventKind.LLM_QUERY:
+            model = call.named.get("model")
+            return model if isinstance(model, str) else None
+        return str(getattr(function, "__name__", type(function).__name__))
+
+    def _begin(self, flow: HaltFlow, call: Arguments, title: str | None) -> FlowSteps[BegunEvent]:
+        value: Any = call.named
+        if self._kind is EventKind.TOOL_INVOCATION:
+            value = {"Tool": title, "Argument": value}
+        return flow.begin(self._kind, value, title, accept=partial(self._accept, call, title))
+
+    def _accept(self, call: Arguments, title: str | None, edit: Any) -> Arguments:
+        """The call as the person wants it.
+
+        Raises:
+            ProtocolError: `invalid_edit`: no object of arguments.
+            ToolDeniedError: Another tool is asked for, which isn't ours to call.
+            TypeError: The function doesn't take these arguments.
+        """
+        if self._kind is EventKind.TOOL_INVOCATION:
+            tool, edit = read_tool_call(edit)
+            if tool != title:
+                raise ToolDeniedError(
+                    f"The call was edited to use {tool} instead of {title}, which a traced function "
+                    "can't do: only its arguments can be edited."
+                )
+        if not isinstance(edit, dict):
+            raise ProtocolError(
+                "invalid_edit", "The arguments of a traced call must stay an object, by name."
+            )
+        return call.edited(edit)
+
+    def _fail(
+        self, flow: HaltFlow, event: OpenEvent, error: BaseException, accept: Accept | None
+    ) -> FlowSteps[CallStepResult]:
+        try:
+            mended = yield from flow.fail(event, error, accept)
+        except ConnectionLostError:
+            return CallStepResult(error=error)  # the call's own error says more
+        return CallStepResult(error=error) if mended is None else CallStepResult(mended.value)
+
+
+class CallTracer(OpenStepper):
+    """An AgentStepper's ways to make events of the calls of functions."""
+
+    @overload
+    def traced_llm(self, function: F, /) -> F: ...
+
+    @overload
+    def traced_llm(
+        self, function: None = None, /, *, model: str | None = None
+    ) -> Callable[[F], F]: ...
+
+    def traced_llm(
+        self, function: Callable[..., Any] | None = None, /, *, model: str | None = None
+    ) -> Any:
+        """Decorate a function that asks a model: each call is an LLM query.
+
+        Its arguments travel as `{"parameter": value}`, and each can be edited; its result can too. The
+        function may be synchronous, async, a method, or a generator (sync or async: its items are
+        collected, and travel as a list). After `close()` it runs as if it weren't decorated.
+
+        Args:
+            function: The function, when used without brackets.
+            model: The model's name; the call's own `model` argument where none is given.
+        """
+        traced = TracedFunction(self, EventKind.LLM_QUERY, model)
+        return (
+            trace_function(traced, function)
+            if function is not None
+            else lambda f: trace_function(traced, f)
+        )
+
+    @overload
+    def traced_tool(self, function: F, /) -> F: ...
+
+    @overload
+    def traced_tool(
+        self, function: None = None, /, *, name: str | None = None
+    ) -> Callable[[F], F]: ...
+
+    def traced_tool(
+        self, function: Callable[..., Any] | None = None, /, *, name: str | None = None
+    ) -> Any:
+        """Decorate a tool: each call is a tool invocation. As `traced_llm`.
+
+        Args:
+            function: The function, when used without brackets.
+            name: The tool's name; the function's where none is given.
+        """
+        traced = TracedFunction(self, EventKind.TOOL_INVOCATION, name)
+        return (
+            trace_function(traced, function)
+            if function is not None
+            else lambda f: trace_function(traced, f)
+        )
+
+    def wrap(
+        self,
+        obj: Any,
+        method: str,
+        kind: Literal["tool", "llm"] = "tool",
+        name: str | None = None,
+    ) -> Callable[[], None]:
+        """Trace a method of an object, class or module that isn't yours to decorate.
+
+        Args:
+            obj: The object.
+            method: The method's name, or the way to it: `"chat.completions.create"`.
+            kind: What its calls are.
+            name: The tool's or model's name; a tool's is the method's where none is given.
+
+        Returns:
+            A function that takes the wrapping back.
+        """
+        kinds = {"tool": EventKind.TOOL_INVOCATION, "llm": EventKind.LLM_QUERY}
+        if kind not in kinds:
+            raise ValueError(f"kind={kind!r} is neither 'tool' nor 'llm'.")
+        return wrap_method(TracedFunction(self, kinds[kind], name), obj, method)
+
+
+def trace_function(traced: TracedFunction, function: Any) -> Any:
+    """Give the function whose calls are traced."""
+
+    @wrapt.decorator
+    def around(
+        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return _call(traced, wrapped, args, kwargs)
+
+    return around(function)
+
+
+def wrap_method(traced: TracedFunction, obj: Any, method: str) -> Callable[[], None]:
+    """Trace a method in its place; gives the function that takes it back."""
+    parent, name, original = wrapt.resolve_path(obj, method)
+    own = name in vars(parent) if hasattr(parent, "__dict__") else False
+
+    def around(
+        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        return _call(traced, wrapped, args, kwargs)
+
+    setattr(parent, name, wrapt.FunctionWrapper(original, around))
+
+    def undo() -> None:
+        if own:
+            setattr(parent, name, original)
+        else:
+            delattr(parent, name)
+
+    return undo
+
+
+def _call(
+    traced: TracedFunction,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Make one traced call, in the function's own manner."""
+    if traced.stepper._is_closed():
+        return function(*args, **kwargs)
+    if _is(function, inspect.isasyncgenfunction):
+        return _async_items(traced, function, args, kwargs)
+    if _is(function, inspect.isgeneratorfunction):
+        return _items(traced, function, args, kwargs)
+    if _is(function, inspect.iscoroutinefunction):
+        return _awaited(traced, function, args, kwargs)
+    link = traced.stepper._live().link
+    return _value(run_flow(link, traced.call(function, args, kwargs)))
+
+
+async def _awaited(
+    traced: TracedFunction,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    link = traced.stepper._live().link
+    return _value(await run_flow_async(link, traced.call(function, args, kwargs)))
+
+
+def _items(
+    traced: TracedFunction,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Generator[Any, None, Any]:
+    """A generator's items, once all are collected. What it gave before an error is still given."""
+    items: list[Any] = []
+    returned: Any = None
+
+    def collect(*args: Any, **kwargs: Any) -> list[Any]:
+        def all_of() -> Iterator[Any]:
+            nonlocal returned
+            returned = yield from function(*args, **kwargs)
+
+        items.extend(all_of())
+        return items
+
+    link = traced.stepper._live().link
+    made = run_flow(link, traced.call(function, args, kwargs, collect, _list))
+    yield from items if made.error is not None else _list(made.value)
+    if made.error is not None:
+        raise made.error
+    return returned
+
+
+async def _async_items(
+    traced: TracedFunction,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> AsyncIterator[Any]:
+    items: list[Any] = []
+
+    async def collect(*args: Any, **kwargs: Any) -> list[Any]:
+        async for item in function(*args, **kwargs):
+            items.append(item)
+        return items
+
+    link = traced.stepper._live().link
+    made = await run_flow_async(link, traced.call(function, args, kwargs, collect, _list))
+    for item in items if made.error is not None else _list(made.value):
+        yield item
+    if made.error is not None:
+        raise made.error
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ProtocolError("invalid_edit", "A generator's items must stay a list.")
+    return value
+
+
+def _value(made: CallStepResult) -> Any:
+    if made.error is not None:
+        raise made.error
+    return made.value
+
+
+def _is(function: Callable[..., Any], kind: Callable[[Any], bool]) -> bool:
+    """Whether a function is of a kind, also where `functools.wraps` hides it.
+
+    A plain function around an async one may as well run it to its end; where no loop runs on this
+    thread, it must.
+    """
+    if kind(function):
+        return True
+    inner = inspect.unwrap(function)
+    return inner is not function and kind(inner) and _in_a_loop()
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,252 @@
+"""`dbg.spawn`: an agent in a child process, whose output comes out here."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import shlex
+import signal
+import subprocess
+import threading
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from ..discover import CoreEndpoint
+from . import child_process
+from .child_output import copy_output
+from .drivers import run_in_thread, wait_result
+from .environment import make_environment
+
+#: Seconds that a child has, one after the other, to end by itself (whoever interrupted us may have
+#: interrupted it as well), by SIGINT, and by SIGTERM. `%%step` gives an interrupted cell three in all.
+_OWN_ACCORD: Final = 0.5
+_LADDER: Final = ((signal.SIGINT, 1.0), (signal.SIGTERM, 1.0))
+#: Seconds that a child's output is still read after its end, where what it started keeps it open.
+_DRAIN: Final = 1.0
+_GLANCE: Final = 1.0
+
+
+class ChildAgent:
+    """A child process that runs an agent; `SyncChildAgent` and `AsyncChildAgent` can wait for it.
+
+    Args:
+        process: The process; nobody reads its output yet.
+        name: What it is called in messages.
+        tell: Called with its process id and exit code when it has ended, on a thread.
+    """
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        name: str,
+        tell: Callable[[int, int], None] = lambda pid, code: None,
+    ) -> None:
+        self._process = process
+        self._name = name
+        self._tell = tell
+        self._parent = os.getpid()
+        self._ended: Future[int] = Future()
+        self._ended.set_running_or_notify_cancel()  # an awaiting task that gives up can't cancel it
+        _children.add(self)  # its threads keep it alive
+        threading.Thread(
+            target=self._reap, args=(copy_output(process),), name="agentstepper-child", daemon=True
+        ).start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, negative where a signal ended it; None while it runs."""
+        return self._ended.result() if self._ended.done() else None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is a child of this process, and runs."""
+        return self._parent == os.getpid() and not self._ended.done()
+
+    def terminate(self) -> None:
+        """Ask it to end: SIGTERM. Does nothing once it has ended."""
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once: SIGKILL. Does nothing once it has ended."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: int) -> None:
+        if self.runs:
+            self._process.send_signal(number)
+
+    def _reap(self, output: threading.Thread) -> None:
+        code = self._process.wait()
+        output.join(_DRAIN)
+        self._tell(self.pid, code)
+        self._ended.set_result(code)
+
+    def _late(self, timeout: float | None) -> TimeoutError:
+        return TimeoutError(
+            f"{self._name} (pid {self.pid}) still runs after {timeout or 0:g} seconds: "
+            "wait again, or end it with terminate()."
+        )
+
+    def __repr__(self) -> str:
+        code = self.returncode
+        state = "runs" if code is None else f"ended with {code}"
+        return f"<{type(self).__name__} {self._name!r}, pid {self.pid}, {state}>"
+
+
+class SyncChildAgent(ChildAgent):
+    """A child process that `AgentStepper.spawn` started."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, and for its output.
+
+        What interrupts the wait (KeyboardInterrupt, AgentStopped) ends the child: where it doesn't end
+        by itself it gets SIGINT, a second later SIGTERM, then SIGKILL. A second interrupt kills it.
+
+        Args:
+            timeout: The most seconds to wait; the child goes on after that.
+
+        Returns:
+            Its exit code, negative where a signal ended it.
+
+        Raises:
+            TimeoutError: It still runs.
+        """
+        try:
+            if timeout is None:
+                return wait_result(self._ended)
+            over = _over([self], timeout)
+        except BaseException:
+            end_children([self])
+            raise
+        if not over:
+            raise self._late(timeout)
+        return self._ended.result()
+
+
+class AsyncChildAgent(ChildAgent):
+    """A child process that `AsyncAgentStepper.spawn` started; `await child` waits for its end."""
+
+    async def wait(self, timeout: float | None = None) -> int:
+        """As `SyncChildAgent.wait`; a task that is cancelled while it waits ends the child likewise."""
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(self._ended), timeout)
+        except TimeoutError:
+            raise self._late(timeout) from None
+        except GeneratorExit:
+            raise
+        except BaseException:
+            await run_in_thread(partial(end_children, [self]))
+            raise
+
+    def __await__(self) -> Generator[Any, None, int]:
+        return self.wait().__await__()
+
+
+def start_child(
+    endpoint: CoreEndpoint,
+    argv: Sequence[str | os.PathLike[str]],
+    name: str | None,
+    cwd: str | os.PathLike[str] | None,
+    env: Mapping[str, str] | None,
+) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a program as an agent of a Core; the process, and what to call it. Errors as `spawn`'s."""
+    if isinstance(argv, str | bytes | os.PathLike):
+        raise TypeError(
+            f"argv is a list, as [sys.executable, {os.fspath(argv)!r}]: no shell takes it apart."
+        )
+    program = [os.fspath(word) for word in argv]
+    if not program:
+        raise ValueError("argv is empty: its first word is the program to run.")
+    environment = make_environment({**os.environ, **(env or {})}, endpoint, name)
+    # A Python that writes into a pipe keeps its output back until it is a lot, or the end.
+    environment.setdefault("PYTHONUNBUFFERED", "1")
+    folder = None if cwd is None else os.fspath(cwd)
+    return child_process.start_process(program, folder, environment), name or shlex.join(program)
+
+
+# ---- ending -----------------------------------------------------------------------------------------
+
+
+def end_children(children: Iterable[ChildAgent]) -> None:
+    """End children as an interrupt does, and return when they have ended; a second one kills them."""
+    running = [child for child in children if child.runs]
+    try:
+        if _over(running, _OWN_ACCORD):
+            return
+        for number, patience in _LADDER:
+            for child in running:
+                child._send(number)
+            if _over(running, patience):
+                return
+    finally:
+        for child in running:
+            child.kill()
+    _over(running)
+
+
+def _over(children: Sequence[ChildAgent], patience: float | None = None) -> bool:
+    """Wait until they have ended, and hear every interrupt; whether they did in so many seconds."""
+    waiting = {child._ended for child in children}
+    until = None if patience is None else time.monotonic() + patience
+    while waiting:
+        left = _GLANCE if until is None else min(_GLANCE, until - time.monotonic())
+        if left <= 0:
+            return False
+        waiting = wait_for(waiting, left).not_done
+    return True
+
+
+_children: weakref.WeakSet[ChildAgent] = weakref.WeakSet()
+
+# Before the SDK's own handler, which was registered before: the runs of this process end after them.
+atexit.register(lambda: end_children(list(_children)))
+
+
+C = TypeVar("C", bound=ChildAgent)
+
+
+class ChildAgents:
+    """The child processes that an AgentStepper started: they end before its run does."""
+
+    def __init__(self) -> None:
+        self._all: list[ChildAgent] = []
+
+    def add(self, child: C) -> C:
+        """Take one in, and forget those that have ended."""
+        self._all = [*(each for each in self._all if each.runs), child]
+        return child
+
+    def join(self, error: BaseException | None) -> None:
+        """Wait for all of them, or end them where an exception, now or meanwhile, ends the agent.
+
+        Args:
+            error: The exception.
+        """
+        running = [child for child in self._all if child.runs and isinstance(child, SyncChildAgent)]
+        try:
+            for child in running if error is None else ():
+                child.wait()
+        finally:
+            end_children(running)
+
+    async def ajoin(self, error: BaseException | None) -> None:
+        """As `join`, awaited."""
+        running = [
+            child for child in self._all if child.runs and isinstance(child, AsyncChildAgent)
+        ]
+        try:
+            for child in running if error is None else ():
+                await child.wait()
+        finally:
+            if any(child.runs for child in running):
+                await run_in_thread(partial(end_children, running))

@@ -1,0 +1,126 @@
+"""Starting a child process that doesn't outlive this one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final
+
+_PARENT_GUARD: Final = Path(__file__).with_name("parent_guard.py")
+
+
+def start_process(
+    program: Sequence[str], folder: str | None, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start a program in this process group, its output to be read through two pipes.
+
+    On Linux it gets SIGTERM when this process ends, even where that is killed.
+
+    Raises:
+        OSError: It can't be run, or there is no such folder.
+    """
+    _check(program[0], folder, environment)
+    if not (sys.platform == "linux" and sys.executable):
+        return _popen(program, folder, environment)
+    guard = [sys.executable, "-I", "-S", str(_PARENT_GUARD), str(os.getpid())]
+    return _thread().start([*guard, *program], folder, environment)
+
+
+def _check(name: str, folder: str | None, environment: Mapping[str, str]) -> None:
+    """Refuse here, with an exception, what would fail there."""
+    if folder is not None and not Path(folder).is_dir():
+        raise NotADirectoryError(f"cwd={folder!r} is no folder.")
+    if os.sep in name:
+        path = Path(folder or ".") / name
+        if not path.exists():
+            raise FileNotFoundError(f"There is no program {str(path)!r}.")
+        if path.is_dir() or not os.access(path, os.X_OK):
+            raise PermissionError(
+                f"{str(path)!r} is no executable file. Run a Python file as "
+                "[sys.executable, 'agent.py', …]."
+            )
+    elif shutil.which(name, path=environment.get("PATH")) is None:
+        raise FileNotFoundError(
+            f"There is no program {name!r} on PATH. For this Python say sys.executable."
+        )
+
+
+def _popen(
+    command: Sequence[str], folder: str | None, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,  # a notebook has no keyboard to lend
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+class _Thread:
+    """Where children are started: Linux takes the end of the thread that forked for the parent's end.
+
+    A cell's thread ends with its cell, so this one does it, which ends with the process.
+    """
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._wanted: SimpleQueue[
+            tuple[Sequence[str], str | None, Mapping[str, str], Future[subprocess.Popen[bytes]]]
+        ] = SimpleQueue()
+        threading.Thread(target=self._run, name="agentstepper-spawn", daemon=True).start()
+
+    def start(
+        self, command: Sequence[str], folder: str | None, environment: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
+        """Start a command on this thread."""
+        started: Future[subprocess.Popen[bytes]] = Future()
+        self._wanted.put((command, folder, environment, started))
+        try:
+            return started.result()
+        except BaseException:
+            started.add_done_callback(_discard)  # interrupted: nobody would know the child
+            raise
+
+    def _run(self) -> None:
+        while True:
+            command, folder, environment, started = self._wanted.get()
+            try:
+                started.set_result(_popen(command, folder, environment))
+            except BaseException as error:
+                started.set_exception(error)
+            del started
+
+
+def _discard(started: Future[subprocess.Popen[bytes]]) -> None:
+    if started.exception() is None:
+        started.result().kill()
+
+
+_lock = threading.Lock()
+_current: _Thread | None = None
+
+
+def _thread() -> _Thread:
+    """This process's thread; a forked child has none and makes its own."""
+    global _current
+    with _lock:
+        if _current is None or _current.pid != os.getpid():
+            _current = _Thread()
+        return _current
+
+
+def _renew() -> None:
+    global _lock, _current
+    _lock, _current = threading.Lock(), None
+
+
+os.register_at_fork(after_in_child=_renew)

@@ -1,0 +1,91 @@
+"""Where a run is on its way to its Core: the states, what leads from one to another, and who is told."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final, Literal, Protocol
+
+from ..errors import ConnectionLostError
+from ..protocol.agent import CheckEdit, LeaseMessage
+
+#: What an agent does while its Core is away: it waits for it at the next breakpoint, goes on unedited,
+#: or ends with ConnectionLostError.
+OnDisconnect = Literal["wait", "continue", "raise"]
+
+
+class RunConnectionState(Enum):
+    """Where a run is on its way to a Core."""
+
+    OPENING = auto()  # no Core has taken it yet
+    OPEN = auto()  # a connection carries it
+    AWAY = auto()  # its connection is lost, and it is to be found back
+    RETURNING = auto()  # it said hello again on a connection that carries other runs
+    ALONE = auto()  # no Core will ever take what it sends, and its agent goes on
+    OVER = auto()
+
+
+class RunConnectionEvent(Enum):
+    """What happens to a run on its way."""
+
+    WELCOMED = auto()  # the Core has taken it, or goes on with it
+    LOST = auto()  # the connection is gone, or the Core closed it for this run
+    GREETED = auto()  # hello was said again
+    REFUSED = auto()  # the Core doesn't go on with it now
+    FORSAKEN = auto()  # no Core ever will, and its agent goes on
+    ENDED = auto()
+
+
+#: Where each event leads; a missing entry is a bug, and moves nothing.
+TRANSITIONS: Final[dict[RunConnectionState, dict[RunConnectionEvent, RunConnectionState]]] = {
+    RunConnectionState.OPENING: {
+        RunConnectionEvent.WELCOMED: RunConnectionState.OPEN,
+        RunConnectionEvent.ENDED: RunConnectionState.OVER,
+    },
+    RunConnectionState.OPEN: {
+        RunConnectionEvent.LOST: RunConnectionState.AWAY,
+        RunConnectionEvent.ENDED: RunConnectionState.OVER,
+    },
+    RunConnectionState.AWAY: {
+        RunConnectionEvent.WELCOMED: RunConnectionState.OPEN,
+        RunConnectionEvent.GREETED: RunConnectionState.RETURNING,
+        RunConnectionEvent.FORSAKEN: RunConnectionState.ALONE,
+        RunConnectionEvent.ENDED: RunConnectionState.OVER,
+    },
+    RunConnectionState.RETURNING: {
+        RunConnectionEvent.WELCOMED: RunConnectionState.OPEN,
+        RunConnectionEvent.LOST: RunConnectionState.AWAY,
+        RunConnectionEvent.REFUSED: RunConnectionState.AWAY,
+        RunConnectionEvent.ENDED: RunConnectionState.OVER,
+    },
+    RunConnectionState.ALONE: {RunConnectionEvent.ENDED: RunConnectionState.OVER},
+    RunConnectionState.OVER: {},
+}
+
+
+class RunConnectionListener(Protocol):
+    """Who is told of a run on its way. Called without a lock, on a thread of the link's."""
+
+    @property
+    def is_continuing(self) -> bool:
+        """Whether the run continues, without a Core too, wherever no stop halts it."""
+
+    def on_lease(self, lease: LeaseMessage) -> None:
+        """The Core pushed a lease."""
+
+    def on_lease_absent(self) -> None:
+        """The Core is of version 1."""
+
+    def on_edit_check(self, asked: CheckEdit) -> None:
+        """The Core asks about an edit."""
+
+    def on_away_changed(self) -> None:
+        """`RunProtocol.away` may be another."""
+
+    def opened(self, error: BaseException | None) -> None:
+        """The first hello was answered, or never will be."""
+
+    def needs_connection(self) -> None:
+        """The run isn't carried by the connection that it shared, and needs another."""
+
+    def ended(self, lost: ConnectionLostError | None) -> None:
+        """The run is over; None where this side ended it."""

@@ -1,0 +1,163 @@
+"""Finding back to a Core: where to try, and what stands in the way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from typing import Final, NamedTuple
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection
+
+from ..discover import CoreEndpoint, RuntimeFile, list_running_servers
+from ..protocol.agent import Hello, Welcome
+from .handshake import (
+    AgentRefusedError,
+    explain_gone,
+    explain_not_opened,
+    greet,
+    is_final,
+    is_too_large,
+    open_socket,
+)
+from .run_protocol import RunProtocol
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+_ADVICE: Final = {
+    "wait": (
+        "The agent waits for it at the next breakpoint: start the Core again, with the same data "
+        "folder. An interrupt (Ctrl+C) ends the wait."
+    ),
+    "continue": "The agent goes on without it, unedited, and what it does is told once it is back.",
+}
+_LEASED: Final = (
+    "The agent goes on, as its run continues, and waits for it where a stop halts: start the Core "
+    "again, with the same data folder."
+)
+
+
+def list_running_cores() -> list[RuntimeFile]:
+    """This user's running Cores, as far as they can be read."""
+    with suppress(OSError):
+        return list(list_running_servers())
+    return []
+
+
+def list_candidates(last: CoreEndpoint, running: Iterable[RuntimeFile]) -> list[CoreEndpoint]:
+    """Where the Core of a run may be by now.
+
+    The same address first. Then the running Cores with the same token, which lies in the data folder:
+    a Jupyter server often comes back on another port.
+
+    Args:
+        last: Where it was.
+        running: This user's running Cores.
+    """
+    others = [
+        each
+        for each in (core.endpoint for core in running)
+        if each.token == last.token and each.url != last.url
+    ]
+    return [last, *others]
+
+
+class CoreReached(NamedTuple):
+    """A Core that takes the run, or goes on with it."""
+
+    connection: ClientConnection
+    open: ExitStack  # to leave closes the connection
+    endpoint: CoreEndpoint
+    welcome: Welcome | None  # None: it is of version 1
+
+
+class CoreUnreached(NamedTuple):
+    """No Core goes on with the run."""
+
+    endpoint: CoreEndpoint
+    why: ConnectionError
+    greeted: bool  # whether it may have heard hello
+    refused: bool  # whether it won't ever
+    code: str = ""  # the Core's own word for it, where it gave one
+
+
+def reach_core(
+    places: list[CoreEndpoint], hello: Hello, patience: float
+) -> CoreReached | CoreUnreached:
+    """Try one place after the other.
+
+    Args:
+        places: Where to try: the first is where the Core was.
+        hello: Asks to go on.
+        patience: Seconds that each has.
+
+    Returns:
+        The first that goes on with the run; else the first refusal, else why the first can't be reached.
+    """
+    failures: list[CoreUnreached] = []
+    for place in places:
+        found = _try(place, hello, patience)
+        if isinstance(found, CoreReached):
+            return found
+        # A Core without a token may be anybody's: what it refuses says nothing about ours.
+        ours = place is places[0] or place.token is not None
+        failures.append(found if ours else found._replace(refused=False))
+    chosen = next((failure for failure in failures if failure.refused), failures[0])
+    return chosen._replace(greeted=any(failure.greeted for failure in failures))
+
+
+def _try(place: CoreEndpoint, hello: Hello, patience: float) -> CoreReached | CoreUnreached:
+    greeted = False
+    try:
+        with ExitStack() as stack:
+            connection = stack.enter_context(open_socket(place, patience))
+            greeted = True
+            welcome = greet(connection, hello)
+            if welcome is None:
+                raise AgentRefusedError(
+                    "The original runs there by now, which can't take a run up again."
+                )
+            return CoreReached(connection, stack.pop_all(), place, welcome)
+    except Exception as error:
+        why = explain_not_opened(place, error, patience)
+        code = error.code if isinstance(error, AgentRefusedError) else ""
+        return CoreUnreached(place, why, greeted, is_final(error), code)
+
+
+class ReconnectAdvice:
+    """What a person is told while the Core is away, each advice once."""
+
+    def __init__(self) -> None:
+        self._why = ""  # the connection is gone
+        self._passed: set[str] = set()
+
+    def lost(self, gone: Exception, runs: Iterable[RunProtocol], url: str) -> None:
+        """Say that the Core is away, where breakpoints are about to be passed unedited."""
+        self._why = ""
+        if isinstance(gone, ConnectionClosed) and not is_too_large(gone):
+            self._why = explain_gone(gone)
+            passing = [run for run in runs if run.resumes and run.on_disconnect == "continue"]
+            self._advise(passing, url)
+
+    def not_found(self, why: str, away: Iterable[RunProtocol], url: str) -> None:
+        """Say that no Core was found for the runs that are away."""
+        self._why = self._why or why
+        for run in away:
+            run.why = why
+        self._advise(away, url)
+
+    def back(self, url: str) -> None:
+        """Say that the Core is back, where somebody heard that it was away."""
+        if self._passed:
+            self._passed.clear()
+            log.warning("The Core is back at %s: the run goes on.", url)
+
+    def _advise(self, runs: Iterable[RunProtocol], url: str) -> None:
+        """Say it; who says goodbye hears of it by what isn't delivered."""
+        for run in runs:
+            is_continuing = run.on_disconnect == "wait" and run.listener.is_continuing
+            advice = _LEASED if is_continuing else _ADVICE[run.on_disconnect]
+            if not (advice in self._passed or run.closing):
+                self._passed.add(advice)
+                log.warning("Connection lost to the Core at %s: %s. %s", url, self._why, advice)

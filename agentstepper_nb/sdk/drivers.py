@@ -1,0 +1,204 @@
+"""The two drivers of a flow: one blocks the calling thread, one awaits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Final
+
+from ..protocol.agent import Answer, ResumeAnswer
+from .flow_steps import (
+    AnswerStep,
+    BlockingStep,
+    CallStep,
+    CallStepResult,
+    FlowStep,
+    FlowSteps,
+    FlushStep,
+    SendStep,
+    T,
+    WaitStep,
+)
+from .run_link import RunLink
+
+_GLANCE: Final = 1.0  # seconds
+_GOES_ON: Final = ResumeAnswer()
+
+
+def run_flow(link: RunLink, steps: FlowSteps[T]) -> T:
+    """Run a flow on the calling thread."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                outcome = _run_step(link, step)
+            except BaseException as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(outcome)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+
+
+async def run_flow_async(link: RunLink, steps: FlowSteps[T]) -> T:
+    """Run a flow in the running event loop."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                outcome = await _run_step_async(link, step)
+            except BaseException as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(outcome)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+
+
+def wait_result(future: Future[T]) -> T:
+    """Wait for a future on the calling thread, and hear every interrupt.
+
+    A signal that comes just before the thread falls asleep doesn't wake it: Python hears it, and goes on
+    sleeping. So the main thread, which alone hears signals, wakes once a second to look.
+    """
+    if threading.current_thread() is threading.main_thread():
+        while not future.done():
+            with suppress(TimeoutError):
+                return future.result(_GLANCE)
+    return future.result()
+
+
+def _run_step(link: RunLink, step: FlowStep) -> Any:
+    match step:
+        case AnswerStep():
+            return _ask(link, step)
+        case SendStep(messages):
+            link.send(messages)
+        case WaitStep(future):
+            return wait_result(future)
+        case FlushStep():
+            wait_result(link.flush())
+        case BlockingStep(function):
+            function()
+        case CallStep(function, args, kwargs):
+            try:
+                return CallStepResult(function(*args, **kwargs))
+            except BaseException as error:
+                return CallStepResult(error=error)
+    return None
+
+
+async def _run_step_async(link: RunLink, step: FlowStep) -> Any:
+    match step:
+        case AnswerStep():
+            return await _aask(link, step)
+        case SendStep(messages):
+            link.send(messages)
+        case WaitStep(future):
+            return await _aresult(future)
+        case FlushStep():
+            await _aresult(link.flush())
+        case BlockingStep(function):
+            await _to_its_end(function)
+        case CallStep(function, args, kwargs):
+            try:
+                value = function(*args, **kwargs)
+                return CallStepResult(await value if inspect.isawaitable(value) else value)
+            except BaseException as error:
+                return CallStepResult(error=error)
+    return None
+
+
+def _ask(link: RunLink, asked: AnswerStep) -> Answer:
+    try:
+        future = link.ask(asked.messages, asked.breakpoint, asked.check)
+        if asked.queued is not None:
+            asked.queued(link.send)
+        return _GOES_ON if future is None else wait_result(future)
+    except BaseException:
+        link.forget(asked.breakpoint)
+        raise
+    finally:
+        link.answered(asked.breakpoint)
+
+
+async def _aask(link: RunLink, asked: AnswerStep) -> Answer:
+    try:
+        future = link.ask(asked.messages, asked.breakpoint, asked.check)
+        if asked.queued is not None:
+            asked.queued(link.send)
+        return await (_pass() if future is None else _aresult(future))
+    except BaseException:
+        link.forget(asked.breakpoint)
+        raise
+    finally:
+        link.answered(asked.breakpoint)
+
+
+async def _pass() -> Answer:
+    """Go on, after a turn of the loop: an agent that waits for nothing can be cancelled all the same."""
+    await asyncio.sleep(0)
+    return _GOES_ON
+
+
+async def _aresult(future: Future[T]) -> T:
+    """As `result`, in the running event loop: it falls asleep over an interrupt just the same."""
+    awaited = asyncio.wrap_future(future)
+    if threading.current_thread() is threading.main_thread():
+        while not awaited.done():
+            await asyncio.wait([awaited], timeout=_GLANCE)
+    return await awaited
+
+
+async def run_in_thread(
+    function: Callable[[], T], abandoned: Callable[[], object] | None = None
+) -> T:
+    """Await a function that blocks, on a thread of its own: the loop's pool may be full of waits.
+
+    Args:
+        function: Runs in a copy of this context, and to its end even where the task is cancelled.
+        abandoned: Called after it where a cancelled task didn't wait for it.
+    """
+    future = _begun(function)
+    try:
+        return await asyncio.wrap_future(future)
+    except asyncio.CancelledError:
+        if abandoned is not None:
+            future.add_done_callback(lambda _: abandoned())
+        raise
+
+
+async def _to_its_end(function: Callable[[], None]) -> None:
+    """As `run_in_thread`; a task that is cancelled meanwhile ends when the function has returned.
+
+    So what the flow sends next comes after what the function sends.
+    """
+    future = asyncio.wrap_future(_begun(function))
+    try:
+        await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise
+
+
+def _begun(function: Callable[[], T]) -> Future[T]:
+    """Begin a function on a thread of its own; a future that can't be cancelled."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            future.set_result(context.run(function))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="agentstepper-work", daemon=True).start()
+    return future

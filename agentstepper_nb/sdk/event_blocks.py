@@ -1,0 +1,239 @@
+"""`with dbg.llm(…)`, `with dbg.tool(…)` and `with dbg.event(…)`, sync and async."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ..errors import ConnectionLostError, ProtocolError
+from ..protocol.values import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
+from .approvals import Approval
+from .argument_checks import check_optional_text, check_text
+from .drivers import run_flow, run_flow_async
+from .flow_steps import FlowSteps, OpenEvent
+from .halt_flow import HaltFlow
+
+if TYPE_CHECKING:
+    from .base_stepper import BaseStepper
+
+
+class EventBlock:
+    """One event around the agent's own call. The subclasses say which, and how it is driven."""
+
+    _kind: EventKind
+
+    def __init__(self, stepper: BaseStepper) -> None:
+        self._stepper = stepper
+        self._event: OpenEvent | None = None  # once entered
+        self._result: Any = None
+
+    @property
+    def skipped(self) -> bool:
+        """Whether the person gave the result: don't make the call. What is set here is then ignored."""
+        return self._event is not None and self._event.skipped
+
+    def _usage(self) -> Usage | None:
+        return None
+
+    def _begin(self) -> FlowSteps[OpenEvent]:
+        raise NotImplementedError
+
+    def _enter(self) -> FlowSteps[None]:
+        event = yield from self._begin()
+        self._event, self._result = event, event.result
+
+    def _leave(self, event: OpenEvent, error: BaseException | None) -> FlowSteps[bool]:
+        """End the event; True where the person gave a result in an exception's place."""
+        flow = self._stepper._flow()
+        if error is None:
+            yield from self._end(flow, event)
+            return False
+        try:
+            mended = yield from flow.fail(event, error)
+        except ConnectionLostError:
+            return False  # the block's own exception says more
+        if mended is None:
+            return False
+        self._result = mended.value
+        return True
+
+    def _end(self, flow: HaltFlow, event: OpenEvent) -> FlowSteps[None]:
+        try:
+            ended = yield from flow.end(self._kind, self._result, self._usage(), event)
+        except ProtocolError as refused:
+            if not event.ended:
+                yield from flow.give_up(event, refused)
+            raise
+        self._result = ended.value
+
+    def _left(self) -> OpenEvent | None:
+        """The event that ends with the block; none in a forked child, whose parent ends it."""
+        event = self._event
+        return event if event is not None and self._stepper._owns(event.run) else None
+
+
+class SyncEventBlock(EventBlock):
+    """A block for `with`."""
+
+    def __enter__(self) -> Self:
+        run_flow(self._stepper._live().link, self._enter())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        event = self._left()
+        if event is None:
+            return False
+        return run_flow(self._stepper._live().link, self._leave(event, error))
+
+
+class AsyncEventBlock(EventBlock):
+    """A block for `async with`."""
+
+    async def __aenter__(self) -> Self:
+        await run_flow_async(self._stepper._live().link, self._enter())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        event = self._left()
+        if event is None:
+            return False
+        return await run_flow_async(self._stepper._live().link, self._leave(event, error))
+
+
+class QueryBlock(EventBlock):
+    """An LLM query.
+
+    Args:
+        stepper: Whose run it belongs to.
+        prompt: The prompt: any JSON value.
+        model: The model's name.
+    """
+
+    _kind = EventKind.LLM_QUERY
+
+    def __init__(self, stepper: BaseStepper, prompt: Any, model: str | None) -> None:
+        super().__init__(stepper)
+        check_optional_text("model", model)
+        self.prompt = prompt  # inside the block: with the person's edit
+        self.model = model
+        self.usage: Usage | None = None  # what it cost; read from the response where it says so
+
+    @property
+    def response(self) -> Any:
+        """Set it to the answer; after the block it is the answer with the person's edit."""
+        return self._result
+
+    @response.setter
+    def response(self, value: Any) -> None:
+        self._result = value
+
+    def _usage(self) -> Usage | None:
+        return self.usage
+
+    def _begin(self) -> FlowSteps[OpenEvent]:
+        begun = yield from self._stepper._open_flow().begin(self._kind, self.prompt, self.model)
+        self.prompt = begun.value
+        return begun.event
+
+
+class ResultBlock(EventBlock):
+    """A block whose event ends with a result."""
+
+    @property
+    def result(self) -> Any:
+        """Set it to the result; after the block it is the result with the person's edit."""
+        return self._result
+
+    @result.setter
+    def result(self, value: Any) -> None:
+        self._result = value
+
+
+class InvocationBlock(ResultBlock):
+    """A tool invocation.
+
+    Args:
+        stepper: Whose run it belongs to.
+        name: The tool's name.
+        args: Its arguments: any JSON value.
+        approval: What a person is to approve first.
+    """
+
+    _kind = EventKind.TOOL_INVOCATION
+
+    def __init__(
+        self, stepper: BaseStepper, name: str, args: Any, approval: Approval | None = None
+    ) -> None:
+        super().__init__(stepper)
+        self.name = name  # inside the block: with the person's edit
+        self.args = args
+        self.approval = approval
+
+    def _begin(self) -> FlowSteps[OpenEvent]:
+        begun = yield from self._stepper._open_flow().begin_tool(
+            self.name, self.args, self.approval
+        )
+        self.name, self.args = begun.tool, begun.args
+        return begun.event
+
+
+class CustomBlock(ResultBlock):
+    """An event of a type that the agent names itself.
+
+    Args:
+        stepper: Whose run it belongs to.
+        name: The type's name: a lower-case word.
+        data: What it begins with: any JSON value.
+
+    Raises:
+        ValueError: No type can have this name.
+    """
+
+    _kind = EventKind.CUSTOM
+
+    def __init__(self, stepper: BaseStepper, name: str, data: Any) -> None:
+        super().__init__(stepper)
+        check_text("The event's type", name)
+        if not EVENT_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no type of events: {EVENT_NAME_RULE}")
+        self.name = name
+        self.data = data  # inside the block: with the person's edit
+
+    def _begin(self) -> FlowSteps[OpenEvent]:
+        begun = yield from self._stepper._open_flow().begin(self._kind, self.data, self.name)
+        self.data = begun.value
+        return begun.event
+
+
+class LlmQuery(QueryBlock, SyncEventBlock):
+    """An LLM query for `with`."""
+
+
+class ToolInvocation(InvocationBlock, SyncEventBlock):
+    """A tool invocation for `with`."""
+
+
+class CustomEvent(CustomBlock, SyncEventBlock):
+    """A custom event for `with`."""
+
+
+class AsyncLlmQuery(QueryBlock, AsyncEventBlock):
+    """An LLM query for `async with`."""
+
+
+class AsyncToolInvocation(InvocationBlock, AsyncEventBlock):
+    """A tool invocation for `async with`."""
+
+
+class AsyncCustomEvent(CustomBlock, AsyncEventBlock):
+    """A custom event for `async with`."""

@@ -1,0 +1,315 @@
+"""What flows are made of: the steps for a driver, open events, and the wait at a breakpoint.
+
+Open events stand on a stack in a context variable, as an unchanging tuple. A thread or task that was
+started with a copied context sees the events around it, which become the parents of its own, and what
+it begins itself stays its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
+
+import uuid_utils
+from msgspec import Raw
+
+from ..errors import (
+    AgentStopped,
+    ConnectionLostError,
+    InjectedError,
+    ProtocolError,
+    ToolDeniedError,
+)
+from ..protocol.agent import (
+    AgentMessage,
+    Answer,
+    BreakpointReached,
+    DenyAnswer,
+    RaiseAnswer,
+    ResumeAnswer,
+    StopAnswer,
+    Withdraw,
+)
+from ..protocol.values import EventKind, EventOutcome, EventSide, Failure, Usage
+from .approvals import NOBODY, Approval, ApprovalCall, OutsideDecision, Sender
+from .edits import Check, EditReader
+from .payload import PayloadEncoder
+
+
+@dataclass(slots=True, eq=False)
+class OpenEvent:
+    """An event that has begun."""
+
+    id: str
+    run: str  # the run it belongs to
+    kind: EventKind
+    ended: bool = False
+    skipped: bool = False  # the person gave the result instead of the call
+    result: Any = None  # that result
+
+    def push(self) -> None:
+        """Open it in this context."""
+        _open.set((*_still_open(), self))
+
+    def end(self) -> None:
+        """End it, for every context that sees it."""
+        self.ended = True
+        _open.set(_still_open())
+
+
+_open: ContextVar[tuple[OpenEvent, ...]] = ContextVar("agentstepper_open_events", default=())
+
+
+def find_innermost_event(run: str) -> OpenEvent | None:
+    """The innermost open event of a run in this context."""
+    for event in reversed(_open.get()):
+        if event.run == run and not event.ended:
+            return event
+    return None
+
+
+def _still_open() -> tuple[OpenEvent, ...]:
+    return tuple(event for event in _open.get() if not event.ended)
+
+
+T = TypeVar("T")
+
+
+class SendStep(NamedTuple):
+    """Send these, and go on."""
+
+    messages: tuple[AgentMessage, ...]
+
+
+class AnswerStep(NamedTuple):
+    """Send these, and wait for the breakpoint's answer."""
+
+    messages: tuple[AgentMessage, ...]
+    breakpoint: str
+    #: Called with what sends more, once these are on their way.
+    queued: Callable[[Callable[[tuple[AgentMessage, ...]], None]], None] | None = None
+    #: Says why the agent can't take an edit, where it can't; called on a thread of its own.
+    check: Check | None = None
+
+
+class WaitStep(NamedTuple):
+    """Wait until this is there."""
+
+    future: Future[Any]
+
+
+class FlushStep(NamedTuple):
+    """Wait until everything sent so far has left the process."""
+
+
+class BlockingStep(NamedTuple):
+    """Do this, which may block, and go on when it is done."""
+
+    function: Callable[[], None]
+
+
+class CallStep(NamedTuple):
+    """Make the agent's own call; what it came to is a `CallStepResult`."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CallStepResult:
+    """The result of a `CallStep`. An exception is a value: a generator can't be thrown StopIteration."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+FlowStep = SendStep | AnswerStep | WaitStep | FlushStep | BlockingStep | CallStep
+#: A flow that ends with a T. What is sent in is an `Answer` for Ask, the future's result for Until, a
+#: `CallStepResult` for Call, else None.
+FlowSteps = Generator[FlowStep, Any, T]
+
+
+class BegunEvent(NamedTuple):
+    """An event that may go on: its call is to be made with `value`."""
+
+    event: OpenEvent
+    value: Any
+    edited: bool
+
+
+class BegunTool(NamedTuple):
+    """A tool invocation that may go on."""
+
+    event: OpenEvent
+    tool: str
+    args: Any
+
+
+class EndedEvent(NamedTuple):
+    """What an event's end came to."""
+
+    value: Any
+    edited: bool
+
+
+#: The agent's clock, in seconds.
+clock = time.monotonic
+NULL: Final = Raw(b"null")
+#: What a denial says whose person gave no reason.
+DENIED: Final = "The person denied this call."
+
+
+class HaltSteps:
+    """Halts at breakpoints.
+
+    Attributes:
+        _packer: Makes values ready to travel.
+    """
+
+    _packer: PayloadEncoder
+
+    def give_up(self, event: OpenEvent, error: BaseException) -> FlowSteps[None]:
+        """An event ended with an exception, and nobody waits for an answer."""
+        event.end()
+        yield SendStep((self._failed_point(event, error, waits=False),))
+
+    def _ask(
+        self,
+        messages: tuple[AgentMessage, ...],
+        point: BreakpointReached,
+        reader: EditReader | None = None,
+        closing: OpenEvent | None = None,
+        queued: Callable[[Sender], None] | None = None,
+    ) -> FlowSteps[Answer]:
+        """Wait at a breakpoint, if it waits; whatever ends that before an answer withdraws it.
+
+        Args:
+            messages: What to send.
+            point: The breakpoint, one of them.
+            reader: Reads edits of it.
+            closing: The event that ends with the wait.
+            queued: Called once the messages are on their way.
+        """
+        try:
+            check = None if reader is None else reader.problem
+            answer: Answer = yield AnswerStep(messages, point.id, queued, check)
+        except (GeneratorExit, ConnectionLostError, ProtocolError):
+            raise
+        except BaseException as error:
+            yield SendStep((Withdraw(breakpoint=point.id),))
+            if closing is not None:
+                yield from self.give_up(closing, error)
+            raise
+        return answer
+
+    def _approved(
+        self,
+        messages: tuple[AgentMessage, ...],
+        point: BreakpointReached,
+        reader: EditReader,
+        event: OpenEvent,
+        approval: Approval,
+        asked: ApprovalCall,
+    ) -> FlowSteps[Answer]:
+        """As `_ask`, where nothing goes on that nobody has approved."""
+        always = False
+        try:
+            answer = yield from self._ask(messages, point, reader, event, approval.queued)
+            if isinstance(answer, ResumeAnswer) and not answer.approved:
+                answer = yield from self._asked_elsewhere(event, approval, asked)
+            always = isinstance(answer, ResumeAnswer) and answer.always
+        finally:
+            approval.end(always=always)
+        return answer
+
+    def _asked_elsewhere(
+        self, event: OpenEvent, approval: Approval, asked: ApprovalCall
+    ) -> FlowSteps[Answer]:
+        """No Core could ask: what is said elsewhere, or no."""
+        if approval.on_waiting is None and not approval.said.done():
+            approval.is_unasked = True
+            return DenyAnswer(reason=NOBODY)
+        try:
+            approval.ask_elsewhere()
+            said: OutsideDecision = yield WaitStep(approval.said)
+            return asked.answer(said)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            yield from self.give_up(event, error)
+            raise
+
+    def _refuse(self, event: OpenEvent, answer: Answer) -> FlowSteps[NoReturn]:
+        """The person doesn't let the call happen: the event ends, and the agent hears why."""
+        try:
+            raise_for_answer(answer)
+        except BaseException as order:
+            yield from self.give_up(event, order)
+            raise
+        raise AssertionError("unreachable")
+
+    def _failed_point(
+        self, event: OpenEvent, error: BaseException, waits: bool
+    ) -> BreakpointReached:
+        stopped = isinstance(error, AgentStopped)
+        return make_point(
+            event.id,
+            EventSide.END,
+            NULL,
+            waits,
+            outcome=EventOutcome.ERROR if isinstance(error, Exception) else EventOutcome.STOPPED,
+            failure=None if stopped else self._packer.failure(error),
+            traceback="" if stopped else self._packer.traceback(error),
+        )
+
+
+def make_id() -> str:
+    """A UUIDv7."""
+    return str(uuid_utils.uuid7())
+
+
+def raise_for_answer(answer: Answer, cause: BaseException | None = None) -> None:
+    """Raise what an answer orders to raise."""
+    match answer:
+        case ResumeAnswer():
+            return
+        case DenyAnswer(reason=reason):
+            raise ToolDeniedError(reason or DENIED, reason) from cause
+        case RaiseAnswer(message=message):
+            raise InjectedError(message) from cause
+        case StopAnswer():
+            raise AgentStopped("The person pressed Stop.") from cause
+
+
+def make_point(
+    event: str,
+    side: EventSide,
+    data: Raw,
+    waits: bool,
+    *,
+    summary: str | None = None,
+    outcome: EventOutcome | None = None,
+    failure: Failure | None = None,
+    traceback: str = "",
+    usage: Usage | None = None,
+) -> BreakpointReached:
+    """A breakpoint that is reached now."""
+    return BreakpointReached(
+        id=make_id(),
+        event=event,
+        side=side,
+        waits=waits,
+        at=time.time(),
+        clock=clock(),
+        data=data,
+        summary=summary,
+        outcome=outcome,
+        failure=failure,
+        traceback=traceback,
+        usage=usage,
+    )

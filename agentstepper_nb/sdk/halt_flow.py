@@ -1,0 +1,380 @@
+"""The walk of one breakpoint, written once: generators that yield what is to be done.
+
+Nothing here touches a socket or waits. A driver (`pumps.pump`, `pumps.apump`) carries out each step
+and sends its outcome back in, or throws what went wrong: a lost connection, an interrupt, a cancelled
+task.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
+
+from ..errors import ProtocolError
+from ..protocol.agent import (
+    Answer,
+    CommitMade,
+    EventBegun,
+    ResumeAnswer,
+    SkipAnswer,
+)
+from ..protocol.values import Commit, EventKind, EventOutcome, EventSide, Usage
+from .approvals import Approval, ApprovalCall
+from .argument_checks import check_text
+from .edits import Accept, EditReader
+from .flow_steps import (
+    NULL,
+    BegunEvent,
+    BegunTool,
+    BlockingStep,
+    EndedEvent,
+    FlowSteps,
+    FlushStep,
+    HaltSteps,
+    OpenEvent,
+    SendStep,
+    clock,
+    find_innermost_event,
+    make_point,
+    raise_for_answer,
+)
+from .flow_steps import make_id as make_id
+from .payload import Payload, PayloadEncoder, RedactKind, escape_surrogates
+from .value_encoder import EncodedValue
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+#: What no query costs; infinity and what isn't a number is as little a cost.
+_MOST: Final = 1e12
+NOT_BEGUN: Final = "Can't end breakpoint, breakpoint hasn't begun!"
+
+
+class HaltFlow(HaltSteps):
+    """The flows of one run.
+
+    Args:
+        run: The run's id.
+        program: The program's name.
+        packer: Makes values ready to travel.
+    """
+
+    def __init__(self, run: str, program: str, packer: PayloadEncoder) -> None:
+        self.run = run
+        #: Called with an event's id when a tool, or whatever isn't an LLM query, has run, to send what
+        #: it changed in the workspace. It may block, and doesn't raise.
+        self.look: Callable[[str], None] | None = None
+        self._program = program
+        self._packer = packer
+
+    # ---- the run ------------------------------------------------------------------------------------
+
+    def start(self, waits: bool, commit: Commit | None = None) -> FlowSteps[None]:
+        """The program started.
+
+        Args:
+            waits: Whether to halt there.
+            commit: The workspace's first commit.
+        """
+        data = self._packer.show(RedactKind.PROGRAM, self._program).raw
+        event = EventBegun(
+            id=make_id(), kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=clock(), data=data
+        )
+        commits = () if commit is None else (self._commit_made(commit, None),)
+        point = make_point(event.id, EventSide.BEGIN, data, waits, summary="Agent program started.")
+        messages = (event, *commits, point)
+        if not waits:
+            yield SendStep(messages)
+            return
+        answer = yield from self._ask(messages, point)
+        if isinstance(answer, ResumeAnswer) and answer.data is not UNSET:
+            log.info("The program's name was edited at its start, which changes nothing.")
+        raise_for_answer(answer)
+
+    def debug(self, message: str) -> FlowSteps[None]:
+        """A message for whoever is watching."""
+        yield self._message(message)
+        yield FlushStep()
+
+    def _message(self, message: str) -> SendStep:
+        parent = find_innermost_event(self.run)
+        event = EventBegun(
+            id=make_id(),
+            kind=EventKind.DEBUG_MESSAGE,
+            at=time.time(),
+            clock=clock(),
+            parent=parent.id if parent else None,
+            data=self._packer.show(RedactKind.DEBUG_MESSAGE, message).raw,
+        )
+        return SendStep((event,))
+
+    def commit(self, commit: Commit) -> FlowSteps[None]:
+        """A commit of the workspace."""
+        parent = find_innermost_event(self.run)
+        yield SendStep((self._commit_made(commit, parent.id if parent else None),))
+        yield FlushStep()
+
+    def snapshot(self, commit: Commit, event: str) -> FlowSteps[None]:
+        """What a tool changed in the workspace; `event` is its event."""
+        yield SendStep((self._commit_made(commit, event),))
+        yield FlushStep()
+
+    # ---- an event -----------------------------------------------------------------------------------
+
+    def begin(
+        self,
+        kind: EventKind,
+        value: Any,
+        name: str | None = None,
+        approval: Approval | None = None,
+        accept: Accept | None = None,
+    ) -> FlowSteps[BegunEvent]:
+        """An event begins.
+
+        Args:
+            kind: An LLM query, a tool invocation or a custom event.
+            value: Its prompt, its `{"Tool", "Argument"}`, or what the custom event begins with.
+            name: The tool, the model or the custom event's type; a model's is the prompt's own where
+                none is given.
+            approval: What a person is to approve first, of a tool invocation.
+            accept: Makes of an edited value what the caller takes, or raises.
+
+        Raises:
+            ProtocolError: The edit can't become the value, and the Core couldn't ask before.
+            ToolDeniedError: The person denied the call, or nobody could be asked to approve it.
+            InjectedError: The person lets the call fail.
+            AgentStopped: The person pressed Stop.
+        """
+        packed = self._packer.show(_WORDS[kind, EventSide.BEGIN], value)
+        reader = EditReader(self._packer, packed, accept)
+        parent = find_innermost_event(self.run)
+        event = OpenEvent(make_id(), self.run, kind)
+        if name is None and kind is EventKind.LLM_QUERY:
+            name = find_model(packed.shown.json)
+        begun = EventBegun(
+            id=event.id,
+            kind=kind,
+            at=time.time(),
+            clock=clock(),
+            parent=parent.id if parent else None,
+            name=escape_surrogates(name) if name else None,
+        )
+        point = make_point(event.id, EventSide.BEGIN, packed.raw, waits=True)
+        if approval is None:
+            answer = yield from self._ask((begun, point), point, reader, closing=event)
+        else:
+            asked = ApprovalCall(point.id, name or "", self._packer)
+            point = replace(point, approval=approval.begin(asked))
+            answer = yield from self._approved(
+                (begun, point), point, reader, event, approval, asked
+            )
+            reader = reader.beside(asked.shown(answer, packed))
+        if isinstance(answer, SkipAnswer):
+            event.skipped = True
+            event.result = packed.unmasked(answer.result)
+            answer = ResumeAnswer()
+        elif not isinstance(answer, ResumeAnswer):
+            yield from self._refuse(event, answer)
+        try:
+            ended = _in_force(answer, value, reader)
+        except Exception as error:
+            yield from self.give_up(event, error)
+            raise
+        event.push()
+        return BegunEvent(event, ended.value, ended.edited)
+
+    def begin_tool(
+        self, tool: str, args: Any, approval: Approval | None = None
+    ) -> FlowSteps[BegunTool]:
+        """A tool invocation begins; raises as `begin`, and ProtocolError where the edit is no call.
+
+        A part of the call that wasn't edited stays the same object.
+        """
+        check_text("The tool's name", tool)
+        call = {"Tool": tool, "Argument": args}
+        begun = yield from self.begin(
+            EventKind.TOOL_INVOCATION, call, tool, approval, read_tool_call
+        )
+        if begun.edited:
+            tool, args = begun.value
+        return BegunTool(begun.event, tool, args)
+
+    def end(
+        self,
+        kind: EventKind,
+        value: Any,
+        usage: Usage | None = None,
+        event: OpenEvent | None = None,
+        accept: Accept | None = None,
+    ) -> FlowSteps[EndedEvent]:
+        """An event ended as it should.
+
+        Args:
+            kind: What it is.
+            value: Its response or result.
+            usage: What it cost.
+            event: The event; the innermost of this context where none is given.
+            accept: Makes of an edited value what the caller takes, or raises.
+
+        Raises:
+            RuntimeError: The innermost event isn't of this kind, or there is none.
+        """
+        if event is None:
+            event = find_innermost_event(self.run)
+            if event is None or event.kind is not kind:
+                raise RuntimeError(NOT_BEGUN)
+        if event.skipped:
+            if value is not None:
+                log.info(
+                    "The person gave the result of a call; the one the program made is dropped."
+                )
+            value = event.result
+        yield from self._ran(event)
+        packed = self._packer.show(_WORDS[kind, EventSide.END], value)
+        if usage is None and kind is EventKind.LLM_QUERY:
+            usage = find_usage(packed.shown.json)
+        point = make_point(
+            event.id, EventSide.END, packed.raw, waits=True, outcome=EventOutcome.OK, usage=usage
+        )
+        event.end()
+        reader = EditReader(self._packer, packed, accept)
+        answer = yield from self._ask((point,), point, reader)
+        raise_for_answer(answer)
+        return (yield from self._ended(answer, value, reader))
+
+    def fail(
+        self, event: OpenEvent, error: BaseException, accept: Accept | None = None
+    ) -> FlowSteps[EndedEvent | None]:
+        """An event ended with an exception, which the caller raises on.
+
+        An `Exception` halts there, so that the person sees it; an order to end (KeyboardInterrupt, a
+        cancelled task, AgentStopped) doesn't.
+
+        Args:
+            event: The event.
+            error: The exception.
+            accept: As for `end`.
+
+        Returns:
+            The result that the person gave in the exception's place, or None.
+        """
+        # A generator that is being closed can't wait for anything.
+        if not isinstance(error, GeneratorExit):
+            yield from self._ran(event)
+        if not isinstance(error, Exception):
+            yield from self.give_up(event, error)
+            return None
+        event.end()
+        point = self._failed_point(event, error, waits=True)
+        reader = EditReader(self._packer, Payload(NULL, {}, EncodedValue(None)), accept)
+        answer = yield from self._ask((point,), point, reader)
+        raise_for_answer(answer, cause=error)
+        ended = yield from self._ended(answer, None, reader)
+        return ended if ended.edited else None
+
+    # ---- parts --------------------------------------------------------------------------------------
+
+    def _ran(self, event: OpenEvent) -> FlowSteps[None]:
+        """The call of an event was made: before its end is told, what it changed is."""
+        if self.look is None or event.kind is EventKind.LLM_QUERY:  # a model changes no files
+            return
+        try:
+            yield BlockingStep(partial(self.look, event.id))
+        except GeneratorExit:
+            raise
+        except BaseException as order:  # an interrupt, a cancelled task
+            yield from self.give_up(event, order)
+            raise
+
+    def _ended(self, answer: Answer, value: Any, reader: EditReader) -> FlowSteps[EndedEvent]:
+        """As `_in_force`; where the Core couldn't ask before, an edit that can't be made isn't."""
+        try:
+            return _in_force(answer, value, reader)
+        except Exception as error:
+            refusal = f"Your edit was refused, and the agent goes on unedited: {reader.told(error)}"
+        log.warning("%s", refusal)
+        yield self._message(refusal)
+        return EndedEvent(value, False)
+
+    def _commit_made(self, commit: Commit, event: str | None) -> CommitMade:
+        packed = self._packer.commit(commit)
+        return CommitMade(
+            id=packed.id,
+            at=packed.at,
+            title=packed.title,
+            description=packed.description,
+            event=event,
+            snapshot=commit.snapshot,  # also where `redact` left it out
+            ruled=commit.ruled,
+            changes=packed.changes,
+        )
+
+
+def _in_force(answer: Answer, value: Any, reader: EditReader) -> EndedEvent:
+    """The edit where there is one, else the value itself: the same object."""
+    data: Raw | UnsetType = UNSET
+    if isinstance(answer, ResumeAnswer):
+        data = answer.data
+    elif isinstance(answer, SkipAnswer):
+        data = answer.result
+    return EndedEvent(value, False) if data is UNSET else EndedEvent(reader.read(data), True)
+
+
+_WORDS: Final = {
+    (EventKind.LLM_QUERY, EventSide.BEGIN): RedactKind.PROMPT,
+    (EventKind.LLM_QUERY, EventSide.END): RedactKind.RESPONSE,
+    (EventKind.TOOL_INVOCATION, EventSide.BEGIN): RedactKind.TOOL_CALL,
+    (EventKind.TOOL_INVOCATION, EventSide.END): RedactKind.TOOL_RESULT,
+    (EventKind.CUSTOM, EventSide.BEGIN): RedactKind.EVENT,
+    (EventKind.CUSTOM, EventSide.END): RedactKind.EVENT_RESULT,
+}
+
+
+# ---- what values of well-known shapes say ------------------------------------------------------------
+
+
+def read_tool_call(edit: Any) -> tuple[str, Any]:
+    """Read a tool call.
+
+    Raises:
+        ProtocolError: `invalid_edit`. The Core refuses such an edit; this is for the ones that don't.
+    """
+    match edit:
+        case {"Tool": str() as tool, "Argument": args, **rest} if not rest:
+            return tool, args
+    raise ProtocolError(
+        "invalid_edit", 'The edit of this tool call isn\'t {"Tool": text, "Argument": any}.'
+    )
+
+
+def find_model(prompt: Any) -> str | None:
+    """The model that a prompt in the form of an LLM API asks."""
+    match prompt:
+        case {"model": str() as model}:
+            return model
+    return None
+
+
+def find_usage(response: Any) -> Usage | None:
+    """What a response in the form of an LLM API says that it cost."""
+    match response:
+        case {"usage": {"prompt_tokens": int() as asked, "completion_tokens": int() as said}}:
+            pass
+        case {"usage": {"input_tokens": int() as asked, "output_tokens": int() as said}}:
+            pass
+        case _:
+            return None
+    return Usage(input_tokens=asked, output_tokens=said, cost=_dollars(response["usage"]))
+
+
+def _dollars(usage: dict[str, Any]) -> float | None:
+    """The cost as OpenRouter and those like it tell it, beside the tokens."""
+    cost: Any = usage.get("cost")
+    if type(cost) not in (int, float) or not 0 <= cost < _MOST:
+        return None
+    return float(cost)

@@ -1,0 +1,273 @@
+"""What leaves the process: redacted, as JSON text, masked, and not too large."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from ..errors import ProtocolError
+from ..protocol.frame import MAX_MESSAGE_BYTES
+from ..protocol.header_bounds import TRACEBACK
+from ..protocol.opaque_marks import REPR
+from ..protocol.values import Commit, Failure, FileBody, FileChange
+from .json_text import JsonDumper, ToJson, dump_json, dump_plain_json, load_json, map_strings
+from .secret_masks import SecretMask, make_restorer
+from .value_encoder import EncodedValue, encode_redacted, encode_value
+
+#: Called with what a value is (`RedactKind`) and the value, before it leaves the process.
+Redact = Callable[[str, Any], Any]
+
+#: Room for the frame around a message's contents.
+_FRAME: Final = 16 * 1024
+#: Parts of a message's limit that a value may weigh, in letters, tried in turn: escapes may make six
+#: of one letter.
+_WEIGHTS: Final = (1, 1 / 8, 0)
+#: Stands in the text of a value that has marks, or what looks like one.
+_HINT_AT_MARK: Final = f'"{REPR}"'
+_LONGEST_ERROR: Final = 10_000
+
+_PACKAGE: Final = str(Path(__file__).resolve().parents[1])
+#: The innermost frames and characters that are shown: a recursion that ran out has a thousand frames.
+_FRAMES: Final = 30
+_CHARACTERS: Final = 16_000
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class RedactKind:
+    """What `redact` is told a value is."""
+
+    PROGRAM = "program"
+    PROMPT = "prompt"
+    RESPONSE = "response"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+    EVENT = "event"  # what a custom event begins with
+    EVENT_RESULT = "event_result"
+    DEBUG_MESSAGE = "debug_message"
+    APPROVAL = "approval"  # what a person is asked before a call, and why they denied it
+    ERROR = "error"
+    TRACEBACK = "traceback"  # the frames that an exception passed
+    COMMIT = "commit"
+
+
+class Payload(NamedTuple):
+    """Contents ready to travel."""
+
+    raw: Raw
+    originals: dict[str, str]  # what each mask in it stands for
+    shown: EncodedValue  # the value, and how it was shown
+
+    def unmasked(self, raw: Raw) -> Any:
+        """The value of JSON text, with the secrets that were masked in this for the person."""
+        value = load_json(bytes(raw))
+        return map_strings(value, make_restorer(self.originals)) if self.originals else value
+
+
+class PayloadEncoder:
+    """Makes values ready to travel.
+
+    Args:
+        redact: The agent's own hook.
+        to_json: The hook for values that JSON doesn't have.
+
+    Attributes:
+        limit: Bytes of the largest message that the Core takes.
+    """
+
+    def __init__(self, redact: Redact | None = None, to_json: ToJson | None = None) -> None:
+        self.limit = MAX_MESSAGE_BYTES
+        self._redact = redact
+        self._to_json = to_json
+        self._dumper = JsonDumper(to_json)
+
+    def pack(self, word: str, value: Any) -> Payload:
+        """Pack a value that must be JSON.
+
+        Raises:
+            NotJSONError: JSON can't carry the value.
+            ProtocolError: `too_large`.
+        """
+        redacted = value if self._redact is None else self._redact(word, value)
+        packed = _packed(self._dumper.dump(redacted), EncodedValue(value))
+        if (size := memoryview(packed.raw).nbytes) > self.limit - _FRAME:
+            raise ProtocolError("too_large", _too_large(word, size, self.limit))
+        return packed
+
+    def show(self, word: str, value: Any) -> Payload:
+        """Pack any value, as a person may see and edit it: by its form, or as a mark.
+
+        Raises:
+            ProtocolError: `too_large`: what `redact=` gave.
+        """
+        size = 0
+        for part in _WEIGHTS:
+            packed = self._shown(word, value, int(self.limit * part))
+            size = memoryview(packed.raw).nbytes
+            if size <= self.limit - _FRAME:
+                return packed
+        raise ProtocolError("too_large", _too_large(word, size, self.limit))
+
+    def _shown(self, word: str, value: Any, weight: int) -> Payload:
+        text = dump_plain_json(value) if self._redact is None and weight == self.limit else None
+        if text is not None and _HINT_AT_MARK not in text:
+            return _packed(text, EncodedValue(value, value))
+        shown = encode_value(value, self._to_json, weight, self.limit)
+        json = shown.json
+        if self._redact is not None:
+            json = encode_redacted(shown, self._redact(word, json), self._to_json)
+        return _packed(dump_json(json), shown)
+
+    def texts(self, word: str, texts: dict[str, str], longest: int) -> dict[str, str]:
+        """Pack a few texts that stand together, each cut to so many characters."""
+        if self._redact is not None:
+            texts = self._redact(word, texts)
+        mask = SecretMask()
+        return {
+            name: _cut(escape_surrogates(mask.text(str(text))), longest)
+            for name, text in texts.items()
+        }
+
+    def failure(self, error: BaseException) -> Failure:
+        """Pack an exception."""
+        value = {"type": _type_name(error), "message": _message(error)}
+        if self._redact is not None:
+            value = self._redact(RedactKind.ERROR, value)
+        mask = SecretMask()
+        return Failure(
+            type=escape_surrogates(mask.text(str(value["type"]))),
+            message=escape_surrogates(mask.text(str(value["message"]))),
+        )
+
+    def traceback(self, error: BaseException) -> str:
+        """Pack the frames of the agent's own code that an exception passed."""
+        text = format_agent_frames(error)
+        if self._redact is not None:
+            text = str(self._redact(RedactKind.TRACEBACK, text))
+        return _cut(escape_surrogates(SecretMask().text(text)), TRACEBACK)
+
+    def commit(self, commit: Commit) -> Commit:
+        """Pack a commit. The contents of its largest files are left out where it is too large."""
+        if self._redact is not None:
+            redacted = self._redact(RedactKind.COMMIT, msgspec.to_builtins(commit))
+            commit = msgspec.convert(redacted, Commit)
+        mask = SecretMask()
+        return replace(
+            commit,
+            title=escape_surrogates(mask.text(commit.title)),
+            description=escape_surrogates(mask.text(commit.description)),
+            changes=_within_limit(
+                tuple(_masked(change, mask) for change in commit.changes), self.limit - _FRAME
+            ),
+        )
+
+
+def _packed(text: str, shown: EncodedValue) -> Payload:
+    """JSON text, masked."""
+    mask = SecretMask()
+    text = mask.json(text)
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data = dump_json(map_strings(load_json(text), _escaper(mask.originals))).encode()
+    return Payload(Raw(data), mask.originals, shown)
+
+
+def _masked(change: FileChange, mask: SecretMask) -> FileChange:
+    body = change.body and FileBody(
+        diff=escape_surrogates(mask.text(change.body.diff)),
+        content=escape_surrogates(mask.text(change.body.content)),
+        previous_content=escape_surrogates(mask.text(change.body.previous_content)),
+    )
+    before = change.previous_path
+    return replace(
+        change,
+        path=escape_surrogates(mask.text(change.path)),
+        previous_path=before and escape_surrogates(mask.text(before)),
+        body=body,
+    )
+
+
+def escape_surrogates(text: str) -> str:
+    """A text that UTF-8 can carry: lone surrogates become escapes that a person can read."""
+    return _SURROGATE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _escaper(originals: dict[str, str]) -> Callable[[str], str]:
+    def escape(match: re.Match[str]) -> str:
+        escaped = _escape(match)
+        originals[escaped] = match[0]
+        return escaped
+
+    return lambda text: _SURROGATE.sub(escape, text)
+
+
+def _too_large(word: str, size: int, limit: int) -> str:
+    megabytes = size / 1024 / 1024
+    return (
+        f"This {word.replace('_', ' ')} has {megabytes:.1f} MiB, and a message may have "
+        f"{limit // 1024 // 1024} MiB. Pass redact= to AgentStepper to shorten it."
+    )
+
+
+def _type_name(error: BaseException) -> str:
+    kind = type(error)
+    if kind.__module__ in ("builtins", "__main__"):
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:
+        text = "(its text can't be made)"
+    return text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + "…"
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _within_limit(changes: tuple[FileChange, ...], limit: int) -> tuple[FileChange, ...]:
+    sizes = [len(msgspec.json.encode(change)) for change in changes]
+    kept = list(changes)
+    for index in sorted(range(len(kept)), key=sizes.__getitem__, reverse=True):
+        if sum(sizes) <= limit:
+            break
+        change = kept[index]
+        size = len(change.body.content.encode()) if change.body else change.size
+        kept[index] = replace(change, body=None, size=size)
+        sizes[index] = len(msgspec.json.encode(kept[index]))
+    return tuple(kept)
+
+
+def format_agent_frames(error: BaseException) -> str:
+    """Format the frames of an exception, without those of this package and without its message.
+
+    Args:
+        error: The exception.
+
+    Returns:
+        Text as Python prints it, innermost frame last; "" where there is none.
+    """
+    try:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+        text = "".join(traceback.format_list(own[-_FRAMES:])).rstrip()
+    except Exception:  # a broken linecache or loader of the agent's is no reason to fail
+        return ""
+    if len(text) <= _CHARACTERS:
+        return text
+    return text[-_CHARACTERS:].partition("\n")[2]  # half a line may hold half a secret, unmasked

@@ -1,0 +1,400 @@
+"""The connection of one process and its Core, for all runs: a thread that reads and one that writes.
+
+Both call the `AgentProtocol` under one lock, which neither holds while it reads or writes, and which no
+agent's thread takes: these put into an `Outbox`. All threads are daemons: an agent may exit.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Final, Literal, TypeVar
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection
+
+from ..discover import CoreEndpoint
+from ..rpc.backoff import Backoff
+from . import core_search
+from .agent_protocol import AgentProtocol
+from .connection_state import RunConnectionState
+from .handshake import PATIENCE, greet, open_socket
+from .outbox import Outbox
+from .run_protocol import RunProtocol
+from .send_queue import make_future
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+Q = TypeVar("Q")
+
+#: Seconds in which what nobody waits for is gathered: an agent that goes on is woken between less often.
+_GATHER: Final = 0.002
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """The connection is gone."""
+
+    gone: Exception
+    heard: Future[None]
+
+
+#: What the writing thread is told: where there are messages, that the connection is gone, what to do
+#: with the protocol, or that there may be something to write; None ends it.
+_Signal = Outbox | _Lost | Callable[[], None] | Literal["wake"] | None
+
+
+class SharedConnection:
+    """Runs of this process and their connection, which is found back when it is lost.
+
+    Args:
+        endpoint: Where the Core is.
+        outbox: The first run's.
+    """
+
+    def __init__(self, endpoint: CoreEndpoint, outbox: Outbox) -> None:
+        self.outboxes: dict[str, Outbox] = {}
+        self._protocol = AgentProtocol(endpoint, self._hang_up)
+        self._lock = threading.Lock()
+        self._signals: SimpleQueue[_Signal] = SimpleQueue()
+        self._hurry: SimpleQueue[None] = SimpleQueue()
+        self._wake: SimpleQueue[None] = SimpleQueue()  # the reading thread, where it waits
+        self._backoff = Backoff(at_once=True)
+        self._connection: ClientConnection | None = None
+        self._given_up: set[str] = set()
+        self._advice = core_search.ReconnectAdvice()
+        _links.add(self)
+        self._take_on(outbox)
+        for name, target in (("read", self._read), ("write", self._write)):
+            thread = threading.Thread(target=target, name=f"agentstepper-{name}", daemon=True)
+            thread.start()
+
+    @property
+    def endpoint(self) -> CoreEndpoint:
+        """Where the Core is, or was last."""
+        return self._protocol.endpoint
+
+    # ---- from anywhere ------------------------------------------------------------------------------
+
+    def signal(self, outbox: Outbox, at_once: bool) -> None:
+        """Something was put into an outbox, perhaps to be written at once."""
+        self._signals.put(outbox)
+        if at_once:
+            self._hurry.put(None)
+
+    def join(self, outbox: Outbox) -> None:
+        """Take another run on."""
+        outbox.link = self
+        self._signal_now(partial(self._take_on, outbox))
+
+    def forget(self, run: str) -> None:
+        """A run is over."""
+        self.outboxes.pop(run, None)
+        self._given_up.discard(run)
+
+    def cut(self, outbox: Outbox) -> None:
+        """Give up on a Core that is away, or doesn't let a run go."""
+        self._given_up.add(outbox.protocol.id)
+        self._signal_now(partial(self._protocol.give_up, outbox.protocol))
+        self._wake.put(None)
+        connection = self._connection
+        if connection is not None and self._given_up.issuperset(list(self.outboxes)):
+            with suppress(OSError):
+                connection.socket.shutdown(socket.SHUT_RDWR)
+
+    def abandon(self) -> None:
+        """In a forked child: leave the connection to the parent, without a word on it."""
+        if self._connection is not None:
+            with suppress(OSError):
+                self._connection.socket.close()
+
+    def _signal_now(self, signal: _Signal) -> None:
+        self._signals.put(signal)
+        self._hurry.put(None)
+
+    def _take_on(self, outbox: Outbox) -> None:
+        outbox.link = self
+        self.outboxes[outbox.protocol.id] = outbox
+        self._protocol.add(outbox.protocol)
+        self._signals.put(outbox)  # what was put before
+
+    def _under_lock(self, change: Callable[[], None]) -> None:
+        """Change the protocol, and do what comes of it."""
+        with self._lock:
+            change()
+            effects = self._protocol.drain()
+            wakes = self._protocol.has_ready
+        for effect in effects:
+            effect()
+        if wakes:
+            self._signal_now("wake")
+
+    def _hang_up(self, code: int = 1000) -> None:
+        connection = self._connection
+        if connection is not None:
+            connection.close(code)
+
+    # ---- the reading thread -------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        """Keep the runs connected until all are over."""
+        try:
+            self._live()
+        except Exception as error:
+            _close_to_others(self)
+            self._under_lock(partial(self._protocol.fail, error))
+        finally:
+            _close_to_others(self)
+            self._signal_now(None)
+
+    def _live(self) -> None:
+        run = next(iter(self._protocol.runs.values()))
+        found = self._open(run) if run.state is RunConnectionState.OPENING else self._find_back()
+        while found is not None:
+            gone = self._serve(*found)
+            _close_to_others(self)
+            self._advice.lost(gone, list(self._protocol.runs.values()), self.endpoint.url)
+            lost = _Lost(gone, make_future())
+            self._signal_now(lost)
+            lost.heard.result()  # by then all is taken in that was put before
+            found = self._find_back()
+
+    def _open(self, run: RunProtocol) -> tuple[core_search.CoreReached, RunProtocol] | None:
+        """Connect for the first time; what goes wrong is for whoever opens the run."""
+        try:
+            with ExitStack() as stack:
+                connection = stack.enter_context(open_socket(self.endpoint))
+                hello = run.greeting()
+                run.introduced = True
+                welcome = greet(connection, hello)
+                return core_search.CoreReached(
+                    connection, stack.pop_all(), self.endpoint, welcome
+                ), run
+        except Exception as error:
+            _close_to_others(self)
+            self._under_lock(partial(self._protocol.fail_to_open, run, error))
+            return None
+
+    def _serve(self, found: core_search.CoreReached, run: RunProtocol) -> Exception:
+        """Read from a connection until it is gone, and say why it is."""
+
+        def begin() -> None:
+            self._connection = found.connection
+            self._protocol.endpoint = found.endpoint
+            self._protocol.opened(run, found.welcome)
+
+        try:
+            with found.open:
+                shares = found.welcome is not None and found.welcome.shares is True
+                if shares:
+                    _open_to_others(self, found.endpoint)
+                else:
+                    _close_to_others(self)
+                self._under_lock(begin)
+                receive = self._protocol.receive_data
+                text = found.connection.recv(decode=True)
+                self._backoff.reset()  # the Core does something
+                while True:  # until recv raises ConnectionClosed
+                    self._under_lock(partial(receive, text, time.monotonic()))
+                    text = found.connection.recv(decode=True)
+        except Exception as error:
+            return error
+        finally:
+            self._connection = None
+
+    # ---- finding back -------------------------------------------------------------------------------
+
+    def _find_back(self) -> tuple[core_search.CoreReached, RunProtocol] | None:
+        """Try until a Core goes on with a run; None where no run is left."""
+        _drain(self._wake)
+        while (run := self._next_away()) is not None:
+            with self._lock:
+                hello = run.greeting()
+            found = core_search.reach_core(
+                core_search.list_candidates(self.endpoint, core_search.list_running_cores()),
+                hello,
+                PATIENCE,
+            )
+            run.introduced |= isinstance(found, core_search.CoreReached) or found.greeted
+            if isinstance(found, core_search.CoreReached):
+                if run.state is RunConnectionState.AWAY:
+                    self._advice.back(found.endpoint.url)
+                    return found, run
+                found.open.close()  # given up meanwhile
+            elif found.refused:
+                self._backoff.reset()
+                refuse, url = self._protocol.refuse, found.endpoint.url
+                self._under_lock(partial(refuse, run, url, found.why, found.code))
+            else:
+                self._advice.not_found(str(found.why), self._away(), self.endpoint.url)
+        return None
+
+    def _next_away(self) -> RunProtocol | None:
+        """The run to find back next, after a pause; None where no run is left."""
+        waited = False
+        while self._protocol.runs:
+            self._under_lock(partial(self._protocol.pass_time, time.monotonic()))
+            away = self._away()
+            if away and waited:
+                return away[0]
+            pause = self._pause(away) if away else None
+            waited = bool(away)
+            with suppress(Empty):
+                self._wake.get(timeout=pause)
+        return None
+
+    def _away(self) -> list[RunProtocol]:
+        return [
+            run
+            for run in list(self._protocol.runs.values())
+            if run.state is RunConnectionState.AWAY
+        ]
+
+    def _pause(self, away: list[RunProtocol]) -> float:
+        """Seconds to wait before the next attempt."""
+        now = time.monotonic()
+        left = [max(0.0, run.until - now) for run in away if run.until is not None]
+        return min([self._backoff.wait(), *left])
+
+    # ---- the writing thread -------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        """Write until the reading thread ends."""
+        ends = False
+        while not ends:
+            signals = self._some()
+            ends = None in signals
+            try:
+                self._take(signals)
+                self._send_all()
+            except Exception as error:
+                log.exception("Writing to the Core failed.")
+                _close_to_others(self)
+                self._under_lock(partial(self._protocol.fail, error))
+                self._hang_up(1011)
+            for signal in signals:
+                if isinstance(signal, _Lost):
+                    signal.heard.set_result(None)
+        for outbox in list(self.outboxes.values()):
+            if outbox.protocol.id in self._protocol.runs:  # it came too late
+                outbox.protocol.listener.needs_connection()  # elsewhere
+
+    def _some(self) -> list[_Signal]:
+        """All that is there to be done, once there is something, or a time has come."""
+        _drain(self._hurry)
+        with self._lock:
+            due = self._protocol.deadline()
+        try:
+            wait = None if due is None else max(0.0, due - time.monotonic())
+            signal = self._signals.get(timeout=wait)
+        except Empty:
+            return ["wake"]
+        if isinstance(signal, Outbox):
+            with suppress(Empty):
+                self._hurry.get(timeout=_GATHER)
+        return [signal, *_drain(self._signals)]
+
+    def _take(self, signals: list[_Signal]) -> None:
+        with self._lock:
+            now = time.monotonic()
+            for signal in dict.fromkeys(signals):
+                if isinstance(signal, Outbox):
+                    self._take_in(signal, now)
+                elif isinstance(signal, _Lost):
+                    self._protocol.connection_lost(signal.gone, now)
+                elif callable(signal):
+                    signal()
+            self._protocol.pass_time(now)
+            effects = self._protocol.drain()
+        for effect in effects:
+            effect()
+
+    def _take_in(self, outbox: Outbox, now: float) -> None:
+        run = outbox.protocol
+        if run.id in self._protocol.runs:
+            self._protocol.take_in(run, _drain(outbox.inbox), now)
+            if run.closing or run.state is RunConnectionState.OVER:
+                self._wake.put(None)
+        elif outbox.link is not self:  # it has moved meanwhile
+            outbox.link.signal(outbox, at_once=True)
+
+    def _send_all(self) -> None:
+        while True:
+            with self._lock:
+                connection = self._connection
+                text = self._protocol.data_to_send(time.monotonic())
+                effects = self._protocol.drain()
+            for effect in effects:
+                effect()
+            if text is None:
+                return
+            try:
+                if connection is not None:
+                    connection.send(text, text=True)
+                    continue
+            except ConnectionClosed:  # the reading thread says why
+                pass
+            with self._lock:
+                self._protocol.connected = False  # `connection_lost` follows
+
+
+def _drain(queue: SimpleQueue[Q]) -> list[Q]:
+    """All that is in a queue, which only one thread empties."""
+    found: list[Q] = []
+    with suppress(Empty):
+        while True:
+            found.append(queue.get_nowait())
+    return found
+
+
+# ---- the links of this process -----------------------------------------------------------------------
+
+_links: weakref.WeakSet[SharedConnection] = weakref.WeakSet()
+#: Those that further runs may share: their connection is about to open, or open.
+_open_links: dict[CoreEndpoint, SharedConnection] = {}
+#: Held while these change, for no longer. A signal's handler may open a run while it is held.
+_opening = threading.RLock()
+
+
+def open_run(endpoint: CoreEndpoint, outbox: Outbox) -> None:
+    """Let a run have a connection: the one that this process has to the Core, or a new one."""
+    with _opening:
+        link = _open_links.get(endpoint)
+        if link is not None:
+            link.join(outbox)
+            return
+        link = SharedConnection(endpoint, outbox)
+        if outbox.protocol.state is RunConnectionState.OPENING:
+            _open_links[endpoint] = link
+
+
+def _open_to_others(link: SharedConnection, endpoint: CoreEndpoint) -> None:
+    with _opening:
+        _open_links.setdefault(endpoint, link)
+
+
+def _close_to_others(link: SharedConnection) -> None:
+    with _opening:
+        for endpoint in [each for each, found in _open_links.items() if found is link]:
+            del _open_links[endpoint]
+
+
+def _abandon_all() -> None:
+    global _opening
+    _opening = threading.RLock()
+    _open_links.clear()
+    for link in list(_links):
+        link.abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_all)

@@ -1,0 +1,294 @@
+"""Any value as JSON, to be looked at and edited; nothing that a value does can make this fail.
+
+What JSON hasn't is shown by its form (`value_forms`), and what has no form as a mark
+(`protocol.opaque_marks`).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import reprlib
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..protocol.frame import MAX_MESSAGE_BYTES
+from ..protocol.opaque_marks import REF, REPR, WHY
+from .json_text import ToJson, dump_json
+from .value_forms import FieldsForm, Form, ItemsForm, MembersForm, ScalarForm, find_form
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+#: Levels of nesting that are shown.
+DEEPEST: Final = 100
+#: Letters of a mark's text.
+_LONGEST_REPR: Final = 10_000
+#: Letters of the text of what is too large.
+_LONGEST_EXTRACT: Final = 1000
+#: What a value weighs beside its text, so that many small ones are too much as well.
+_CONTAINER, _LEAF = 32, 4
+#: An integer of more bits has more digits than Python writes, by default.
+_MOST_BITS: Final = 14_000
+#: What is too large becomes a mark at one of these levels: an argument by itself, say.
+_LEVELS: Final = 3
+
+_TOO_LARGE: Final = "it is too large to be shown: a message may have {} MiB"
+
+
+class _TooLargeError(Exception):
+    """The values shown so far weigh more than a message may."""
+
+
+@dataclass(slots=True, eq=False)
+class EncodedValue:
+    """How one value was shown: what an edit of it is read by.
+
+    Attributes:
+        value: The value.
+        json: The JSON value it was shown as.
+        marked: The object that each mark stands for, by the mark's JSON text.
+        orders: The members of each set, in the order in which they were shown, by the set's id.
+    """
+
+    value: Any
+    json: Any = None
+    marked: dict[str, Any] = field(default_factory=dict)
+    orders: dict[int, list[Any]] = field(default_factory=dict)
+
+
+def encode_value(
+    value: Any,
+    to_json: ToJson | None = None,
+    weight: int = MAX_MESSAGE_BYTES,
+    limit: int = MAX_MESSAGE_BYTES,
+) -> EncodedValue:
+    """Show a value as JSON.
+
+    Args:
+        value: Any value.
+        to_json: The agent's hook, which is asked before a form is.
+        weight: What the JSON may weigh, in letters, about; what is above becomes a mark.
+        limit: Bytes of the largest message, which such a mark names.
+    """
+    shown = EncodedValue(value)
+    shown.json = _Encoder(shown, to_json, weight, limit).encode(value)
+    return shown
+
+
+def encode_redacted(shown: EncodedValue, changed: Any, to_json: ToJson | None = None) -> Any:
+    """Show what the agent's `redact=` made of the JSON that a value was shown as.
+
+    Args:
+        shown: How the value was shown; its marks stay marks.
+        changed: What the hook gave.
+        to_json: As for `show`.
+    """
+    return _Encoder(shown, to_json, MAX_MESSAGE_BYTES, MAX_MESSAGE_BYTES).encode(changed)
+
+
+class _Encoder:
+    """One walk through a value."""
+
+    def __init__(
+        self, shown: EncodedValue, to_json: ToJson | None, weight: int, limit: int
+    ) -> None:
+        self._shown = shown
+        self._to_json = to_json
+        self._left = weight
+        self._too_large = _TOO_LARGE.format(limit // 1024 // 1024)
+        self._inside: set[int] = set()  # what is around what is being shown, by id
+        # What was shown before, by id: the value itself, its JSON and its weight. What stands in a value
+        # twice is walked once, also where that doubles at each level.
+        self._before: dict[int, tuple[Any, Any, int]] = {}
+
+    def encode(self, value: Any) -> Any:
+        try:
+            return self._member(value, 0)
+        except RecursionError:  # the agent's own stack is deep already
+            return self._mark(value, _describe(value), "it is nested too deeply")
+
+    def _member(self, value: Any, depth: int) -> Any:
+        left = self._left
+        try:
+            return self._encode(value, depth)
+        except _TooLargeError:
+            if depth >= _LEVELS:
+                raise
+            self._left = left
+            return self._mark(value, _extract(value), self._too_large)
+
+    def _encode(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if kind is str:
+            self._weigh(len(value) + _LEAF)
+            return value
+        self._weigh(_LEAF)
+        if value is None or kind is bool or (kind is int and value.bit_length() < _MOST_BITS):
+            return value
+        if kind is float and math.isfinite(value):
+            return value
+        if kind is int or kind is float:
+            return self._mark(value, _repr(value), "JSON has no such number")
+        return self._foreign(value, kind, depth)
+
+    def _foreign(self, value: Any, kind: type, depth: int) -> Any:
+        if id(value) in self._before:
+            _, json, weight = self._before[id(value)]
+            self._weigh(weight)
+            return json
+        left = self._left
+        self._weigh(_CONTAINER)
+        if depth >= DEEPEST:
+            return self._mark(value, _describe(value), "it is nested too deeply")
+        if id(value) in self._inside:
+            return self._mark(value, _describe(value), "it contains itself")
+        self._inside.add(id(value))
+        try:
+            json = self._shaped(value, kind, depth)
+        finally:
+            self._inside.discard(id(value))
+        self._before[id(value)] = value, json, left - self._left
+        return json
+
+    def _shaped(self, value: Any, kind: type, depth: int) -> Any:
+        try:
+            converted = self._converted(value, kind)
+            if converted is not value:
+                return self._member(converted, depth + 1)
+            form = find_form(kind)
+            parts = None if form is None else _parts(form, value)
+        except (RecursionError, _TooLargeError):
+            raise
+        except OverflowError:
+            return self._mark(value, _extract(value), self._too_large)
+        except Exception as error:
+            why = f"its fields can't be read ({type(error).__name__})"
+            return self._mark(value, _repr(value), why)
+        if isinstance(parts, dict):
+            return self._object(value, parts, depth)
+        if isinstance(parts, list):
+            assert isinstance(form, ItemsForm)
+            return self._list(value, parts, depth, is_set=form.is_set)
+        if form is None:
+            return self._mark(value, _repr(value), f"its type, {_name(kind)}, has no fields")
+        return self._scalar(value, parts)
+
+    def _converted(self, value: Any, kind: type) -> Any:
+        """What the agent's hook makes of a value; the value itself where it isn't asked, or refuses."""
+        if self._to_json is None or issubclass(kind, dict | list | tuple | str | int | float):
+            return value
+        try:
+            return self._to_json(value)
+        except TypeError:
+            return value
+        except Exception:
+            log.warning("to_json= failed for a value of the type %s.", _name(kind), exc_info=True)
+            raise
+
+    def _object(self, value: Any, parts: dict[Any, Any], depth: int) -> Any:
+        if REPR in parts:
+            return self._known(value, parts)
+        if not all(isinstance(key, str) for key in parts):
+            return self._mark(value, _repr(value), "not all of its keys are texts")
+        self._weigh(sum(map(len, parts)))
+        return {str.__str__(key): self._member(item, depth + 1) for key, item in parts.items()}
+
+    def _known(self, value: Any, parts: dict[Any, Any]) -> Any:
+        """A mark that was made before; what only looks like one becomes a mark itself."""
+        try:
+            if dump_json(parts) in self._shown.marked:
+                return parts
+        except (TypeError, ValueError):
+            pass
+        return self._mark(value, _repr(value), f"it has the key “{REPR}”, which stands for a mark")
+
+    def _list(self, value: Any, parts: list[Any], depth: int, *, is_set: bool) -> list[Any]:
+        shown = [self._member(item, depth + 1) for item in parts]
+        if is_set:
+            order = sorted(range(len(shown)), key=lambda index: dump_json(shown[index]))
+            self._shown.orders[id(value)] = [parts[index] for index in order]
+            return [shown[index] for index in order]
+        return shown
+
+    def _scalar(self, value: Any, text: Any) -> Any:
+        if isinstance(text, float) and not math.isfinite(text):
+            return self._mark(value, _repr(value), "JSON has no such number")
+        if isinstance(text, str):
+            self._weigh(len(text))
+        return text
+
+    def _mark(self, value: Any, text: str, why: str) -> dict[str, Any]:
+        marked = self._shown.marked
+        mark = {REPR: text, REF: len(marked) + 1, WHY: why}
+        marked[dump_json(mark)] = value
+        self._left -= len(text)
+        return mark
+
+    def _weigh(self, weight: int) -> None:
+        self._left -= weight
+        if self._left < 0:
+            raise _TooLargeError
+
+
+def _parts(form: Form, value: Any) -> Any:
+    """What a value consists of: a dict, a list, or a scalar."""
+    match form:
+        case FieldsForm():
+            return form.read(value)
+        case MembersForm():
+            return dict(value)
+        case ItemsForm():
+            return list(value)
+        case ScalarForm():
+            return form.show(value)
+
+
+# ---- texts of marks ---------------------------------------------------------------------------------
+
+
+def _name(kind: type) -> str:
+    try:
+        return str(kind.__qualname__)
+    except Exception:
+        return "?"
+
+
+def _describe(value: Any) -> str:
+    """A value's type and size. Its own repr could be as large as the value."""
+    kind = type(value)
+    try:
+        return f"<{_name(kind)} of {len(value)} items>"
+    except Exception:
+        return f"<{_name(kind)}>"
+
+
+def _extract(value: Any) -> str:
+    """The beginning of a text or of bytes; of other values what they are."""
+    kind = type(value)
+    if kind in (str, bytes, bytearray):
+        return repr(value[:_LONGEST_EXTRACT]) + "…"
+    return _describe(value)
+
+
+class _Repr(reprlib.Repr):
+    """Python's repr, bounded; of a value with fields only its type: it may hold much."""
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        kind = type(x)
+        if isinstance(find_form(kind), FieldsForm):
+            return f"<{_name(kind)}>"
+        text = repr(x)
+        return text if len(text) <= _LONGEST_REPR else text[:_LONGEST_REPR] + "…"
+
+
+_bounded = _Repr()
+_bounded.fillvalue = "…"
+_bounded.maxstring = _bounded.maxother = _LONGEST_REPR
+_bounded.maxdict = _bounded.maxlist = _bounded.maxtuple = _bounded.maxset = 100
+
+
+def _repr(value: Any) -> str:
+    try:
+        return str(_bounded.repr(value))[: 2 * _LONGEST_REPR]
+    except Exception:
+        return f"<{_name(type(value))} whose repr fails>"

@@ -1,0 +1,219 @@
+"""The two versions of the wire, as the SDK speaks them: typed messages to text, and back."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, NamedTuple, Protocol
+
+from msgspec import UNSET, Struct
+
+from ..errors import ProtocolError
+from ..protocol.agent import (
+    AgentError,
+    AgentMessage,
+    Answer,
+    AnswerMessage,
+    BreakpointReached,
+    CheckEdit,
+    CommitMade,
+    EventBegun,
+    LeaseMessage,
+    MessagesAcknowledged,
+    ResumeAnswer,
+    Timeline,
+    Withdraw,
+    from_agent,
+    to_agent,
+)
+from ..protocol.frame import MAX_MESSAGE_BYTES, Envelope
+from ..protocol.v1 import agent as v1
+from ..protocol.v1.commits import dump_commit
+from ..protocol.values import Commit, EventKind, EventSide
+from .send_queue import DeltaMessage, split_message
+
+_TOO_LARGE: Final = (
+    "This message has {:.1f} MiB, and a Core of version 1 closes the connection above 1 MiB. Pass "
+    "redact= to AgentStepper to shorten it."
+)
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+
+class AnswerReceived(NamedTuple):
+    """What became of a breakpoint or a request: its answer, or why the Core refused it."""
+
+    key: str | None  # the breakpoint's or request's id; None: the refused message can't be told
+    answer: Answer | Timeline | ProtocolError
+
+
+#: What a run hears from its Core, once it was welcomed.
+CoreReply = AnswerReceived | MessagesAcknowledged | LeaseMessage | CheckEdit
+
+
+class WireVersion(Protocol):
+    """One version of the wire. `encode` is called from one thread, `decode` from another."""
+
+    #: Whether it has a word for snapshots of the workspace.
+    snapshots: bool
+    #: Whether a run outlives its connection: messages are numbered, and acknowledged.
+    resumes: bool
+    #: Whether the Core knows one waiting breakpoint at a time.
+    one_by_one: bool
+    #: Bytes of the largest message that the Core takes.
+    limit: int
+
+    def refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
+        """Say why messages that belong together can't be sent; None where they can."""
+
+    def encode(
+        self, message: AgentMessage, number: int, id: str | None = None
+    ) -> DeltaMessage | bytes | None:
+        """Give a message's text or its pieces, or None where this version has no word for it.
+
+        Args:
+            message: The message.
+            number: Its number in the run.
+            id: What it is answered under, where it is a request.
+        """
+
+    def decode(self, text: str) -> CoreReply | None:
+        """Read what the Core sent; None is nothing that anybody waits for."""
+
+    def asked(self, breakpoint: str, last: int) -> bool:
+        """Whether a breakpoint without an answer is among the messages up to a number."""
+
+
+class WireVersion2(WireVersion):
+    """Our own wire. One serves all connections of a run."""
+
+    snapshots = True
+    resumes = True
+    one_by_one = False
+    limit = MAX_MESSAGE_BYTES
+
+    def __init__(self) -> None:
+        # The numbers of breakpoints and requests that wait, so that a refused one doesn't for ever.
+        self._numbers: dict[str, int] = {}
+
+    def refusal(self, messages: tuple[AgentMessage, ...]) -> None:
+        """All was measured when it was packed."""
+
+    def encode(
+        self, message: AgentMessage, number: int, id: str | None = None
+    ) -> DeltaMessage | bytes:
+        """Give a message's text or its pieces, and keep in mind who waits at it."""
+        key = message.id if isinstance(message, BreakpointReached) and message.waits else id
+        if key is not None:
+            self._numbers[key] = number
+        if isinstance(message, Withdraw):
+            self._numbers.pop(message.breakpoint, None)
+        return split_message(message) or from_agent.encode(message, number, id).encode()
+
+    def asked(self, breakpoint: str, last: int) -> bool:
+        """Whether a breakpoint without an answer is among the messages up to a number."""
+        return self._numbers.get(breakpoint, last + 1) <= last
+
+    def decode(self, text: str) -> CoreReply | None:
+        """Read what the Core sent."""
+        return self.read(*to_agent.decode(text))
+
+    def read(self, envelope: Envelope, message: Struct) -> CoreReply | None:
+        """Read what the Core sent, and was decoded."""
+        if isinstance(message, MessagesAcknowledged | LeaseMessage | CheckEdit):
+            return message
+        if isinstance(message, AnswerMessage):
+            self._numbers.pop(message.breakpoint, None)
+            return AnswerReceived(message.breakpoint, message.answer)
+        if isinstance(message, Timeline) and envelope.id is not UNSET:
+            self._numbers.pop(envelope.id, None)
+            return AnswerReceived(envelope.id, message)
+        if isinstance(message, AgentError):
+            return self._refused(ProtocolError(message.code, message.message), message.n)
+        return None
+
+    def _refused(self, error: ProtocolError, number: int | None) -> AnswerReceived | None:
+        log.warning("The Core refused message %s: %s (%s)", number, error.message, error.code)
+        if number is None:
+            return AnswerReceived(None, error)
+        for key, sent_as in list(self._numbers.items()):
+            if sent_as == number:
+                self._numbers.pop(key, None)
+                return AnswerReceived(key, error)
+        return None
+
+
+class WireVersion1(WireVersion):
+    """AgentStepper's own wire, which has no word for hello, withdraw, snapshots and bye.
+
+    Every breakpoint halts there, so that one nobody waits at is only sent at the program's start.
+
+    Args:
+        program: The program's name.
+    """
+
+    snapshots = False
+    resumes = False
+    one_by_one = True  # the original overwrites the breakpoint that waits, whose agent then hangs
+    limit = 1024 * 1024
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
+        """Say why messages that belong together can't be sent; None where they can."""
+        for message in messages:
+            size = len(self.encode(message) or b"")
+            if size > self.limit:
+                return ProtocolError("too_large", _TOO_LARGE.format(size / self.limit))
+        return None
+
+    def asked(self, breakpoint: str, last: int) -> bool:
+        """Nobody asks: a connection that is lost is the run's end."""
+        return False
+
+    def encode(self, message: AgentMessage, number: int = 0, id: str | None = None) -> bytes | None:
+        """Give a message's text, or None where this version has no word for it."""
+        said = self._said(message)
+        return None if said is None else v1.encode_message(said).encode()
+
+    def _said(self, message: AgentMessage) -> v1.V1Event | v1.V1Breakpoint | v1.V1Commit | None:
+        match message:
+            case EventBegun():
+                own = v1.NULL if message.data is UNSET else message.data
+                type, data = v1.dump_kind(EventKind(message.kind), message.name, own)
+                return v1.V1Event(uuid=message.id, type=type, time=message.at, data=data)
+            case BreakpointReached() if message.waits or message.side is EventSide.BEGIN:
+                return self._breakpoint(message)
+            case CommitMade(snapshot=False):
+                commit = Commit(
+                    id=message.id, at=message.at, title=message.title, changes=message.changes
+                )
+                return dump_commit(commit)
+        return None
+
+    def decode(self, text: str) -> AnswerReceived | None:
+        """Read what the Core sent."""
+        message = v1.decode_message(text)
+        if isinstance(message, v1.V1Error):
+            log.warning("The Core refused a message: %s (%s)", message.message, message.code)
+            return None
+        if not isinstance(message, v1.V1Breakpoint):
+            return None
+        edit = bytes(message.modified_data)
+        edited = edit != b"null" and edit != bytes(message.original_data)
+        return AnswerReceived(
+            message.uuid, ResumeAnswer(data=message.modified_data if edited else UNSET)
+        )
+
+    def _breakpoint(self, message: BreakpointReached) -> v1.V1Breakpoint:
+        summary = message.summary
+        if message.failure is not None:
+            summary = v1.format_failure(message.failure)
+        return v1.V1Breakpoint(
+            uuid=message.id,
+            agent="" if message.summary else self._program,
+            event_id=message.event,
+            time=message.at,
+            original_data=v1.NULL if message.data is UNSET else message.data,
+            summary=summary,
+        )

@@ -1,0 +1,109 @@
+"""A workspace that is watched, and its commits on their way to the Core."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import ConnectionLostError, WorkspaceError
+from ..protocol.values import Commit
+from .drivers import run_flow
+from .halt_flow import HaltFlow
+from .run_link import RunLink
+from .workspace import Workspace
+
+log = logging.getLogger("agentstepper_nb.sdk")
+
+
+class WorkspaceWatch:
+    """Looks at a workspace and sends what it sees, one look after the other.
+
+    A look and its sending are one: whatever thread or task comes first, its commit is the first on the
+    wire, and each change is in one snapshot only.
+
+    Args:
+        workspace: The workspace.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._lock = threading.Lock()
+        self._failing = False
+
+    @property
+    def folder(self) -> Path:
+        """The folder, with all links resolved."""
+        return self._workspace.folder
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace."""
+        return self._workspace
+
+    def initial_commit(self) -> Commit:
+        """The run's first commit."""
+        return self._workspace.initial_commit()
+
+    def close(self) -> None:
+        """End the watch."""
+        self._workspace.close()
+
+    def commit(self, link: RunLink, flow: HaltFlow, summary: str, description: str) -> bool:
+        """Commit what the agent changed since the last commit, and send it. Blocks.
+
+        Returns:
+            Whether there was anything.
+
+        Raises:
+            WorkspaceError: The folder is gone, or git failed.
+            ConnectionLostError: The connection is gone.
+        """
+        with self._lock:
+            made = self._workspace.commit(summary, description)
+            if made is None:
+                return False
+            run_flow(link, flow.commit(made))
+        return True
+
+    def snapshot(self, link: RunLink, flow: HaltFlow, event: str) -> None:
+        """Send what changed since the last look, as the work of a tool. Blocks.
+
+        The agent hasn't asked for it, so that nothing of it is the agent's business: an error is told
+        to whoever watches, and a lost connection by the end of the event, which comes next.
+
+        Args:
+            link: Where to send it.
+            flow: The run's.
+            event: The tool's event.
+        """
+        with self._lock, suppress(ConnectionLostError):
+            try:
+                made = self._workspace.snapshot()
+                if made is not None:
+                    run_flow(link, flow.snapshot(made, event))
+            except ConnectionLostError:
+                raise
+            except Exception as error:
+                self._failed(link, flow, error)
+            else:
+                self._failing = False
+
+    def _failed(self, link: RunLink, flow: HaltFlow, error: Exception) -> None:
+        """Say it, once until it works again.
+
+        In the run too: a step without files would otherwise look like one that changed nothing.
+        """
+        if self._failing:
+            log.debug("Again the files of a step can't be shown: %s", error)
+            return
+        self._failing = True
+        known = isinstance(error, WorkspaceError)
+        # What else failed is the agent's `redact=`, and its error may name what is to be hidden.
+        why = str(error) if known else f"{type(error).__name__} (see the agent's log)"
+        log.warning(
+            "The files that this step changed can't be shown: %s", error, exc_info=not known
+        )
+        with suppress(Exception):  # a `redact=` that takes no debug message either
+            run_flow(link, flow.debug(f"The files that this step changed can't be shown: {why}"))

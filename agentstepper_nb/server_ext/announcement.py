@@ -1,0 +1,73 @@
+"""How agents find this server: the environment of its kernels, and a file for everyone else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from jupyter_server.serverapp import ServerApp
+from jupyter_server.utils import url_path_join
+
+from .. import discover
+from .._version import __version__
+
+#: Addresses that mean "wherever I can be reached", and so also the loopback.
+_EVERYWHERE = {"", "*", "0.0.0.0", "::", "localhost"}
+
+
+def find_agent_url(server: ServerApp) -> str | None:
+    """Where an agent on this machine connects; None where only a UNIX socket listens."""
+    if server.sock:
+        return None
+    scheme = "wss" if server.certfile else "ws"
+    path = url_path_join(server.base_url, "agentstepper", "agent")
+    return f"{scheme}://{_host(server.ip)}:{server.port}{path}"
+
+
+def _host(ip: str) -> str:
+    if ip in _EVERYWHERE:
+        return "127.0.0.1"
+    return f"[{ip}]" if ":" in ip else ip
+
+
+@contextmanager
+def announce_server(server: ServerApp, url: str, token: str, data_dir: Path) -> Iterator[Path]:
+    """Let agents, and workers, find the Core at `url` for as long as this context is open.
+
+    The agent token alone is put into the environment, which every agent inherits.
+
+    Args:
+        server: The server.
+        url: Where agents connect.
+        token: The agent token.
+        data_dir: The folder that keeps the tokens.
+    """
+    file = discover.write_runtime_file(
+        url=url,
+        data_dir=data_dir,
+        name=f"Jupyter server in {server.root_dir}",
+        base_url=server.base_url,
+        root_dir=server.root_dir,
+        version=__version__,
+    )
+    # For kernels that the server starts, and what they start.
+    inherited = {discover.URL_VARIABLE: url, discover.TOKEN_VARIABLE: token}
+    variables = {**inherited, discover.CONTROL_VARIABLE: None}
+    before = {name: os.environ.get(name) for name in variables}
+    _put(variables)
+    try:
+        yield file
+    finally:
+        discover.remove_runtime_file(file)
+        _put(before)
+
+
+def _put(variables: Mapping[str, str | None]) -> None:
+    """Set variables of the environment; those without a value are taken out."""
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

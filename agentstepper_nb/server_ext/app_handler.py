@@ -1,0 +1,91 @@
+"""`/agentstepper/app`: the view on a page of its own, which needs no kernel."""
+
+from __future__ import annotations
+
+from html import escape
+from string import Template
+
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.utils import url_path_join
+from tornado.web import authenticated
+
+from .. import static_files
+from .json_errors import RESOURCE
+
+#: Scripts and data from this server alone; styles also from the scripts, which make them.
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    )
+)
+
+_PAGE = Template("""\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="same-origin">
+<title>AgentStepper</title>
+<style>html, body { height: 100%; margin: 0 } #as-app { height: 100% }</style>
+</head>
+<body>
+$body
+</body>
+</html>
+""")
+
+_VIEW = Template("""\
+<div id="as-app" data-base-url="$base_url" data-run="$run" data-ws="$ws"></div>
+<noscript>AgentStepper shows its view with JavaScript, which this browser has switched off.</noscript>
+<script type="module" src="$script"></script>""")
+
+_EXCUSE = Template("<p>$text</p>")
+
+
+class AppHandler(JupyterHandler):
+    """The page. `?run=ID` opens one run, else the newest is shown."""
+
+    auth_resource = RESOURCE
+
+    def initialize(self, static_url: str) -> None:
+        """Take what the extension made; tornado calls this for each request.
+
+        Args:
+            static_url: Where the built files are served.
+        """
+        self._static_url = static_url
+
+    @property
+    def content_security_policy(self) -> str:
+        """Who may frame this page is Jupyter's to say; the rest is ours."""
+        return f"{super().content_security_policy}; {POLICY}"
+
+    @authenticated
+    @authorized
+    def get(self) -> None:
+        """Answer with the page, or with what to do where the view isn't built."""
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Cache-Control", "no-store")
+        self.finish(_PAGE.substitute(body=self._body()))
+
+    def _body(self) -> str:
+        try:
+            script = static_files.find_built_file("page")
+        except static_files.NotBuiltError as error:
+            return _EXCUSE.substitute(text=escape(str(error)))
+        return _VIEW.substitute(
+            base_url=escape(self.base_url),
+            run=escape(self.get_query_argument("run", "")),
+            ws=escape(url_path_join(self.base_url, RESOURCE, "ui")),
+            script=escape(url_path_join(self._static_url, script)),
+        )

@@ -1,0 +1,246 @@
+"""`/agentstepper/api/coding/…`: coding sessions, which are in a worker; here it is only translated."""
+
+from __future__ import annotations
+
+import asyncio
+from hmac import compare_digest
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from jupyter_server.auth.decorator import authorized
+from msgspec import Struct
+from msgspec.structs import replace
+from tornado.web import authenticated
+
+from ..hub import Hub
+from ..hub.coding_bounds import CodingBounds, CodingRoots
+from ..hub.workers import Workers
+from ..protocol import coding_api as wire
+from .event_stream import EventStreamHandler
+from .json_errors import make_error, require_control
+from .run_handlers import RestHandler, convert_hub_errors
+
+Value = TypeVar("Value")
+
+#: Beside Jupyter's login, where a session is asked for that no sandbox confines.
+CONTROL_HEADER: Final = "X-AgentStepper-Control-Token"
+
+
+class CodingHandler(RestHandler):
+    """What the handlers of coding sessions share."""
+
+    def initialize(  # type: ignore[override]
+        self,
+        hub: Hub,
+        max_message: int,
+        workers: Workers,
+        roots: CodingRoots,
+        bounds: CodingBounds,
+        control_token: str,
+        data_dir: Path,
+    ) -> None:
+        """Take what the extension made; tornado calls this for each request.
+
+        Args:
+            hub: The Core's Hub.
+            max_message: The largest body taken, in bytes.
+            workers: The Core's workers.
+            roots: The folders that workspaces may lie in.
+            bounds: What a request may set.
+            control_token: The control token.
+            data_dir: The folder that keeps the sessions.
+        """
+        super().initialize(hub, max_message)
+        self.workers = workers
+        self._roots = roots
+        self._bounds = bounds
+        self._control_token = control_token
+        self._data_dir = data_dir
+
+    async def call_service(self, method: str, params: Struct | None, kind: type[Value]) -> Value:
+        """Ask the coding service."""
+        with convert_hub_errors():
+            return await self.workers.call(wire.SERVICE, method, params, kind)
+
+    async def call_and_finish(self, method: str, params: Struct, status: int) -> None:
+        """Have the coding service do something, and answer that it is done."""
+        await self.call_service(method, params, type(None))
+        self.set_status(status)
+        self.finish()
+
+    async def read_how(self) -> wire.CreateCodingSession:
+        """The body that opens a session, its settings allowed, its workspace too and with all links
+        resolved.
+        """
+        how = self.decode_body(wire.CreateCodingSession)
+        with convert_hub_errors():
+            settings = await asyncio.to_thread(
+                self._bounds.allow, how, has_control=self._has_control()
+            )
+            workspace = await asyncio.to_thread(self._roots.allow, how.workspace_path)
+        return replace(how, workspace_path=str(workspace), **settings)
+
+    def is_allowed(self, session: wire.CodingSessionInfo) -> bool:
+        """Whether a session that is kept may be seen: it works in a folder that is allowed."""
+        return session.state == "open" or self._roots.has(session.workspace_path)
+
+    def _has_control(self) -> bool:
+        """Whether the request brings the control token.
+
+        Raises:
+            Refusal: 401: it brings another one.
+        """
+        given = self.request.headers.get(CONTROL_HEADER)
+        if given is None:
+            return False
+        if compare_digest(given.encode(), self._control_token.encode()):
+            return True
+        raise make_error(
+            401, "unauthorized", f"{CONTROL_HEADER} has another token than this server."
+        )
+
+
+class CodingSessionsHandler(CodingHandler):
+    """`sessions`."""
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:
+        """List the sessions that are open, and those that are kept in folders that are allowed."""
+        params = wire.ListCodingSessions(
+            state=self.parameter("state", wire.State, "all"),
+            limit=self.parameter("limit", wire.Limit, 100),
+        )
+        if not self.workers.serves(wire.SERVICE) and not self._may_be_kept(params):
+            self.send_json(wire.CodingSessionList(sessions=()))  # for nothing no worker is started
+            return
+        listed = await self.call_service("list", params, wire.CodingSessionList)
+        allowed = await asyncio.to_thread(self._allowed, listed.sessions)
+        self.send_json(wire.CodingSessionList(sessions=allowed))
+
+    def _may_be_kept(self, params: wire.ListCodingSessions) -> bool:
+        logs = self._data_dir / "coding" / "sessions"
+        return params.state != "open" and next(logs.glob("*.jsonl"), None) is not None
+
+    def _allowed(
+        self, sessions: tuple[wire.CodingSessionInfo, ...]
+    ) -> tuple[wire.CodingSessionInfo, ...]:
+        return tuple(each for each in sessions if self.is_allowed(each))
+
+    @authenticated
+    @require_control
+    async def post(self) -> None:
+        """Open a new session."""
+        how = await self.read_how()
+        self.send_json(
+            await self.call_service("create", how, wire.CodingSessionCreated), status=201
+        )
+
+
+class CodingSessionHandler(CodingHandler):
+    """`sessions/ID`."""
+
+    @authenticated
+    @authorized
+    async def get(self, session: str) -> None:
+        """Show a session and its newest messages, open or kept."""
+        messages = self.parameter("messages", wire.Limit, 100)
+        params = wire.GetCodingSession(session=session, messages=messages)
+        shown = await self.call_service("show", params, wire.CodingSessionDetail)
+        if not await asyncio.to_thread(self.is_allowed, shown.session):
+            text = (
+                f"The session {session[:80]!r} works in a folder that this server lets nobody into."
+            )
+            raise make_error(403, "outside_roots", text)
+        self.send_json(shown)
+
+    @authenticated
+    @require_control
+    async def delete(self, session: str) -> None:
+        """Close the session; its log stays, and it can be resumed."""
+        await self.call_and_finish("close", wire.CodingSessionRequest(session=session), 204)
+
+
+class CodingResumeHandler(CodingHandler):
+    """`sessions/ID/resume`."""
+
+    @authenticated
+    @require_control
+    async def post(self, session: str) -> None:
+        """Open a session again from its log."""
+        params = wire.ResumeCodingSession(session=session, how=await self.read_how())
+        self.send_json(
+            await self.call_service("resume", params, wire.CodingSessionCreated), status=201
+        )
+
+
+class CodingChatHandler(CodingHandler):
+    """`sessions/ID/chat`."""
+
+    @authenticated
+    @require_control
+    async def post(self, session: str) -> None:
+        """Begin to answer a message."""
+        message = self.decode_body(wire.CodingChatBody).message
+        await self.call_and_finish(
+            "chat", wire.SendCodingMessage(session=session, message=message), 202
+        )
+
+
+class CodingApprovalHandler(CodingHandler):
+    """`sessions/ID/approvals/CALL`."""
+
+    @authenticated
+    @require_control
+    async def post(self, session: str, call: str) -> None:
+        """Answer a call that waits for an approval."""
+        answer = self.decode_body(wire.CodingApprovalBody)
+        params = wire.AnswerCodingApproval(session=session, call=call, answer=answer)
+        await self.call_and_finish("approve", params, 204)
+
+
+class CodingCancelHandler(CodingHandler):
+    """`sessions/ID/cancel`."""
+
+    @authenticated
+    @require_control
+    async def post(self, session: str) -> None:
+        """Break off what the session is answering, where it is."""
+        await self.call_and_finish("cancel", wire.CodingSessionRequest(session=session), 204)
+
+
+class CodingStreamHandler(EventStreamHandler, CodingHandler):
+    """`sessions/ID/stream`."""
+
+    @authenticated
+    @authorized
+    async def get(self, session: str) -> None:
+        """Send the session's events as they happen, from the one after Last-Event-ID on."""
+        watch = wire.WatchCodingSession(
+            session=session, last=self.request.headers.get("Last-Event-ID")
+        )
+        with convert_hub_errors():
+            await self.send_events(
+                self.workers.stream(wire.SERVICE, "events", watch, wire.NumberedCodingEvent)
+            )
+
+
+def make_coding_routes(
+    sessions: dict[str, Any], api: str = r"/agentstepper/api/coding/sessions"
+) -> list[tuple[str, type[CodingHandler], dict[str, Any]]]:
+    """The handlers by their paths.
+
+    Args:
+        sessions: What each is initialized with.
+        api: Where they lie.
+    """
+    one = api + r"/([^/]+)"
+    return [
+        (api, CodingSessionsHandler, sessions),
+        (one, CodingSessionHandler, sessions),
+        (one + "/resume", CodingResumeHandler, sessions),
+        (one + "/stream", CodingStreamHandler, sessions),
+        (one + "/chat", CodingChatHandler, sessions),
+        (one + r"/approvals/([^/]+)", CodingApprovalHandler, sessions),
+        (one + "/cancel", CodingCancelHandler, sessions),
+    ]

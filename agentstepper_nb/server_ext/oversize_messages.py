@@ -1,0 +1,49 @@
+"""How a socket is closed over a message that is too large: so that the peer hears why."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from tornado.websocket import WebSocketProtocol13
+
+TOO_LARGE: Final = 1009
+
+#: Seconds without a byte after which the peer has stopped sending; tornado gives it 5 in all.
+_QUIET: Final = 0.5
+#: Seconds after which a peer that never stops is hung up on all the same.
+_PATIENCE: Final = 60.0
+_CHUNK: Final = 1024 * 1024
+
+
+class OversizeProtocol(WebSocketProtocol13):
+    """Says the limit, and reads past the message before it hangs up.
+
+    tornado hangs up at once: the rest of the message then meets a closed socket, the system resets the
+    connection, and the close frame is lost with it.
+    """
+
+    _refusing = False  # between the close frame and the end of the reading
+    _reading_past = False
+
+    def close(self, code: int | None = None, reason: str | None = None) -> None:
+        """Close; over too large a message with the limit in words."""
+        if code == TOO_LARGE:
+            self._refusing = True
+            reason = f"message exceeds limit of {self.params.max_message_size} bytes"
+        super().close(code, reason)
+
+    def _abort(self) -> None:
+        if not self._refusing or self._reading_past:
+            super()._abort()
+
+    async def _receive_frame(self) -> None:
+        await super()._receive_frame()
+        if self._refusing:
+            self._reading_past = True
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    while True:
+                        await asyncio.wait_for(self.stream.read_bytes(_CHUNK, partial=True), _QUIET)
+            except TimeoutError:
+                self._abort()

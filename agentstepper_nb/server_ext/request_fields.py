@@ -1,0 +1,114 @@
+"""A request's query and body as one struct, with the field named where it has another form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from ..protocol import field_errors
+from .json_errors import JsonHTTPError, convert_hub_error, make_error
+
+Form = TypeVar("Form", bound=msgspec.Struct)
+
+#: Parameters that are Jupyter's, on any path: a login, and its guard against other sites.
+_JUPYTERS = frozenset({"token", "_xsrf"})
+
+
+class NoParameters(msgspec.Struct, frozen=True):
+    """A query without a parameter."""
+
+
+def decode_query(query: Mapping[str, list[str]], form: type[Form], path: Mapping[str, str]) -> Form:
+    """A query as a struct: its parameters are the struct's fields, but those that the path has.
+
+    Args:
+        query: The values of each parameter, as they were sent.
+        form: The struct.
+        path: The fields that stand in the path.
+
+    Raises:
+        Refusal: 400: there is no such parameter, it came twice, or it has another form.
+    """
+    kinds = _kinds(form)
+    asked = {name: values for name, values in query.items() if not _is_jupyters(name, values)}
+    _refuse_unknown("parameter", asked, form, path)
+    return _converted(
+        {name: _value(name, values, kinds[name]) for name, values in asked.items()}, form, path
+    )
+
+
+def decode_body(body: bytes, form: type[Form], path: Mapping[str, str]) -> Form:
+    """A body of JSON as a struct.
+
+    Args:
+        body: The body.
+        form: The struct.
+        path: The fields that stand in the path.
+
+    Raises:
+        Refusal: 400: it isn't JSON, or a field of it has another form.
+    """
+    try:
+        fields = msgspec.json.decode(body, type=dict[str, Any])
+    except msgspec.ValidationError as error:
+        raise make_field_error(f"The body: {error}.") from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise make_error(400, "malformed", f"The body isn't JSON: {error}.") from None
+    _refuse_unknown("field", fields, form, path)
+    return _converted(fields, form, path)
+
+
+def make_field_error(message: str, field: str | None = None) -> JsonHTTPError:
+    """An error to raise where a field has another form than it should."""
+    return make_error(400, "invalid_message", message, field)
+
+
+def _is_jupyters(name: str, values: list[str]) -> bool:
+    """Whether a parameter isn't for us: JupyterLab adds the time by itself, against caches."""
+    return name in _JUPYTERS or (name.isdecimal() and values == [""])
+
+
+def _refuse_unknown(
+    what: str, given: Mapping[str, Any], form: type[msgspec.Struct], path: Mapping[str, str]
+) -> None:
+    known = [name for name in _kinds(form) if name not in path]
+    for name in given:
+        if name not in known:
+            these = ", ".join(known) or "none"
+            raise make_field_error(
+                f"There is no {what} {name[:100]!r} here; there are: {these}.", name[:100]
+            )
+
+
+def _value(name: str, values: list[str], kind: Any) -> Any:
+    """What the values of a parameter say: one, unless its field takes several."""
+    several = get_origin(kind) is tuple
+    if len(values) > 1 and not several:
+        raise make_field_error(f"{name}: it is given {len(values)} times.", name)
+    try:
+        return msgspec.convert(values if several else values[0], kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise make_field_error(f"{name}: {error}.", name) from None
+
+
+def _converted(fields: Mapping[str, Any], form: type[Form], path: Mapping[str, str]) -> Form:
+    try:
+        return msgspec.convert({**fields, **path}, form)
+    except msgspec.ValidationError as error:
+        raise convert_hub_error(field_errors.make_form_error(error)) from None
+
+
+@cache
+def _kinds(form: type[msgspec.Struct]) -> dict[str, Any]:
+    """What each field of a struct takes, besides None, which no text in a query means."""
+    return {field.name: _without_none(field.type) for field in msgspec.structs.fields(form)}
+
+
+def _without_none(kind: Any) -> Any:
+    if get_origin(kind) not in (Union, UnionType):
+        return kind
+    return Union[tuple(each for each in get_args(kind) if each is not NoneType)]  # noqa: UP007

@@ -1,0 +1,245 @@
+"""`/agentstepper/api/runs…`: the list of runs, and what one can do with a whole run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import APIHandler
+from tornado.web import authenticated
+
+from ..errors import CommandError, DamagedRunError, ProtocolError
+from ..hub import Hub, pagination
+from ..hub.reads import answer_query
+from ..protocol.pages import Limit, Query
+from ..protocol.ui import Format, GetRows, ReadRun, Tags
+from ..protocol.values import Count, Run
+from ..store import archive
+from .json_errors import RESOURCE, JsonErrorHandler, convert_hub_error, make_error, require_control
+
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+#: What every system and every HTTP client takes in a file's name.
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_. ")
+_LONGEST_NAME = 100
+#: Hits that a search gives unless told otherwise.
+_LIMIT = 100
+#: Runs that a list gives at most, and unless told otherwise: all that a person is likely to have.
+_RUNS = 10_000
+Runs = Annotated[int, msgspec.Meta(ge=1, le=_RUNS)]
+
+
+class RunPatch(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of `PATCH runs/ID`: what is left out stays."""
+
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    tags: Tags | msgspec.UnsetType = msgspec.UNSET
+
+
+class RunFileBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of `POST runs/import` as JSON; the file itself will do as well."""
+
+    data: str  # a `.run` file as it is, or an archive in base64
+
+
+class RestHandler(JsonErrorHandler, APIHandler):
+    """What the handlers of runs share.
+
+    Who may execute may control: one right for the sockets and for here.
+    """
+
+    auth_resource = RESOURCE
+
+    def initialize(self, hub: Hub, max_message: int) -> None:
+        """Take what the extension made; tornado calls this for each request.
+
+        Args:
+            hub: The Core's Hub.
+            max_message: The largest body taken, in bytes.
+        """
+        self.hub = hub
+        self._limit = max_message
+
+    def read_body(self) -> bytes:
+        """The request's body, within the limit."""
+        body: bytes = self.request.body
+        if len(body) > self._limit:
+            raise make_error(
+                413, "too_large", f"The body has {len(body)} bytes; the limit is {self._limit}."
+            )
+        return body
+
+    def decode_body(self, form: type[Body]) -> Body:
+        """The request's body as JSON of one form."""
+        try:
+            return msgspec.json.decode(self.read_body(), type=form)
+        except msgspec.ValidationError as error:
+            raise make_error(400, "invalid_message", f"{error}.") from None
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise make_error(400, "malformed", f"The body isn't JSON: {error}.") from None
+
+    def parameter(self, name: str, form: Any, default: Any) -> Any:
+        """A parameter of the query, of one form."""
+        text = self.get_query_argument(name, None)
+        if text is None:
+            return default
+        try:
+            return msgspec.convert(text, form, strict=False)
+        except msgspec.ValidationError as error:
+            raise make_error(400, "invalid_message", f"{name}: {error}.") from None
+
+    def send_json(self, value: msgspec.Struct, status: int = 200) -> None:
+        """Answer with a value as JSON."""
+        self.set_status(status)
+        self.finish(msgspec.json.encode(value))
+
+
+class RunsHandler(RestHandler):
+    """`runs`."""
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:
+        """List the headers of the last `limit` runs, or of those before the run `before`."""
+        limit = self.parameter("limit", Runs, _RUNS)
+        before = self.get_query_argument("before", None)
+        with convert_hub_errors():
+            listed = pagination.list_runs_before(await self.hub.listed(), before, limit)
+        self.send_json(listed)
+
+
+class RunHandler(RestHandler):
+    """`runs/ID`."""
+
+    @authenticated
+    @authorized
+    async def get(self, run: str) -> None:
+        """Give the run's header, its timeline and its commits, without contents."""
+        with convert_hub_errors():
+            whole = await answer_query(self.hub, ReadRun(run=run))
+        self.send_json(whole)
+
+    @authenticated
+    @require_control
+    async def patch(self, run: str) -> None:
+        """Give the run another name, or other tags."""
+        changes = self.decode_body(RunPatch)
+        if changes == RunPatch():
+            raise make_error(400, "invalid_message", "Send a `name`, or `tags`, or both.")
+        with convert_hub_errors():
+            if changes.name is not msgspec.UNSET:
+                self.hub.perform(self.hub.commands.rename(run, changes.name))
+            if changes.tags is not msgspec.UNSET:
+                self.hub.perform(self.hub.commands.tag(run, changes.tags))
+            header = self.hub.run(run)
+        await self.hub.recorded()
+        self.send_json(header)
+
+    @authenticated
+    @require_control
+    async def delete(self, run: str) -> None:
+        """Delete the run, which has to have ended."""
+        with convert_hub_errors():
+            self.hub.delete(run)
+        await self.hub.recorded()
+        self.set_status(204)
+        self.finish()
+
+
+class RunRowsHandler(RestHandler):
+    """`runs/ID/rows`."""
+
+    @authenticated
+    @authorized
+    async def get(self, run: str) -> None:
+        """Give the rows `first` to `last` without contents, or as many around the one of id `around`."""
+        first = self.parameter("first", Count, 1)
+        last = self.parameter("last", Count, first + pagination.PAGE - 1)
+        around = self.get_query_argument("around", None)
+        with convert_hub_errors():
+            page = await pagination.read_page(
+                self.hub, GetRows(run=run, first=first, last=last, around=around)
+            )
+        self.send_json(page)
+
+
+class RunExportHandler(RestHandler):
+    """`runs/ID/export`."""
+
+    @authenticated
+    @authorized
+    async def get(self, run: str) -> None:
+        """Give the run as a file to keep: `.run`, or with `?format=archive` all there is."""
+        format = self.parameter("format", Format, "run")
+        with convert_hub_errors():
+            name, data = await self.hub.export(run, format)
+        suffix = archive.SUFFIX if format == "archive" else ".run"
+        self.set_header("Content-Disposition", make_disposition(name, suffix))
+        self.finish(data, set_content_type="application/octet-stream")
+
+
+class RunImportHandler(RestHandler):
+    """`runs/import`."""
+
+    _import: asyncio.Future[Run] | None = None
+
+    @authenticated
+    @require_control
+    async def post(self) -> None:
+        """Take a run's file in, of either form, as the body or as JSON."""
+        data = self._read_file()
+        self._import = asyncio.ensure_future(self.hub.import_run(data))
+        try:
+            with convert_hub_errors():
+                run = await self._import
+        except asyncio.CancelledError:
+            return  # the connection is closed: there is nobody to answer
+        self.send_json(run, status=201)
+
+    def on_connection_close(self) -> None:
+        """Nobody waits for the run any more."""
+        if self._import is not None:
+            self._import.cancel()
+        super().on_connection_close()
+
+    def _read_file(self) -> bytes:
+        if self.request.headers.get("Content-Type", "").startswith("application/json"):
+            return self.decode_body(RunFileBody).data.encode()
+        return self.read_body()
+
+
+class SearchHandler(RestHandler):
+    """`search`."""
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:
+        """Look for the words `q` in all runs, or in the one that `run` names."""
+        query = self.parameter("q", Query, "")
+        limit = self.parameter("limit", Limit, _LIMIT)
+        run = self.get_query_argument("run", None)
+        with convert_hub_errors():
+            found = await self.hub.search(query, run, limit)
+        self.send_json(found)
+
+
+@contextmanager
+def convert_hub_errors() -> Iterator[None]:
+    """Turn what the Hub raises into HTTP's form."""
+    try:
+        yield
+    except (CommandError, ProtocolError, DamagedRunError) as error:
+        raise convert_hub_error(error) from None
+
+
+def make_disposition(name: str, suffix: str = ".run") -> str:
+    """The header that saves an export under the run's name, whatever that holds."""
+    stem = name.removesuffix(suffix).strip(" .") or "run"
+    plain = "".join(letter if letter in _PLAIN else "_" for letter in stem)[:_LONGEST_NAME]
+    whole = quote(stem[:_LONGEST_NAME].encode("utf-8", "replace"), safe="")
+    return f"attachment; filename=\"{plain}{suffix}\"; filename*=UTF-8''{whole}{suffix}"

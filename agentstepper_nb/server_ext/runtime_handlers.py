@@ -1,0 +1,262 @@
+"""`/agentstepper/api/…`: agents that run on their own; here it is only translated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from jupyter_server.auth.decorator import authorized
+from msgspec import Struct
+from tornado.web import authenticated
+
+from ..errors import StoreError
+from ..hub import Hub
+from ..hub.runtime import Runtime
+from ..protocol import runtime_store_messages as asks
+from ..protocol import runtime_wire as wire
+from .json_errors import make_error, require_control
+from .request_fields import NoParameters, decode_body, decode_query, make_field_error
+from .run_handlers import RestHandler, convert_hub_errors
+
+Form = TypeVar("Form", bound=Struct)
+
+
+class RuntimeHandler(RestHandler):
+    """What the handlers of agents, actions and conversations share."""
+
+    def initialize(  # type: ignore[override]
+        self, hub: Hub, max_message: int, runtime: Runtime
+    ) -> None:
+        """Take what the extension made; tornado calls this for each request.
+
+        Args:
+            hub: The Core's Hub.
+            max_message: The largest body taken, in bytes.
+            runtime: The Core's agents.
+        """
+        super().initialize(hub, max_message)
+        self.runtime = runtime
+
+    def read_query(self, form: type[Form], **path: str) -> Form:
+        """The request's query as a struct, with what stands in the path."""
+        names = self.request.query_arguments
+        query = {name: self.get_query_arguments(name, strip=False) for name in names}
+        return decode_query(query, form, path)
+
+    def read_form(self, form: type[Form], **path: str) -> Form:
+        """The request's body as a struct, with what stands in the path."""
+        return decode_body(self.read_body(), form, path)
+
+
+class AgentStepsHandler(RuntimeHandler):
+    """`agent-steps`."""
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:
+        """List steps, by iteration."""
+        query = self.read_query(asks.StepQuery)
+        with convert_runtime_errors():
+            steps = await self.runtime.steps(query)
+        self.send_json(steps)
+
+
+class AgentSessionsHandler(RuntimeHandler):
+    """`agents/ID/sessions`."""
+
+    @authenticated
+    @authorized
+    async def get(self, agent: str) -> None:
+        """List an agent's sessions, the newest first."""
+        query = self.read_query(asks.AgentSessionQuery, agent_id=agent)
+        with convert_runtime_errors():
+            sessions = await self.runtime.sessions(query)
+        self.send_json(sessions)
+
+
+class AgentStatesHandler(RuntimeHandler):
+    """`agent-state`."""
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:
+        """List snapshots of sessions, the newest first."""
+        query = self.read_query(asks.StateQuery)
+        with convert_runtime_errors():
+            states = await self.runtime.states(query)
+        self.send_json(states)
+
+
+class ActionsHandler(RuntimeHandler):
+    """`actions`."""
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:
+        """List actions, the oldest first."""
+        query = self.read_query(asks.ActionQuery)
+        with convert_runtime_errors():
+            actions = await self.runtime.actions(query)
+        self.send_json(actions)
+
+    @authenticated
+    @require_control
+    async def post(self) -> None:
+        """Enqueue an action; one that was known is answered as it stands, with 200."""
+        action = self.read_form(wire.NewAction)
+        with convert_runtime_errors():
+            acted = await self.runtime.act(action)
+        self.send_json(acted, status=201 if acted.fresh else 200)
+
+
+class ActionHandler(RuntimeHandler):
+    """`actions/ID`."""
+
+    @authenticated
+    @authorized
+    async def get(self, action: str) -> None:
+        """Give an action, and how far it is."""
+        self.read_query(NoParameters)
+        with convert_runtime_errors():
+            found = await self.runtime.actions(asks.ActionQuery(id=action))
+        self.send_json(found.actions[0])
+
+
+class ConversationsHandler(RuntimeHandler):
+    """`conversations`."""
+
+    @authenticated
+    @authorized
+    async def get(self) -> None:
+        """List conversations, the newest first."""
+        query = self.read_query(asks.ConversationQuery)
+        with convert_runtime_errors():
+            conversations = await self.runtime.conversations(query)
+        self.send_json(conversations)
+
+    @authenticated
+    @require_control
+    async def post(self) -> None:
+        """Begin a conversation; one of an id that is known is answered as it stands."""
+        new = self.read_form(wire.NewConversation)
+        with convert_runtime_errors():
+            conversation = await self.runtime.create_conversation(new)
+        self.send_json(conversation, status=201)
+
+
+class ConversationHandler(RuntimeHandler):
+    """`conversations/ID`."""
+
+    @authenticated
+    @authorized
+    async def get(self, conversation: str) -> None:
+        """Give a conversation, without what was said in it."""
+        self.read_query(NoParameters)
+        query = asks.ConversationQuery(conversation_id=conversation)
+        with convert_runtime_errors():
+            found = await self.runtime.conversations(query)
+        self.send_json(found.conversations[0])
+
+    @authenticated
+    @require_control
+    async def patch(self, conversation: str) -> None:
+        """Close a conversation, or open it again, or give it another title or other tags."""
+        changes = self.read_form(wire.SetConversation, conversation_id=conversation)
+        if changes == wire.SetConversation(conversation_id=conversation):
+            raise make_field_error("Send a `status`, a `title` or `tags`.")
+        with convert_runtime_errors():
+            changed = await self.runtime.set_conversation(changes)
+        self.send_json(changed)
+
+
+class ParticipantsHandler(RuntimeHandler):
+    """`conversations/ID/participants`."""
+
+    @authenticated
+    @authorized
+    async def get(self, conversation: str) -> None:
+        """List who takes part or did, in the order in which they joined."""
+        query = self.read_query(asks.ParticipantQuery, conversation_id=conversation)
+        with convert_runtime_errors():
+            participants = await self.runtime.participants(query)
+        self.send_json(participants)
+
+    @authenticated
+    @require_control
+    async def post(self, conversation: str) -> None:
+        """Add a user or a session; who is there already is answered as it stands."""
+        new = self.read_form(wire.NewParticipant, conversation_id=conversation)
+        with convert_runtime_errors():
+            participant = await self.runtime.join(new)
+        self.send_json(participant, status=201)
+
+
+class ParticipantHandler(RuntimeHandler):
+    """`conversations/ID/participants/ID`."""
+
+    @authenticated
+    @require_control
+    async def delete(self, conversation: str, participant: str) -> None:
+        """Leave; who has left is answered with the time when that was."""
+        with convert_runtime_errors():
+            left = await self.runtime.leave(
+                wire.LeaveConversation(conversation_id=conversation, participant_id=participant)
+            )
+        self.send_json(left)
+
+
+class MessagesHandler(RuntimeHandler):
+    """`conversations/ID/messages`."""
+
+    @authenticated
+    @authorized
+    async def get(self, conversation: str) -> None:
+        """List what was said, the oldest first."""
+        query = self.read_query(asks.MessageQuery, conversation_id=conversation)
+        with convert_runtime_errors():
+            messages = await self.runtime.messages(query)
+        self.send_json(messages)
+
+    @authenticated
+    @require_control
+    async def post(self, conversation: str) -> None:
+        """Post as a user: the sessions that take part are told."""
+        new = self.read_form(wire.NewMessage, conversation_id=conversation)
+        with convert_runtime_errors():
+            message = await self.runtime.say(new)
+        self.send_json(message, status=201)
+
+
+def make_runtime_routes(
+    settings: dict[str, Any], api: str = r"/agentstepper/api"
+) -> list[tuple[str, type[RuntimeHandler], dict[str, Any]]]:
+    """The handlers by their paths.
+
+    Args:
+        settings: What each is initialized with.
+        api: Where they lie.
+    """
+    one = api + r"/conversations/([^/]+)"
+    return [
+        (api + "/agent-steps", AgentStepsHandler, settings),
+        (api + "/agent-state", AgentStatesHandler, settings),
+        (api + r"/agents/([^/]+)/sessions", AgentSessionsHandler, settings),
+        (api + "/actions", ActionsHandler, settings),
+        (api + r"/actions/([^/]+)", ActionHandler, settings),
+        (api + "/conversations", ConversationsHandler, settings),
+        (one, ConversationHandler, settings),
+        (one + "/participants", ParticipantsHandler, settings),
+        (one + r"/participants/([^/]+)", ParticipantHandler, settings),
+        (one + "/messages", MessagesHandler, settings),
+    ]
+
+
+@contextmanager
+def convert_runtime_errors() -> Iterator[None]:
+    """Turn what the runtime raises into HTTP's form."""
+    try:
+        with convert_hub_errors():
+            yield
+    except StoreError as error:
+        raise make_error(503, "store_failed", str(error)) from None

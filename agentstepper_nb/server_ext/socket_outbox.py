@@ -1,0 +1,83 @@
+"""What a socket may owe its peer before the peer is called too slow."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tornado.iostream import StreamClosedError
+from tornado.websocket import WebSocketClosedError
+
+#: The bytes that may wait for one peer, behind the message that is on its way to it.
+MAX_OWED = 64 * 1024 * 1024
+
+
+class WriteFuture(Protocol):
+    """The future of one message: done when the operating system has taken all of it."""
+
+    def add_done_callback(self, fn: Callable[[Any], object], /) -> None:
+        """Call `fn` with this future when it is done."""
+
+    def cancelled(self) -> bool:
+        """Whether the write was given up."""
+
+    def exception(self) -> BaseException | None:
+        """What the write ended with."""
+
+
+class SocketOutbox:
+    """Writes messages in order without ever waiting, and counts what is on its way.
+
+    The message on its way doesn't count, however large: a whole run has to arrive at a peer that reads.
+
+    Args:
+        write: Starts to write one message and gives its future; futures are done in their order.
+        too_slow: Called once, when more than `limit` waits.
+        limit: In bytes.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[bytes], WriteFuture],
+        too_slow: Callable[[], object],
+        limit: int = MAX_OWED,
+    ) -> None:
+        self._sizes: deque[int] = deque()  # of the messages that aren't written yet
+        self._owed = 0  # their sum
+        self._write = write
+        self._too_slow = too_slow
+        self._limit = limit
+        self._shut = False
+
+    def send(self, text: str) -> None:
+        """Write one message, unless this outbox is shut or the connection gone."""
+        if self._shut:
+            return
+        message = text.encode("utf-8", "replace")
+        if self.waiting + len(message) > self._limit and self._sizes:
+            self.shut()
+            self._too_slow()
+            return
+        try:
+            written = self._write(message)
+        except (WebSocketClosedError, StreamClosedError):
+            self.shut()
+            return
+        self._sizes.append(len(message))
+        self._owed += len(message)
+        written.add_done_callback(self._settle)
+
+    @property
+    def waiting(self) -> int:
+        """The bytes that wait behind the message on its way."""
+        return self._owed - self._sizes[0] if self._sizes else 0
+
+    def shut(self) -> None:
+        """Send nothing from now on."""
+        self._shut = True
+
+    def _settle(self, done: WriteFuture) -> None:
+        self._owed -= self._sizes.popleft()
+        if done.cancelled() or done.exception() is not None:
+            self.shut()

@@ -1,0 +1,97 @@
+"""Files that are written whole or not at all, and whether a folder lies on another machine's disk."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all; contents of prompts are their owner's alone.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make durable which files a folder has.
+
+    Raises:
+        OSError: It can't be synced.
+    """
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+# ---- network file systems, where locks and shared memory can't be relied on -----------------------
+
+
+#: As Linux names them; FUSE puts its own before.
+_NETWORK: Final = frozenset(
+    (
+        *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "efs", "gfs2", "glusterfs"),
+        *("gpfs", "lustre", "ncpfs", "nfs", "nfs3", "nfs4", "ocfs2", "orangefs", "panfs"),
+        *("pvfs2", "smb2", "smb3", "smbfs", "virtiofs", "wekafs"),
+    )
+)
+#: FUSE file systems of this machine's own disks; the others mostly reach another's.
+_FUSE_OF_A_DISK: Final = frozenset(
+    (
+        *("fuse.fuse-overlayfs", "fuse.bindfs", "fuse.gocryptfs", "fuse.encfs", "fuse.ntfs-3g"),
+        *("fuse.mergerfs", "fuse.lxcfs", "fuse.squashfuse", "fuse.unionfs", "fuse.portal"),
+    )
+)
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+
+
+def find_network_file_system(path: Path, mounts: str | None = None) -> str | None:
+    """Tell which network file system a path lies on.
+
+    Args:
+        path: A file or folder; where it doesn't exist yet, what it would be made in counts.
+        mounts: The text of `/proc/self/mountinfo`; None reads it.
+
+    Returns:
+        Its type as Linux names it ("nfs4"); None on a disk of this machine, and where it can't be told.
+    """
+    kind = _file_system(path, _own_mounts() if mounts is None else mounts)
+    far = kind in _NETWORK or (kind.startswith("fuse.") and kind not in _FUSE_OF_A_DISK)
+    return kind if far else None
+
+
+def _own_mounts() -> str:
+    try:
+        return _MOUNTS.read_text(errors="surrogateescape")
+    except OSError:  # not Linux
+        return ""
+
+
+def _file_system(path: Path, mounts: str) -> str:
+    """The file system's type, of the mount that is nearest above a path; empty where none is told."""
+    real = path.resolve()
+    kinds: dict[Path, str] = {}
+    for line in mounts.splitlines():
+        mount, _, source = line.partition(" - ")
+        fields, kind = mount.split(" "), source.split(" ")[0]
+        if len(fields) > 4 and kind:
+            kinds[Path(_plain(fields[4]))] = kind  # a later mount covers an earlier one
+    return next((kinds[each] for each in (real, *real.parents) if each in kinds), "")
+
+
+def _plain(escaped: str) -> str:
+    r"""A mount point's name: a space is `\040` there, and other bytes stand as they are."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), escaped)

@@ -1,0 +1,188 @@
+"""A folder's one owner: who holds it, told to whoever comes second."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import socket
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from filelock import BaseFileLock, FileLock, Timeout
+
+from ..errors import StoreError, StoreTakenError
+
+#: The file that is locked; it says who holds it.
+LOCK_FILE: Final = "lock"
+
+#: Somebody who only looks whether a folder is free holds it for a moment.
+_PATIENCE_S: Final = 0.1
+_PAUSE_S: Final = 0.02  # between two tries
+#: What file systems without locks say.
+_NO_LOCKS: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+
+
+@dataclass(frozen=True)
+class LockHolder:
+    """Who holds a folder.
+
+    Args:
+        pid: The process; 0 where the file doesn't say.
+        host: Its machine.
+        what: What it is: "agentstepper serve".
+        since: When it took the folder, POSIX seconds.
+    """
+
+    pid: int = 0
+    host: str = ""
+    what: str = ""
+    since: float = 0.0
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "another process"
+        day = "" if time.time() - self.since < 12 * 3600 else "%Y-%m-%d "
+        began = time.strftime(f"{day}%H:%M", time.localtime(self.since))
+        return f"{self.what} (pid {self.pid} on {self.host}, since {began})"
+
+
+class FolderLock:
+    """A folder that is held, until it is released or the process ends, however that happens.
+
+    A forked child doesn't hold it.
+
+    Args:
+        folder: The folder.
+        file: Its lock file, which is locked.
+    """
+
+    def __init__(self, folder: Path, file: BaseFileLock) -> None:
+        self.folder = folder
+        self._file = file
+
+    def release(self) -> None:
+        """Let the folder go. Idempotent."""
+        if self._file.is_locked:
+            with suppress(FileNotFoundError):  # the folder may be gone
+                os.truncate(self._file.lock_file, 0)  # what it said is no longer so
+            self._file.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def lock_folder(folder: Path, what: str) -> FolderLock:
+    """Become a folder's owner.
+
+    Args:
+        folder: Made where it is missing, for this user alone.
+        what: What this process is, for whoever comes second: "agentstepper serve".
+
+    Raises:
+        StoreTakenError: Another process, or this one, holds it already.
+        StoreError: The folder can't be made or locked.
+    """
+    path = folder / LOCK_FILE
+    file = FileLock(
+        path,
+        timeout=_PATIENCE_S,
+        poll_interval=_PAUSE_S,
+        mode=0o600,
+        thread_local=False,
+        fallback_to_soft=False,
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.acquire()
+    except Timeout:
+        raise StoreTakenError(str(folder), str(_read(path))) from None
+    except OSError as error:
+        raise StoreError(_refusal(folder, error)) from error
+    lock = FolderLock(folder, file)
+    try:
+        _write(path, LockHolder(os.getpid(), socket.gethostname(), what, time.time()))
+    except BaseException:
+        lock.release()
+        raise
+    return lock
+
+
+def _refusal(folder: Path, error: OSError) -> str:
+    if error.errno in _NO_LOCKS:
+        return (
+            f"The file system of {folder} has no locks, so that two Cores could write there at once "
+            f"({error.strerror}). Choose a folder on a disk of this machine."
+        )
+    return (
+        f"Runs can't be kept in {folder}: {error.strerror or error}. Make the folder yours, or choose "
+        "another."
+    )
+
+
+def find_lock_holder(folder: Path) -> LockHolder | None:
+    """Tell who holds a folder, without taking it; None where nobody does.
+
+    The lock is tried for as a shared one, which filelock lacks: two that look at once would each take
+    the other for the owner.
+    """
+    path = folder / LOCK_FILE
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _read(path)
+    except OSError:  # never taken, or locks aren't to be had there
+        return None
+    return None
+
+
+def lock_free_folder(base: Path, what: str) -> tuple[Path, FolderLock]:
+    """Take the first of `base`, `base/2`, `base/3` and so on that nobody holds.
+
+    Args:
+        base: The folder that is wanted.
+        what: As for `take`.
+
+    Raises:
+        StoreError: A folder can't be made or locked.
+    """
+    for number in count(1):
+        folder = base if number == 1 else base / str(number)
+        try:
+            return folder, lock_folder(folder, what)
+        except StoreTakenError:
+            continue
+    raise AssertionError("unreachable")
+
+
+def _read(path: Path) -> LockHolder:
+    """What the holder wrote; it may not have come to that yet, or the file may be damaged."""
+    try:
+        document: Any = json.loads(path.read_bytes())
+        return LockHolder(
+            pid=int(document["pid"]),
+            host=str(document["host"]),
+            what=str(document["what"]),
+            since=float(document["since"]),
+        )
+    except (ValueError, TypeError, KeyError, OSError):
+        return LockHolder()
+
+
+def _write(path: Path, holder: LockHolder) -> None:
+    path.write_bytes(json.dumps(asdict(holder)).encode() + b"\n")

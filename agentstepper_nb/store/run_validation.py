@@ -1,0 +1,318 @@
+"""Whether what a file says of a run holds together, and the run as one that is over."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..errors import ProtocolError
+from ..protocol.header_bounds import TRACEBACK, cut_failure, cut_header, cut_text
+from ..protocol.json_bounds import Check, check_content, check_lenient, never_cancel
+from ..protocol.records import RunHistory
+from ..protocol.stops import MOST_STOPS
+from ..protocol.v1.agent import is_strict
+from ..protocol.values import (
+    EVENT_NAME,
+    AgentActivity,
+    AnswerKind,
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    EventSide,
+    Run,
+    RunState,
+)
+
+#: Lengths that the protocol allows.
+_ID_LENGTH: Final = 200
+_NAME_LENGTH: Final = 1000
+_TAG_LENGTH: Final = 60
+_TAGS: Final = 20
+_NOTE_LENGTH: Final = 10_000
+#: What a Core keeps of stops.
+_HITS: Final = 1000
+_ERROR_LENGTH: Final = 1000
+_REASON_LENGTH: Final = 10_000
+_PATH_LENGTH: Final = 4096
+#: Characters to which what an agent or a model says of a row or a commit is cut.
+_SUMMARY_LENGTH: Final = 1000
+_DESCRIPTION_LENGTH: Final = 10_000
+_WHAT: Final = "The archive"
+#: Numbers that every JSON parser holds, and moments that every calendar has.
+_COUNT_END: Final = 2**53
+_TIME_END: Final = 253402300800
+_TIMES: Final = ("at", "started_at", "ended_at", "answered_at")
+
+
+def prepare_import(
+    history: RunHistory, run_id: str | None = None, check: Check = never_cancel
+) -> RunHistory:
+    """A run as an import has it: sound, and over.
+
+    Args:
+        history: What a file says.
+        run_id: The id the run gets; None keeps the file's.
+        check: Called between two steps; it raises to end the work.
+
+    Raises:
+        ProtocolError: `corrupt_import`: it contradicts itself, or what the protocol allows;
+            `too_large`: a content passes its bounds.
+    """
+    _check(history, check)
+    history = number_rows(history)
+    id = history.run.id if run_id is None else run_id
+    end = max(_moments(history))
+    return RunHistory(
+        run=cut_header(_over(replace(history.run, id=id), history, end)),
+        events=_moved(history.events, id),
+        breakpoints=tuple(
+            _cut_point(_answered(point, end)) for point in _moved(history.breakpoints, id)
+        ),
+        commits=tuple(_cut_commit(commit) for commit in _moved(history.commits, id)),
+        notes=_moved(history.notes, id),
+    )
+
+
+def _moved(items: tuple[Any, ...], run: str) -> tuple[Any, ...]:
+    return tuple(item if item.run == run else replace(item, run=run) for item in items)
+
+
+def _over(run: Run, history: RunHistory, end: float) -> Run:
+    """The header of a run that was exported while it was live, as one that has ended."""
+    rows = len(history.breakpoints) + len(_debug_messages(history))
+    queries = (each for each in history.breakpoints if each.kind is EventKind.LLM_QUERY)
+    run = replace(run, rows=rows, query_bytes=sum(each.size_bytes for each in queries))
+    if not run.live:
+        return replace(run, agent_state=AgentActivity.FINISHED, pending=(), stopping=False)
+    return replace(
+        run,
+        state=RunState.IDLE,
+        agent_state=AgentActivity.FINISHED,
+        ended_at=end,
+        pending=(),
+        stopping=False,
+        can_stop=False,
+        detached_at=None,
+    )
+
+
+def _answered(point: Breakpoint, end: float) -> Breakpoint:
+    if point.answer is not None:
+        return point
+    return replace(point, answer=AnswerKind.WITHDRAWN, answered_at=end)
+
+
+def _cut_point(point: Breakpoint) -> Breakpoint:
+    """A breakpoint with the texts that lists of rows show cut to their bounds."""
+    failure = None if point.failure is None else cut_failure(point.failure)
+    agent, summary = _cut_summary(point.agent), _cut_summary(point.summary)
+    sentence = _cut_summary(point.sentence)
+    traceback = cut_text(point.traceback, TRACEBACK)
+    if (failure, agent, summary, sentence, traceback) == (
+        *(point.failure, point.agent, point.summary, point.sentence, point.traceback),
+    ):
+        return point
+    return replace(
+        point,
+        failure=failure,
+        agent=agent,
+        summary=summary,
+        sentence=sentence,
+        traceback=traceback,
+    )
+
+
+def _cut_commit(commit: Commit) -> Commit:
+    """A commit with its texts cut to their bounds."""
+    texts = {
+        "title": _cut_summary(commit.title),
+        "description": cut_text(commit.description, _DESCRIPTION_LENGTH),
+        "sentence": _cut_summary(commit.sentence),
+    }
+    changed = any(getattr(commit, name) != text for name, text in texts.items())
+    return replace(commit, **texts) if changed else commit
+
+
+def _cut_summary(text: str | None) -> str | None:
+    return None if text is None else cut_text(text, _SUMMARY_LENGTH)
+
+
+def _moments(history: RunHistory) -> Iterator[float]:
+    yield history.run.started_at
+    for items in (history.events, history.breakpoints, history.commits):
+        yield from (item.at for item in items)
+
+
+def _debug_messages(history: RunHistory) -> list[Event]:
+    return [event for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
+
+
+# ---- numbers ------------------------------------------------------------------------------------------
+
+
+def number_rows(history: RunHistory) -> RunHistory:
+    """A run whose rows are numbered from 1 without gaps, and keep their order: pages are found by them.
+
+    Args:
+        history: The run; no two rows have the same number.
+    """
+    rows: list[Breakpoint | Event] = [*history.breakpoints, *_debug_messages(history)]
+    seqs = sorted(row.seq for row in rows)
+    if seqs == list(range(1, len(seqs) + 1)):
+        return history
+    return _renumbered(history, lambda seq: bisect_right(seqs, seq))
+
+
+def _renumbered(history: RunHistory, new: Callable[[int], int]) -> RunHistory:
+    """With each row's number, and those of the rows that commits and hits name, set anew."""
+    run = history.run
+    hits = tuple(replace(each, last=new(each.last)) for each in run.hits)
+    return replace(
+        history,
+        run=replace(run, hits=hits),
+        events=tuple(
+            replace(event, seq=new(event.seq)) if event.kind is EventKind.DEBUG_MESSAGE else event
+            for event in history.events
+        ),
+        breakpoints=tuple(replace(point, seq=new(point.seq)) for point in history.breakpoints),
+        commits=tuple(replace(commit, seq=new(commit.seq)) for commit in history.commits),
+    )
+
+
+# ---- checks -----------------------------------------------------------------------------------------
+
+
+def _check(history: RunHistory, check: Check) -> None:
+    _check_header(history.run)
+    messages = _debug_messages(history)
+    rows: list[Breakpoint | Event] = [*history.breakpoints, *messages]
+    _check_unique("event", (event.id for event in history.events))
+    _check_unique("row", (row.id for row in rows))
+    _check_unique("commit", (commit.id for commit in history.commits))
+    _check_unique("number", (row.seq for row in rows))
+    _check_unique("note", (note.message for note in history.notes))
+    events = {event.id: event for event in history.events}
+    for event in history.events:
+        check()
+        _check_item(event)
+        # Nothing is inside of more events than there are.
+        _demand(event.depth < len(history.events), "a depth that is no number of events")
+        _check_json(event.data)
+    before = 0
+    for point in history.breakpoints:
+        check()
+        _check_item(point)
+        _demand(point.depth < len(history.events), "a depth that is no number of events")
+        _check_breakpoint(point, events.get(point.event), before)
+        before = point.seq
+    for commit in history.commits:
+        _check_commit(commit)
+    known = {row.id for row in rows}
+    for note in history.notes:
+        _check_times(note)
+        _demand(note.message in known, "a note on no row")
+        _demand(0 < len(note.text) <= _NOTE_LENGTH, "a note that is empty or too long")
+
+
+def _check_header(run: Run) -> None:
+    _check_times(run)
+    _demand(0 < len(run.id) <= _ID_LENGTH, "a run without an id, or with too long a one")
+    _demand(max(len(run.name), len(run.program)) <= _NAME_LENGTH, "too long a name")
+    _demand(len(run.tags) <= _TAGS, "too many tags")
+    _demand(all(0 < len(tag) <= _TAG_LENGTH for tag in run.tags), "an empty tag or too long a one")
+    _check_unique("stop's count", (hits.stop for hits in run.hits))
+    _demand(len(run.hits) <= _HITS, "hits of too many stops")
+    for hits in run.hits:
+        _demand(0 < len(hits.stop) <= _ID_LENGTH, "a stop without an id, or with too long a one")
+        _demand(
+            all(0 < n < _COUNT_END for n in (hits.count, hits.last)), "a stop that counts wrong"
+        )
+
+
+def _check_item(item: Event | Breakpoint) -> None:
+    _check_times(item)
+    _demand(0 < len(item.id) <= _ID_LENGTH, "an id that is empty or too long")
+    _demand(len(item.name or "") <= _NAME_LENGTH, "too long a name")
+    _demand(item.depth >= 0, "a depth that is no number of events")
+    least = 0 if isinstance(item, Event) and item.kind is not EventKind.DEBUG_MESSAGE else 1
+    _demand(least <= item.seq < _COUNT_END, "a row with no number")
+    if item.kind is EventKind.CUSTOM:
+        _demand(EVENT_NAME.fullmatch(item.name or "") is not None, "an event of no type")
+
+
+def _check_breakpoint(point: Breakpoint, event: Event | None, before: int) -> None:
+    _demand(event is not None and event.kind is point.kind, "a breakpoint of no event")
+    _demand(point.kind is not EventKind.DEBUG_MESSAGE, "a debug message with breakpoints")
+    _demand(before < point.seq, "breakpoints in no order")
+    _demand(1 <= point.revision < _COUNT_END, "a revision that is none")
+    _demand(len(point.stops) <= MOST_STOPS, "too many stops at a row")
+    _demand(len(point.stop_error or "") <= _ERROR_LENGTH, "too long an error of a stop")
+    _demand(all(0 < len(id) <= _ID_LENGTH for id in point.stops), "a stop without an id")
+    calls = point.kind is EventKind.TOOL_INVOCATION and point.side is EventSide.BEGIN
+    _demand(point.approval is None or calls, "an approval of no call")
+    _demand(len(point.reason or "") <= _REASON_LENGTH, "too long a reason")
+    _check_json(point.data, strict=point.strict)
+    _check_json(point.edit)
+
+
+def _check_commit(commit: Commit) -> None:
+    _check_times(commit)
+    _demand(0 < len(commit.id) <= _ID_LENGTH, "an id that is empty or too long")
+    _demand(0 <= commit.seq < _COUNT_END, "a commit at no row")
+    for change in commit.changes:
+        paths = (change.path, change.previous_path or "", change.digest or "")
+        _demand(max(map(len, paths)) <= _PATH_LENGTH, "too long a path")
+        if change.body is not None:
+            for text in (change.body.diff, change.body.content, change.body.previous_content):
+                check_content(text, _WHAT)
+        counts = (change.added, change.removed, change.size or 0)
+        _demand(all(0 <= count < _COUNT_END for count in counts), "a change that counts wrong")
+
+
+def _check_unique(what: str, ids: Iterable[object]) -> None:
+    found = list(ids)
+    _demand(len(set(found)) == len(found), f"one {what} twice")
+
+
+def _check_times(item: Struct) -> None:
+    for name in _TIMES:
+        at = getattr(item, name, None)
+        _demand(at is None or 0 <= at < _TIME_END, "a time that is none")
+
+
+def _check_json(text: str | None, *, strict: bool = False) -> None:
+    """Contents are JSON; from version 1 what only Python's parser takes (NaN)."""
+    if text is None:
+        return
+    check_content(text, _WHAT)
+    if not is_strict(text):
+        _demand(not strict and _is_lenient(text), "a content that is no JSON")
+
+
+def _is_lenient(text: str) -> bool:
+    check_lenient(text, _WHAT)
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def make_corrupt_error(reason: str) -> ProtocolError:
+    """The error of a file that can't be taken in.
+
+    Args:
+        reason: What is wrong; it may quote the file.
+    """
+    return ProtocolError("corrupt_import", f"{reason[:500]}: export it again.")
+
+
+def _demand(holds: bool, else_has: str) -> None:
+    if not holds:
+        raise make_corrupt_error(f"The archive is damaged: it has {else_has}")

@@ -1,0 +1,289 @@
+"""Many at a time: each thing happens once, in its order, whoever else is at it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from ....protocol.runtime import CONTROL, ActionKind, ActionStatus, SessionStatus
+from ....protocol.runtime_store_messages import (
+    CreateAgentSession,
+    EnqueueActions,
+    PostMessage,
+    SessionWrite,
+    StepQuery,
+)
+from ..base import RuntimeStore
+from .base_suite import (
+    LEASE,
+    BaseSuite,
+    begin_session,
+    claim_action,
+    create_session,
+    enqueue_actions,
+    make_action,
+    make_conversation,
+    make_finish,
+    make_message,
+    make_state,
+    make_step,
+    read_action_ids,
+    write_session,
+)
+
+
+@dataclass
+class _Action:
+    id: str
+    session: str
+    kind: ActionKind
+    urgency: int
+    owner: str | None = None
+    done: bool = False
+
+    def rank(self) -> tuple[int, int]:
+        """Its place among its session's, before time."""
+        if self.kind is ActionKind.CREATE:
+            return 0, 0
+        return (1 if self.kind in CONTROL else 2), -self.urgency
+
+
+@dataclass
+class QueueModel:
+    """What a store's queue does, without a clock.
+
+    Attributes:
+        epochs: Of each session.
+    """
+
+    epochs: dict[str, int] = field(default_factory=dict)
+    _owners: dict[str, str] = field(default_factory=dict)
+    _actions: list[_Action] = field(default_factory=list)
+
+    def create(self, session: str) -> None:
+        """A session, and its first action."""
+        self.epochs[session] = 0
+        self.enqueue(f"create {session}", session, ActionKind.CREATE, 0)
+
+    def enqueue(self, id: str, session: str, kind: ActionKind, urgency: int) -> None:
+        """One more action."""
+        self._actions.append(_Action(id, session, kind, urgency))
+
+    def claim(self, owner: str) -> tuple[str, int] | None:
+        """The id of what is claimed, and its session's epoch."""
+        ready = [first for session in self.epochs if (first := self._ready(session, owner))]
+        if not ready:
+            return None
+        best = min(ready, key=lambda each: (-each.urgency, self._actions.index(each)))
+        best.owner = owner
+        if best.session not in self._owners:
+            self._owners[best.session] = owner
+            self.epochs[best.session] += 1
+        return best.id, self.epochs[best.session]
+
+    def held(self, owner: str, but: tuple[str, int] | None) -> list[str]:
+        """What an owner is at, without what was claimed just now."""
+        new = but and but[0]
+        return [each.id for each in self._under_way() if each.owner == owner and each.id != new]
+
+    def finish(self, owner: str) -> list[tuple[str, str, int]]:
+        """End all that an owner is at: each with its session and epoch."""
+        ended = [each for each in self._under_way() if each.owner == owner]
+        for each in ended:
+            each.done = True
+        return [(each.id, each.session, self.epochs[each.session]) for each in ended]
+
+    def leap(self) -> None:
+        """All leases are over."""
+        self._owners.clear()
+        for each in self._under_way():
+            each.owner = None
+
+    def done_in_order(self) -> list[str]:
+        """The ids of what is done, the oldest first."""
+        return [each.id for each in self._actions if each.done]
+
+    def _under_way(self) -> list[_Action]:
+        return [each for each in self._actions if each.owner is not None and not each.done]
+
+    def _ready(self, session: str, owner: str) -> _Action | None:
+        """The first of a session's actions, where it may be claimed by an owner."""
+        if any(each.session == session for each in self._under_way()):
+            return None
+        if self._owners.get(session, owner) != owner:
+            return None
+        open_ = [each for each in self._actions if each.session == session and not each.done]
+        return min(open_, key=_Action.rank, default=None)
+
+
+class ConcurrencySuite(BaseSuite):
+    """Calls that run at the same time, and schedules by chance."""
+
+    async def test_each_action_is_claimed_once_in_its_session_s_order(self) -> None:
+        async with self.opened() as store:
+            sessions, each_has, owners = 4, 6, [f"owner {number}" for number in range(5)]
+            for session in range(sessions):
+                await create_session(store, f"{session}")
+            for number in range(each_has):
+                for session in range(sessions):
+                    await enqueue_actions(
+                        store, make_action(f"{number} of {session}", f"{session}")
+                    )
+            done: dict[str, list[str]] = defaultdict(list)
+            total = sessions * (1 + each_has)
+            await asyncio.gather(*(_drain(store, owner, done, total) for owner in owners))
+            assert done == {
+                f"{session}": [
+                    f"create {session}",
+                    *(f"{number} of {session}" for number in range(each_has)),
+                ]
+                for session in range(sessions)
+            }
+            assert len(await read_action_ids(store, status=ActionStatus.DONE)) == total
+
+    async def test_of_many_creations_of_a_session_one_is_it(self) -> None:
+        async with self.opened() as store:
+            asks = [
+                CreateAgentSession(
+                    state=make_state(moniker=f"{number}"),
+                    action=make_action(f"{number}", kind=ActionKind.CREATE),
+                )
+                for number in range(8)
+            ]
+            made = await asyncio.gather(*map(store.create, asks))
+            assert sum(each.fresh for each in made) == 1
+            assert len({(each.state.moniker, each.action.id) for each in made}) == 1
+            assert len(await read_action_ids(store)) == 1
+
+    async def test_of_many_actions_with_one_key_one_is_enqueued(self) -> None:
+        async with self.opened() as store:
+            await create_session(store)
+            asks = [
+                EnqueueActions(actions=(make_action(f"{number}", idem_key="key"),))
+                for number in range(8)
+            ]
+            found = await asyncio.gather(*map(store.enqueue, asks))
+            assert len({answer.actions for answer in found}) == 1
+            assert len(await read_action_ids(store, kind=ActionKind.INPUT)) == 1
+
+    async def test_of_the_same_write_many_times_one_is_new(self) -> None:
+        async with self.opened() as store:
+            await store.save_conversation(make_conversation())
+            await begin_session(store)
+            ask = SessionWrite(
+                session_id="s",
+                epoch=1,
+                owner="one",
+                steps=(make_step(),),
+                messages=(make_message("m"),),
+            )
+            new = await asyncio.gather(*(store.write(ask) for _ in range(6)))
+            assert sum(bool(each.steps) for each in new) == 1
+            assert sum(bool(each.messages) for each in new) == 1
+            assert (await store.steps(StepQuery())).steps == (make_step(),)
+
+    async def test_who_posts_and_reads_at_the_same_time_sees_whole_posts(self) -> None:
+        async with self.opened() as store:
+            await store.save_conversation(make_conversation())
+            await begin_session(store)
+
+            async def post(number: int) -> int:
+                ask = PostMessage(
+                    message=make_message(f"m{number}", number), actions=(make_action(f"a{number}"),)
+                )
+                await store.post(ask)
+                return len(await read_action_ids(store, kind=ActionKind.INPUT))
+
+            seen = await asyncio.gather(*(post(number) for number in range(8)))
+            assert max(seen) == 8
+            assert min(seen) >= 1  # what one was answered it reads
+
+    async def test_one_refused_among_many_undoes_itself_alone(self) -> None:
+        async with self.opened() as store:
+            await begin_session(store)
+            await enqueue_actions(store, make_action("a"))
+            asks = [
+                EnqueueActions(
+                    actions=(
+                        make_action(f"b{number}"),
+                        make_action(f"c{number}", "nobody" if number % 2 else "s"),
+                    )
+                )
+                for number in range(6)
+            ]
+            answers = await asyncio.gather(*map(store.enqueue, asks), return_exceptions=True)
+            assert [isinstance(each, Exception) for each in answers] == [False, True] * 3
+            inputs = await read_action_ids(store, kind=ActionKind.INPUT)
+            assert sorted(inputs) == ["a", "b0", "b2", "b4", "c0", "c2", "c4"]
+
+    async def test_by_chance_it_does_what_a_small_model_does(self) -> None:
+        for seed in range(self.effort):
+            async with self.opened() as store:
+                await _play(store, random.Random(seed))
+
+
+async def _drain(store: RuntimeStore, owner: str, done: dict[str, list[str]], total: int) -> None:
+    """Claim and finish until all is done."""
+    while sum(map(len, done.values())) < total:
+        found = await claim_action(store, owner)
+        if found.action is None or found.state is None:
+            await asyncio.sleep(0)
+            continue
+        done[found.action.session_id].append(found.action.id)
+        standing = found.state
+        await write_session(
+            store,
+            found.action.session_id,
+            epoch=standing.epoch,
+            owner=owner,
+            state=make_state(
+                standing.session_id, status=SessionStatus.RUNNING, epoch=standing.epoch
+            ),
+            finished=(make_finish(found.action.id, owner),),
+        )
+
+
+# ---- by chance --------------------------------------------------------------------------------------
+
+
+async def _play(store: RuntimeStore, chance: random.Random) -> None:
+    """Call by chance, and compare with the model: leases last, or are all over after a leap in time."""
+    model, now = QueueModel(), 0.0
+    for number in range(50):
+        owner = chance.choice(("one", "two"))
+        session = chance.choice("abc")
+        match chance.choice(("create", "enqueue", "enqueue", "claim", "claim", "end", "leap")):
+            case "create" if session not in model.epochs:
+                await create_session(store, session)
+                model.create(session)
+            case "enqueue" if session in model.epochs:
+                kind = chance.choice((ActionKind.INPUT, ActionKind.INPUT, ActionKind.RESUME))
+                urgency = chance.choice((0, 0, 3))
+                await enqueue_actions(
+                    store, make_action(f"{number}", session, kind, urgency=urgency)
+                )
+                model.enqueue(f"{number}", session, kind, urgency)
+            case "claim":
+                expected = model.claim(owner)
+                found = await claim_action(
+                    store, owner, now, tuple(model.held(owner, but=expected))
+                )
+                got = found.action and (found.action.id, found.state and found.state.epoch)
+                assert got == expected, f"call {number}"
+            case "end":
+                for action_id, of, epoch in model.finish(owner):
+                    await write_session(
+                        store,
+                        of,
+                        owner=owner,
+                        epoch=epoch,
+                        finished=(make_finish(action_id, owner),),
+                    )
+            case "leap":
+                now += LEASE + 1
+                model.leap()
+    assert (
+        await read_action_ids(store, status=ActionStatus.DONE, limit=1000) == model.done_in_order()
+    )

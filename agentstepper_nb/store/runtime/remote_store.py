@@ -1,0 +1,140 @@
+"""A store at the other end of a line: the proxy that asks, and what answers there."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ...errors import AgentStepperError, CommandError, ProtocolError, StoreError
+from ...protocol import runtime_methods as methods
+from ...protocol.runtime_methods import Params, Result, RuntimeMethod
+from ...protocol.runtime_store_messages import RuntimeStoreInfo
+from .base import METHODS, RuntimeStore
+
+#: Times that what was lost on its way is asked for again.
+_AGAIN: Final = 3
+#: What isn't: who wants work asks on by itself, where it isn't gone with the store.
+_ONCE: Final = (methods.CLAIM, methods.ADOPT)
+
+Value = TypeVar("Value")
+
+
+class StoreRequester(Protocol):
+    """Asks whoever has the store."""
+
+    def __call__(
+        self, method: str, params: Struct | None, kind: type[Value], /
+    ) -> Awaitable[Value]:
+        """Ask for a result.
+
+        Args:
+            method: One of `METHODS`.
+            params: With what.
+            kind: The answer's class; `type(None)` where there is none.
+        """
+
+
+async def answer_request(store: RuntimeStore, method: str, params: Raw) -> Struct | None:
+    """Answer what a `RemoteRuntimeStore` asks.
+
+    Args:
+        store: Whom it means.
+        method: What it asks.
+        params: With what, as JSON.
+
+    Raises:
+        CommandError: `unknown_service`: a store has no such method; `store_failed`: a `StoreError`, for
+            the other end; else as the store's.
+        ProtocolError: `invalid_message`: the parameters aren't that method's.
+    """
+    known = METHODS.get(method)
+    if known is None:
+        raise CommandError("unknown_service", f"The runtime's store has no {method[:80]!r}.")
+    asked: Callable[..., Awaitable[Struct | None]] = getattr(store, method)
+    values = () if known.request is type(None) else (_read(params, known.request),)
+    try:
+        return await asked(*values)
+    except StoreError as error:
+        raise CommandError("store_failed", str(error)) from error
+
+
+def _read(params: Raw, kind: type[Value]) -> Value:
+    try:
+        return msgspec.json.decode(params, type=kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise ProtocolError("invalid_message", f"{error}.") from None
+
+
+class RemoteRuntimeStore:
+    """A `RuntimeStore` that asks another, which a line leads to. Closing it closes neither.
+
+    It has each method of `METHODS`. A method raises what the other's does, and `worker_lost` where the
+    line broke before the answer came, and broke again each time that the method was asked again.
+
+    Args:
+        ask: Asks the other.
+    """
+
+    def __init__(self, ask: StoreRequester) -> None:
+        self._line = ask
+        self.create = self._asks(methods.CREATE)
+        self.enqueue = self._asks(methods.ENQUEUE)
+        self.claim = self._asks(methods.CLAIM)
+        self.renew = self._asks(methods.RENEW)
+        self.adopt = self._asks(methods.ADOPT)
+        self.release = self._asks(methods.RELEASE)
+        self.write = self._asks(methods.WRITE)
+        self.save_conversation = self._asks(methods.SAVE_CONVERSATION)
+        self.join = self._asks(methods.ADD_PARTICIPANT)
+        self.leave = self._asks(methods.END_PARTICIPANT)
+        self.post = self._asks(methods.POST)
+        self.advance = self._asks(methods.ADVANCE)
+        self.actions = self._asks(methods.ACTIONS)
+        self.states = self._asks(methods.STATES)
+        self.steps = self._asks(methods.STEPS)
+        self.sessions = self._asks(methods.SESSIONS)
+        self.conversations = self._asks(methods.CONVERSATIONS)
+        self.participants = self._asks(methods.PARTICIPANTS)
+        self.messages = self._asks(methods.MESSAGES)
+        self.cursor = self._asks(methods.CURSOR)
+
+    async def info(self) -> RuntimeStoreInfo:
+        """Where the other keeps, and how much is open."""
+        return await self._ask(methods.INFO, None)
+
+    async def close(self) -> None:
+        """Nothing: whoever has the store closes it."""
+
+    def _asks(
+        self, method: RuntimeMethod[Params, Result]
+    ) -> Callable[[Params], Coroutine[Any, Any, Result]]:
+        """A method of the table, as a method of this store."""
+        return partial(self._ask, method)
+
+    async def _ask(self, method: RuntimeMethod[Params, Result], params: Params) -> Result:
+        """Ask, and ask again where who has the store was lost: what was done then isn't done twice."""
+        for _ in range(0 if method in _ONCE else _AGAIN):
+            try:
+                return await self._ask_once(method, params)
+            except CommandError as error:
+                if error.code != "worker_lost":
+                    raise
+        return await self._ask_once(method, params)
+
+    async def _ask_once(self, method: RuntimeMethod[Params, Result], params: Params) -> Result:
+        try:
+            return await self._line(method.name, params, method.result)
+        except CommandError as error:
+            if error.code == "store_failed":
+                raise StoreError(error.message) from error
+            raise
+        except (ValueError, TypeError, RecursionError) as error:  # it can't travel
+            if isinstance(error, AgentStepperError):
+                raise
+            raise StoreError(
+                f"A value can't be kept: {error}. Send one that JSON can carry."
+            ) from error

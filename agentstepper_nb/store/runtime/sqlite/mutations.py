@@ -1,0 +1,358 @@
+"""What is written: what became of a session, conversations, and actions that come into the queue."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from typing import Final
+
+from msgspec.structs import replace
+
+from ....errors import CommandError
+from ....protocol.runtime import (
+    CONTROL,
+    LIVE,
+    Action,
+    ActionKind,
+    ActionStatus,
+    AgentState,
+    AgentStep,
+    Conversation,
+    ConversationCursor,
+    ConversationMessage,
+    Participant,
+    ParticipantKind,
+)
+from ....protocol.runtime_store_messages import (
+    ActionCompletion,
+    EndParticipation,
+    PostMessage,
+    SessionWrite,
+    SessionWriteResult,
+)
+from .row_codec import (
+    ACTIONS,
+    CONVERSATIONS,
+    CURSORS,
+    MESSAGES,
+    PARTICIPANTS,
+    STATES,
+    STEPS,
+    find_row,
+    find_state,
+    make_select,
+)
+
+_CHANGE: Final = STATES.update("session_id")
+_STATUS: Final = STATES.columns.index("status")
+_ADD_STEP: Final = STEPS.insert()
+
+
+def write(connection: sqlite3.Connection, ask: SessionWrite) -> SessionWriteResult:
+    """See `RuntimeStore.write`."""
+    _check(ask, *read_epoch_and_owner(connection, ask.session_id))
+    changed = ask.state is not None and _state(connection, ask.state, ask.epoch)
+    steps = tuple(step for step in ask.steps if _step(connection, step))
+    messages: tuple[ConversationMessage, ...] = tuple(
+        message for message in ask.messages if append_message(connection, message)
+    )
+    finished = tuple(_finish(connection, ask.session_id, each) for each in ask.finished)
+    refresh_first_action(connection, ask.session_id)
+    return SessionWriteResult(
+        state=find_state(connection, ask.session_id) if changed else None,
+        steps=steps,
+        messages=messages,
+        actions=tuple(action for action in finished if action is not None),
+    )
+
+
+def _check(ask: SessionWrite, epoch: int, owner: str | None) -> None:
+    if ask.epoch != epoch or owner not in (None, ask.owner):
+        raise CommandError(
+            "stale_epoch", f"Session {ask.session_id} is another worker's by now: it goes on there."
+        )
+    others = {each.session_id for each in (*ask.steps, *((ask.state,) if ask.state else ()))}
+    if others - {ask.session_id}:
+        raise CommandError(
+            "invalid_message", f"A write of session {ask.session_id} has another session's rows."
+        )
+
+
+def _state(connection: sqlite3.Connection, state: AgentState, epoch: int) -> bool:
+    """Keep a snapshot; False where it is kept already."""
+    row = STATES.row(replace(state, epoch=epoch))
+    before = connection.execute(
+        f"{make_select(STATES)} WHERE session_id = ?", (state.session_id,)
+    ).fetchone()
+    if row == before:
+        return False
+    if before[_STATUS] not in LIVE:
+        raise CommandError(
+            "session_over", f"Session {state.session_id} has ended: nothing of it changes any more."
+        )
+    if state.status not in LIVE:
+        connection.execute("DELETE FROM holds WHERE session_id = ?", (state.session_id,))
+    connection.execute(_CHANGE, (*row, state.session_id))
+    return True
+
+
+def _step(connection: sqlite3.Connection, step: AgentStep) -> bool:
+    """Keep a step; False where it is kept already."""
+    found = connection.execute(
+        "SELECT id, session_id, iteration, event_seq FROM agent_steps"
+        " WHERE id = ? OR (session_id = ? AND iteration = ? AND event_seq = ?)",
+        (step.id, step.session_id, step.iteration, step.event_seq),
+    ).fetchall()
+    if not found:
+        connection.execute(_ADD_STEP, STEPS.row(step))
+        return True
+    if found != [(step.id, step.session_id, step.iteration, step.event_seq)]:
+        raise CommandError(
+            "duplicate_step",
+            f"Another step stands at iteration {step.iteration} of session {step.session_id}.",
+        )
+    return False
+
+
+def _finish(
+    connection: sqlite3.Connection, session: str, finish: ActionCompletion
+) -> Action | None:
+    """Close an action of its owner's and of this session; None where it is closed so already."""
+    action = find_row(connection, ACTIONS, "id", finish.id)
+    if action is None or (action.owner, action.session_id) != (finish.owner, session):
+        raise _stale(finish)
+    if action.status is not ActionStatus.CLAIMED:
+        if (action.status, action.error) != (finish.status, finish.error):
+            raise _stale(finish)
+        return None
+    connection.execute(
+        "UPDATE actions SET status = ?, error = ?, processed_at = ?, lease_until = NULL, rank = NULL"
+        " WHERE id = ?",
+        (finish.status, finish.error, finish.processed_at, finish.id),
+    )
+    return find_row(connection, ACTIONS, "id", finish.id)
+
+
+def _stale(finish: ActionCompletion) -> CommandError:
+    return CommandError(
+        "stale_claim", f"Action {finish.id} isn't {finish.owner}'s any more: it is done elsewhere."
+    )
+
+
+# ---- conversations: who takes part, what is said, and how far each has read -----------------------
+
+
+def save_conversation(connection: sqlite3.Connection, ask: Conversation) -> Conversation:
+    """See `RuntimeStore.save_conversation`."""
+    row = CONVERSATIONS.row(ask)
+    changed = connection.execute(
+        CONVERSATIONS.update("conversation_id"), (*row, ask.conversation_id)
+    )
+    if not changed.rowcount:
+        connection.execute(CONVERSATIONS.insert(), row)
+    return ask
+
+
+def join(connection: sqlite3.Connection, ask: Participant) -> Participant:
+    """See `RuntimeStore.join`."""
+    require_conversation(connection, ask.conversation_id)
+    there = find_row(connection, PARTICIPANTS, "participant_id", ask.participant_id)
+    there = there or _here(connection, ask)
+    if there is None:
+        connection.execute(PARTICIPANTS.insert(), PARTICIPANTS.row(ask))
+    return there or ask
+
+
+def leave(connection: sqlite3.Connection, ask: EndParticipation) -> Participant:
+    """See `RuntimeStore.leave`."""
+    connection.execute(
+        "UPDATE conversation_participants SET left_at = ?"
+        " WHERE participant_id = ? AND left_at IS NULL",
+        (ask.at, ask.participant_id),
+    )
+    participant = find_row(connection, PARTICIPANTS, "participant_id", ask.participant_id)
+    if participant is None:
+        raise CommandError(
+            "unknown_participant", f"No participant has the id {ask.participant_id}."
+        )
+    return participant
+
+
+def post(connection: sqlite3.Connection, ask: PostMessage) -> SessionWriteResult:
+    """See `RuntimeStore.post`."""
+    messages = (ask.message,) if append_message(connection, ask.message) else ()
+    actions: tuple[Action, ...] = ()
+    for each in ask.actions:
+        action, fresh = enqueue_action(connection, each)
+        actions += (action,) if fresh else ()
+    return SessionWriteResult(messages=messages, actions=actions)
+
+
+def append_message(connection: sqlite3.Connection, message: ConversationMessage) -> bool:
+    """Add a message to its conversation; False where it is there already.
+
+    Raises:
+        CommandError: `unknown_conversation`.
+    """
+    if find_row(connection, MESSAGES, "message_id", message.message_id) is not None:
+        return False
+    require_conversation(connection, message.conversation_id)
+    connection.execute(MESSAGES.insert(), MESSAGES.row(message))
+    return True
+
+
+def advance(connection: sqlite3.Connection, ask: ConversationCursor) -> ConversationCursor:
+    """See `RuntimeStore.advance`."""
+    new = find_message_number(connection, ask.conversation_id, ask.last_message_id)
+    row = connection.execute(
+        f"{make_select(CURSORS)} WHERE session_id = ? AND conversation_id = ?",
+        (ask.session_id, ask.conversation_id),
+    ).fetchone()
+    if row is not None:
+        kept = CURSORS.value(row)
+        if find_message_number(connection, ask.conversation_id, kept.last_message_id) >= new:
+            return kept
+    connection.execute(CURSORS.insert().replace("INSERT", "INSERT OR REPLACE"), CURSORS.row(ask))
+    return ask
+
+
+def find_message_number(connection: sqlite3.Connection, conversation: str, message: str) -> int:
+    """The number of a message: those after it have greater ones.
+
+    Raises:
+        CommandError: `unknown_message_id`: this conversation has none of this id.
+    """
+    row = connection.execute(
+        "SELECT n FROM conversation_messages WHERE message_id = ? AND conversation_id = ?",
+        (message, conversation),
+    ).fetchone()
+    if row is None:
+        raise CommandError(
+            "unknown_message_id", f"Conversation {conversation} has no message {message}."
+        )
+    return int(row[0])
+
+
+def require_conversation(connection: sqlite3.Connection, conversation: str) -> None:
+    """See that there is such a conversation.
+
+    Raises:
+        CommandError: `unknown_conversation`.
+    """
+    if find_row(connection, CONVERSATIONS, "conversation_id", conversation) is None:
+        raise CommandError("unknown_conversation", f"No conversation has the id {conversation}.")
+
+
+def _here(connection: sqlite3.Connection, ask: Participant) -> Participant | None:
+    """The same user or session, where it takes part and hasn't left."""
+    who = "user_id" if ask.kind is ParticipantKind.USER else "session_id"
+    row = connection.execute(
+        f"{make_select(PARTICIPANTS)} WHERE conversation_id = ? AND kind = ? AND {who} = ?"
+        " AND left_at IS NULL LIMIT 1",
+        (ask.conversation_id, ask.kind, getattr(ask, who)),
+    ).fetchone()
+    return None if row is None else PARTICIPANTS.value(row)
+
+
+# ---- a session's actions: how they come into the queue, and which of them is first ----------------
+
+
+#: The first open action of a session.
+FIRST: Final = (
+    "SELECT n, urgency FROM actions WHERE session_id = ? AND rank IS NOT NULL"
+    " ORDER BY rank, urgency DESC, n LIMIT 1"
+)
+#: Until when one of a session's is claimed.
+UNDER_WAY: Final = (
+    "SELECT max(lease_until) FROM actions INDEXED BY actions_under_way"
+    " WHERE session_id = ? AND status = 'claimed'"
+)
+_INSERT: Final = ACTIONS.insert(("rank",))
+
+
+def enqueue_action(connection: sqlite3.Connection, action: Action) -> tuple[Action, bool]:
+    """Enqueue an action for a session that exists, or give the one that is known; whether it is new.
+
+    Raises:
+        CommandError: `unknown_session`.
+    """
+    known = find_known_action(connection, action)
+    if known is not None:
+        return known, False
+    read_epoch_and_owner(connection, action.session_id)
+    add_action(connection, action)
+    refresh_first_action(connection, action.session_id)
+    return action, True
+
+
+def add_action(connection: sqlite3.Connection, action: Action) -> None:
+    """Put an action into the queue."""
+    rank = 0 if action.kind is ActionKind.CREATE else 1 if action.kind in CONTROL else 2
+    connection.execute(_INSERT, (*ACTIONS.row(action), rank))
+
+
+def find_known_action(connection: sqlite3.Connection, action: Action) -> Action | None:
+    """The action that has the same id or the same `idem_key`."""
+    known = find_row(connection, ACTIONS, "id", action.id)
+    if known is None and action.idem_key is not None:
+        known = find_row(connection, ACTIONS, "idem_key", action.idem_key)
+    return known
+
+
+def refresh_first_action(
+    connection: sqlite3.Connection, session_id: str, now: float = -math.inf
+) -> None:
+    """Write anew which action of a session is first, and who may claim it.
+
+    Args:
+        connection: The writer's.
+        session_id: The session.
+        now: Leases that are over by then count no more. Without it all do, until the next claim.
+    """
+    first = connection.execute(FIRST, (session_id,)).fetchone()
+    if first is None:
+        connection.execute("DELETE FROM heads WHERE session_id = ?", (session_id,))
+        return
+    ((under_way,),) = connection.execute(UNDER_WAY, (session_id,))
+    hold = connection.execute(
+        "SELECT owner, lease_until FROM holds WHERE session_id = ?", (session_id,)
+    ).fetchone()
+    owner, busy, due = "", False, None
+    if under_way is not None and under_way > now:
+        busy, due = True, under_way
+    elif hold is not None and hold[1] > now:
+        owner, due = hold
+    connection.execute(
+        "INSERT OR REPLACE INTO heads (session_id, action, urgency, owner, busy, due)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (session_id, *first, owner, busy, due),
+    )
+
+
+def read_session(connection: sqlite3.Connection, session_id: str) -> AgentState:
+    """A session's snapshot.
+
+    Raises:
+        CommandError: `unknown_session`.
+    """
+    state = find_state(connection, session_id)
+    if state is None:
+        raise _unknown(session_id)
+    return state
+
+
+def read_epoch_and_owner(connection: sqlite3.Connection, session_id: str) -> tuple[int, str | None]:
+    """A session's epoch, and who has it, without its snapshot. Raises as `session`."""
+    row = connection.execute(
+        "SELECT s.epoch, h.owner FROM agent_state AS s LEFT JOIN holds AS h"
+        " ON h.session_id = s.session_id WHERE s.session_id = ?",
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        raise _unknown(session_id)
+    epoch, owner = row
+    return epoch, owner
+
+
+def _unknown(session_id: str) -> CommandError:
+    return CommandError("unknown_session", f"No session is called {session_id}.")

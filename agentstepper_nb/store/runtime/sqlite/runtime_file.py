@@ -1,0 +1,366 @@
+"""The runtime's file: how it is opened and brought to the last version; the thread that writes it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from ....errors import AgentStepperError, CommandError, StoreError
+from ....protocol.values import Durability
+from ...atomic_files import sync_folder
+from ...base import SYNC_WITHIN
+from ...sqlite import database, migrations
+from ...sqlite.database import TransactionJournal
+
+log = logging.getLogger(__name__)
+
+#: The file, in the folder of the runs.
+RUNTIME_FILE: Final = "runtime.sqlite"
+#: "AR" and the version: what the header's application id says.
+APPLICATION: Final = 0x41520000
+
+_FOLDER: Final = Path(__file__).parent / "migrations"
+#: The last version, which this program reads and writes: the number of its migrations.
+VERSION: Final = len(sorted(_FOLDER.glob("[0-9][0-9][0-9][0-9].sql")))
+
+_MARKS: Final = "runtime.marks"  # it has none
+_CACHE: Final = 16 * 1024  # KiB
+
+
+def open_writer(path: Path | None) -> sqlite3.Connection:
+    """Open the file for its one writer. Whoever calls holds the folder's lock.
+
+    A file that is no database, or whose schema is hurt, is put aside, and a new one begins.
+
+    Args:
+        path: The file; None keeps everything in memory.
+
+    Returns:
+        A connection without implicit transactions, for one thread at a time.
+
+    Raises:
+        NewerStoreError: A newer program wrote it.
+        StoreError: It can't be opened: no rights, no room, a failing disk.
+    """
+    if path is None:
+        return _in_memory()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            return _open(path)
+        except sqlite3.DatabaseError as error:
+            if not database.is_damage(error):
+                raise
+            log.error(
+                "%s can't be read (%s). It is kept as %s, and a new one begins: background agents of "
+                "before are only there. `sqlite3 FILE .recover` brings back what can be read of it.",
+                path,
+                error,
+                database.set_aside_database(path, _MARKS),
+            )
+        return _open(path)
+    except StoreError:
+        raise
+    except (OSError, sqlite3.Error) as error:
+        raise make_store_error(path, error) from error
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """Open the file beside its writer, to read.
+
+    Raises:
+        StoreError: It can't be.
+    """
+    try:
+        return database.connect(path, "ro")
+    except sqlite3.Error as error:
+        raise make_store_error(path, error) from error
+
+
+def make_store_error(path: Path, error: Exception) -> StoreError:
+    """What is told where the file can't be read or written."""
+    if isinstance(error, sqlite3.Error) and database.is_damage(error):
+        return StoreError(
+            f"{path} is damaged: {error}. Stop the Core, and move the file away: a new one begins. "
+            "`sqlite3 FILE .recover` brings back what can be read of the old one."
+        )
+    return StoreError(
+        f"Background agents can't be kept in {path}: {error}. Make room there, and see that the folder "
+        "can be written."
+    )
+
+
+def _in_memory() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    _migrate(connection, None)
+    return connection
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    if not path.exists():
+        _create(path)
+    elif path.stat().st_size == 0:  # it never is: it gets its name when it has its tables
+        raise sqlite3.DatabaseError("the file is empty")
+    path.chmod(0o600)
+    connection = database.connect(path, "rw")
+    try:
+        found = migrations.read_version(connection, APPLICATION)
+        migrations.refuse_newer(found, path, VERSION)
+        if migrations.read_schema(connection) != migrations.compute_schema(found, _FOLDER):
+            raise sqlite3.DatabaseError("its schema is damaged")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer does it when it is idle
+        database.set_journal_mode(connection, path)
+        _migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create(path: Path) -> None:
+    """Make the file whole: one that is there has its tables."""
+    for stale in path.parent.glob(f"{path.name}-*"):
+        stale.unlink()  # the journal of a file that is gone
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    with contextlib.closing(database.connect(part, "rw")) as connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before there is any table
+        connection.execute("PRAGMA synchronous = FULL")
+        _migrate(connection, None)
+    part.replace(path)
+    sync_folder(path.parent)
+
+
+def _migrate(connection: sqlite3.Connection, path: Path | None) -> None:
+    """Bring the tables to the last version; where a file holds any, a copy is left beside it first."""
+    found = migrations.read_version(connection, APPLICATION)
+    if found == VERSION:
+        return
+    if found and path is not None:
+        copy = migrations.copy_before_migration(connection, path, found)
+        log.warning("%s goes from version %d to %d; a copy is %s", path, found, VERSION, copy)
+    with migrations.transaction(connection):
+        for number in range(found + 1, VERSION + 1):
+            for statement in migrations.read_statements(number, _FOLDER):
+                connection.execute(statement)
+        migrations.write_version(connection, VERSION, APPLICATION)
+
+
+# ---- the thread that writes: all calls that wait go into one transaction, each whole or not at all
+
+
+#: Seconds after the last transaction until the journal is emptied.
+IDLE: Final = 0.5
+#: Seconds until what couldn't be synced is tried again.
+RETRY: Final = 1.0
+#: Seconds in which what goes on failing isn't logged again.
+_QUIET: Final = 60.0
+#: What a value that JSON or SQLite can't carry is refused with: the file and other calls have no part in
+#: that.
+_UNFIT: Final = (
+    *(ValueError, TypeError, OverflowError, RecursionError),
+    *(sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.DataError),
+)
+
+T = TypeVar("T")
+
+#: Does something on the connection.
+Work = Callable[[sqlite3.Connection], T]
+
+
+@dataclass(eq=False)
+class _Call:
+    """Somebody waits for an answer."""
+
+    work: Work[Any]
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+    writes: bool
+    answer: Any = None
+    error: BaseException | None = None
+
+
+class RuntimeStoreWriter:
+    """Writes to the file, and is the only one who does.
+
+    Args:
+        connection: As `file.open_writer` gives it; the writer closes it.
+        path: The file, for people; None: in memory.
+        durability: `SYNC` answers once a call is synced; `DURABLE` once it is committed, and syncs at
+            most 10 ms later; `RELAXED` likewise, and syncs at most half a second later.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path | None, durability: Durability
+    ) -> None:
+        self._connection = connection
+        self._path = path or Path(":memory:")
+        self._journal = TransactionJournal(connection, self._path)
+        self._durability = durability
+        self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._sync_at: float | None = None
+        self._empty_at: float | None = None
+        self._told_at: float | None = None
+        self._ended = False
+        self._thread = threading.Thread(target=self._run, name="agentstepper-runtime", daemon=True)
+        self._thread.start()
+
+    async def call(self, work: Work[T], *, writes: bool = True) -> T:
+        """Do something in a transaction, alone or with others, and give what it gives.
+
+        Args:
+            work: It leaves no trace where it raises.
+            writes: Whether it changes anything.
+
+        Raises:
+            CommandError: As the work does; `invalid_message`: JSON or SQLite can't carry a value.
+            StoreError: It can't be kept or read.
+        """
+        if self._ended:
+            raise StoreError(f"{self._path} is closed: open it again.")
+        loop = asyncio.get_running_loop()
+        call = _Call(work, loop.create_future(), loop, writes)
+        self._queue.put(call)
+        return await call.future  # type: ignore[no-any-return]
+
+    async def close(self) -> None:
+        """Write what was asked for before, sync, and let go. Idempotent."""
+        if not self._ended:
+            self._ended = True
+            self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    # ---- the thread ---------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            calls, going = self._take()
+            if calls:
+                self._do(calls)
+                _answer(calls)
+            if _is_due(self._sync_at):
+                self._tidy(self._journal.sync)
+                self._sync_at = None if self._journal.synced else time.monotonic() + RETRY
+            if _is_due(self._empty_at) or (going and self._journal.large):
+                self._empty_at = None
+                self._tidy(self._empty)
+        self._tidy(self._journal.sync)
+        self._tidy(self._empty)
+        self._journal.close()
+
+    def _take(self) -> tuple[list[_Call], bool]:
+        """Wait until something is to be done, and take all that came; False at the end."""
+        calls: list[_Call] = []
+        with contextlib.suppress(queue.Empty):
+            call = self._queue.get(timeout=self._pause())
+            while call is not None:
+                calls.append(call)
+                call = self._queue.get_nowait()
+            return calls, False
+        return calls, True
+
+    def _pause(self) -> float | None:
+        due = [at for at in (self._sync_at, self._empty_at) if at is not None]
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    def _do(self, calls: Sequence[_Call]) -> None:
+        """Do all in one transaction; where the file itself fails, each in one of its own."""
+        try:
+            self._transact(calls)
+        except sqlite3.Error as error:
+            if len(calls) == 1:
+                calls[0].error = make_store_error(self._path, error)
+                self._note(error)
+                return
+            for call in calls:
+                self._do([call])
+
+    def _note(self, error: sqlite3.Error) -> None:
+        """Log what fails, and what goes on failing once a minute."""
+        now = time.monotonic()
+        if self._told_at is None or now - self._told_at > _QUIET:
+            log.error("Something can't be written to %s: %s", self._path, error)
+            self._told_at = now
+
+    def _transact(self, calls: Sequence[_Call]) -> None:
+        if not any(call.writes for call in calls):  # only of a store in memory
+            for call in calls:
+                self._one(call)
+            return
+        full = self._durability is Durability.SYNC
+        with self._journal.transaction(full=full):
+            for call in calls:
+                self._whole(call)
+        now = time.monotonic()
+        self._empty_at = now + IDLE
+        if not self._journal.synced and self._sync_at is None:
+            relaxed = self._durability is Durability.RELAXED
+            self._sync_at = now + (IDLE if relaxed else SYNC_WITHIN)
+
+    def _whole(self, call: _Call) -> None:
+        """Do one call, or nothing of it."""
+        self._connection.execute("SAVEPOINT call")
+        self._one(call)
+        if call.error is not None:
+            self._connection.execute("ROLLBACK TO call")
+        self._connection.execute("RELEASE call")
+
+    def _one(self, call: _Call) -> None:
+        call.answer = call.error = None
+        try:
+            call.answer = call.work(self._connection)
+        except AgentStepperError as error:
+            call.error = error
+        except _UNFIT as error:
+            call.error = CommandError("invalid_message", f"A value can't be kept: {error}.")
+            call.error.__cause__ = error
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # a fault of ours is who asks's to hear: the thread goes on
+            call.error = error
+
+    def _empty(self) -> None:
+        if not self._journal.empty():  # somebody reads
+            self._empty_at = time.monotonic() + IDLE
+
+    def _tidy(self, work: Callable[[], object]) -> None:
+        """What nobody waits for: where it can't be done now, it is later."""
+        try:
+            work()
+        except sqlite3.Error as error:
+            self._note(error)
+
+
+def _answer(calls: Sequence[_Call]) -> None:
+    """Give the answers, on the loop of who waits; those of one loop at one go."""
+    for loop in {call.loop for call in calls}:
+        own = [call for call in calls if call.loop is loop]
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle, own)
+
+
+def _settle(calls: Sequence[_Call]) -> None:
+    for call in calls:
+        if call.future.done():  # who asked doesn't wait any more
+            continue
+        if call.error is not None:
+            call.future.set_exception(call.error)
+        else:
+            call.future.set_result(call.answer)
+
+
+def _is_due(at: float | None) -> bool:
+    return at is not None and time.monotonic() >= at

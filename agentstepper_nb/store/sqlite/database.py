@@ -1,0 +1,375 @@
+"""The store's file: how SQLite is to treat it, what happens where it can't be read, and its journal."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from ...errors import StoreError
+from ..atomic_files import find_network_file_system, sync_folder
+from . import migrations
+
+log = logging.getLogger(__name__)
+
+#: The store's file in its folder; what else SQLite makes has its name and more.
+STORE_FILE: Final = "store.sqlite"
+#: The file of `transaction_marks`.
+MARKS_FILE: Final = "marks"
+#: What follows the name of a file that was put aside.
+DAMAGED: Final = ".damaged-"
+
+#: Bytes of a page.
+_PAGE: Final = 4096
+#: What the header says, from byte 16 on, of how the file is laid out: pages without reserved bytes, and
+#: a journal (1) or a write-ahead log (2). SQLite believes other values, and would read and write askew.
+_LAYOUTS: Final = tuple(_PAGE.to_bytes(2) + bytes((kind, kind, 0)) for kind in (1, 2))
+
+#: KiB of pages that the writer keeps at hand: the indexes of a long run among them.
+_CACHE: Final = 16 * 1024
+_BUSY: Final = 5.0  # seconds that a writer waits for doctor's or a reader's moment
+#: Primary codes with which SQLite says that a file is no database, or a hurt one.
+_HURT: Final = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
+
+_ALWAYS: Final = (
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",  # damage is found before it is read as something else
+    "PRAGMA mmap_size = 0",
+    "PRAGMA temp_store = MEMORY",
+)
+
+
+def open_writer(path: Path) -> sqlite3.Connection:
+    """Open a store for its one writer, of the last version. Whoever calls holds the folder's lock.
+
+    A file that is no database, or whose schema is hurt, is put aside, and a new one begins.
+
+    Args:
+        path: `DIR/store.sqlite`.
+
+    Returns:
+        A connection without implicit transactions, for one thread at a time. `PRAGMA journal_mode` is
+        WAL, or TRUNCATE (always with `synchronous = FULL`) where WAL isn't safe.
+
+    Raises:
+        NewerStoreError: A newer program wrote it.
+        StoreError: It can't be opened: no rights, no room, a failing disk.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return _open(path)
+    except StoreError:
+        raise
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise _failed(path, error) from error
+        log.error(
+            "%s can't be read (%s). It is kept as %s, and a new store begins. "
+            "`agentstepper doctor --data %s --repair` brings back what can be read of its runs.",
+            path,
+            error,
+            set_aside_database(path),
+            path.parent,
+        )
+    except OSError as error:
+        raise _failed(path, error) from error
+    try:
+        return _open(path)
+    except sqlite3.Error as error:
+        raise _failed(path, error) from error
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """Open a store beside its writer, to read.
+
+    Args:
+        path: `DIR/store.sqlite`.
+
+    Raises:
+        NewerStoreError: A newer program wrote it.
+        StoreError: It isn't there, can't be read, or is of an older version.
+    """
+    try:
+        connection = connect(path, "ro")
+        try:
+            migrations.refuse_older(_check(connection, path), path)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise _failed(path, error) from error
+    return connection
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection with what each of ours has.
+
+    Args:
+        path: The file.
+        mode: "ro", "rw" or "rwc", as SQLite's URIs have it.
+    """
+    connection = sqlite3.connect(
+        f"file:{quote(str(path.absolute()))}?mode={mode}",
+        uri=True,
+        timeout=_BUSY,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    # A hurt text is to be found by its row's checksum, not to end the reading of all others.
+    connection.text_factory = _text
+    for pragma in _ALWAYS:
+        connection.execute(pragma)
+    return connection
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether an error speaks of damage to a file, and not of rights, room or the disk."""
+    code = getattr(error, "sqlite_errorcode", None)  # None: it is our own
+    return code is None or code & 0xFF in _HURT
+
+
+def _failed(path: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"{path} can't be opened: {error}. `agentstepper doctor --data {path.parent}` says more."
+    )
+
+
+# ---- the writer's ------------------------------------------------------------------------------------
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    if not path.exists():
+        _create(path)
+    elif path.stat().st_size == 0:  # it never is: it gets its name when it has its tables
+        raise sqlite3.DatabaseError("the file is empty")
+    path.chmod(0o600)
+    connection = connect(path, "rw")
+    try:
+        _check(connection, path)
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer does it when it is idle
+        set_journal_mode(connection, path)
+        migrations.migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create(path: Path) -> None:
+    """Make the file whole: a store that is there has its tables."""
+    for stale in _companions(path):
+        if stale.exists():  # the journal of a store that is gone
+            raise sqlite3.DatabaseError("its journal is there without it")
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    with contextlib.closing(connect(part, "rw")) as connection:
+        connection.execute(f"PRAGMA page_size = {_PAGE}")
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before there is any table
+        connection.execute("PRAGMA synchronous = FULL")
+        migrations.migrate(connection, part)
+    part.replace(path)
+    sync_folder(path.parent)
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> int:
+    """See that the file is a store of ours, with the tables of its version; the version."""
+    found = migrations.read_version(connection)
+    migrations.refuse_newer(found, path)
+    if migrations.read_schema(connection) != migrations.compute_schema(found):
+        raise sqlite3.DatabaseError("its schema is damaged")
+    with path.open("rb") as file:
+        layout = file.read(21)[16:]
+    incremental = connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)  # another such byte
+    if layout not in _LAYOUTS or not incremental:
+        raise sqlite3.DatabaseError("its header is damaged")
+    return found
+
+
+def set_journal_mode(connection: sqlite3.Connection, path: Path) -> None:
+    """Write ahead where that is safe, which leaves `synchronous` to the writer; else sync each change.
+
+    Args:
+        connection: The one that writes.
+        path: Its file.
+    """
+    network = find_network_file_system(path)
+    if not network:
+        ((journal,),) = connection.execute("PRAGMA journal_mode = WAL")
+        if journal == "wal":
+            connection.execute("PRAGMA synchronous = NORMAL")
+            return
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # to leave WAL without shared memory
+    connection.execute("PRAGMA journal_mode = TRUNCATE")
+    connection.execute("PRAGMA locking_mode = NORMAL")
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # gives the lock back
+    connection.execute("PRAGMA synchronous = FULL")
+    log.warning(
+        "%s lies on a file system (%s) where SQLite's write-ahead log isn't safe: each change is "
+        "synced instead, which is slower. Choose a folder on a disk of this machine.",
+        path,
+        network or "unknown",
+    )
+
+
+def set_aside_database(path: Path, marks: str = MARKS_FILE) -> str:
+    """Give a store another name, with its journal and marks.
+
+    Args:
+        path: Its file, which nobody has open.
+        marks: The name of the file of its marks.
+
+    Returns:
+        The new name of the file.
+
+    Raises:
+        StoreError: It can't be renamed.
+    """
+    stem = f"{path.name}{DAMAGED}{time.strftime('%Y%m%d-%H%M%S')}"
+    target, number = path.with_name(stem), 2
+    while any(path.parent.glob(f"{target.name}*")):
+        target, number = path.with_name(f"{stem}-{number}"), number + 1
+    belongings = (*_companions(path), path.with_name(marks))
+    try:
+        if path.exists():
+            path.rename(target)
+        for each, end in zip(belongings, ("-wal", "-journal", "-marks"), strict=True):
+            if each.exists() and each.stat().st_size:
+                each.rename(target.with_name(target.name + end))
+            else:
+                each.unlink(missing_ok=True)
+        path.with_name(path.name + "-shm").unlink(missing_ok=True)
+    except OSError as failed:
+        raise _failed(path, failed) from failed
+    return target.name
+
+
+def _companions(path: Path) -> tuple[Path, Path]:
+    """The journals that belong to a file: of WAL, and of TRUNCATE."""
+    return path.with_name(path.name + "-wal"), path.with_name(path.name + "-journal")
+
+
+# ---- the journal ----------------------------------------------------------------------------------
+
+
+#: Bytes of the journal from which it is emptied without waiting for a quiet moment.
+LARGE: Final = 64 << 20
+#: Pages that are given back to the file system at one go.
+_PAGES: Final = 4096
+
+
+class TransactionJournal:
+    """Transactions on a store, for one thread at a time.
+
+    Args:
+        connection: As `opening.open_writer` gives it.
+        path: The store's file.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._log = path.with_name(path.name + "-wal")
+        ((mode,),) = connection.execute("PRAGMA journal_mode")
+        ((busy,),) = connection.execute("PRAGMA busy_timeout")
+        self._busy = int(busy)
+        self._ahead = (
+            mode == "wal"
+        )  # else each transaction is synced (open_writer has seen to that)
+        self._synced = True
+        self._full: bool | None = None  # what `synchronous` is set to
+        self.sync(always=True)  # a journal that is new has to be in its folder for good as well
+
+    @property
+    def synced(self) -> bool:
+        """Whether every transaction so far is durable."""
+        return self._synced
+
+    @property
+    def large(self) -> bool:
+        """Whether the journal is so long that it should be emptied now."""
+        try:
+            return self._ahead and self._log.stat().st_size > LARGE
+        except OSError:
+            return False
+
+    @contextlib.contextmanager
+    def transaction(self, *, full: bool) -> Iterator[None]:
+        """All that is written inside, or nothing of it.
+
+        Args:
+            full: Whether it is durable afterwards, with all before it; else it is recorded.
+
+        Raises:
+            sqlite3.Error: Nothing was written.
+        """
+        self._set(full)
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        self._synced = full or not self._ahead
+
+    def sync(self, *, always: bool = False) -> None:
+        """Make durable what was recorded.
+
+        Args:
+            always: Even if nothing was.
+
+        Raises:
+            sqlite3.Error: It can't be.
+        """
+        if always or not self._synced:
+            with self.transaction(full=True):
+                self._connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'syncs'")
+
+    def empty(self) -> bool:
+        """Give free pages back, and take the journal into the file: then it has no bytes.
+
+        Returns:
+            Whether nothing is left to do; False where somebody reads, or more pages are free.
+
+        Raises:
+            sqlite3.Error: It can't be done now.
+        """
+        # A step of it frees one page, and `execute` takes one step where there are no rows to fetch.
+        self._connection.executescript(f"PRAGMA incremental_vacuum({_PAGES})")
+        ((free,),) = self._connection.execute("PRAGMA freelist_count")
+        if self._ahead and not self._truncate():
+            return False
+        self._synced = True
+        return not free
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def _truncate(self) -> bool:
+        # Who reads isn't waited for: agents are waiting here.
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout = {self._busy}")
+        return not busy
+
+    def _set(self, full: bool) -> None:
+        if self._ahead and full is not self._full:
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
+            self._full = full

@@ -1,0 +1,370 @@
+"""Records into tables: what each of them changes, for the thread that writes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.records import (
+    BreakpointAnswered,
+    BreakpointEdited,
+    BreakpointSaved,
+    CommitSaved,
+    EndedRunLoaded,
+    EventSaved,
+    ImportedRunSaved,
+    MessagesReceived,
+    NoteSaved,
+    PricesSet,
+    Record,
+    RunDeleted,
+    RunHeaderSaved,
+    RunRenamed,
+    RunStarted,
+    RunTagged,
+    StopDeleted,
+    StopSaved,
+    SummarySaved,
+)
+from ...protocol.values import (
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    FileChange,
+    RowNote,
+    Run,
+    RunState,
+)
+from .contents import ContentWriter
+from .row_codec import (
+    BREAKPOINT,
+    CHANGE,
+    COLUMNS,
+    COMMIT,
+    COUNTED,
+    EVENT,
+    NOTE,
+    OF_RUNS,
+    PLACES,
+    RUN,
+    BodyCodec,
+    RunRow,
+    Value,
+    decode_text,
+    is_intact,
+    make_replace,
+    make_select,
+    seal_row,
+    store_rule,
+)
+
+_PUT: Final = {table: make_replace(table) for table in COLUMNS}
+_BY_KEY: Final = {
+    table: make_select(table, f"run = ? AND {COLUMNS[table][2]} = ?")
+    for table in ("events", "breakpoints", "commits", "notes", "sentences")
+}
+_RUN: Final = make_select("runs", "id = ?")
+_FILES: Final = "SELECT name FROM files WHERE run = ?"
+#: What a model puts into a sentence.
+_TOLD: Final[dict[str, BodyCodec[Any]]] = {"breakpoints": BREAKPOINT, "commits": COMMIT}
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True)
+class TransactionChanges:
+    """What a transaction changed.
+
+    Args:
+        changes: Each run that it touched, with the number of transactions that have.
+        deleted: The runs that it deleted.
+        files: The files of version 1 that they came from.
+    """
+
+    changes: dict[str, int]
+    deleted: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+class RecordWriter:
+    """The tables, for the one that writes.
+
+    Args:
+        connection: Inside a transaction whenever something is kept.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        connection.text_factory = decode_text
+        self._connection = connection
+        self._execute = connection.execute
+        self._contents = ContentWriter(connection, self._number)
+        self._last: dict[str, int] = {}  # number given, by table or column
+        self._runs: dict[str, RunRow] = {}  # those that live, and those that were touched
+        self._touched: dict[str, RunRow] = {}
+        self._deleted: list[str] = []
+        self._files: list[str] = []
+
+    def keep(self, record: Record) -> None:
+        """Change the tables by one record.
+
+        Raises:
+            LookupError: It is about something that isn't there.
+            sqlite3.Error: SQLite refuses.
+        """
+        KEEPERS[type(record)](self, record)
+
+    def finish(self) -> TransactionChanges:
+        """Write the rows of the runs that were touched: the end of the transaction, but for COMMIT."""
+        for row in self._touched.values():
+            row.changes += 1
+            self._execute(_PUT["runs"], row.columns())
+            if row.active is None:
+                self._runs.pop(row.id, None)
+        touched = TransactionChanges(
+            {row.id: row.changes for row in self._touched.values()},
+            tuple(self._deleted),
+            tuple(self._files),
+        )
+        self._clear()
+        return touched
+
+    def forget(self) -> None:
+        """Forget what was kept since `finish`: the transaction is taken back."""
+        self._last.clear()
+        self._runs.clear()
+        self._contents.forget()
+        self._clear()
+
+    def took(self, name: str, run_id: str) -> None:
+        """Note which run a file of version 1 became."""
+        run = self._row(run_id).n
+        self._execute("INSERT OR REPLACE INTO files (name, run) VALUES (?, ?)", (name, run))
+
+    def _clear(self) -> None:
+        self._touched.clear()
+        self._deleted.clear()
+        self._files.clear()
+
+    # ---- runs ---------------------------------------------------------------------------------------
+
+    def _row(self, run_id: str) -> RunRow:
+        row = self._runs.get(run_id)
+        if row is None:
+            columns = self._execute(_RUN, (run_id,)).fetchone()
+            # A hurt row that is written again would have a right checksum.
+            if columns is None or not is_intact("runs", run_id, columns):
+                raise LookupError(f"The store has no run {run_id}, or its header is hurt")
+            row = self._runs[run_id] = RunRow.of(columns)
+        return row
+
+    def _touch(self, run_id: str) -> RunRow:
+        row = self._touched[run_id] = self._row(run_id)
+        return row
+
+    def _add(self, run: Run, proof: bytes | None, active: int | None) -> RunRow:
+        row = RunRow(self._number("runs"), run.id, RUN.encode(run), proof, active=active)
+        self._execute(_PUT["runs"], row.columns())
+        self._runs[run.id] = self._touched[run.id] = row
+        return row
+
+    def _start(self, record: RunStarted) -> None:
+        proof = _encode(record.proof) if record.proof else None
+        self._add(record.run, proof, self._number("active"))
+
+    def _set_words(self, record: RunRenamed | RunTagged) -> None:
+        self._touch(record.run.id).header = RUN.encode(record.run)
+
+    def _set_heard(self, record: MessagesReceived) -> None:
+        self._touch(record.run).heard = record.n
+
+    def _set_header(self, record: RunHeaderSaved) -> None:
+        run = record.run
+        row = self._touch(run.id)
+        row.header = RUN.encode(run)
+        if run.state is RunState.HALTED:
+            row.active = self._number("active")
+        if not run.live:
+            row.active = None
+
+    def _import(self, record: ImportedRunSaved) -> None:
+        history = record.history
+        row = self._add(history.run, None, None)
+        for event in history.events:
+            self._event(row, event)
+        for breakpoint in history.breakpoints:
+            self._breakpoint(row, breakpoint)
+        for commit in history.commits:
+            self._commit(row, commit)
+        for note in history.notes:
+            self._note(row, note)
+
+    def _delete(self, record: RunDeleted) -> None:
+        run_id = record.run
+        found = self._execute("SELECT n FROM runs WHERE id = ?", (run_id,)).fetchone()
+        if found is None:
+            return
+        self._files += [name for (name,) in self._execute(_FILES, found)]
+        for table in (*OF_RUNS, "files"):
+            self._execute(f"DELETE FROM {table} WHERE run = ?", found)
+        self._execute("DELETE FROM runs WHERE n = ?", found)
+        self._runs.pop(run_id, None)
+        self._touched.pop(run_id, None)
+        self._deleted.append(run_id)
+        self._contents.forget()
+
+    # ---- what a run has -----------------------------------------------------------------------------
+
+    def _add_event(self, record: EventSaved) -> None:
+        self._event(self._touch(record.event.run), record.event)
+
+    def _add_breakpoint(self, record: BreakpointSaved) -> None:
+        self._breakpoint(self._touch(record.breakpoint.run), record.breakpoint)
+
+    def _add_commit(self, record: CommitSaved) -> None:
+        self._commit(self._touch(record.commit.run), record.commit)
+
+    def _set_note(self, record: NoteSaved) -> None:
+        self._note(self._touch(record.note.run), record.note)
+
+    def _event(self, run: RunRow, event: Event) -> None:
+        data = self._contents.put(run.n, run.id, event.data)
+        place = (event.seq if event.kind is EventKind.DEBUG_MESSAGE else None,)
+        self._put("events", run, event.id, EVENT.encode(event), data, place=place)
+
+    def _breakpoint(self, run: RunRow, breakpoint: Breakpoint) -> None:
+        data = self._contents.put(run.n, run.id, breakpoint.data)
+        edit = self._contents.put(run.n, run.id, breakpoint.edit)
+        columns = (BREAKPOINT.encode(breakpoint), data, edit)
+        self._put("breakpoints", run, breakpoint.id, *columns, place=(breakpoint.seq,))
+
+    def _commit(self, run: RunRow, commit: Commit) -> None:
+        columns = (COMMIT.encode(commit), len(commit.changes))
+        place = (commit.seq, commit.event)
+        n = self._put("commits", run, commit.id, *columns, place=place)
+        for change in commit.changes:
+            self._change(run, n, change)
+
+    def _change(self, run: RunRow, commit: int, change: FileChange) -> None:
+        body = change.body
+        texts = (body.diff, body.content, body.previous_content) if body else (None, None, None)
+        contents = [self._contents.put(run.n, run.id, text) for text in texts]
+        columns = (self._number("changes"), run.n, commit, CHANGE.encode(change), *contents)
+        self._execute(_PUT["changes"], seal_row("changes", run.id, *columns))
+
+    def _note(self, run: RunRow, note: RowNote) -> None:
+        if note.text:
+            self._put("notes", run, note.message, NOTE.encode(note))
+            return
+        gone = self._execute(
+            "DELETE FROM notes WHERE run = ? AND message = ?", (run.n, note.message)
+        )
+        run.notes -= gone.rowcount
+
+    def _edit(self, record: BreakpointEdited) -> None:
+        run = self._touch(record.run)
+        n, _, id, body, data, _ = self._find("breakpoints", run, record.breakpoint)
+        body = BREAKPOINT.changed(body, revision=record.revision, sentence=None)
+        edit = self._contents.put(run.n, run.id, record.edit)
+        self._put_at("breakpoints", run, n, id, body, data, edit)
+
+    def _answer(self, record: BreakpointAnswered) -> None:
+        run = self._touch(record.run)
+        n, _, id, body, *contents = self._find("breakpoints", run, record.breakpoint)
+        body = BREAKPOINT.changed(
+            body,
+            answer=record.answer,
+            answered_at=record.at,
+            reason=record.reason,
+            always=record.always,
+        )
+        self._put_at("breakpoints", run, n, id, body, *contents)
+
+    def _sentence(self, record: SummarySaved) -> None:
+        run = self._touch(record.run)
+        self._put("sentences", run, record.key, record.text)
+        for table, kind in _TOLD.items():
+            if self._execute(_BY_KEY[table], (run.n, record.id)).fetchone():
+                n, _, id, body, *rest = self._find(table, run, record.id)
+                body = kind.changed(body, sentence=record.text)
+                self._put_at(table, run, n, id, body, *rest)
+
+    def _set_rules(self, record: StopSaved | StopDeleted | PricesSet) -> None:
+        store_rule(self._connection, record, partial(self._number, "rules"))
+
+    def _pass_found(self, record: EndedRunLoaded) -> None:
+        """Only `load` gives these."""
+
+    # ---- rows ---------------------------------------------------------------------------------------
+
+    def _put(
+        self, table: str, run: RunRow, key: str, *columns: Value, place: Sequence[Value] = ()
+    ) -> int:
+        """Put a row in the place of the one with this key, or at the end; its number."""
+        before = self._execute(_BY_KEY[table], (run.n, key)).fetchone()
+        if before is None:
+            n = self._number(table)
+            if table in COUNTED:
+                setattr(run, table, getattr(run, table) + 1)
+        else:
+            n = before[0]
+        self._put_at(table, run, n, key, *columns, place=place)
+        return n
+
+    def _put_at(
+        self,
+        table: str,
+        run: RunRow,
+        n: int,
+        key: str,
+        *columns: Value,
+        place: Sequence[Value] | None = None,
+    ) -> None:
+        """Put a whole row; a row that is there keeps its place."""
+        if place is None:
+            place = (None,) * len(PLACES.get(table, ()))
+        self._execute(_PUT[table], (*seal_row(table, run.id, n, run.n, key, *columns), *place))
+
+    def _find(self, table: str, run: RunRow, key: str) -> Sequence[Any]:
+        """A row's columns but for its checksum, which they agree with."""
+        row: Sequence[Any] | None = self._execute(_BY_KEY[table], (run.n, key)).fetchone()
+        if row is None or not is_intact(table, run.id, row):
+            raise LookupError(f"Row {key} of run {run.id} isn't among the {table}, or is hurt")
+        return row[:-1]
+
+    def _number(self, of: str) -> int:
+        last = self._last.get(of)
+        if last is None:
+            # An ended run's place among the live ones is forgotten: only their order counts.
+            column, table = ("active", "runs") if of == "active" else ("n", of)
+            last = self._execute(f"SELECT max({column}) FROM {table}").fetchone()[0] or 0
+        self._last[of] = last + 1
+        return last + 1
+
+
+#: What changes the tables by a record, by its type: each type of `Record` has one.
+KEEPERS: Final[dict[type[Record], Callable[[RecordWriter, Any], None]]] = {
+    RunStarted: RecordWriter._start,
+    EndedRunLoaded: RecordWriter._pass_found,
+    ImportedRunSaved: RecordWriter._import,
+    RunDeleted: RecordWriter._delete,
+    RunRenamed: RecordWriter._set_words,
+    RunTagged: RecordWriter._set_words,
+    RunHeaderSaved: RecordWriter._set_header,
+    MessagesReceived: RecordWriter._set_heard,
+    EventSaved: RecordWriter._add_event,
+    BreakpointSaved: RecordWriter._add_breakpoint,
+    BreakpointEdited: RecordWriter._edit,
+    BreakpointAnswered: RecordWriter._answer,
+    SummarySaved: RecordWriter._sentence,
+    CommitSaved: RecordWriter._add_commit,
+    NoteSaved: RecordWriter._set_note,
+    StopSaved: RecordWriter._set_rules,
+    StopDeleted: RecordWriter._set_rules,
+    PricesSet: RecordWriter._set_rules,
+}

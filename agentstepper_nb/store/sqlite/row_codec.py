@@ -1,0 +1,293 @@
+"""Rows of the tables: their columns, the JSON of their bodies, and the checksum over all of a row."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from operator import attrgetter
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
+
+import msgspec
+from msgspec import Struct, structs
+
+from ...protocol.records import AgentProof, PricesSet, Record, StopDeleted, StopSaved
+from ...protocol.stops import BreakpointRule, Price
+from ...protocol.values import Breakpoint, Commit, Event, FileChange, RowNote, Run
+
+#: What a column of SQLite's may hold.
+Value = int | float | str | bytes | None
+#: What stands for a text in a row: nothing, the text itself in UTF-8, or its chain's last node.
+Content = int | bytes | None
+
+#: Each table's columns in the order of its definition.
+COLUMNS: Final = {
+    "runs": (
+        *("n", "id", "header", "proof", "heard", "events", "breakpoints", "commits", "notes"),
+        *("changes", "active", "checksum"),
+    ),
+    "events": ("n", "run", "id", "body", "data", "checksum"),
+    "breakpoints": ("n", "run", "id", "body", "data", "edit", "checksum"),
+    "commits": ("n", "run", "id", "body", "files", "checksum"),
+    "changes": ("n", "run", "of", "body", "diff", "content", "previous_content", "checksum"),
+    "notes": ("n", "run", "message", "body", "checksum"),
+    "blobs": ("n", "run", "hash", "bytes"),
+    "nodes": ("n", "run", "parent", "blob", "checksum"),
+    "sentences": ("n", "run", "key", "text", "checksum"),
+    "rules": ("n", "kind", "id", "body", "checksum"),
+}
+#: Columns beside these that repeat what the body says, for indexes (migrations/0003.sql). They aren't
+#: under the checksum, and never change.
+PLACES: Final[dict[str, tuple[str, ...]]] = {
+    "events": ("seq",),
+    "breakpoints": ("seq",),
+    "commits": ("seq", "event"),
+}
+#: The tables whose rows belong to a run.
+OF_RUNS: Final = tuple(table for table, columns in COLUMNS.items() if "run" in columns)
+#: How many rows a run has in these stands in its own.
+COUNTED: Final = ("events", "breakpoints", "commits", "notes")
+
+_pack = msgspec.msgpack.Encoder().encode
+
+
+def decode_text(column: bytes) -> str:
+    """A text column for `sqlite3`: a hurt one reads as something that its checksum denies."""
+    return column.decode(errors="replace")
+
+
+def make_select(table: str, where: str) -> str:
+    """The statement that reads whole rows of a table."""
+    return f"SELECT {', '.join(COLUMNS[table])} FROM {table} WHERE {where}"
+
+
+def make_replace(table: str) -> str:
+    """The statement that puts a whole row into a table, in place of the one that has its number.
+
+    Its place (`PLACES`) follows the columns, and is that of the row that was there before.
+    """
+    columns = (*COLUMNS[table], *PLACES.get(table, ()))
+    # Not REPLACE, which would take away a row that has the same id.
+    changed = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS[table][1:])
+    return (
+        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) "
+        f"ON CONFLICT (n) DO UPDATE SET {changed}"
+    )
+
+
+def compute_checksum(table: str, run: str, columns: Sequence[Value]) -> bytes:
+    """What stands in a row's last column.
+
+    Args:
+        table: The row's table.
+        run: The id of its run.
+        columns: All its other columns in their order; of a node, the hash of its blob as well.
+    """
+    return blake2b(_pack([table, run, *columns]), digest_size=8).digest()
+
+
+def seal_row(table: str, run: str, *columns: Value) -> tuple[Value, ...]:
+    """A whole row: the columns and their checksum."""
+    return (*columns, compute_checksum(table, run, columns))
+
+
+def is_intact(table: str, run: str, row: Sequence[Value], *more: Value) -> bool:
+    """Whether a whole row agrees with its checksum.
+
+    Args:
+        table: The row's table.
+        run: The id of its run.
+        row: All columns, the checksum last.
+        more: What else goes into the checksum: the hash of a node's blob.
+    """
+    try:
+        return row[-1] == compute_checksum(table, run, (*row[:-1], *more))
+    except (UnicodeEncodeError, OverflowError):  # a hurt text
+        return False
+
+
+T = TypeVar("T", bound=Struct)
+
+
+class BodyCodec(Generic[T]):
+    """The JSON of a value without the members that have columns of their own.
+
+    Args:
+        of: The value's type.
+        apart: Names of the members that are kept elsewhere.
+    """
+
+    def __init__(self, of: type[T], *apart: str) -> None:
+        self._of = of
+        # A struct takes its members in this order: first those without a default.
+        fields = sorted(
+            (field for field in structs.fields(of) if field.name not in apart),
+            key=lambda field: not field.required,
+        )
+        body = msgspec.defstruct(
+            f"{of.__name__}Body",
+            [
+                (field.name, field.type)
+                if field.required
+                else (field.name, field.type, field.default)
+                for field in fields
+            ],
+            omit_defaults=True,
+        )
+        self._body: Any = body
+        self._members = attrgetter(*(field.name for field in fields))
+        self._encoder = msgspec.json.Encoder()
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(body)
+
+    def encode(self, value: T) -> bytes:
+        """The JSON of what isn't kept elsewhere; members at their default are left out."""
+        return self._encoder.encode(self._body(*self._members(value)))
+
+    def changed(self, body: Value, /, **members: object) -> bytes:
+        """The JSON with some members changed. Raises as `decode`."""
+        small = self._decoder.decode(cast(bytes, body))
+        return self._encoder.encode(structs.replace(small, **members))
+
+    def decode(self, body: Value, /, **apart: object) -> T:
+        """The value again.
+
+        Args:
+            body: What `encode` gave.
+            apart: The members that were kept elsewhere.
+
+        Raises:
+            msgspec.DecodeError: It isn't what `encode` gave.
+        """
+        try:
+            found = self._decoder.decode(cast(bytes, body))
+        except UnicodeDecodeError as error:
+            raise msgspec.DecodeError(str(error)) from error
+        return self._of(**apart, **structs.asdict(found))
+
+
+RUN: Final = BodyCodec(Run, "id")
+EVENT: Final = BodyCodec(Event, "id", "run", "data")
+BREAKPOINT: Final = BodyCodec(Breakpoint, "id", "run", "data", "edit")
+COMMIT: Final = BodyCodec(Commit, "id", "run", "changes")
+CHANGE: Final = BodyCodec(FileChange, "body")
+NOTE: Final = BodyCodec(RowNote, "run", "message")
+PROOF: Final = msgspec.json.Decoder(AgentProof)
+
+
+@dataclass(slots=True)
+class RunRow:
+    """A run's row; `rows` of the run's other tables are known by its number."""
+
+    n: int
+    id: str
+    header: bytes
+    proof: bytes | None
+    heard: int = 0
+    events: int = 0
+    breakpoints: int = 0
+    commits: int = 0
+    notes: int = 0
+    changes: int = 0
+    active: int | None = None
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> RunRow:
+        """From the columns."""
+        return cls(*row[:-1])
+
+    @property
+    def run(self) -> Run:
+        """The header."""
+        return RUN.decode(self.header, id=self.id)
+
+    def columns(self) -> tuple[Value, ...]:
+        """All columns, with the checksum."""
+        return seal_row("runs", self.id, *_RUN_COLUMNS(self))
+
+
+_RUN_COLUMNS: Final = attrgetter(*COLUMNS["runs"][:-1])
+
+
+# ---- stops, and what models cost ------------------------------------------------------------------
+
+
+_PUT_RULE: Final = make_replace("rules")
+_RULES: Final = make_select("rules", "1 ORDER BY n")
+_FIND_RULE: Final = "SELECT n FROM rules WHERE kind = ? AND id = ?"
+_DELETE_RULE: Final = "DELETE FROM rules WHERE kind = ? AND id = ?"
+
+_STOP, _PRICES = "stop", "prices"
+
+_encode = msgspec.json.Encoder().encode
+_stop: Final = msgspec.json.Decoder(BreakpointRule)
+_prices: Final = msgspec.json.Decoder(tuple[Price, ...])
+
+
+class StoredRules(NamedTuple):
+    """The rules that a store has.
+
+    Args:
+        records: What leads to them, in the order in which stops were made.
+        damaged: How many rows can't be read.
+    """
+
+    records: tuple[Record, ...] = ()
+    damaged: int = 0
+
+
+def read_rules(connection: sqlite3.Connection) -> StoredRules:
+    """The rules as they stand, without those that are hurt."""
+    try:
+        return decode_rules(connection.execute(_RULES).fetchall())
+    except sqlite3.DatabaseError:
+        return StoredRules(damaged=1)
+
+
+def decode_rules(rows: Sequence[Sequence[Any]]) -> StoredRules:
+    """The rules that whole rows hold."""
+    found = [_rule(row) for row in rows]
+    sound = tuple(record for record in found if record is not None)
+    return StoredRules(sound, len(found) - len(sound))
+
+
+def store_rule(
+    connection: sqlite3.Connection,
+    record: StopSaved | StopDeleted | PricesSet,
+    number: Callable[[], int],
+) -> None:
+    """Change the table by one record, inside a transaction.
+
+    Args:
+        connection: To the store.
+        record: The record.
+        number: Gives a new row's number.
+    """
+    match record:
+        case StopSaved(stop=stop):
+            _put_rule(connection, (_STOP, stop.id), _encode(stop), number)
+        case StopDeleted(stop=id):
+            connection.execute(_DELETE_RULE, (_STOP, id))
+        case PricesSet(prices=prices):
+            _put_rule(connection, (_PRICES, ""), _encode(prices), number)
+
+
+def _put_rule(
+    connection: sqlite3.Connection, key: tuple[str, str], body: bytes, number: Callable[[], int]
+) -> None:
+    before = connection.execute(_FIND_RULE, key).fetchone()
+    n = number() if before is None else before[0]
+    connection.execute(_PUT_RULE, seal_row("rules", "", n, *key, body))
+
+
+def _rule(row: Sequence[Any]) -> Record | None:
+    """What a row says; None where it is hurt."""
+    if not is_intact("rules", "", row):
+        return None
+    _, kind, _, body, _ = row
+    try:
+        if kind == _STOP:
+            return StopSaved(stop=_stop.decode(body))
+        return PricesSet(prices=_prices.decode(body))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

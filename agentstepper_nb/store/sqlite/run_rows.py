@@ -1,0 +1,342 @@
+"""One run out of the tables, each row compared with its checksum."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from ...errors import DamagedRunError
+from ...protocol.records import (
+    AgentProof,
+    BreakpointSaved,
+    CommitSaved,
+    EventSaved,
+    MessagesReceived,
+    Record,
+    RunHistory,
+    RunStarted,
+)
+from ...protocol.values import (
+    Breakpoint,
+    Commit,
+    Event,
+    EventKind,
+    FileBody,
+    FileChange,
+    RowNote,
+    Run,
+)
+from ..base import CommitPage, Needs, RowPage, Take
+from .contents import ContentReader
+from .row_codec import (
+    BREAKPOINT,
+    CHANGE,
+    COMMIT,
+    COUNTED,
+    EVENT,
+    NOTE,
+    PROOF,
+    RUN,
+    RunRow,
+    Value,
+    is_intact,
+    make_select,
+)
+
+T = TypeVar("T")
+
+_RUN: Final = make_select("runs", "id = ?")
+# Each is of a form for which SQLite takes the index on places, the partial ones among them.
+_AT: Final = "run = ? AND seq BETWEEN ? AND ? ORDER BY seq"
+_AT_ROWS: Final = "run = ? AND seq BETWEEN ? AND ?"
+_OF_EVENTS: Final = "run = ? AND event IN (SELECT value FROM json_each(?))"
+_BEFORE: Final = "run = ? AND n < ? ORDER BY n DESC LIMIT ?"
+_LAST: Final = "SELECT max(seq) FROM {} WHERE run = ? AND seq > 0"
+#: Above every number of a row.
+_END: Final = 2**63 - 1
+
+
+class RunRowReader:
+    """One run's rows, inside one transaction. Every method may raise `DamagedRunError`.
+
+    Args:
+        connection: Inside a transaction.
+        run: The run's id.
+        every: Whether all of its contents will be asked for.
+
+    Raises:
+        KeyError: There is no such run.
+        DamagedRunError: Its header is hurt.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, run: str, *, every: bool = False) -> None:
+        row = connection.execute(_RUN, (run,)).fetchone()
+        if row is None:
+            raise KeyError(run)
+        if not is_intact("runs", run, row):
+            raise DamagedRunError(run, "its header is hurt")
+        self._read_from(
+            connection, RunRow.of(row), ContentReader(connection, row[0], run, every=every)
+        )
+
+    def _read_from(self, connection: sqlite3.Connection, row: RunRow, texts: ContentReader) -> None:
+        self._execute = connection.execute
+        self._row = row
+        self._id = row.id
+        self._texts = texts
+
+    @property
+    def row(self) -> RunRow:
+        """The run's own row."""
+        return self._row
+
+    @property
+    def proof(self) -> AgentProof | None:
+        """By what its agent is known."""
+        return None if self._row.proof is None else self._decoded(PROOF.decode, self._row.proof)
+
+    def history(self) -> RunHistory:
+        """All of it."""
+        events = self._all("events", self._event)
+        breakpoints = self._all("breakpoints", self._breakpoint)
+        changes = self._changes()
+        commits = self._all("commits", lambda row: self._commit(row, changes.get(row[0], ())))
+        return RunHistory(
+            run=self._header(),
+            events=tuple(events),
+            breakpoints=tuple(breakpoints),
+            commits=tuple(commits),
+            notes=self.notes(),
+        )
+
+    def notes(self) -> tuple[RowNote, ...]:
+        """What is written beside its rows."""
+        return tuple(self._all("notes", self._note))
+
+    def records(self) -> list[Record]:
+        """What leads a debugger to where it stands: see `Reader.live_records`."""
+        events = [self._event(row, bare=True) for row in self._rows("events")]
+        points = [self._breakpoint(row, bare=True) for row in self._rows("breakpoints")]
+        commits = list(self._bare_commits())
+        spoken = [event for event in events if event.kind is EventKind.DEBUG_MESSAGE]
+        others = [event for event in events if event.kind is not EventKind.DEBUG_MESSAGE]
+        rows: list[Event | Breakpoint] = sorted([*spoken, *points], key=lambda row: row.seq)
+        return [
+            RunStarted(run=self._header(), proof=self.proof),
+            *(EventSaved(event=event) for event in others),
+            *(_saved(row) for row in rows),
+            *(CommitSaved(commit=commit) for commit in commits),
+            MessagesReceived(run=self._id, n=self._row.heard),
+        ]
+
+    def _bare_commits(self) -> Iterator[Commit]:
+        """Its commits without their files, but the first that has any: commits count from that one."""
+        has_changed = False
+        for row in self._rows("commits"):
+            first = bool(row[4]) and not has_changed
+            has_changed = has_changed or first
+            yield self._commit(row, self._changes_of(row[0], bare=True) if first else None)
+
+    def breakpoint(self, id: str) -> Breakpoint | None:
+        """One of its breakpoints."""
+        row = self._one("breakpoints", id)
+        return None if row is None else self._breakpoint(row)
+
+    def event(self, id: str) -> Event | None:
+        """One of its events."""
+        row = self._one("events", id)
+        return None if row is None else self._event(row)
+
+    def commit(self, id: str) -> Commit | None:
+        """One of its commits, with contents."""
+        row = self._one("commits", id)
+        return None if row is None else self._commit(row, self._changes_of(row[0]))
+
+    # ---- rows ---------------------------------------------------------------------------------------
+
+    def _all(self, table: str, read: Callable[[Sequence[Any]], T]) -> list[T]:
+        """The values of all of the run's rows in a table."""
+        return [read(row) for row in self._rows(table)]
+
+    def _found(self, table: str, where: str, *values: Value) -> list[Sequence[Any]]:
+        """Some rows of a table, each of them intact."""
+        rows = self._execute(make_select(table, where), values).fetchall()
+        for row in rows:
+            self._check(table, row)
+        return rows
+
+    def _rows(self, table: str) -> list[Sequence[Any]]:
+        """All of the run's rows in a table, as many as were counted, in their order."""
+        rows = self._execute(make_select(table, "run = ?"), (self._row.n,)).fetchall()
+        if table in COUNTED and len(rows) != getattr(self._row, table):
+            raise self._damaged(f"{len(rows)} of {getattr(self._row, table)} {table} are there")
+        for row in rows:
+            self._check(table, row)
+        return sorted(rows, key=lambda row: row[0])
+
+    def _one(self, table: str, id: str) -> Sequence[Any] | None:
+        found = self._execute(make_select(table, "run = ? AND id = ?"), (self._row.n, id))
+        row: Sequence[Any] | None = found.fetchone()
+        if row is not None:
+            self._check(table, row)
+        return row
+
+    def _check(self, table: str, row: Sequence[Any]) -> None:
+        if not is_intact(table, self._id, row):
+            raise self._damaged(f"row {row[0]} of its {table} is hurt")
+
+    def _changes(self) -> dict[int, list[FileChange]]:
+        """The files of all commits, by their commit's number."""
+        found: dict[int, list[FileChange]] = {}
+        for row in self._rows("changes"):
+            found.setdefault(row[2], []).append(self._change(row))
+        return found
+
+    def _changes_of(self, commit: int, *, bare: bool = False) -> list[FileChange]:
+        """The files of one commit, by its number; bare ones without contents."""
+        where = "run = ? AND of = ? ORDER BY n"
+        rows = self._found("changes", where, self._row.n, commit)
+        return [self._change(row, bare=bare) for row in rows]
+
+    # ---- values -------------------------------------------------------------------------------------
+
+    def _header(self) -> Run:
+        return self._decoded(RUN.decode, self._row.header, id=self._id)
+
+    def _event(self, row: Sequence[Any], *, bare: bool = False) -> Event:
+        _, _, id, body, data, _ = row
+        event = self._decoded(EVENT.decode, body, id=id, run=self._id)
+        if bare and event.ended_at is not None:
+            return event
+        return msgspec.structs.replace(event, data=self._text(data))
+
+    def _breakpoint(self, row: Sequence[Any], *, bare: bool = False) -> Breakpoint:
+        _, _, id, body, *_ = row
+        point = self._decoded(BREAKPOINT.decode, body, id=id, run=self._id, data="")
+        if bare and point.answer is not None:
+            return point
+        return self._with_contents(row, point)
+
+    def _with_contents(self, row: Sequence[Any], point: Breakpoint) -> Breakpoint:
+        data, edit = map(self._text, row[4:6])
+        return msgspec.structs.replace(point, data=data or "", edit=edit)
+
+    def _commit(self, row: Sequence[Any], changes: Sequence[FileChange] | None) -> Commit:
+        """A commit; without its files where `changes` is None."""
+        _, _, id, body, files, _ = row
+        if changes is not None and len(changes) != files:
+            raise self._damaged(f"{len(changes)} of {files} files of commit {id} are there")
+        return self._decoded(COMMIT.decode, body, id=id, run=self._id, changes=tuple(changes or ()))
+
+    def _change(self, row: Sequence[Any], *, bare: bool = False) -> FileChange:
+        body = None
+        if row[4] is not None and not bare:
+            diff, content, previous = (self._text(each) or "" for each in row[4:7])
+            body = FileBody(diff=diff, content=content, previous_content=previous)
+        return self._decoded(CHANGE.decode, row[3], body=body)
+
+    def _note(self, row: Sequence[Any]) -> RowNote:
+        _, _, message, body, _ = row
+        return self._decoded(NOTE.decode, body, message=message, run=self._id)
+
+    def _text(self, content: Any) -> str | None:
+        return self._texts.text(content)
+
+    def _decoded(self, decode: Callable[..., T], body: Value, /, **apart: object) -> T:
+        try:
+            return decode(body, **apart)
+        except (msgspec.DecodeError, TypeError) as error:
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, what: str) -> DamagedRunError:
+        return DamagedRunError(self._id, what)
+
+
+class RunPageReader(RunRowReader):
+    """A run of which some rows or commits are read, found by their place, without the others.
+
+    Inside one transaction. Errors as `RunRowReader`.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, run: str) -> None:
+        super().__init__(connection, run)
+        # Prompts of a page mostly begin alike: what they share is read once.
+        self._texts = ContentReader(connection, self._row.n, run, shared=True)
+
+    def page(self, first: int, last: int) -> RowPage:
+        """As `Store.page`."""
+        rows: list[Breakpoint | Event] = []
+        commits = self.look(first, last, rows.append, lambda point: True)
+        rows.sort(key=lambda row: row.seq)
+        return RowPage(tuple(rows), commits)
+
+    def look(self, first: int, last: int, take: Take, needs: Needs) -> tuple[Commit, ...]:
+        """As `Store.look`."""
+        place = (self._row.n, first, last)
+        found = self._found("breakpoints", _AT, *place)
+        points = [self._without_contents(row) for row in found]
+        events = [self._event(row) for row in self._found("events", _AT, *place)]
+        rows: list[Breakpoint | Event] = sorted([*points, *events], key=lambda row: row.seq)
+        self._check_whole(rows, first, last)
+        needed = [needs(point) for point in points]
+        # At one go: one by one, to look them up takes as long as to read them.
+        self._texts.fetch(text for row in compress(found, needed) for text in row[4:6])
+        for row, point, whole in zip(found, points, needed, strict=True):
+            take(self._with_contents(row, point) if whole else point)
+        for event in events:
+            take(event)
+        return self._commits_at(rows, first, last)
+
+    def commits(self, before: int | None, limit: int) -> CommitPage:
+        """As `Store.commits`."""
+        end = _END if before is None else before
+        rows = self._found("commits", _BEFORE, self._row.n, end, limit + 1)
+        shown = rows[:limit][::-1]
+        more = shown[0][0] if len(rows) > limit else None
+        return CommitPage(tuple(map(self._bare, shown)), more)
+
+    def seq_of(self, message: str) -> int | None:
+        """As `Store.seq_of`."""
+        for table, kind in (("breakpoints", Breakpoint), ("events", Event)):
+            row = self._one(table, message)
+            if row is not None:
+                read = self._breakpoint if kind is Breakpoint else self._event
+                return read(row, bare=True).seq or None
+        return None
+
+    def _without_contents(self, row: Sequence[Any]) -> Breakpoint:
+        _, _, id, body, _, edit, _ = row
+        edit = None if edit is None else ""
+        return self._decoded(BREAKPOINT.decode, body, id=id, run=self._id, data="", edit=edit)
+
+    def _check_whole(self, rows: Sequence[Breakpoint | Event], first: int, last: int) -> None:
+        """See that no row is missing: they are numbered without gaps."""
+        end = max(self._header().rows, self._last("breakpoints"), self._last("events"))
+        expected = range(max(1, first), min(last, end) + 1)
+        if [row.seq for row in rows] != list(expected):
+            raise self._damaged(f"{len(rows)} of its rows {first} to {min(last, end)} are there")
+
+    def _last(self, table: str) -> int:
+        return self._execute(_LAST.format(table), (self._row.n,)).fetchone()[0] or 0
+
+    def _commits_at(
+        self, rows: Iterable[Breakpoint | Event], first: int, last: int
+    ) -> tuple[Commit, ...]:
+        n = self._row.n
+        events = {row.id if isinstance(row, Event) else row.event for row in rows}
+        found: dict[int, Sequence[Any]] = {}
+        names = msgspec.json.encode(sorted(events)).decode()
+        for where, *values in ((_AT_ROWS, n, first, last), (_OF_EVENTS, n, names)):
+            found |= {row[0]: row for row in self._found("commits", where, *values)}
+        return tuple(self._bare(found[number]) for number in sorted(found))
+
+    def _bare(self, row: Sequence[Any]) -> Commit:
+        return self._commit(row, self._changes_of(row[0], bare=True))
+
+
+def _saved(row: Event | Breakpoint) -> Record:
+    return EventSaved(event=row) if isinstance(row, Event) else BreakpointSaved(breakpoint=row)

@@ -1,0 +1,268 @@
+"""What the journal ought to hold, kept beside it: a cut or hurt journal loses its end without a word.
+
+SQLite reads a write-ahead log up to the first frame that doesn't agree, and takes the rest for never
+written. So each commit is counted a second time, in `DIR/marks`: a slot for each run that was touched
+since the journal was last emptied, with the number of transactions that touched it. A run that comes
+back with a smaller number has lost some. Nothing is synced here: after a power cut the file may be
+older than the journal, which means nothing, or newer, which is the truth.
+
+What is missing when a Core starts is logged, and stays in table `meta` until `agentstepper doctor
+--repair` has seen to it, since the marks begin anew then. A run that lives gets it as its failure as
+well, which its end is going to tell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from ...protocol.records import RunTagged
+from ...protocol.values import CHANGES_LOST, Failure, Run
+from .migrations import transaction
+from .reader import RunListing
+from .record_writer import RecordWriter
+
+log = logging.getLogger(__name__)
+
+#: Which run, how many transactions, and a checksum over these and the place.
+_SLOT: Final = struct.Struct("<17sQ11xI")
+_SUMMED: Final = _SLOT.size - 4
+#: In place of the number, where the run was deleted.
+_DELETED: Final = 2**64 - 1
+#: What stands before a run's id in the names of table `meta`.
+_LOST: Final = "lost:"
+#: The number of changes of a run whose header is hurt: its own isn't known.
+_UNKNOWN: Final = 2**63
+
+
+@dataclass(frozen=True)
+class MissingTransactions:
+    """What the marks know and the store doesn't.
+
+    Args:
+        run: The run, as far as it can be told from its mark.
+        transactions: How many of them are lost; 0 where it was deleted, and is back.
+        known: Whether the store knows it at all.
+    """
+
+    run: str
+    transactions: int
+    known: bool = True
+
+    def __str__(self) -> str:
+        if not self.known:
+            return f"run {self.run} is lost whole"
+        if not self.transactions:
+            return f"run {self.run} was deleted, and is back"
+        some = "change is" if self.transactions == 1 else f"{self.transactions} changes are"
+        return f"the last {some} lost of run {self.run}"
+
+
+@dataclass(frozen=True)
+class MarksReport:
+    """What comparing the marks with the store gives.
+
+    Args:
+        missing: What is lost.
+        damaged: Slots that can't be read: of as many runs nobody can say whether something is lost.
+    """
+
+    missing: tuple[MissingTransactions, ...] = ()
+    damaged: int = 0
+
+
+class TransactionMarks:
+    """The file of marks, for the thread that writes the store.
+
+    Args:
+        path: `DIR/marks`; made where it is missing. A mark that can't be written is no reason to stop:
+            the store is the truth, and this only looks after it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._slots: dict[bytes, int] = {}
+        self._file = -1
+        with contextlib.suppress(OSError):
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._slots = {key: at for at, (key, _) in _parse(path.read_bytes())[0].items()}
+        self._next = max(self._slots.values(), default=-1) + 1
+
+    def set(self, run: str, changes: int) -> None:
+        """Note, after a commit, how many transactions have touched a run."""
+        self._write(run, changes)
+
+    def deleted(self, run: str) -> None:
+        """Note, after a commit, that it deleted a run."""
+        self._write(run, _DELETED)
+
+    def clear(self) -> None:
+        """Forget all: the journal was emptied into the store, and both are synced."""
+        self._slots.clear()
+        self._next = 0
+        if self._file >= 0:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, 0)
+
+    def close(self) -> None:
+        """Let go of the file. Idempotent."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+    def _write(self, run: str, number: int) -> None:
+        key = _key(run)
+        at = self._slots.get(key)
+        if at is None:
+            at = self._slots[key] = self._next
+            self._next += 1
+        if self._file >= 0:
+            with contextlib.suppress(OSError):
+                os.pwrite(self._file, _pack(at, key, number), at * _SLOT.size)
+
+
+def compare_marks(path: Path, changes: Mapping[str, int]) -> MarksReport:
+    """Say what the marks know and the store doesn't; call it before anything is written.
+
+    Args:
+        path: `DIR/marks`; it may be missing.
+        changes: Each run of the store with the number of transactions that touched it.
+    """
+    try:
+        marks, hurt = _parse(path.read_bytes())
+    except FileNotFoundError:
+        return MarksReport()
+    except OSError:
+        return MarksReport(damaged=1)
+    runs = {_key(run): run for run in changes}
+    missing = []
+    for key, number in marks.values():
+        run = runs.get(key)
+        if run is None:
+            if number != _DELETED:
+                missing.append(MissingTransactions(_name(key), number, known=False))
+        elif number == _DELETED:
+            missing.append(MissingTransactions(run, 0))
+        elif number > changes[run]:
+            missing.append(MissingTransactions(run, number - changes[run]))
+    return MarksReport(tuple(missing), hurt)
+
+
+def _parse(data: bytes) -> tuple[dict[int, tuple[bytes, int]], int]:
+    """The slots that agree with their checksums, and how many don't."""
+    found: dict[int, tuple[bytes, int]] = {}
+    hurt = 0
+    for start in range(0, len(data), _SLOT.size):
+        slot = data[start : start + _SLOT.size]
+        at = start // _SLOT.size
+        if len(slot) == _SLOT.size and not any(slot):
+            continue  # never written: a hole that a lost write left
+        if len(slot) == _SLOT.size and slot == _pack(at, *(parts := _SLOT.unpack(slot))[:2]):
+            found[at] = (parts[0], parts[1])
+        else:
+            hurt += 1
+    return found, hurt
+
+
+def _pack(at: int, key: bytes, number: int) -> bytes:
+    slot = _SLOT.pack(key, number, 0)[:_SUMMED]
+    return slot + struct.pack("<I", zlib.crc32(slot, at))  # at: a slot in another's place is hurt
+
+
+def _key(run: str) -> bytes:
+    """A run's id in 17 bytes: as it is where it is a UUID or short, else a digest of it."""
+    with contextlib.suppress(ValueError):
+        if str(found := UUID(run)) == run:
+            return b"u" + found.bytes
+    name = run.encode(errors="surrogatepass")
+    if len(name) <= 16 and b"\0" not in name:
+        return b"s" + name.ljust(16, b"\0")
+    return b"d" + blake2b(name, digest_size=16).digest()
+
+
+def _name(key: bytes) -> str:
+    """A run's id again; where there is only a digest of it, that it is unknown."""
+    if key[:1] == b"u":
+        return str(UUID(bytes=key[1:]))
+    if key[:1] == b"s":
+        return key[1:].rstrip(b"\0").decode(errors="replace")
+    return "of an unknown id"
+
+
+# ---- at a Core's start ----------------------------------------------------------------------------
+
+
+def record_missing(
+    connection: sqlite3.Connection, marks: Path, listed: Sequence[RunListing]
+) -> bool:
+    """Compare the runs with their marks, and write down what is missing.
+
+    Args:
+        connection: The store's writer, outside of a transaction.
+        marks: The file of marks.
+        listed: All runs.
+
+    Returns:
+        Whether any header was changed.
+    """
+    report = compare_marks(
+        marks, {each.run.id: _UNKNOWN if each.damaged else each.changes for each in listed}
+    )
+    if report.damaged:
+        log.error(
+            "%s: %d marks are damaged: it can't be told whether that many runs lost something",
+            marks,
+            report.damaged,
+        )
+    for missing in report.missing:
+        log.error("%s: the journal was damaged, or the power failed: %s", marks.parent, missing)
+    live = {each.run.id: each.run for each in listed if each.active is not None}
+    hurt = [(live[each.run], each) for each in report.missing if each.run in live]
+    if report.missing:
+        record_losses(connection, report.missing)
+        with transaction(connection):
+            _fail(RecordWriter(connection), hurt)
+    return bool(hurt)
+
+
+def record_losses(connection: sqlite3.Connection, lost: Iterable[MissingTransactions]) -> None:
+    """Write down what is lost, beside what was lost before."""
+    with transaction(connection):
+        connection.executemany(
+            "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)",
+            [(_LOST + each.run, str(each)) for each in lost],
+        )
+
+
+def read_losses(connection: sqlite3.Connection) -> dict[str, str]:
+    """What is written down: the runs, each with what it lost in words."""
+    found = connection.execute(
+        "SELECT substr(name, ?), value FROM meta WHERE name GLOB ?", (len(_LOST) + 1, f"{_LOST}*")
+    )
+    return {str(run): str(what) for run, what in found}
+
+
+def delete_losses(connection: sqlite3.Connection) -> None:
+    """Strike out what is written down: it was seen to."""
+    with transaction(connection):
+        connection.execute("DELETE FROM meta WHERE name GLOB ?", (f"{_LOST}*",))
+
+
+def _fail(tables: RecordWriter, hurt: Iterable[tuple[Run, MissingTransactions]]) -> None:
+    for run, missing in hurt:
+        message = f"The store's journal was damaged, or the power failed: {missing}."
+        failure = Failure(type=CHANGES_LOST, message=message)
+        tables.keep(RunTagged(run=replace(run, failure=failure)))
+    tables.finish()

@@ -1,0 +1,207 @@
+"""A chat with agents in a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from contextlib import suppress
+from typing import Any, Final
+
+import anywidget
+import traitlets
+
+from ..chat.chat import Agent, Chat
+from ..chat.message_types import format_message_text
+from ..errors import AgentStepperError
+from ..hub import Connection, PeerSession
+from ..hub.rpc_sessions import RpcPeerSession
+from ..protocol.chat import SERVICE, Message
+from ..static_files import STATIC
+from . import kernel_core
+from .comm_links import CommLinks
+from .core_page import find_core_url, find_page_url, is_own_core
+from .debugger_widget import EXCUSE
+from .kernel_capabilities import handle_on_subshell_thread
+from .plain_text import to_one_line
+
+log = logging.getLogger("agentstepper_nb.chat")
+
+_BUNDLE = STATIC / "chat.js"
+#: Of a view, in pixels.
+_HEIGHT: Final = 520
+#: WebSocket's code after which a view doesn't try again.
+_REFUSED: Final = 1008
+
+#: Messages that are listed where no front end shows the view, and characters of each.
+_LISTED: Final = 10
+_WORDS: Final = 100
+#: Of a message, to make these of.
+_LOOK: Final = 1000
+
+_NO_VIEW: Final = "The view needs a front end that shows widgets, as JupyterLab does."
+_CLOSED: Final = (
+    "This chat was closed. Run the cell that makes it again: conversations that were kept can be opened "
+    "from the list."
+)
+_GONE: Final = "The view is gone."
+
+
+class ChatWidget(anywidget.AnyWidget):
+    """A chat: what is said and shown as it comes, questions with their choices, AutoChat, Stop, and the
+    list of conversations.
+
+    ::
+
+        ChatWidget(lambda message: f"You said: {message}")
+
+    It shows the conversation that the chat has when it is displayed. What is said travels as messages:
+    none of it is the widget's state, which front ends save. Views are heard while a cell runs.
+
+    Args:
+        agents: A `Chat`; or who answers, as `Chat` takes it.
+        height: Of the view, in pixels.
+
+    Attributes:
+        chat: The chat, also for the next cell.
+
+    Raises:
+        ValueError: There is a `Chat` and somebody else.
+    """
+
+    _esm = _BUNDLE if _BUNDLE.is_file() else EXCUSE
+
+    session = traitlets.Unicode("").tag(sync=True)
+    height = traitlets.Int(_HEIGHT, min=240, max=1200).tag(sync=True)
+    #: Whether the page's own server has the Core.
+    direct = traitlets.Bool(False).tag(sync=True)
+    #: The base URL of the server that shows the Core's runs; empty where none does.
+    page = traitlets.Unicode("").tag(sync=True)
+    #: What to type to see a run there is no page for; `{run}` stands for its id.
+    command = traitlets.Unicode("").tag(sync=True)
+
+    _links: CommLinks | None = None  # until it is made: ipywidgets closes also what couldn't be
+
+    def __init__(self, *agents: Agent | Chat, height: int = _HEIGHT) -> None:
+        self.chat = _chat(agents)
+        self._links = CommLinks(_Door(self.chat), self._post)
+        # By its context ipykernel knows which cell a message comes from: on the chat's thread as well.
+        self._context = contextvars.copy_context()
+        super().__init__(session=self.chat.session_id, height=height, **_reach())
+        self.on_msg(self._received)
+
+    def open(self) -> None:
+        """Open the comm, and be heard on it while the main thread is blocked."""
+        super().open()
+        handle_on_subshell_thread(self.comm)
+        self.comm.on_close(lambda _: self._let_go())
+
+    def close(self) -> None:
+        """Take the view away. The chat goes on."""
+        self._let_go()
+        super().close()
+
+    def __repr__(self) -> str:
+        """What stands where no front end shows the view: what was said last."""
+        try:
+            said = [_line(message) for message in self.chat.messages[-_LISTED:]]
+        except (RuntimeError, AgentStepperError):  # it was closed, or its conversation deleted
+            said = []
+        return "\n".join([repr(self.chat), *said, _NO_VIEW])
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        with suppress(RuntimeError):  # it was closed
+            self.session = self.chat.session_id
+        bundle: tuple[dict[str, Any], dict[str, Any]] | None = super()._repr_mimebundle_(**kwargs)
+        if bundle is not None:
+            bundle[0]["text/plain"] = repr(self)  # anywidget cuts it to 110 letters
+        return bundle
+
+    def _let_go(self) -> None:
+        if self._links is not None:
+            self._links.close()
+
+    def _received(self, _: object, content: object, buffers: object) -> None:
+        self._find_core()
+        if self._links is not None and self.chat.loop.is_running():
+            self._links.receive(content)
+        elif isinstance(content, dict) and isinstance(link := content.get("link"), str):
+            self._post({"link": link, "op": "closed", "code": _REFUSED, "reason": _CLOSED})
+
+    def _find_core(self) -> None:
+        """Say to views how runs are reached now: a Core may have begun since, as `--kernel` does it."""
+        for name, value in _reach().items():
+            setattr(self, name, value)  # only what has changed travels
+
+    def _post(self, content: dict[str, Any]) -> None:
+        self._context.run(self.send, content)
+
+
+class _Door:
+    """Where the links of views lead: into a chat, on its own event loop.
+
+    Args:
+        chat: The chat.
+    """
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The chat's event loop."""
+        return self._chat.loop
+
+    def mark_view_heard(self) -> None:
+        """Nobody asks on which thread messages of views came."""
+
+    def connect_ui(self, connection: Connection) -> PeerSession:
+        """Let a view in. To be called on the loop.
+
+        Args:
+            connection: Where the chat's messages go.
+        """
+        living = asyncio.create_task(_until_the_end(connection))
+        services = {SERVICE: self._chat.service()}
+
+        def end() -> None:
+            living.cancel()
+
+        return RpcPeerSession(connection, services, log, _GONE, on_close=end)
+
+
+async def _until_the_end(connection: Connection) -> None:
+    """Tell a view when its chat is closed: all that runs on its loop is cancelled then."""
+    try:
+        await asyncio.get_running_loop().create_future()
+    except asyncio.CancelledError:
+        connection.close(_REFUSED, _CLOSED)  # where the view is gone first, this does nothing
+        raise
+
+
+def _chat(agents: tuple[Agent | Chat, ...]) -> Chat:
+    chats = [agent for agent in agents if isinstance(agent, Chat)]
+    if not chats:
+        return Chat(*(agent for agent in agents if not isinstance(agent, Chat)))
+    if len(agents) > 1:
+        raise ValueError("Give ChatWidget one Chat, or agents: the agents of a Chat are its own.")
+    return chats[0]
+
+
+def _reach() -> dict[str, Any]:
+    """How runs are looked at, as the widget's traits."""
+    url = find_core_url()
+    return {"direct": is_own_core(url), "page": find_page_url(url), "command": _command()}
+
+
+def _command() -> str:
+    """How a run is looked at where no page of a server shows it."""
+    if kernel_core.get_kernel_core() is not None:
+        return "%agentstepper"  # in a cell: it shows the newest run
+    return "agentstepper step --run {run}"
+
+
+def _line(message: Message) -> str:
+    """Who says what."""
+    who = message.agent_name if message.role == "assistant" else message.role
+    return to_one_line(f"{who}: {format_message_text(message)[:_LOOK]}", _WORDS)

@@ -1,0 +1,276 @@
+"""Sessions of views that come by comm: one *link* is one connection to the Core.
+
+=============== ===========================================================================
+View to kernel  `{"link": id, "op": "open"}`, `{"link": id, "op": "text", "text": part,
+                "more": true?}`, `{"link": id, "op": "close"}`
+Kernel to view  `{"link": id, "op": "texts", "texts": [...]}`,
+                `{"link": id, "op": "closed", "code": n, "reason": text}`
+=============== ===========================================================================
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from msgspec import Struct, ValidationError, convert
+
+from ..hub import Connection, PeerSession
+from ..protocol.frame import MAX_MESSAGE_BYTES
+
+log = logging.getLogger("agentstepper_nb.kernel_core")
+
+#: Seconds for which texts are gathered: the server drops what comes above 1,000 messages a second.
+GATHER: Final = 0.015
+#: Characters that are sent at once, however short that was. One text is never cut.
+BATCH: Final = 1024 * 1024
+#: Links of one widget: pages that were reloaded or closed leave theirs behind without a word.
+MOST_LINKS: Final = 8
+
+# WebSocket's codes, which the view knows. After 1008 it doesn't try again.
+_GONE: Final = 1001
+_BAD_TEXT: Final = 1007
+_REFUSED: Final = 1008
+_TOO_LARGE: Final = 1009
+
+#: Sends the content of a custom message; may block, may raise.
+Post = Callable[[dict[str, Any]], None]
+
+
+class _Message(Struct, tag_field="op"):
+    link: str
+
+
+class _Open(_Message, tag="open"):
+    pass
+
+
+class _Text(_Message, tag="text"):
+    text: str
+    more: bool = False
+
+
+class _Close(_Message, tag="close"):
+    pass
+
+
+class LinkTarget(Protocol):
+    """Where links lead."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that all of it happens on.
+
+        Raises:
+            RuntimeError: It was stopped.
+        """
+
+    def connect_ui(self, connection: Connection) -> PeerSession:
+        """Bring a link in. Called on the loop.
+
+        Args:
+            connection: Where the Core's messages go.
+        """
+
+    def mark_view_heard(self) -> None:
+        """Note that a view's message came, on this thread."""
+
+
+class CommLinks:
+    """The links of one widget's views.
+
+    All of it happens on one loop; `receive` and `close` may be called from any thread.
+
+    Args:
+        core: The Core they lead to.
+        post: Sends to all views of the widget. Called on that loop.
+    """
+
+    def __init__(self, core: LinkTarget, post: Post) -> None:
+        self._core = core
+        self._post = post
+        self._links: dict[str, _Link] = {}  # oldest first
+
+    def receive(self, content: object) -> None:
+        """A custom message came. What is wrong with it is answered, or noted in the log.
+
+        Args:
+            content: Of anyone.
+        """
+        self._core.mark_view_heard()
+        try:
+            message = convert(content, _Open | _Text | _Close)
+        except ValidationError as error:
+            self._later(self._refuse, content, str(error))
+        else:
+            self._later(self._take, message)
+
+    def close(self) -> None:
+        """The widget is closed: end all sessions."""
+        self._later(self._close)
+
+    def _later(self, call: Callable[..., None], *arguments: object) -> None:
+        try:
+            self._core.loop.call_soon_threadsafe(call, *arguments)
+        except RuntimeError:
+            log.debug("a view spoke to a Core that was stopped")
+
+    # ---- on the loop --------------------------------------------------------------------------------
+
+    def _take(self, message: _Open | _Text | _Close) -> None:
+        link = self._links.get(message.link)
+        match message:
+            case _Open():
+                self._open(message.link)
+            case _Close():
+                if link is not None:
+                    self._drop(link)
+            case _Text() if link is not None:
+                link.take(message)
+            case _:
+                self._say_closed(message.link, _GONE, "This link isn't open: open it first.")
+
+    def _open(self, id: str) -> None:
+        before = self._links.get(id)
+        if before is not None:  # the view begins anew
+            self._drop(before)
+        if len(self._links) == MOST_LINKS:
+            oldest = next(iter(self._links.values()))
+            oldest.close(
+                _REFUSED, "This output is shown in many places: run its cell again to see it here."
+            )
+        self._links[id] = link = _Link(id, self._core.loop, self._send, self._drop)
+        link.begin(self._core.connect_ui(link))
+
+    def _drop(self, link: _Link) -> None:
+        if self._links.get(link.id) is link:
+            del self._links[link.id]
+        link.end()
+
+    def _close(self) -> None:
+        for link in list(self._links.values()):
+            self._drop(link)
+
+    def _refuse(self, content: object, why: str) -> None:
+        """Tell a view that it isn't understood: a newer one, say, or no view of ours."""
+        log.warning("a view's message was refused: %s", why)
+        id = content.get("link") if isinstance(content, dict) else None
+        if not isinstance(id, str):
+            return
+        reason = (
+            f"The kernel's agentstepper_nb doesn't understand this view: {why}. Reload the page."
+        )
+        link = self._links.get(id)
+        if link is not None:
+            link.close(_REFUSED, reason)
+        else:
+            self._say_closed(id, _REFUSED, reason)
+
+    def _say_closed(self, id: str, code: int, reason: str) -> None:
+        self._send({"link": id, "op": "closed", "code": code, "reason": reason})
+
+    def _send(self, content: dict[str, Any]) -> None:
+        try:
+            self._post(content)
+        except Exception:  # the kernel's channels: gone when it ends
+            log.warning("a view could not be reached", exc_info=True)
+
+
+class _Link:
+    """One link: what the hub sees as a connection.
+
+    Args:
+        id: The view's name for it.
+        loop: The Core's.
+        post: Sends the content of a custom message.
+        drop: Called once it is closed from this side.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        loop: asyncio.AbstractEventLoop,
+        post: Post,
+        drop: Callable[[_Link], None],
+    ) -> None:
+        self.id = id
+        self._loop = loop
+        self._post = post
+        self._drop = drop
+        self._session: PeerSession | None = None
+        self._parts: list[str] = []  # of a text whose end hasn't come
+        self._came = 0  # bytes of these
+        self._texts: list[str] = []  # to be sent
+        self._waiting = 0  # characters of these
+        self._timer: asyncio.TimerHandle | None = None
+        self._over = False
+
+    def begin(self, session: PeerSession) -> None:
+        """What comes is for this session."""
+        self._session = session
+
+    def end(self) -> None:
+        """End the session. Nothing is sent any more."""
+        self._over = True
+        self._cancel_timer()
+        self._texts.clear()
+        self._parts.clear()
+        if self._session is not None:
+            self._session.closed()
+
+    # ---- from the view ------------------------------------------------------------------------------
+
+    def take(self, message: _Text) -> None:
+        """A text came, or a part of one."""
+        self._parts.append(message.text)
+        self._came += len(message.text.encode(errors="surrogatepass"))
+        if self._came > MAX_MESSAGE_BYTES:
+            limit = f"{MAX_MESSAGE_BYTES // 1024 // 1024} MiB"
+            self.close(_TOO_LARGE, f"A message was larger than the Core takes ({limit}).")
+        elif not message.more:
+            text, self._parts, self._came = "".join(self._parts), [], 0
+            self._receive(text)
+
+    def _receive(self, text: str) -> None:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            # Half a character, which a WebSocket would not have taken either.
+            self.close(_BAD_TEXT, "A message was no valid Unicode.")
+            return
+        if self._session is not None:
+            self._session.receive(text)
+
+    # ---- to the view: hub.Connection ----------------------------------------------------------------
+
+    def send(self, text: str) -> None:
+        """Send a text soon, together with those that come meanwhile."""
+        if self._over:
+            return
+        self._texts.append(text)
+        self._waiting += len(text)
+        if self._waiting >= BATCH:
+            self._flush()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(GATHER, self._flush)
+
+    def close(self, code: int, reason: str) -> None:
+        """Send what waits, say why it ends, and end."""
+        if self._over:
+            return
+        self._flush()
+        self._post({"link": self.id, "op": "closed", "code": code, "reason": reason})
+        self._drop(self)
+
+    def _flush(self) -> None:
+        self._cancel_timer()
+        texts, self._texts, self._waiting = self._texts, [], 0
+        if texts:
+            self._post({"link": self.id, "op": "texts", "texts": texts})
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

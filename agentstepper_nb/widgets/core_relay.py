@@ -1,0 +1,137 @@
+"""A way for views to a Core that the browser can't reach: the kernel hands their messages on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
+
+from ..discover import CoreEndpoint
+from ..errors import ConnectionLostError, DiscoveryError
+from ..hub import Connection, PeerSession
+from ..rpc.connection import RpcRefusedError, open_socket
+from ..rpc.loop_thread import LoopThread
+
+# WebSocket's codes, which the view knows. After 1008 it doesn't try again by itself.
+_REFUSED: Final = 1008
+_AWAY: Final = 1013
+
+#: Looks for the Core, and gives its address and token.
+Find = Callable[[], CoreEndpoint]
+
+
+class CoreRelay:
+    """Where `comm_links` lead: each link is a connection to a Core's runtime, text by text.
+
+    It has a thread of its own, so that views are answered while a cell runs; none where no view needs
+    it.
+
+    Args:
+        find: Asked at each connection: a Core that was started again may have another token. It may
+            raise `DiscoveryError`.
+    """
+
+    def __init__(self, find: Find) -> None:
+        self._find = find
+        self._lock = threading.Lock()
+        self._thread: LoopThread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that links live on, which begins when it is first asked for.
+
+        Raises:
+            RuntimeError: It was closed.
+        """
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("This relay was closed.")
+            if self._thread is None or self._loop is None:
+                self._thread = LoopThread("agentstepper-relay")
+                self._loop = self._thread.run(_this_loop)
+            return self._loop
+
+    def mark_view_heard(self) -> None:
+        """Nobody asks on which thread messages of views came."""
+
+    def connect_ui(self, connection: Connection) -> PeerSession:
+        """Open a connection to the Core for a link. To be called on the loop.
+
+        Args:
+            connection: Where the Core's messages go.
+        """
+        return _Pipe(self._find, connection)
+
+    def close(self) -> None:
+        """Close all connections, and end the thread. Idempotent."""
+        with self._lock:
+            self._closed = True
+        if self._thread is not None:
+            self._thread.close()
+
+
+async def _this_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
+
+
+class _Pipe:
+    """One link and its connection.
+
+    Args:
+        find: Looks for the Core.
+        link: Where the Core's messages go.
+    """
+
+    def __init__(self, find: Find, link: Connection) -> None:
+        self._find = find
+        self._link = link
+        # Bounded by what a view asks: it waits for answers.
+        self._outgoing: asyncio.Queue[str] = asyncio.Queue()
+        self._life = asyncio.create_task(self._live())
+
+    def receive(self, text: str) -> None:
+        """A text of the view came."""
+        self._outgoing.put_nowait(text)
+
+    def receive_binary(self) -> None:
+        """Comms bring texts."""
+
+    def closed(self) -> None:
+        """The view is gone. Idempotent."""
+        self._life.cancel()
+
+    async def _live(self) -> None:
+        try:
+            socket = await open_socket(await asyncio.to_thread(self._find))
+        except (DiscoveryError, RpcRefusedError) as error:
+            self._link.close(_REFUSED, str(error))
+        except ConnectionLostError as error:
+            self._link.close(_AWAY, str(error))
+        else:
+            async with socket:
+                await self._converse(socket)
+
+    async def _converse(self, socket: ClientConnection) -> None:
+        writing = asyncio.create_task(self._write(socket))
+        try:
+            async for message in socket:
+                if isinstance(message, str):
+                    self._link.send(message)
+        except ConnectionClosed:
+            pass  # not in order; told below
+        finally:
+            writing.cancel()
+        self._link.close(socket.close_code or _AWAY, socket.close_reason or "The Core is gone.")
+
+    async def _write(self, socket: ClientConnection) -> None:
+        try:
+            while True:
+                await socket.send(await self._outgoing.get())
+        except ConnectionClosed:
+            pass  # who reads hears of it as well

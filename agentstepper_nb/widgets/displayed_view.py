@@ -1,0 +1,100 @@
+"""A view that is shown under a cell, and what stands there for readers without one."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any, Final
+
+from IPython.core.getipython import get_ipython
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import DisplayHandle, display
+
+from .debugger_widget import HEIGHT
+
+#: What our JupyterLab extension draws, straight to the Core: `{"run", "follow", "height"}`, and
+#: `"kept": true` once the output's HTML is the run's timeline, shown where the Core lost the run.
+VIEW_MIME: Final = "application/vnd.agentstepper.view+json"
+
+_WHERE: Final = (
+    "JupyterLab 4 and Notebook 7 show it here and in the side panel. Elsewhere open the page "
+    "agentstepper/app of the Jupyter server, run `%agentstepper --kernel`, or `agentstepper step` in a "
+    "terminal."
+)
+_LATER: Final = "Once the run has ended, its timeline is kept here."
+
+
+class DisplayedView:
+    """A view that stands under a cell; what stands there for readers without a view can be renewed.
+
+    Args:
+        run: The id of the run that it shows first; empty where it takes the newest.
+        data: The output, in every form.
+    """
+
+    def __init__(self, run: str, data: dict[str, Any]) -> None:
+        self.run = run
+        self._data = data
+        self._handle: DisplayHandle | None = None
+        if InteractiveShell.initialized():
+            self._handle = _display(data, raw=True, display_id=True)
+        else:
+            print(data["text/plain"])
+
+    def set_fallback(self, html: str) -> None:
+        """Put a static page where the view can't be shown: saved notebooks, exports, GitHub.
+
+        The view itself stays as it is. A terminal, which would print it all again, is left alone.
+
+        Args:
+            html: Takes the place of what stood there. It has to be harmless by itself: a trusted
+                notebook shows it as it is.
+        """
+        self._data = self._data | {"text/html": html}
+        if VIEW_MIME in self._data:
+            self._data[VIEW_MIME] = self._data[VIEW_MIME] | {"kept": True}
+        if self._handle is not None and hasattr(get_ipython(), "kernel"):
+            _update(self._handle, self._data, raw=True)
+
+
+def display_view(run: str | None = None, *, follow: bool = False) -> DisplayedView:
+    """Display the view now, whatever the cell does next.
+
+    Args:
+        run: The run's id; None shows the newest one.
+        follow: Whether to go on to a run that begins once this one has ended.
+    """
+    from . import kernel_core
+
+    run = run or ""
+    data = (
+        _direct(run, follow) if kernel_core.get_kernel_core() is None else _by_kernel(run, follow)
+    )
+    return DisplayedView(run, data)
+
+
+def _direct(run: str, follow: bool) -> dict[str, Any]:
+    """For our JupyterLab extension, which comes with the server's Core.
+
+    No widget stands beside it: who runs a notebook by a program would save its state, by default.
+    """
+    view = {"run": run, "follow": follow, "height": HEIGHT}
+    words = f"{_subject(run)}. {_WHERE} {_LATER}"
+    return {VIEW_MIME: view, "text/html": f"<p>{escape(words)}</p>", "text/plain": words}
+
+
+def _by_kernel(run: str, follow: bool) -> dict[str, Any]:
+    """For any front end that shows widgets, where the Core is in this kernel."""
+    from .kernel_widget import KernelDebuggerWidget
+
+    widget = KernelDebuggerWidget(run=run, follow=follow)
+    data, _ = widget._repr_mimebundle_() or ({"text/plain": repr(widget)}, {})
+    return data | {"text/html": f"<p>{escape(f'{_subject(run)}. {_LATER}')}</p>"}
+
+
+def _subject(run: str) -> str:
+    return f"AgentStepper: the view of run {run}" if run else "AgentStepper: your agents’ runs"
+
+
+# IPython's have no types.
+_display: Any = display
+_update: Any = DisplayHandle.update

@@ -1,0 +1,82 @@
+"""The view where the Core is in the kernel: all of it travels by comm."""
+
+from __future__ import annotations
+
+import contextvars
+from typing import Any, Final
+
+import traitlets
+
+from ..static_files import STATIC
+from . import kernel_core
+from .comm_links import CommLinks
+from .debugger_widget import EXCUSE, DebuggerWidget
+from .kernel_capabilities import KernelCapabilities, find_capabilities, handle_on_subshell_thread
+
+_BUNDLE = STATIC / "kernel.js"
+
+_FALLBACK: Final = (
+    "AgentStepper: {what}. The view needs a front end that shows widgets, as JupyterLab does. "
+    "Without one, `%agentstepper --input` steps right here."
+)
+
+
+class KernelDebuggerWidget(DebuggerWidget):
+    """The debugger's view of one run, whose Core is in this kernel; started where there is none.
+
+    Its script is the whole view, and it speaks with the Core through the kernel: `comm_links` has
+    the words. Arguments as `DebuggerWidget`.
+
+    Attributes:
+        via: How the view reaches the Core, and why so, for a person: `{"name", "why"}`.
+    """
+
+    _esm = _BUNDLE if _BUNDLE.is_file() else EXCUSE
+
+    via = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, **traits: Any) -> None:
+        core = kernel_core.start_kernel_core()
+        self._links = CommLinks(core, self._post)
+        # By its context ipykernel knows which cell a message comes from: on the Core's thread as well.
+        self._context = contextvars.copy_context()
+        super().__init__(via=_via(core.why, find_capabilities()), **traits)
+        self.on_msg(self._received)
+
+    def open(self) -> None:
+        """Open the comm, and be heard on it while the main thread is blocked."""
+        super().open()
+        handle_on_subshell_thread(self.comm)
+        self.comm.on_close(lambda _: self._links.close())
+
+    def close(self) -> None:
+        """Take the view away. The agent goes on."""
+        self._links.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        """What stands where no front end shows the view."""
+        return _FALLBACK.format(what=self.what)
+
+    def _received(self, _: object, content: object, buffers: object) -> None:
+        self._links.receive(content)
+
+    def _post(self, content: dict[str, Any]) -> None:
+        self._context.run(self.send, content)
+
+
+def _via(why: str, can: KernelCapabilities | None) -> dict[str, str]:
+    """What the view says of how it reaches the Core."""
+    sentences = [why]
+    if can is not None and can.subshells:
+        sentences.append(
+            f"Its messages go through the kernel ({can.name}), which hears them while a cell runs if "
+            "the front end uses subshells."
+        )
+    elif can is not None:
+        sentences.append(
+            f"Its messages go through the kernel ({can.name}), which hears them only between cells: "
+            "%%step goes on in the background once it halts."
+        )
+    sentences.append("Runs are in the kernel's memory: they are gone when it restarts.")
+    return {"name": "through the kernel", "why": " ".join(sentences)}

@@ -1,0 +1,84 @@
+"""A worker's life: it stays connected to the Core and serves, until it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+from ..rpc.persistent_connection import FindEndpoint, ReconnectingCaller, maintain_connection
+from ..rpc.session import RpcService
+
+#: Seconds that services have to close.
+_CLOSING: Final = 3.0
+#: Seconds after which this process ends once its Core has, whatever hangs in it.
+_LAST_WORDS: Final = 5.0
+
+
+async def run_worker(
+    find: FindEndpoint,
+    services: Mapping[str, RpcService],
+    door: ReconnectingCaller,
+    log: logging.Logger,
+    *,
+    until_eof: bool,
+) -> None:
+    """Serve a Core until it is gone for good, or this task is cancelled; then close the services.
+
+    Args:
+        find: Says where the Core takes workers.
+        services: What is served.
+        door: By which they ask the Core.
+        log: Gets a line for each connection.
+        until_eof: End where standard input does: it is the Core's pipe.
+
+    Raises:
+        NotTakenError: The Core refuses this worker.
+    """
+    over = asyncio.Event()
+    if until_eof:
+        threading.Thread(
+            target=_watch_input, args=(asyncio.get_running_loop(), over), daemon=True
+        ).start()
+    connected = asyncio.create_task(maintain_connection(find, services, door, log))
+    waiting = asyncio.create_task(over.wait())
+    try:
+        await asyncio.wait((connected, waiting), return_when=asyncio.FIRST_COMPLETED)
+        if connected.done():
+            await connected
+    finally:
+        waiting.cancel()
+        await _close(services, log)  # while they can still tell the Core
+        connected.cancel()
+        await asyncio.gather(connected, waiting, return_exceptions=True)
+
+
+async def _close(services: Mapping[str, RpcService], log: logging.Logger) -> None:
+    async def close(name: str, service: RpcService) -> None:
+        try:
+            async with asyncio.timeout(_CLOSING):
+                await service.close()
+        except TimeoutError:
+            log.warning("the service %s didn't close in %g seconds", name, _CLOSING)
+        except Exception:
+            log.exception("the service %s didn't close well", name)
+
+    await asyncio.gather(*(close(*each) for each in services.items()))
+
+
+def _watch_input(loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:
+    """Wait until whoever holds the other end of standard input is gone, and then see to it that this
+    process ends, whatever hangs in it. On a thread: what hangs may be the loop.
+    """
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    with suppress(RuntimeError):  # the loop is over already
+        loop.call_soon_threadsafe(over.set)
+    time.sleep(_LAST_WORDS)
+    os._exit(1)
