@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import signal
 from collections.abc import Awaitable, Callable, Generator
@@ -15,10 +16,13 @@ from hypothesis import settings
 
 #: Its tests run on the loop of pytest-jupyter's server.
 SERVER = Path(__file__).parent / "server"
+#: When garbage is collected: tests that need it collect it themselves.
+RARELY = (10_000, 20, 20)
 
-# No test fails for how long an example took: machines are busy.
-settings.register_profile("without_deadlines", deadline=None)
-settings.load_profile("without_deadlines")
+# No test fails for how long an example took: machines are busy. `make soak` has more examples.
+settings.register_profile("each_time", deadline=None, max_examples=30)
+settings.register_profile("soak", deadline=None, max_examples=100)
+settings.load_profile("each_time")
 
 # A suite that is published: its failed assertions tell as much as those of tests.
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
@@ -28,6 +32,18 @@ def pytest_configure() -> None:
     """Let processes that tests start hear Ctrl+C: a shell's background jobs are started deaf to it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the tests, which live until the end, out of what garbage collections look through."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(*RARELY)
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

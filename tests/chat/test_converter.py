@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.chat.message_types import check_message
@@ -48,7 +48,6 @@ def unflattened(flat: dict[str, Any], model: Any) -> Any:
     return made(model, [])
 
 
-@settings(max_examples=100, deadline=None)
 @given(value=nested)
 def test_inv_converter_001_flattening_loses_nothing(value: Any) -> None:
     """Every value has a path of its own, and is found by it again."""
@@ -154,7 +153,6 @@ def test_a_transform_that_fails_names_its_rule() -> None:
         converter.convert({})
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     values=st.dictionaries(st.sampled_from("abcd"), st.text(max_size=3), min_size=1),
     rules=st.dictionaries(
@@ -283,7 +281,6 @@ hostile = st.dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(mapping=hostile)
 def test_inv_converter_001_whatever_an_agent_gives(mapping: dict[str, Any]) -> None:
     """A mapping is a piece, or is refused with a reason: nothing else comes of it."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.chat import pieces
@@ -82,7 +82,6 @@ def test_inv_msg_001_only_enumerated_types(word: str) -> None:
         format_message_text(message("x", type=word))
 
 
-@settings(max_examples=60, deadline=None)
 @given(word=st.text(max_size=12))
 def test_inv_msg_001_whatever_the_word(word: str) -> None:
     """No text but the six is taken for a type."""
@@ -218,7 +217,6 @@ any_message = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(given=any_message)
 def test_inv_msg_001_whatever_a_message_has(given: Message) -> None:
     """A message is refused with a reason, or is one that travels, stays what it is, and has a text."""

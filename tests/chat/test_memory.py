@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.chat.memory import Memory
@@ -95,7 +95,6 @@ def test_bounds_that_make_no_sense_are_refused(limit: int, window: int) -> None:
 puts = st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=60)
 
 
-@settings(max_examples=100, deadline=None)
 @given(puts=puts, limit=st.integers(1, 6), data=st.data())
 def test_inv_message_001_whatever_comes(
     puts: list[tuple[int, bool]], limit: int, data: st.DataObject

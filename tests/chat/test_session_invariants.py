@@ -110,7 +110,7 @@ DEEDS = st.sampled_from(["say", "let", "let", "let", "choose", "stop", "title", 
 
 
 @given(st.lists(DEEDS, min_size=5, max_size=40))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 async def test_what_is_told_adds_up_to_what_is_there(deeds: list[str]) -> None:
     """A listener that folds events has the same session as the interpreter, whatever happens."""
 

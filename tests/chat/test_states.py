@@ -90,7 +90,7 @@ class Sessions(RuleBasedStateMachine):
         assert (self.machine.ending is None) is (self.machine.state is not State.STATE_STOP)
 
 
-Sessions.TestCase.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
+Sessions.TestCase.settings = settings(stateful_step_count=30)
 test_inv_state_001_whatever_comes = Sessions.TestCase
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentstepper_nb.chat import line_store
@@ -68,7 +68,6 @@ def test_pages_of_what_was_said_before(made: ChatTranscript) -> None:
 @given(st.integers(min_value=0, max_value=2000), st.binary(max_size=40))
 @example(670, b'\x80"')
 @example(670, b"[" * 100_000)
-@settings(max_examples=60, deadline=None)
 def test_whatever_a_crash_left_the_rest_is_read(
     tmp_path_factory: Any, cut: int, junk: bytes
 ) -> None:

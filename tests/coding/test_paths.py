@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.coding.safe_paths import (
@@ -83,7 +83,6 @@ def test_what_is_read(path: str, names: tuple[str, ...]) -> None:
     assert split_path(path) == names
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_it_gives_names_or_says_why_not(path: str) -> None:
     try:

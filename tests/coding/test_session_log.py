@@ -100,7 +100,7 @@ def closed(messages: list[ChatMessage]) -> list[ChatMessage]:
     ]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(turns)
 def test_what_was_logged_is_loaded(said: list[Any]) -> None:
     with TemporaryDirectory() as folder:

@@ -85,9 +85,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     desk.assert_outside_is_unchanged()
 
 
-FEW: Final = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+FEW: Final = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def has_a_result(desk: Desk, name: str, args: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.coding.tool import ToolResult
@@ -349,7 +349,6 @@ SMALL = st.lists(st.sampled_from(["a\n", "b\n", "\n", "c", "\r\n", "é\n"]), max
 )
 
 
-@settings(deadline=None)
 @given(old=SMALL, new=SMALL)
 def test_a_diff_leads_from_one_text_to_the_other(old: str, new: str) -> None:
     diff = make_unified_diff("x", old, new)

@@ -330,7 +330,7 @@ def as_git_does(tmp: Path, old: Tree, new: Tree, context: int, before: str) -> N
         assert tree_of(tmp / "we") == {n: before + text for n, text in sorted(old.items())}
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(trees=pairs(), context=st.integers(1, 4))
 def test_patches_of_git_are_applied_as_git_does(
     tmp_path_factory: pytest.TempPathFactory, trees: tuple[Tree, Tree], context: int
@@ -341,7 +341,7 @@ def test_patches_of_git_are_applied_as_git_does(
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_many_patches_of_git(tmp_path: Path) -> None:
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     @given(trees=pairs(), context=st.integers(1, 4), before=st.sampled_from(["", "", "q\nr\n"]))
     def many(trees: tuple[Tree, Tree], context: int, before: str) -> None:
         as_git_does(tmp_path / "patched", *trees, context, before)
@@ -349,7 +349,6 @@ def test_many_patches_of_git(tmp_path: Path) -> None:
     many()
 
 
-@settings(deadline=None)
 @given(
     text=st.lists(
         st.sampled_from(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.llm_wire import sse
@@ -283,7 +283,6 @@ JSON = st.recursive(
 
 
 @every_api
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_whatever_comes_there_is_one_end(api: str, data: st.DataObject) -> None:
     """Events left out, doubled, reordered, with values of any type: nothing is raised."""
@@ -313,7 +312,6 @@ def mutated(text: str, data: st.DataObject) -> str:
 
 
 @every_api
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=5))
 def test_bytes_of_any_kind(api: str, pieces: list[bytes]) -> None:
     assert read(api, pieces)[-1] == ResponseCompleted("error", None)

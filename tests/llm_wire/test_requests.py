@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentstepper_nb.llm_wire import chat_completions, messages, responses
@@ -255,7 +255,6 @@ conversations = st.lists(
 
 
 @every_api
-@settings(max_examples=50, deadline=None)
 @given(conversations)
 @example(CONVERSATION)
 @example(
@@ -268,7 +267,6 @@ def test_the_same_messages_come_back_from_every_api(
     assert round_trip(api, request).messages == conversation
 
 
-@settings(max_examples=50, deadline=None)
 @given(conversations)
 def test_texts_without_words_are_never_sent_to_an_api_that_refuses_them(
     conversation: tuple[ChatMessage, ...],

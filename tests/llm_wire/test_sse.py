@@ -1,7 +1,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.llm_wire import sse
@@ -89,7 +89,6 @@ def test_what_is_no_utf8_is_replaced() -> None:
     assert decoded(b"data: \xff\xc3\n\n") == [sse.SseEvent("\ufffd\ufffd")]
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=4),
     st.lists(st.integers(0, 200), max_size=4),

@@ -305,5 +305,5 @@ class Conversations(RuleBasedStateMachine):
                 assert self.there.credit(id) > 0
 
 
-Conversations.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Conversations.TestCase.settings = settings(stateful_step_count=40)
 test_conversations = Conversations.TestCase

@@ -220,7 +220,7 @@ class Scene:
 OPS = ("interrupt", "input", "pause", "resume", "step", "step", "crash")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from(OPS), max_size=14))
 async def test_each_guidance_is_in_one_kept_frame(ops: list[str]) -> None:
     async with house(NOWHERE) as home:

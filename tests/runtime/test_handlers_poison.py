@@ -36,7 +36,7 @@ KINDS = st.sampled_from([ActionKind.CREATE, ActionKind.INTERRUPT, ActionKind.INP
 MONIKERS = st.sampled_from(["counting", "nobody", "\N{PILE OF POO}"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     poisons=st.lists(st.tuples(KINDS, PAYLOADS), max_size=6),
     creations=st.lists(st.tuples(MONIKERS, JSON, PAYLOADS), max_size=3),

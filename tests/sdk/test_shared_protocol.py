@@ -225,7 +225,7 @@ class SharedConnection(RuleBasedStateMachine):
 
 
 TestSharedConnection = SharedConnection.TestCase
-TestSharedConnection.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+TestSharedConnection.settings = settings(stateful_step_count=50)
 
 
 def test_a_run_that_moves_takes_no_effects_of_others_along() -> None:

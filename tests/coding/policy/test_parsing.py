@@ -82,11 +82,10 @@ _NAMES = [
 ]
 pieces = st.lists(st.sampled_from([*_SIGNS, *_NAMES, " "]) | st.text(max_size=3), max_size=30)
 texts = pieces.map("".join) | pieces.map(" ".join) | st.text(max_size=200)
-quick = settings(max_examples=30, deadline=None)
-long = settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=30)
+long = settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(_NAMES) | st.text(max_size=10), max_size=8) | texts)
 def test_words_never_raise(command: list[str] | str) -> None:
     judge_command(command)
@@ -352,9 +351,7 @@ def deletes(script: str, folder: Path) -> bool:
     return True
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=scripts)
 def test_what_deletes_is_asked_about(script: str, folder: Path) -> None:
     if not judge_command(script, shell=True).findings:
@@ -394,9 +391,7 @@ def test_odd_paths_are_judged(workspace: LocalWorkspace, path: str, is_confined:
             asyncio.run(engine.evaluate(tool, json.dumps({"command": command, "folder": "."})))
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts)
 def test_any_text_is_judged_without_a_sandbox(workspace: LocalWorkspace, text: str) -> None:
     engine = DefaultPolicyEngine(workspace=workspace, is_confined=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -52,7 +52,6 @@ async def still_well(desk: Desk) -> None:
     await desk.conversation("after")
 
 
-@settings(max_examples=60, deadline=None)
 @given(asks=st.lists(asked(), min_size=5, max_size=20))
 async def test_whatever_is_asked_is_answered_or_refused(asks: list[tuple[str, bytes]]) -> None:
     async with opened() as desk:

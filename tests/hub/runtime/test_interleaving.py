@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.hub.runtime import topics
@@ -201,7 +201,6 @@ async def compare(desk: Desk, view: View) -> None:
 small = st.integers(0, 6)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     deeds=st.lists(st.sampled_from(DEEDS), max_size=25),
     dawdling=st.lists(small, max_size=80),

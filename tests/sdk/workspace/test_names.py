@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentstepper_nb.sdk.workspace import git_names
@@ -41,7 +41,6 @@ def test_a_branch_is_the_program_without_what_git_refuses(program: str, expected
     assert len(moment) == len("20231114-221320") and moment[8] == "-"
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.text(
         st.sampled_from("ab./@{}-~ ^:?*[\\\0\x7f\u00a0\u2028é😀\ud800") | st.characters(),

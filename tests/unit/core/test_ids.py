@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.core.run_state import CompactIdSet
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=3)), st.lists(st.text(max_size=3)))
 def test_it_is_a_set(some: list[str], others: list[str]) -> None:
     ids = CompactIdSet(some)

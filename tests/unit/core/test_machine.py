@@ -476,7 +476,6 @@ def run_of(record: Record) -> str:
 
 
 Anything.TestCase.settings = settings(
-    max_examples=80,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,

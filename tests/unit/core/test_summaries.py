@@ -355,7 +355,7 @@ values = st.recursive(
 )
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(where=st.sampled_from([ASK, ANSWER, CALL, RESULT]), value=values)
 def test_a_line_is_always_short_and_plain(where: Where, value: Any) -> None:
     line = said(where, value)
@@ -365,7 +365,7 @@ def test_a_line_is_always_short_and_plain(where: Where, value: Any) -> None:
     assert not any(each in line for each in "\u3164\u00ad\u200e\U000e0041")
 
 
-@settings(derandomize=True, deadline=None)
+@settings(derandomize=True)
 @given(st.text() | st.text(st.sampled_from("ab \t\x00\u200b\u200c\u3164é"), max_size=1000))
 def test_one_line_of_any_text(text: str) -> None:
     line = next(iter(text.lstrip().splitlines()), "")

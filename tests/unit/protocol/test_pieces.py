@@ -92,7 +92,6 @@ def sizes(wire: Wire, texts: list[bytes]) -> list[int]:
 MOVES = ["grow", "answer", "edit", "cut", "image", "again", "other", "short", "array", "back"]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     moves=st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 3000)), max_size=40),
     contents=st.sampled_from([1, 2, 5, 1000]),
@@ -141,7 +140,7 @@ def change(agent: Agent, move: str, number: int) -> None:
             agent.say(20, images=[{"url": f"data:image/png;base64,{IMAGE}"}])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.lists(st.sampled_from([b"a", b"", b"[", "é".encode(), b"b" * 90]), max_size=12)))
 def test_any_pieces_at_all(contents: list[list[bytes]]) -> None:
     wire = Wire()
@@ -281,7 +280,7 @@ def test_names_of_pieces_have_a_weight_too(monkeypatch: pytest.MonkeyPatch) -> N
     assert receiver._memory.pieces == {}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.builds(

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -94,7 +94,6 @@ def test_globs(pattern: str, text: str, fits: bool) -> None:
     assert compile_glob(pattern)(text) is fits
 
 
-@settings(deadline=None)
 @given(st.text("ab[]!-^*?&~|\\\n", max_size=8), st.text("ab[-\n", max_size=5))
 def test_globs_are_as_in_the_standard_library(pattern: str, text: str) -> None:
     assert compile_glob(pattern)(text) is fnmatchcase(text, pattern)

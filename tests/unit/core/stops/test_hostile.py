@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.core.stops import BreakpointEngine, check_rule
@@ -291,7 +291,6 @@ WORDS = [
 ]
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)))
 def test_whatever_is_written_is_answered(text: str) -> None:
     """A condition, or a refusal: no other error, no warning; and a value or a failure."""
@@ -343,7 +342,6 @@ def larger(part: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(deadline=None)
 @given(
     st.recursive(st.sampled_from([*NAMED, *GIVEN]), larger, max_leaves=8),
     st.sampled_from([{"n": 3, "t": "xyz", "l": [1, "x", None, [2]]}, None, "x", 10**400, [[[[]]]]]),

@@ -228,7 +228,6 @@ def check_hits(steps: list[Any], one: BreakpointRule, cut: int) -> None:
     assert trial.error is not None or trial.total == len(where)
 
 
-@settings(max_examples=100, deadline=None)
 @given(runs, some_stop, st.integers(0, 30))
 def test_live_it_hits_where_it_does_on_the_recorded_run(
     steps: list[Any], one: BreakpointRule, cut: int
@@ -237,13 +236,12 @@ def test_live_it_hits_where_it_does_on_the_recorded_run(
 
 
 @pytest.mark.soak
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(runs, some_stop, st.integers(0, 30))
 def test_so_it_does_in_a_thousand_runs(steps: list[Any], one: BreakpointRule, cut: int) -> None:
     check_hits(steps, one, cut)
 
 
-@settings(max_examples=50, deadline=None)
 @given(runs, several, st.integers(0, 30))
 def test_setting_the_same_stops_again_changes_nothing(
     steps: list[Any], stops: list[BreakpointRule], cut: int
@@ -256,7 +254,6 @@ def test_setting_the_same_stops_again_changes_nothing(
     assert live.said == told(steps, stops).said
 
 
-@settings(max_examples=50, deadline=None)
 @given(runs, several, several, st.integers(0, 30))
 def test_stops_do_not_know_of_each_other(
     steps: list[Any], stops: list[BreakpointRule], more: list[BreakpointRule], cut: int
@@ -275,7 +272,6 @@ def test_stops_do_not_know_of_each_other(
     assert together == alone
 
 
-@settings(max_examples=50, deadline=None)
 @given(runs, some_stop)
 def test_the_numbers_of_rows_say_their_order(steps: list[Any], one: BreakpointRule) -> None:
     """However they are given, as long as the commits of one row keep theirs."""

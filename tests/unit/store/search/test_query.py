@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.errors import ProtocolError
@@ -50,7 +50,6 @@ def test_what_can_not_be_looked_for(query: str, says: str) -> None:
     assert error.value.code == "invalid_search"
 
 
-@settings(max_examples=50)
 @given(st.text(max_size=60) | st.text('"*:()^-+{}ANDORTNE \0a', max_size=60))
 def test_whatever_is_typed_fts5_takes(query: str) -> None:
     db = sqlite3.connect(":memory:")
