@@ -185,7 +185,7 @@ class SalvageReader:
             self._read(f"{query} ORDER BY n DESC", found)
             high = min((n for n in found if n > low), default=low + _BEYOND)
             for n in range(low + 1, min(high, low + _GAP)):
-                self._read(f"{query} WHERE n = {n}", found)
+                self._read(f"{query} WHERE n = ?", found, n)
         by_run: dict[int, list[int]] = {}
         for n in sorted(found):
             if isinstance(found[n], int):
@@ -213,10 +213,10 @@ class SalvageReader:
                 return id
         return candidates[0] if candidates else f"damaged-{n}"
 
-    def _read(self, query: str, into: dict[Any, Any]) -> bool:
+    def _read(self, query: str, into: dict[Any, Any], *bound: int) -> bool:
         """Take pairs from a query, until it breaks off: whether it didn't."""
         try:
-            for key, value in self.connection.execute(query):
+            for key, value in self.connection.execute(query, bound):
                 if isinstance(key, int | str):
                     into.setdefault(key, value)
         except sqlite3.DatabaseError:
