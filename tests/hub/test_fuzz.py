@@ -1,4 +1,4 @@
-"""Broken messages, thousands a socket: no crash, no growth, the connection lives, the Core is right."""
+"""Broken messages, a thousand a socket: no crash, no growth, the connection lives, the Core is right."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ from agentstepper_nb.protocol.worker import RpcFailure, both_ways
 
 Json = Any
 
-MESSAGES = 2000
+MESSAGES = 1000
 MANY_MESSAGES = 100_000
 #: After so many a peer reads what was answered, and the Core is looked at.
-BATCH = 1000
+BATCH = 500
 #: Bytes that the process may have grown by in the second half.
 GROWTH = 64 << 20
 

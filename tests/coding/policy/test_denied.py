@@ -75,16 +75,22 @@ WRITES = [
 ]
 
 
-@pytest.mark.parametrize("path", NAMES)
-@pytest.mark.parametrize(("tool", "args"), [*READS, *WRITES])
 @pytest.mark.parametrize("rule", ["read_file", "*", "search", "run_command"])
-def test_a_file_that_may_not_be_read_is_denied_to_each_tool(
-    place: Place, rule: str, tool: str, args: dict[str, str], path: str
-) -> None:
-    assert place.judged(tool, path=path, **args) is PolicyDecision.ALLOWED
+def test_a_file_that_may_not_be_read_is_denied_to_each_tool(place: Place, rule: str) -> None:
+    def judged(*paths: str) -> list[tuple[str, str, PolicyDecision]]:
+        return [
+            (tool, path, place.judged(tool, path=path, **args))
+            for tool, args in (*READS, *WRITES)
+            for path in paths
+        ]
+
+    def all_are(decision: PolicyDecision, *paths: str) -> list[tuple[str, str, PolicyDecision]]:
+        return [(tool, path, decision) for tool, _ in (*READS, *WRITES) for path in paths]
+
+    assert judged(*NAMES) == all_are(PolicyDecision.ALLOWED, *NAMES)
     place.book.deny(rule, path="*.env")
-    assert place.judged(tool, path=path, **args) is PolicyDecision.DENIED
-    assert place.judged(tool, path="src/a.py", **args) is PolicyDecision.ALLOWED
+    assert judged(*NAMES) == all_are(PolicyDecision.DENIED, *NAMES)
+    assert judged("src/a.py") == all_are(PolicyDecision.ALLOWED, "src/a.py")
 
 
 @pytest.mark.parametrize("path", NAMES)

@@ -27,7 +27,7 @@ from .table import ROWS, reaches, sampled
 PARTS: Final = 2
 BATCH: Final = 24
 #: One row of so many of a kind is in each run of the tests; `make soak` has them all.
-EVERY: Final = 8
+EVERY: Final = 32
 _NOBODY: Final = 65534
 
 
