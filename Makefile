@@ -14,8 +14,8 @@ LOWEST := .make/lowest/.installed
 LOCAL_LLM := .make/local-llm/.installed
 # One process a core, each with files of its own: much of a test's time is spent waiting.
 PARALLEL := -n auto --maxprocesses=4 --dist=loadfile
-# One more where no browser runs.
-PARALLEL_FAST := -n $(shell expr $$(nproc) + 1) --maxprocesses=4 --dist=loadfile
+# One more where no browser runs. In the order of their names: files of one long test would else come last, and be waited for.
+PARALLEL_FAST := -n $(shell expr $$(nproc) + 1) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 # Tests start hundreds of processes: each would compile what it imports where nothing is kept.
 export PYTHONDONTWRITEBYTECODE :=
 # What meets our dependencies: the wire, its sockets and a Core of its own. The schemas are made by the newest msgspec.
