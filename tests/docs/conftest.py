@@ -14,7 +14,10 @@ from typing import Final
 import pexpect
 import pytest
 
+from agentstepper_nb import discover
+from agentstepper_nb.hub import AgentStepperCore
 from tests.docs.pages import ROOT
+from tests.helpers.announced import announce_core
 from tests.helpers.served import Served
 
 #: Seconds that a process has to do what is waited for.
@@ -52,6 +55,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", stranger(home)["JUPYTER_RUNTIME_DIR"])
     return home
+
+
+@pytest.fixture
+def uis(home: Path) -> Iterator[str]:
+    """Where UIs reach a Core that runs in this process, and that programs of this home find."""
+    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+        file = announce_core(core)
+        assert core.ui_port
+        yield core.url(core.ui_port)
+        discover.remove_runtime_file(file)
 
 
 @pytest.fixture

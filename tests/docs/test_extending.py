@@ -82,21 +82,19 @@ def retrieval(url: str) -> list[TimelineRow]:
     return [row for row in opened.rows if row.kind is EventKind.CUSTOM]
 
 
-def test_the_agent_needs_no_extension(package: Path, home: Path, serve: Serve) -> None:
-    served = serve()
-    driver = Driver(served.uis)
+def test_the_agent_needs_no_extension(package: Path, home: Path, uis: str) -> None:
+    driver = Driver(uis)
     driver.start()
     lent = shell("python agent.py", stranger(home), package)
     driver.stop()
     assert (lent.returncode, lent.stdout.splitlines()) == (0, LENDING), lent.stderr
-    begin, end = retrieval(served.uis)
+    begin, end = retrieval(uis)
     assert (begin.target, end.source) == (Actor.TOOLS, Actor.TOOLS)
     assert end.summary == '["a red boat","a blue boat"]'
 
 
-def test_the_terminal_shows_it(package: Path, home: Path, serve: Serve) -> None:
-    served = serve()
-    with terminal(f"agentstepper step --url {served.uis}", stranger(home), home) as view:
+def test_the_terminal_shows_it(package: Path, home: Path, uis: str) -> None:
+    with terminal(f"agentstepper step --url {uis}", stranger(home), home) as view:
         with terminal("python agent.py", stranger(home), package) as agent:
             type_steps(view, 1)
             view.expect_exact("Agent → Tools")

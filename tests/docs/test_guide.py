@@ -84,19 +84,19 @@ def test_pages_with_a_test_of_their_own_have_it(page: str, test: str) -> None:
 
 
 @pytest.mark.parametrize(("page", "name"), PROGRAMS, ids=lambda word: str(word))
-def test_a_program(page: str, name: str, home: Path, serve: Serve) -> None:
+def test_a_program(page: str, name: str, home: Path, uis: str) -> None:
     """It finds the only debugger of this user by itself."""
     output, steps = PROGRAMS[page, name]
     write_files(GUIDE / f"{page}.md", home)
-    with stepped(serve().uis) as driver:
+    with stepped(uis) as driver:
         done = shell(f"python {name}", stranger(home), home)
     assert (done.returncode, done.stdout.strip()) == (0, output), done.stderr
     assert driver.steps == steps
 
 
-def test_the_file_that_the_example_writes(home: Path, serve: Serve) -> None:
+def test_the_file_that_the_example_writes(home: Path, uis: str) -> None:
     write_files(GUIDE / "changes.md", home)
-    with stepped(serve().uis):
+    with stepped(uis):
         shell("python writer.py", stranger(home), home)
     assert (home / "project" / "hello.txt").read_text() == "Hello"
 
@@ -176,12 +176,12 @@ def test_in_three_terminals(home: Path, serve: Serve) -> None:
         view.expect("finished")
 
 
-def test_run_a_program_under_the_debugger(home: Path, serve: Serve) -> None:
+def test_run_a_program_under_the_debugger(home: Path, uis: str) -> None:
     command = "agentstepper run -- python agent.py"
     for page in (PROCESSES, README):
         assert any(command in block.text.splitlines() for block in blocks(page))
     write_files(ATTACH, home)
-    with stepped(serve().uis) as driver:
+    with stepped(uis) as driver:
         done = shell(command, stranger(home), home)
     assert (done.returncode, done.stdout.strip(), driver.steps) == (0, FOUND, 5), done.stderr
 

@@ -53,6 +53,12 @@ class PassThrough:
         self.notes.append(message)
 
 
+@pytest.fixture(autouse=True)
+def without_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The project's own tests need none of those that are installed here."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return example.prepare(tmp_path / "project")
@@ -153,6 +159,7 @@ def test_an_edited_result_is_what_the_model_hears(folder: Path, client: OpenAI) 
     assert says(dbg) == "All tests pass."
 
 
+@pytest.mark.soak  # tests/models/test_scripted_server: another server gives the same answer
 def test_two_runs_say_the_same(tmp_path: Path, client: OpenAI) -> None:
     first, second = PassThrough(), PassThrough()
     run(first, example.prepare(tmp_path / "a"), client)
