@@ -9,7 +9,6 @@ from msgspec import Struct
 from ..discover import discover_control
 from ..errors import CommandError, ConnectionLostError, ProtocolError
 from ..protocol.agent import AgentError, from_agent, to_agent
-from ..sdk.handshake import explain_not_opened, open_socket
 
 Answer = TypeVar("Answer", bound=Struct)
 
@@ -33,6 +32,8 @@ def send_request(question: Struct, expected: type[Answer]) -> Answer:
         ProtocolError: It refuses the question: `invalid_stop`, say.
         CommandError: It can't answer now; or `watch_only`: it asks for its control token.
     """
+    from ..sdk.handshake import explain_not_opened, open_socket  # words alone, as of the terminal, need no SDK
+
     endpoint = discover_control()
     try:
         with open_socket(endpoint) as connection:

@@ -85,7 +85,7 @@ TABLE = {
         packages={"pandas": "", "uuid_utils": ""},
     ),
     # What people set for runs to come, for notebooks: it asks the Core, as agents reach it.
-    "rules": Row(rooms=("protocol", "discover", "sdk.handshake")),
+    "rules": Row(rooms=("protocol", "discover"), on_use=("sdk.handshake",)),
     # The public door to what extensions need.
     "extend": Row(rooms=("protocol", "core", "hub")),
     "runtime": Row(
