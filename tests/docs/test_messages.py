@@ -128,7 +128,7 @@ def told() -> Iterator[tuple[str, str]]:
         }
         for node in ast.walk(tree):
             tellers = AGENTS if "sdk" in path.parts else TELLERS | FINDINGS
-            if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in tellers:
+            if isinstance(node, ast.Call) and called(node) in tellers:
                 for text in arguments(node, constants):
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", text
     for path in VIEW.rglob("*.ts"):
@@ -137,6 +137,14 @@ def told() -> Iterator[tuple[str, str]]:
             text = _TEXT.match(source, found.end())
             if text:
                 yield str(path.relative_to(ROOT)), text[1] or text[2]
+
+
+def called(call: ast.Call) -> str:
+    """The last part of the name that is called; nothing where there is none."""
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
 
 
 def arguments(call: ast.Call, constants: dict[str, ast.expr]) -> Iterator[str]:

@@ -214,9 +214,10 @@ def imports(tree: ast.AST, package: str, deferred: bool = False) -> Iterator[Imp
                 base = absolute(package, source or "", level)
                 for alias in names:
                     yield Import(f"{base}.{alias.name}".removesuffix(".*"), node.lineno, deferred)
-            case ast.Call(func=func, args=[ast.Constant(value=str(name)), *_]) if ast.unparse(
-                func
-            ).rpartition(".")[2] in {"import_module", "__import__"}:
+            case ast.Call(
+                func=ast.Name(id=called) | ast.Attribute(attr=called),
+                args=[ast.Constant(value=str(name)), *_],
+            ) if called in {"import_module", "__import__"}:
                 yield Import(absolute(package, name, 0), node.lineno, deferred)
         later = deferred or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):

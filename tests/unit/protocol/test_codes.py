@@ -15,10 +15,14 @@ RAISERS = {"ProtocolError": 0, "CommandError": 0, "refusal": 1, "Table": 0, "_re
 
 def raised() -> Iterator[str]:
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call):
+        text = path.read_text(encoding="utf-8")
+        calls = ast.walk(ast.parse(text)) if any(name in text for name in RAISERS) else ()
+        for node in calls:
+            if not isinstance(node, ast.Call) or not isinstance(
+                node.func, ast.Name | ast.Attribute
+            ):
                 continue
-            name = ast.unparse(node.func).rpartition(".")[2]
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
             if name == "Table" and path.parent.name != "protocol":
                 continue  # a table of rows
             argument = node.args[RAISERS[name] :][:1] if name in RAISERS else []
