@@ -32,7 +32,8 @@ def send_request(question: Struct, expected: type[Answer]) -> Answer:
         ProtocolError: It refuses the question: `invalid_stop`, say.
         CommandError: It can't answer now; or `watch_only`: it asks for its control token.
     """
-    from ..sdk.handshake import explain_not_opened, open_socket  # words alone, as of the terminal, need no SDK
+    # A condition is read without the SDK, as the terminal does.
+    from ..sdk.handshake import explain_not_opened, open_socket
 
     endpoint = discover_control()
     try:

@@ -92,7 +92,7 @@ class Agent:
         if isinstance(answered, wire.ResumeAnswer):
             text = bytes(answered.data).decode() if isinstance(answered.data, Raw) else "resume"
             return text
-        return type(answered).__name__.lower()
+        return type(answered).__name__.removesuffix("Answer").lower()
 
     def asks(self, prompt: Any) -> str:
         """Begin an LLM query and reach its begin; the query's event."""

@@ -195,7 +195,7 @@ async def test_sessions_are_resumed_and_are_not_too_many() -> None:
     both = await asyncio.gather(
         desk.ask("resume", resume), desk.ask("resume", resume), return_exceptions=True
     )
-    assert sorted(type(each).__name__ for each in both) == ["CommandError", "SessionCreated"]
+    assert sorted(type(each).__name__ for each in both) == ["CodingSessionCreated", "CommandError"]
     for unknown in ("never", "../../etc/passwd", "", "x" * 101, "a\nb"):
         asked = wire.ResumeCodingSession(session=unknown, how=HOW)
         assert await desk.refused("resume", asked) == "unknown_session"

@@ -18,7 +18,7 @@ from .test_hostile import Watched
 _AGENTS = """
 import asyncio, base64, threading
 from agentstepper_nb import ChatWidget, Chat
-from agentstepper_nb.chat.connectors.registry import connector
+from agentstepper_nb.chat.connectors.registry import make_connector
 from agentstepper_nb.chat.pieces import *
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAIAAAAmkwkpAAAAEElEQVR4nGP4z8AARww4OQCvbg/xnnCmoQAAAABJRU5ErkJggg=="
@@ -61,8 +61,8 @@ async def endless(message):
     await asyncio.Event().wait()
 
 chat = Chat(
-    connector(helper, name="helper", continuation_prompt="Go on."),
-    connector(endless, name="endless", role="THOUGHT"),
+    make_connector(helper, name="helper", continuation_prompt="Go on."),
+    make_connector(endless, name="endless", role="THOUGHT"),
     title="A talk",
 )
 ChatWidget(chat)

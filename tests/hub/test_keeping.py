@@ -71,7 +71,7 @@ async def test_what_has_to_outlive_a_power_cut() -> None:
     assert not durable(lambda: hub.perform(hub.commands.step("r", hub.clock())))
     assert not durable(lambda: hub.perform(hub.commands.resume("r", hub.clock())))
     assert not durable(lambda: agent.reach("passed"))
-    assert store.asked[-1][0][-1] == "AgentHeard"  # in one with what it brought
+    assert store.asked[-1][0][-1] == "MessagesReceived"  # in one with what it brought
     assert "BreakpointSaved" in store.asked[-1][0]
     await hub.close()
 

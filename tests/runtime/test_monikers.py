@@ -115,7 +115,7 @@ async def test_a_session_that_a_model_does(tmp_path: Path, monkeypatch: pytest.M
         "def frame(request):\n"
         "    asked = json.loads(next(m.text for m in request.messages if m.role == 'user'))\n"
         "    n = (asked.get('state') or 0) + 1\n"
-        "    if n == 2 and turn_of(request) == 0:\n"
+        "    if n == 2 and find_turn(request) == 0:\n"
         "        return say('I forgot how.')\n"
         "    given = {'step': asked['step'], 'next_step': f's/{n}', 'state': n, 'done': n == 3}\n"
         "    return ScriptedCall('step_frame', given | {'text': f'number {n}'})\n"

@@ -103,7 +103,7 @@ async def test_ended_runs_are_kept(
         pass
     await extension.stop_extension()
     with contextlib.closing(open_store(tmp_path / "kept")) as kept:
-        assert [type(record).__name__ for record in kept.load()] == ["RunFound"]
+        assert [type(record).__name__ for record in kept.load()] == ["EndedRunLoaded"]
 
 
 @pytest.fixture

@@ -97,28 +97,28 @@ def test_a_name_that_is_in_the_way_is_an_error_not_a_loop(
 
 # Where a process dies: just before the named function is called for the nth time.
 FAULTS = [
-    ("command.Git.run", 1),
+    ("git_command.Git.run", 1),
     ("repository._create", 1),
-    ("draft.Draft._feed", 1),
-    ("draft.Draft.finish", 1),
-    ("cache.Cache.save", 1),
+    ("commit_draft.CommitDraft._feed", 1),
+    ("commit_draft.CommitDraft.finish", 1),
+    ("cache.EntryCache.save", 1),
     ("cache._replace", 1),
-    ("workspace.compare", 1),
-    ("draft.Draft.take", 1),
+    ("workspace.compare_commits", 1),
+    ("commit_draft.CommitDraft.take", 1),
     ("changes._Describer.describe", 1),
     *(
         pytest.param(where, count, marks=pytest.mark.soak)
         for where, count in (
-            ("command.Git.run", 2),
-            ("draft.Draft._feed", 3),
-            ("draft.Draft._feed", 5),
-            ("draft.Draft._feed", 6),
-            ("draft.Draft.finish", 2),
-            ("draft.Draft.finish", 3),
-            ("draft.Draft.finish", 4),
-            ("workspace.compare", 2),
-            ("draft.Draft.take", 2),
-            ("draft.Draft.finish", 5),
+            ("git_command.Git.run", 2),
+            ("commit_draft.CommitDraft._feed", 3),
+            ("commit_draft.CommitDraft._feed", 5),
+            ("commit_draft.CommitDraft._feed", 6),
+            ("commit_draft.CommitDraft.finish", 2),
+            ("commit_draft.CommitDraft.finish", 3),
+            ("commit_draft.CommitDraft.finish", 4),
+            ("workspace.compare_commits", 2),
+            ("commit_draft.CommitDraft.take", 2),
+            ("commit_draft.CommitDraft.finish", 5),
         )
     ),
 ]

@@ -10,7 +10,7 @@ from agentstepper_nb.protocol.error_codes import CODES
 
 PACKAGE = Path(__file__).parents[3] / "agentstepper_nb"
 #: Calls whose arguments name a code, and which argument that is.
-RAISERS = {"ProtocolError": 0, "CommandError": 0, "refusal": 1, "Table": 0, "_refuse": 0}
+RAISERS = {"ProtocolError": 0, "CommandError": 0, "make_error": 1, "MessageTable": 0, "_refuse": 0}
 
 
 def raised() -> Iterator[str]:
@@ -23,8 +23,6 @@ def raised() -> Iterator[str]:
             ):
                 continue
             name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-            if name == "Table" and path.parent.name != "protocol":
-                continue  # a table of rows
             argument = node.args[RAISERS[name] :][:1] if name in RAISERS else []
             for each in argument:
                 if isinstance(each, ast.Constant) and isinstance(each.value, str):
@@ -37,6 +35,6 @@ def test_what_is_raised_is_in_the_table() -> None:
 
 def test_what_is_in_the_table_is_sent() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
-    table = (PACKAGE / "protocol" / "codes.py").read_text(encoding="utf-8")
+    table = (PACKAGE / "protocol" / "error_codes.py").read_text(encoding="utf-8")
     for code in CODES:
         assert source.count(f'"{code}') > table.count(f'"{code}'), code
