@@ -94,7 +94,7 @@ screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/image
 bench: $(INSTALLED) js chromium ## Measure what the debugger costs, beside the floor
 	$(BIN)/python -m bench
 
-lint: $(INSTALLED) js ## Formatting, style, types, generated files, and nothing that names a machine
+lint: $(INSTALLED) js ## Formatting, style, types, generated files, names
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
@@ -103,6 +103,7 @@ lint: $(INSTALLED) js ## Formatting, style, types, generated files, and nothing 
 	$(BIN)/python -m agentstepper_nb.protocol.schema --check
 	cd js && npm run gen:check
 	$(BIN)/python scripts/check_names.py
+	$(BIN)/python scripts/check_vocabulary.py
 
 format: $(INSTALLED) js ## Format the Python and the JavaScript
 	$(BIN)/ruff check --fix-only --quiet
