@@ -53,7 +53,7 @@ class Backend(ABC, Generic[Native]):
         """Something happened: show it. What it raises is logged, and the session goes on.
 
         Args:
-            event: The first one is a `Begin`.
+            event: The first one is a `ChatSessionSnapshot`.
         """
 
     @abstractmethod

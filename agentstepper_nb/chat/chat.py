@@ -206,8 +206,10 @@ class Chat:
         return next((message for message in self.messages if message.id == id), None)
 
     def watch(self) -> Iterator[ChatEvent]:
-        """What happens in this conversation, as it happens; a `Begin` first. Closing the iterator ends
-        it. Who is slow gets a new `Begin` in place of what was missed.
+        """What happens in this conversation, as it happens; a `ChatSessionSnapshot` first.
+
+        Closing the iterator ends the watch. A slow reader gets a new snapshot in place of what was
+        missed.
         """
         session = self.session_id
         feed = self._thread.read(

@@ -255,7 +255,7 @@ class Interpreter(ChatSessions):
     # ---- who listens, and who answers ---------------------------------------------------------------
 
     def attach(self, session: SessionId, listener: Listener | Backend[Any]) -> Callable[[], None]:
-        """Tell a backend, or a function, what happens: first a `Begin`, at once.
+        """Tell a backend, or a function, what happens: first a `ChatSessionSnapshot`, at once.
 
         Returns:
             What ends the telling. Idempotent.

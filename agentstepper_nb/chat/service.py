@@ -55,7 +55,7 @@ class ChatService:
     """Serves an interpreter's sessions, on its event loop; see `rpc.session.RpcService`.
 
     Pictures' bytes never come with a message: `picture` gives them. A reader that is slow is given a new
-    `Begin` in place of what it missed.
+    `ChatSessionSnapshot` in place of what it missed.
 
     Args:
         interpreter: The interpreter.
@@ -106,7 +106,7 @@ class ChatService:
     # ---- a line's service ---------------------------------------------------------------------------
 
     async def call(self, method: str, params: Raw) -> Struct | None:
-        """Answer once; see `Service.call`.
+        """Answer once; see `RpcService.call`.
 
         Raises:
             CommandError: It can't be done now, or the other end may not.
@@ -127,7 +127,7 @@ class ChatService:
         return await answer if isawaitable(answer) else answer
 
     async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
-        """`watch` a session, or `watch_sessions`; see `Service.stream`. Errors as `call`."""
+        """`watch` a session, or `watch_sessions`; see `RpcService.stream`. Errors as `call`."""
         match method:
             case "watch":
                 items = self._watch(decode_params(params, wire.ChatSessionRequest))

@@ -1,12 +1,13 @@
 """Words that extensions may add to: the roles of agents, and the types of messages.
 
 An installed package adds its own by an entry point that names a function without arguments, which calls
-`add_role` and `add_kind`::
+`add_role` and `add_message_type`::
 
     [project.entry-points."agentstepper_nb.chat_words"]
     review = "my_package:add_words"
 
-It is called once, when somebody first asks for a word. A notebook just calls `add_role` and `add_kind`.
+It is called once, when somebody first asks for a word. A notebook just calls `add_role` and
+`add_message_type`.
 """
 
 from __future__ import annotations

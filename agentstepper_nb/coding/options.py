@@ -87,7 +87,7 @@ class CodingOptions(SettingsDict, total=False):
     limits: CodingLimits  # the settings win
     began: Began | None  # called with each call as it is carried out: after policy and approval
     tools: ToolRegistry  # in place of `default_tools`
-    policy: PolicyEngine | Factory | str | None  # see `chosen_policy`; None: the default one
+    policy: PolicyEngine | Factory | str | None  # see `load_policy`; None: the default one
 
 
 def make_options(settings: CodingSettings) -> CodingOptions:

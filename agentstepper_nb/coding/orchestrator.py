@@ -97,7 +97,7 @@ class AgentOrchestrator:
         limits: How far it may go.
         outputs: Keeps results that are too long for the model; None drops their middle.
         remember: Called with a tool's name and arguments which a person allows from now on.
-        system: What the model is told first; `prompt.system_prompt` where none is given.
+        system: What the model is told first; `model_queries.make_system_prompt` where none is given.
         snapshots: Stores the workspace before each change; None stores nothing.
         temperature: As `ModelRequest` has it.
         tool_choice: As `ModelRequest` has it. That a tool has to be called holds for a prompt's first

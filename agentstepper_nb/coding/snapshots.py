@@ -74,7 +74,7 @@ class Snapshots:
             return workspace
 
     def is_saved(self, path: Path) -> bool:
-        """Whether a commit or a snapshot holds a file as it is now; see `policy.unsaved.Saved`.
+        """Whether a commit or a snapshot holds a file as it is now; see `SavedFiles` of the policy.
 
         What changed since the last look is stored first. Without snapshots only a commit of the user's
         repository counts.

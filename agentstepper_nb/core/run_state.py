@@ -107,7 +107,7 @@ _HITS: Final = 1000
 
 
 class LastRow(NamedTuple):
-    """What a run did last, for the case that it breaks off: `rows.row_in_words` puts it into words."""
+    """What a run did last; `timeline_rows.describe_row` describes it where the run breaks off."""
 
     kind: EventKind
     side: EventSide | None  # None for a debug message

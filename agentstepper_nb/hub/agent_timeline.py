@@ -37,7 +37,7 @@ Item = TypeVar("Item")
 
 
 async def make_timeline(hub: RunService, run: str) -> Timeline:
-    """Make it, of what was recorded so far. Errors as `windows.opened`.
+    """Make it, of what was recorded so far. Errors as `pagination.read_opened_run`.
 
     Args:
         hub: Where.

@@ -130,12 +130,12 @@ class ForwardedChatService:
         self._open = 0
 
     async def call(self, method: str, params: Raw) -> Raw:
-        """Answer once; see `Service.call`."""
+        """Answer once; see `RpcService.call`."""
         with self._asking(params) as (rpc_session, forwarded):
             return await rpc_session.call(self._service, method, forwarded)
 
     async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct | Raw, None]:
-        """Answer with items; see `Service.stream`."""
+        """Answer with items; see `RpcService.stream`."""
         with self._asking(params) as (rpc_session, forwarded):
             async with aclosing(rpc_session.stream(self._service, method, forwarded)) as items:
                 async for item in items:

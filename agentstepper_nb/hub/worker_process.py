@@ -92,7 +92,7 @@ class WorkerProcess:
         return self._process.pid
 
     async def start(self) -> asyncio.Future[str]:
-        """Start it, unless it runs; see `workers.Starter`."""
+        """Start it, unless it runs; see `workers.WorkerStarter`."""
         async with self._starting:
             if self._closed:
                 raise OSError("the Core is stopping")

@@ -102,8 +102,8 @@ async def open_connection(
     """Dial a Core, and greet it.
 
     Args:
-        endpoint: Where it takes workers (`discover.worker_endpoint`) or clients
-            (`discover.runtime_endpoint`).
+        endpoint: Where it takes workers (`discover.find_worker_endpoint`) or clients
+            (`discover.find_runtime_endpoint`).
         services: What the Core may ask for here.
         log: Gets what was not understood.
 

@@ -47,7 +47,7 @@ ConfigCheck = Callable[[str, Any], None]
 
 
 class SessionHost:
-    """The sessions that live in this worker, and how they get here. It is the dispatcher's `Tenants`.
+    """The sessions that live in this worker, and how they get here: the dispatcher's `HeldSessions`.
 
     Args:
         queue: Where sessions that nobody has are taken from.

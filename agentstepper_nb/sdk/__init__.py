@@ -1,7 +1,7 @@
 """The agent's door: what an agent imports to be debugged.
 
-`flow` has the walk of one breakpoint, written once; `client` and `aclient` only drive it. `link` has the
-connection, `workspace` the files.
+`halt_flow` has the path of one halt point, written once; `stepper` and `async_stepper` only drive it.
+`run_link` has the connection, `workspace` the files.
 """
 
 from .approvals import Approval

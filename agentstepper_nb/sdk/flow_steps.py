@@ -129,8 +129,8 @@ class CallStepResult:
 
 
 FlowStep = SendStep | AnswerStep | WaitStep | FlushStep | BlockingStep | CallStep
-#: A flow that ends with a T. What is sent in is an `Answer` for Ask, the future's result for Until, a
-#: `CallStepResult` for Call, else None.
+#: A flow that ends with a T. What is sent in is an `Answer` for `AnswerStep`, the future's result for
+#: `WaitStep`, a `CallStepResult` for `CallStep`, else None.
 FlowSteps = Generator[FlowStep, Any, T]
 
 

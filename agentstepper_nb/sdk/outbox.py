@@ -56,7 +56,7 @@ MOST_AWAY: Final = 64 * 1024 * 1024
 
 
 class RunCarrier(Protocol):
-    """What carries a run: `shared_link.SharedLink`."""
+    """What carries a run: `shared_connection.SharedConnection`."""
 
     outboxes: dict[str, Outbox]
 

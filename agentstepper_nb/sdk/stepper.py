@@ -53,7 +53,7 @@ class AgentStepper(BaseStepper):
             ConnectionLostError. With the first two the run goes on once the Core is back, and nothing
             of it is lost; a Core that speaks version 1 can't take a run up again, so that it raises.
         redact: Called as `redact(word, value)` before a value leaves the process; gives what is shown
-            in its place. The words are `packing.Word`'s.
+            in its place. The words are `payload.RedactKind`'s.
         to_json: Called with each value that JSON doesn't have; gives one that it has, or raises
             TypeError.
         require_clean: Whether to refuse a workspace whose own repository has uncommitted changes;

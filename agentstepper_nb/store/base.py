@@ -67,9 +67,9 @@ class Store(Protocol):
     def load(self) -> Iterable[Record]:
         """What a Core that starts replays.
 
-        For each run that ended earlier one `RunFound`; for each that was live `RunStarted` with the
-        header as it was (its rows and commits counted anew) and the records that lead to where it
-        stood, as its breakpoints and events now are, and `AgentHeard` at the end.
+        For each run that ended earlier one `EndedRunLoaded`; for each that was live `RunStarted` with
+        its header as it was (its rows and commits counted anew) and the records that lead to where it
+        stood, as its breakpoints and events now are, and `MessagesReceived` at the end.
         """
 
     def append(
@@ -167,7 +167,7 @@ class Store(Protocol):
         """
 
     async def sentence(self, key: str) -> str | None:
-        """What a model once made of the same: the text of a `SentenceMade` with this key."""
+        """What a model once made of the same: the text of a `SummarySaved` with this key."""
 
     async def info(self) -> StoreInfo:
         """How and where it keeps runs, with its size."""

@@ -1,6 +1,7 @@
 """The agents that the interpreter can talk to, each imported when it is first asked for.
 
-`connector` makes one of a function or of an installed connector's name; `connectors` lists those.
+`make_connector` makes one of a function or of an installed connector's name; `list_connectors` lists
+those.
 """
 
 from __future__ import annotations

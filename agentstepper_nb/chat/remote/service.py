@@ -75,7 +75,7 @@ class RemoteChatService:
         self._attending: dict[tuple[str, str], RemoteAgent] = {}
 
     async def call(self, method: str, params: Raw) -> Struct | None:
-        """Answer once; see `Service.call`.
+        """Answer once; see `RpcService.call`.
 
         Raises:
             CommandError: `invalid_token`; `out_of_scope`; what was asked can't be done now.
@@ -99,7 +99,7 @@ class RemoteChatService:
         return await self._chat(grant).call(method, asked.params)
 
     async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct, None]:
-        """Answer with items for as long as the token counts; see `Service.stream`. Errors as `call`."""
+        """Answer with items while the token counts; see `RpcService.stream`. Errors as `call`."""
         asked = decode_params(params, ForwardedRequest)
         grant = self._tokens.check(asked.token)
         items: AsyncGenerator[Struct, None]

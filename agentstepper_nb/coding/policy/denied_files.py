@@ -36,7 +36,7 @@ _Id = tuple[int, int]  # device and inode
 
 
 class DeniedFiles(NamedTuple):
-    """The files of a workspace that deny rules keep from commands; see `Access`.
+    """The files of a workspace that deny rules keep from commands; see `SandboxAccess`.
 
     Args:
         unreadable: Those that may not be read.

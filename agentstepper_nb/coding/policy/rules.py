@@ -55,7 +55,7 @@ class PolicyRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
         shell: Whether whoever allowed the command saw it as a shell reads it.
         folder: Where an allowed command is run, as the tool is given it.
         path: A pattern of paths; `*` is anything, also `/`. Where it allows, all paths of a call must
-            match; where it denies, one, or a folder above it (see `denied`).
+            match; where it denies, one, or a folder above it (see `denied_files`).
         network: Whether an allowed command may use the network.
         writable: Folders outside of the workspace that an allowed command may change.
     """

@@ -115,7 +115,7 @@ def find_toolchains(changing: tuple[Path, ...] = ()) -> tuple[Path, ...]:
     """The interpreters and toolchains in use: this Python, the search path's, known ones in homes.
 
     Args:
-        changing: See `visible`.
+        changing: See `find_visible_paths`.
     """
     named = (*_prefixes(), *_in_homes(), *_on_path(changing))
     trusted = (path for path in named if not is_at_or_below(path, changing))

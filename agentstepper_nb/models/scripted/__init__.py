@@ -5,8 +5,8 @@ It speaks OpenAI's Chat Completions and Responses APIs and Anthropic's Messages 
 ::
 
     script = Script("greeter", [
-        Rule(turn(0) & says("user", "(?i)hello"), say("Let me look.", Call("look"))),
-        Rule(turn(1), say("Hello!")),
+        ScriptRule(turn(0) & says("user", "(?i)hello"), say("Let me look.", ScriptedCall("look"))),
+        ScriptRule(turn(1), say("Hello!")),
     ])
     with ScriptedServer(script) as server:
         client = openai.OpenAI(base_url=server.base_url, api_key="any")
@@ -14,7 +14,7 @@ It speaks OpenAI's Chat Completions and Responses APIs and Anthropic's Messages 
 Replies are a pure function of the request. There is no cursor: the turn is counted in the request's
 own messages, ids are hashed from it, `created` is 0. So a conversation that is replayed, forked,
 edited in the debugger, or held fifty times at once gets the same answers, byte for byte. The one
-thing a server remembers is how often a `ErrorFault` has refused.
+thing a server remembers is how often an `ErrorFault` has refused.
 
 From a shell: `python -m agentstepper_nb.models.scripted fix_tests --port 8123`.
 """

@@ -174,7 +174,7 @@ class ScriptedResponse:
 
     status: int
     pieces: Iterable[bytes]
-    """The body; asking for the next piece may wait at a gate, or raise `BrokenOffError`."""
+    """The body; asking for the next piece may wait at a gate, or raise `DisconnectFaultError`."""
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
 

@@ -201,7 +201,7 @@ class ScriptedServer:
         return self._model.exchanges
 
     def gate(self, name: str) -> PauseGate:
-        """The gate where answers with `Hold(name)` wait.
+        """The gate where answers with `PauseFault(name)` wait.
 
         Raises:
             KeyError: No rule holds there.

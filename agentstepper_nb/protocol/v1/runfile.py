@@ -1,4 +1,4 @@
-"""The `.run` file of version 1: one run, without a version; `packing` has its outer form."""
+"""The `.run` file of version 1: one run, without a version; `runfile_format` has its outer form."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def check_provider(name: str, model: str) -> None:
 
     Raises:
         ValueError: There is none of that name, and says which there are; or see
-            `registry.check_message`.
+            `registry.refuse_script_path`.
     """
     if name not in registry.list_provider_names():
         text = (
@@ -117,7 +117,7 @@ def open_provider(name: str, model: str) -> ModelProvider:
     """A provider, for the first question.
 
     Raises:
-        ModelError: It lacks what it needs: a key, a package; or see `registry.check_message`.
+        ModelError: It lacks what it needs: a key, a package; or see `registry.refuse_script_path`.
     """
     registry.refuse_script_path(name, model)
     try:

@@ -275,7 +275,7 @@ class TransactionJournal:
     """Transactions on a store, for one thread at a time.
 
     Args:
-        connection: As `opening.open_writer` gives it.
+        connection: As `database.open_writer` gives it.
         path: The store's file.
     """
 

@@ -107,7 +107,7 @@ class StoreWriter:
     """Writes to a store, and is the only one who does.
 
     Args:
-        connection: As `opening.open_writer` gives it; the writer closes it.
+        connection: As `database.open_writer` gives it; the writer closes it.
         path: The store's file.
         durability: When who is told.
         ears: Whom it tells.

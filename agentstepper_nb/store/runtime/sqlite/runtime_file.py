@@ -196,7 +196,7 @@ class RuntimeStoreWriter:
     """Writes to the file, and is the only one who does.
 
     Args:
-        connection: As `file.open_writer` gives it; the writer closes it.
+        connection: As `runtime_file.open_writer` gives it; the writer closes it.
         path: The file, for people; None: in memory.
         durability: `SYNC` answers once a call is synced; `DURABLE` once it is committed, and syncs at
             most 10 ms later; `RELAXED` likewise, and syncs at most half a second later.
