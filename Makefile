@@ -36,7 +36,7 @@ setup: $(INSTALLED) js chromium ## Make .venv, build the JavaScript, install Chr
 demo: $(INSTALLED) js ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: only print the URL)
 	$(BIN)/python scripts/demo.py
 
-# Eight minutes on two quiet cores, once all is made; what is longer is marked `soak`.
+# Ten minutes on two quiet cores, once all is made; what is longer is marked `soak`.
 test: ## All tests but the long ones; every part is run and timed, whatever fails
 	@MAKE="$(MAKE)" scripts/run_parts.sh lint test-js test-fast test-lowest test-e2e test-notebooks
 
