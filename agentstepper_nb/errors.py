@@ -74,17 +74,17 @@ class CommandError(AgentStepperError):
 
 
 class StaleError(CommandError):
-    """A command that names a breakpoint or revision which is no longer the current one.
+    """A command that names a halt point or revision which is no longer the current one.
 
     Args:
         message: What changed meanwhile.
         run: The run it was about.
-        breakpoint: The breakpoint it named.
+        halt_point: The halt point it named.
     """
 
-    def __init__(self, message: str, run: str, breakpoint: str) -> None:
+    def __init__(self, message: str, run: str, halt_point: str) -> None:
         super().__init__("stale", message, run)
-        self.breakpoint = breakpoint
+        self.halt_point = halt_point
 
 
 class NeedsApprovalError(CommandError):
@@ -93,10 +93,10 @@ class NeedsApprovalError(CommandError):
     Args:
         call: The call, in a line.
         run: The run.
-        breakpoint: The breakpoint that asks.
+        halt_point: The halt point that asks.
     """
 
-    def __init__(self, call: str, run: str, breakpoint: str) -> None:
+    def __init__(self, call: str, run: str, halt_point: str) -> None:
         super().__init__(
             "needs_approval",
             f"The step was refused: the call {call} asks for approval. Stepping never approves: "
@@ -104,7 +104,7 @@ class NeedsApprovalError(CommandError):
             run,
         )
         self.call = call
-        self.breakpoint = breakpoint
+        self.halt_point = halt_point
 
 
 class NotJSONError(AgentStepperError, TypeError):
@@ -125,7 +125,7 @@ class NotJSONError(AgentStepperError, TypeError):
 
 
 class ConnectionLostError(AgentStepperError, ConnectionError):
-    """The connection to the Core is gone, and with it every breakpoint that waited."""
+    """The connection to the Core is gone, and with it every halt point that waited."""
 
 
 class DiscoveryError(AgentStepperError, ConnectionError):

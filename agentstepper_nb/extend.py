@@ -3,15 +3,15 @@
 from .core import Summarizer
 from .hub import Hub
 from .hub.extensions import Extension
-from .protocol.values import Actor, AgentActivity, Breakpoint, EventKind, EventSide
+from .protocol.values import Actor, AgentActivity, EventKind, EventSide, HaltPoint
 
 __all__ = [
     "Actor",
     "AgentActivity",
-    "Breakpoint",
     "EventKind",
     "EventSide",
     "Extension",
+    "HaltPoint",
     "Hub",
     "Summarizer",
 ]

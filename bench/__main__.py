@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
         wire.measure(options.growth),
         _opened(options.opens),
         [lease.measure(size, effort) for size in SIZES],
-        long_runs.measure(long_runs.Effort(options.breakpoints)) if options.breakpoints else None,
+        long_runs.measure(long_runs.Effort(options.halt_points)) if options.halt_points else None,
         many_agents.measure(options.steps) if options.steps else (),
         background.measure(background.Effort(options.actions, options.rows))
         if options.actions

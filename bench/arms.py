@@ -105,7 +105,7 @@ def _connect(port: int, subprotocol: str | None) -> ClientConnection:
 
 
 def _open(socket: ClientConnection, conversation: Conversation) -> None:
-    """Send the opening; hello's answer is passed over, the breakpoint's ends it."""
+    """Send the opening; hello's answer is passed over, the halt point's ends it."""
     for message in conversation.opening():
         socket.send(message)
     while "breakpoint" not in socket.recv()[:80]:

@@ -1,7 +1,7 @@
 """The messages of one agent, encoded before the clock runs, in both versions' words.
 
-One *turn* is an LLM query: an event, its begin breakpoint and its end breakpoint. The Core answers each
-breakpoint, so that a turn has two round trips.
+One *turn* is an LLM query: an event, its begin halt point and its end halt point. The Core answers each
+halt point, so that a turn has two round trips.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Conversation(Protocol):
     """One agent's side of a run."""
 
     def opening(self) -> list[str]:
-        """What starts the run, up to a first breakpoint; the Core's last answer to it ends the start."""
+        """What starts the run, up to a first halt point; the Core's last answer to it ends the start."""
 
     def turn(self) -> Turn:
         """The next query."""
@@ -69,15 +69,15 @@ class ConversationV1:
         event = str(uuid4())
         return [
             self._event(event, "PROGRAM_STARTED", "bench"),
-            self._breakpoint(event, "bench", "Agent program started."),
+            self._halt_point(event, "bench", "Agent program started."),
         ]
 
     def turn(self) -> Turn:
         event = str(uuid4())
         return Turn(
             self._event(event, "LLM_QUERY", None),
-            self._breakpoint(event, next(self._bodies), None),
-            self._breakpoint(event, next(self._bodies), None),
+            self._halt_point(event, next(self._bodies), None),
+            self._halt_point(event, next(self._bodies), None),
         )
 
     def _event(self, event: str, kind: str, data: str | None) -> str:
@@ -90,7 +90,7 @@ class ConversationV1:
         }
         return json.dumps({"message": "event", "data": fields})
 
-    def _breakpoint(self, event: str, data: object, summary: str | None) -> str:
+    def _halt_point(self, event: str, data: object, summary: str | None) -> str:
         fields = {
             "uuid": str(uuid4()),
             "agent": "bench",
@@ -104,7 +104,7 @@ class ConversationV1:
 
 
 class ConversationV2:
-    """Version 2, every breakpoint waiting.
+    """Version 2, every halt point waiting.
 
     Args:
         size: Of each prompt and answer, in bytes.
@@ -129,7 +129,7 @@ class ConversationV2:
         started = v2.EventBegun(
             id=event, kind=EventKind.PROGRAM_STARTED, at=time.time(), clock=time.monotonic()
         )
-        point = self._breakpoint(event, EventSide.BEGIN, Raw(b'"bench"'))
+        point = self._halt_point(event, EventSide.BEGIN, Raw(b'"bench"'))
         return [self._encode(message) for message in (hello, started, point)]
 
     def turn(self) -> Turn:
@@ -138,13 +138,13 @@ class ConversationV2:
             id=event, kind=EventKind.LLM_QUERY, at=time.time(), clock=time.monotonic()
         )
         points = [
-            self._breakpoint(event, side, Raw(json.dumps(data).encode()))
+            self._halt_point(event, side, Raw(json.dumps(data).encode()))
             for side, data in zip((EventSide.BEGIN, EventSide.END), self._bodies, strict=False)
         ]
         return Turn(*(self._encode(message) for message in (begun, *points)))
 
-    def _breakpoint(self, event: str, side: EventSide, data: Raw) -> v2.BreakpointReached:
-        return v2.BreakpointReached(
+    def _halt_point(self, event: str, side: EventSide, data: Raw) -> v2.HaltPointReached:
+        return v2.HaltPointReached(
             id=str(uuid7()),
             event=event,
             side=side,

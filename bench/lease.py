@@ -1,11 +1,11 @@
-"""What a breakpoint costs the agent's own thread where its run continues by a lease.
+"""What a halt point costs the agent's own thread where its run continues by a lease.
 
-The agent is a real one, at a Core that keeps its run on disk, with one UI connected. Each breakpoint is
+The agent is a real one, at a Core that keeps its run on disk, with one UI connected. Each halt point is
 timed on the thread that reaches it. Beside it stands the same agent where the Core speaks version 1 with
-it, in which each breakpoint is a round trip; blocks of both take turns.
+it, in which each halt point is a round trip; blocks of both take turns.
 
-A short block finds the SDK's sender idle, as an agent does that comes to a breakpoint now and then. One
-that does nothing but reach breakpoints shares its interpreter with the sender: that is measured too.
+A short block finds the SDK's sender idle, as an agent does that comes to a halt point now and then. One
+that does nothing but reach halt points shares its interpreter with the sender: that is measured too.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Leased:
     """What it costs at one size."""
 
     size: int  # bytes of a body
-    version_1: Spread  # seconds a breakpoint there, of the blocks' medians
+    version_1: Spread  # seconds a halt point there, of the blocks' medians
     seconds: Spread  # the same by a lease
     cheaper: Spread  # how many times, of neighbouring blocks
-    steady: Spread  # seconds a breakpoint, of long blocks from end to end
+    steady: Spread  # seconds a halt point, of long blocks from end to end
 
 
 class Agent:
@@ -57,7 +57,7 @@ class Agent:
         self._bodies = (body(size, number) for number in count())
 
     def block(self, turns: int) -> list[float]:
-        """Seconds a breakpoint, of each."""
+        """Seconds a halt point, of each."""
         prepared = [(next(self._bodies), next(self._bodies)) for _ in range(turns)]
         clock = time.perf_counter
         times = [clock()]
@@ -97,12 +97,12 @@ def measure(size: int, effort: Effort) -> Leased:
         effort: How much.
     """
     rounds = [each for _ in range(effort.sets) for each in _set(size, effort)]
-    trips, breakpoints, steady = zip(*rounds, strict=True)
+    trips, halt_points, steady = zip(*rounds, strict=True)
     return Leased(
         size=size,
         version_1=Spread.of(trips),
-        seconds=Spread.of(breakpoints),
-        cheaper=Spread.of([trip / own for trip, own in zip(trips, breakpoints, strict=True)]),
+        seconds=Spread.of(halt_points),
+        cheaper=Spread.of([trip / own for trip, own in zip(trips, halt_points, strict=True)]),
         steady=Spread.of(steady),
     )
 

@@ -1,4 +1,4 @@
-"""An agent whose breakpoints don't wait, as the SDK sends them under a lease that lets it go on."""
+"""An agent whose halt points don't wait, as the SDK sends them under a lease that lets it go on."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from agentstepper_nb.protocol.values import EventSide
 from .access import CONTROL
 from .conversation import ConversationV2, Turn, turns
 
-#: Breakpoints of one turn: an LLM query has two.
+#: Halt points of one turn: an LLM query has two.
 TURN = 2
 
 
 class LeasedConversation(ConversationV2):
-    """Version 2, no breakpoint waiting."""
+    """Version 2, no halt point waiting."""
 
-    def _breakpoint(self, event: str, side: EventSide, data: Raw) -> v2.BreakpointReached:
-        return replace(super()._breakpoint(event, side, data), waits=False, epoch=1)
+    def _halt_point(self, event: str, side: EventSide, data: Raw) -> v2.HaltPointReached:
+        return replace(super()._halt_point(event, side, data), waits=False, epoch=1)
 
     @property
     def sent(self) -> int:
@@ -52,12 +52,12 @@ class LeasedAgent:
             socket.send(message)
         self.run: str = self._hear("welcome")["run"]
 
-    def prepare(self, breakpoints: int) -> list[Turn]:
+    def prepare(self, halt_points: int) -> list[Turn]:
         """The next turns, encoded."""
-        return list(turns(self._conversation, breakpoints // TURN))
+        return list(turns(self._conversation, halt_points // TURN))
 
     def go(self, prepared: list[Turn]) -> None:
-        """Reach these breakpoints, and wait until the Core says that it keeps them."""
+        """Reach these halt points, and wait until the Core says that it keeps them."""
         for turn in prepared:
             for message in turn:
                 self._socket.send(message)

@@ -1,6 +1,6 @@
-"""What a run of 100,000 breakpoints costs: each of them, the Core's memory, and opening it in a view.
+"""What a run of 100,000 halt points costs: each of them, the Core's memory, and opening it in a view.
 
-A short run gets as many breakpoints beside the long one, block by block, so that whatever else the
+A short run gets as many halt points beside the long one, block by block, so that whatever else the
 machine does meets both.
 """
 
@@ -22,7 +22,7 @@ from .round_trip import Spread
 
 #: Bytes of each content.
 SIZE = 2_000
-#: Breakpoints of a short run, and of a block.
+#: Halt points of a short run, and of a block.
 SHORT = 1_000
 BLOCK = 1_000
 #: A word that few of the rows have.
@@ -33,7 +33,7 @@ _WORD = "777"
 class Effort:
     """How much is measured."""
 
-    breakpoints: int = 100_000  # of the long run
+    halt_points: int = 100_000  # of the long run
     blocks: int = 9  # of each
     openings: int = 9
 
@@ -52,8 +52,8 @@ class Opening:
 class Long:
     """All that this module measures."""
 
-    breakpoints: int
-    short: Spread  # seconds a breakpoint, at the end of a short run
+    halt_points: int
+    short: Spread  # seconds a halt point, at the end of a short run
     long: Spread  # the same at the end of the long one
     ratio: float  # of the medians
     memory: int  # the Core's, in bytes
@@ -64,7 +64,7 @@ def measure(effort: Effort) -> Long:
     """Fill a run, then measure."""
     with core() as (process, agents, uis), plugged(agents) as socket:
         agent = LeasedAgent(socket, SIZE)
-        for _ in range(max(0, effort.breakpoints - effort.blocks * BLOCK) // BLOCK):
+        for _ in range(max(0, effort.halt_points - effort.blocks * BLOCK) // BLOCK):
             agent.go(agent.prepare(BLOCK))
         pairs = [_pair(agents, agent) for _ in range(effort.blocks)]
         used = memory(process)
@@ -72,7 +72,7 @@ def measure(effort: Effort) -> Long:
             opening = _opening(Person(view), agent.run, effort)
     short, long = zip(*pairs, strict=True)
     return Long(
-        effort.breakpoints,
+        effort.halt_points,
         Spread.of(short),
         Spread.of(long),
         statistics.median(long) / statistics.median(short),
@@ -82,7 +82,7 @@ def measure(effort: Effort) -> Long:
 
 
 def _pair(port: int, agent: LeasedAgent) -> tuple[float, float]:
-    """Seconds a breakpoint of a block at the end of a short run, and of one of the long run."""
+    """Seconds a halt point of a block at the end of a short run, and of one of the long run."""
     with plugged(port) as socket:
         short = LeasedAgent(socket, SIZE)
         short.go(short.prepare(SHORT))
@@ -98,7 +98,7 @@ def _block(agent: LeasedAgent) -> float:
 
 def _opening(person: Person, run: str, effort: Effort) -> Opening:
     first, seconds, pages = 0, [], []
-    middle = effort.breakpoints // 2
+    middle = effort.halt_points // 2
     for number in range(effort.openings):
         begin = time.perf_counter()
         first = len(person.ask(f"open{number}", ui.OpenRun(run=run)).encode())

@@ -1,4 +1,4 @@
-"""How long a halted agent waits for a Step while 50 others go on, 20 breakpoints a second each.
+"""How long a halted agent waits for a Step while 50 others go on, 20 halt points a second each.
 
 `python -m bench.many_agents PORT AGENTS` is one of their processes; it ends with its input.
 """
@@ -25,7 +25,7 @@ from .arms import process
 from .conversation import ConversationV2, Turn
 from .leased import TURN, LeasedConversation, Person, plugged
 
-#: Agents, their processes, breakpoints a second of each, and bytes of each content.
+#: Agents, their processes, halt points a second of each, and bytes of each content.
 AGENTS = 50
 PROCESSES = 4
 RATE = 20
@@ -46,7 +46,7 @@ def measure(steps: int) -> list[float]:
 
 
 class Halted:
-    """An agent that halts at each breakpoint, and the person who steps it."""
+    """An agent that halts at each halt point, and the person who steps it."""
 
     def __init__(self, socket: ClientConnection, person: Person) -> None:
         self._socket = socket
@@ -62,7 +62,7 @@ class Halted:
         self._left: list[str] = []
 
     def step(self) -> float:
-        """Halt at the next breakpoint, then step: seconds until the answer is there."""
+        """Halt at the next halt point, then step: seconds until the answer is there."""
         if not self._left:
             turn: Turn = self._conversation.turn()
             self._socket.send(turn.event)
@@ -74,7 +74,7 @@ class Halted:
         pending = self._pending()
         self._steps += 1
         begin = time.perf_counter()
-        step = ui.StepRun(run=self._run, breakpoint=pending, revision=1)
+        step = ui.StepRun(run=self._run, halt_point=pending, revision=1)
         self._person.say(f"step{self._steps}", step)
         self._hear("answer")
         return time.perf_counter() - begin

@@ -28,15 +28,15 @@ GOAL = 1.3
 _HELD_TO_IT = ("version 1, memory", "version 1, relaxed")
 #: What a conversation may take on disk, and on the wire, against what is new in it.
 ROOM = 3
-#: Seconds that a breakpoint may take on the agent's thread by a lease, and what each KB adds.
-BREAKPOINT, KILOBYTE = 25e-6, 1e-6
+#: Seconds that a halt point may take on the agent's thread by a lease, and what each KB adds.
+HALT_POINT, KILOBYTE = 25e-6, 1e-6
 #: How many times cheaper than in version 1 it is to be, with bodies up to so many bytes: of larger ones
 #: encoding them, which both do, is most of it.
 CHEAPER, SMALL = 20, 1_000
 #: Milliseconds from a click on Step until the agent goes on.
 STEP = 10
 
-#: What a breakpoint may cost in a long run, against a short one; what the Core may have in memory then;
+#: What a halt point may cost in a long run, against a short one; what the Core may have in memory then;
 #: bytes of the first message about it; and milliseconds of a Step among many agents, or beside a flood.
 LONG = 1.2
 MEMORY = 300_000_000
@@ -50,9 +50,9 @@ _HEAD = """\
 
 <!-- Made by `python -m bench --write`. -->
 
-A *round trip* is one breakpoint: the agent sends it, the Core hands it to its store, answers, and tells
+A *round trip* is one halt point: the agent sends it, the Core hands it to its store, answers, and tells
 one connected UI. It is measured with the raw `websockets` client and messages encoded beforehand, so
-that it is the Core that is measured. What is timed is an LLM query, an event and its two breakpoints,
+that it is the Core that is measured. What is timed is an LLM query, an event and its two halt points,
 and the time is halved.
 
 The *floor* is what a debugger on WebSockets can hardly avoid: a bare echo of the same bytes, on the same
@@ -63,8 +63,8 @@ Agent, server and UI are processes of their own. Blocks of all arms take turns w
 rest after each round, in which the stores index and tidy up. A ratio is that of two neighbouring blocks;
 shown are medians, and in brackets the middle half.
 
-Each breakpoint has contents that the store hasn't seen. It keeps runs in memory or on disk
-(docs/design/0008-store.md): `relaxed` answers once the breakpoint is handed to the writer, `durable`
+Each halt point has contents that the store hasn't seen. It keeps runs in memory or on disk
+(docs/design/0008-store.md): `relaxed` answers once the halt point is handed to the writer, `durable`
 once it is recorded, which adds a transaction.
 
 """
@@ -82,7 +82,7 @@ trusted; where a file changed, git stores it and compares.
 _STORING = """
 ## Keeping runs on disk
 
-Breakpoints of 2 KB, durable each by itself and many at one go. The floor writes the same records as
+Halt points of 2 KB, durable each by itself and many at one go. The floor writes the same records as
 JSON Lines and calls `fdatasync`; it can't find, edit or delete anything again. The search index is made
 meanwhile.
 """
@@ -90,7 +90,7 @@ meanwhile.
 _LEASE = """
 ## Continuing by a lease
 
-What one breakpoint costs the agent's own thread, in a real agent whose run continues: encoded, masked,
+What one halt point costs the agent's own thread, in a real agent whose run continues: encoded, masked,
 decided and queued (docs/design/0011-stops-and-lease.md). Version 1 is the same agent, which waits for an
 answer there. A *long block* shares its interpreter with the thread that sends, and where contents are
 large it waits for the Core to keep them.
@@ -116,7 +116,7 @@ bench.open_long`)
 _LONG = """
 ## Long runs, and many agents
 
-Agents whose breakpoints don't wait, 2 KB each, with a Core that keeps runs on disk. A breakpoint's time
+Agents whose halt points don't wait, 2 KB each, with a Core that keeps runs on disk. A halt point's time
 is that of a block until the Core says that all of it is kept; blocks of a short and of the long run take
 turns. (`python -m bench.long_runs`)
 """
@@ -155,7 +155,7 @@ def page(
         starts: Imports.
         travelled: What conversations took on the wire.
         opened: What opening a long run took in a browser.
-        leased: What a breakpoint costs by a lease.
+        leased: What a halt point costs by a lease.
         long: What a long run costs the Core.
         steps: Seconds from a Step until its agent goes on, while many others do.
         background: What agents that run on their own cost the queue.
@@ -195,10 +195,10 @@ def page(
 def _long(
     long: Long, steps: Sequence[float], flooded: Sequence[float]
 ) -> Iterator[tuple[str, ...]]:
-    number, opening = f"{long.breakpoints:,}", long.opening
+    number, opening = f"{long.halt_points:,}", long.opening
     each = _spread(long.long, 1e6, "µs")
     yield (
-        f"a breakpoint at {number}, against one at 1,000",
+        f"a halt point at {number}, against one at 1,000",
         f"{each}, {long.ratio:.2f} × the {_spread(long.short, 1e6, 'µs')}",
         _verdict(long.ratio, LONG, f"≤ {LONG} ×"),
     )
@@ -215,7 +215,7 @@ def _long(
     yield "a page out of its middle", _spread(opening.page, 1e3, "ms"), ""
     yield "the rows of it that a filter shows", f"{opening.find:.1f} s", ""
     if steps:
-        yield _step_among("50 others reach 20 breakpoints a second each", steps)
+        yield _step_among("50 others reach 20 halt points a second each", steps)
     if flooded:
         yield _step_among("another sends messages as fast as it can", flooded)
 
@@ -272,7 +272,7 @@ def _trip(trip: RoundTrip) -> tuple[str, ...]:
 def _leased(leased: Iterable[Leased]) -> Iterator[tuple[str, ...]]:
     for each in leased:
         body = f"{each.size // 1000} KB"
-        goal = BREAKPOINT + KILOBYTE * each.size / 1000
+        goal = HALT_POINT + KILOBYTE * each.size / 1000
         verdicts = [_verdict(each.seconds.middle, goal, f"≤ {goal * 1e6:.0f} µs")]
         if each.size <= SMALL:
             cheaper = each.cheaper.middle

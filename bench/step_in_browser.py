@@ -27,7 +27,7 @@ from .report import machine
 
 GOAL = 10.0  # milliseconds
 
-#: Says when each of its breakpoints let it go on; what it sends is a small call and its result.
+#: Says when each of its halt points let it go on; what it sends is a small call and its result.
 AGENT = """
 import sys, time
 from agentstepper_nb import AgentStepper

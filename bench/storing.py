@@ -27,7 +27,7 @@ from tests.helpers.stage import Stage
 from .conversation import body
 from .round_trip import Spread
 
-#: Bytes of a breakpoint that is appended.
+#: Bytes of a halt point that is appended.
 SIZE = 2_000
 #: Steps of each run of the folder that is opened.
 STEPS = 10
@@ -44,8 +44,8 @@ class Effort:
     """How much is measured."""
 
     rounds: int
-    one_by_one: int  # breakpoints that are each durable before the next one
-    together: int  # breakpoints that become durable at one go
+    one_by_one: int  # halt points that are each durable before the next one
+    together: int  # halt points that become durable at one go
     turns: int  # of the conversation that grows
     runs: int  # in the folder that is opened
 
@@ -55,7 +55,7 @@ class Rate:
     """One way to append."""
 
     name: str
-    seconds: Spread  # a breakpoint
+    seconds: Spread  # a halt point
     ratio: Spread  # to the floor's neighbouring round
 
 
@@ -93,8 +93,8 @@ def measure(effort: Effort) -> Storing:
 # ---- appending ----------------------------------------------------------------------------------------
 
 
-class _Breakpoints:
-    """The records of one run's breakpoints, each with contents of its own."""
+class _HaltPoints:
+    """The records of one run's halt points, each with contents of its own."""
 
     def __init__(self) -> None:
         self._stage = Stage()
@@ -133,13 +133,13 @@ def _rate(name: str, seconds: tuple[float, ...], floor: tuple[float, ...]) -> Ra
 
 
 async def _append(folder: Path, effort: Effort) -> list[tuple[float, float, float, float]]:
-    """Seconds a breakpoint of the floor and the store, one by one, and of both at one go."""
-    breakpoints = _Breakpoints()
+    """Seconds a halt point of the floor and the store, one by one, and of both at one go."""
+    halt_points = _HaltPoints()
     rounds = []
     with closing(open_store(folder)) as store, (folder / "floor").open("ab", buffering=0) as file:
         for _ in range(effort.rounds + 1):
             few, many = (
-                breakpoints.take(number) for number in (effort.one_by_one, effort.together)
+                halt_points.take(number) for number in (effort.one_by_one, effort.together)
             )
             rounds.append(
                 (
@@ -201,7 +201,7 @@ async def _settled(folder: Path) -> int:
 def _opening(effort: Effort) -> Opening:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        records = [record for each in _Breakpoints().take(STEPS) for record in each]
+        records = [record for each in _HaltPoints().take(STEPS) for record in each]
         asyncio.run(_fill(folder, effort.runs, kept(records)))
         seconds = [_open(folder) for _ in range(effort.rounds + 1)][1:]
     return Opening(effort.runs, Spread.of(seconds))

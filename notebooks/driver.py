@@ -37,7 +37,7 @@ class Driver:
         url: The Core's UI port.
 
     Attributes:
-        steps: How many breakpoints it has answered.
+        steps: How many halt points it has answered.
     """
 
     def __init__(self, url: str) -> None:
@@ -132,10 +132,10 @@ class Driver:
         meant = {"run": body.run, "breakpoint": body.message, "revision": body.revision}
         self._send(ui.ApproveCall(**meant, edit=edit, confirmed=True))
 
-    def _go_on(self, run: str, breakpoint: str, revision: int, edit: str | None = None) -> None:
+    def _go_on(self, run: str, halt_point: str, revision: int, edit: str | None = None) -> None:
         """Press Continue where the tutorial says so, else Step."""
         press = ui.ContinueRun if self._programs.get(run) in CONTINUED else ui.StepRun
-        self._send(press(run=run, breakpoint=breakpoint, revision=revision, edit=edit))
+        self._send(press(run=run, breakpoint=halt_point, revision=revision, edit=edit))
 
     def _send(self, message: Struct) -> None:
         self._sent += 1

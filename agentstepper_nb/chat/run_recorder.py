@@ -247,7 +247,7 @@ class RunRecorder:
             self._log.info("The run of %s said no goodbye: %r", dbg.program_name, why)
 
 
-#: Seconds that a breakpoint may wait for a Core that lets it go on: no halt yet, and nothing to flash.
+#: Seconds that a halt point may wait for a Core that lets it go on: no halt yet, and nothing to flash.
 PATIENCE_S: Final = 0.2
 
 
@@ -258,7 +258,7 @@ class HaltWatcher:
         changed: Called where `now` is another.
 
     Attributes:
-        now: Whether a breakpoint waits.
+        now: Whether a halt point waits.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:

@@ -72,7 +72,7 @@ class ApprovalKeys:
     ) -> None:
         command = ui.ApproveCall(
             run=halted.run,
-            breakpoint=halted.message,
+            halt_point=halted.message,
             revision=halted.revision,
             always=always,
             confirmed=confirmed,
@@ -105,7 +105,7 @@ class ApprovalKeys:
         else:
             command = ui.DenyCall(
                 run=run.id,
-                breakpoint=halted.message,
+                halt_point=halted.message,
                 revision=halted.revision,
                 reason=reason.strip(),
             )

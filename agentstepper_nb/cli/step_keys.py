@@ -87,7 +87,7 @@ class StepKeys:
         self._session = session
         self._screen = session.screen
         self._edit_text = edit
-        self._draft: tuple[str, str] | None = None  # a breakpoint, and an edit that wasn't JSON
+        self._draft: tuple[str, str] | None = None  # a halt point, and an edit that wasn't JSON
         self._takes_line: Callable[[str], None] | None = None  # what the next line is for
         self._approvals = ApprovalKeys(session, self._take_next)
         self._keys: dict[str, Callable[[str], None]] = {
@@ -164,7 +164,7 @@ class StepKeys:
         if halted and halted.approval:
             self._step_past(run, halted.message)
         elif halted:
-            command = ui.StepRun(run=run.id, breakpoint=halted.message, revision=halted.revision)
+            command = ui.StepRun(run=run.id, halt_point=halted.message, revision=halted.revision)
             self._session.send_command(command, self._nothing)
         elif run.pending:
             self._screen.write_line("The message it is halted at is still on its way.", "yellow")
@@ -190,7 +190,7 @@ class StepKeys:
         command = ui.ContinueRun(run=run.id)
         if halted:
             command = ui.ContinueRun(
-                run=run.id, breakpoint=halted.message, revision=halted.revision
+                run=run.id, halt_point=halted.message, revision=halted.revision
             )
         self._session.send_command(command, self._goes_on)
 
@@ -300,7 +300,7 @@ class StepKeys:
         else:
             self._session.editing = halted.message
             command = ui.SetEdit(
-                run=run.id, breakpoint=halted.message, revision=halted.revision, edit=text
+                run=run.id, halt_point=halted.message, revision=halted.revision, edit=text
             )
             self._session.send_command(command, self._edited)
 

@@ -59,7 +59,7 @@ class StepSession:
         self.rows: dict[str, TimelineRow] = {}  # of the current run, by id
         self.commits: dict[str, Commit] = {}  # of the current run, by id
         self.halted: ui.MessageBody | None = None  # the message the person saw last and may answer
-        self.editing: str | None = None  # the breakpoint whose edit is on its way
+        self.editing: str | None = None  # the halt point whose edit is on its way
         self.failed = False
         self.is_over = False
         self.has_connected = False  # the Core said hello once

@@ -219,9 +219,9 @@ class ApprovalRequester:
 
 
 class ConcurrentApproval:
-    """Asks others while the debugger's view is asked at the breakpoint of `approval`.
+    """Asks others while the debugger's view is asked at the halt point of `approval`.
 
-    They are asked once the breakpoint waits; leaving the context takes the question back.
+    They are asked once the halt point waits; leaving the context takes the question back.
 
     Args:
         deciding: Who they are.
@@ -268,7 +268,7 @@ class ConcurrentApproval:
             log.exception("An answer beside the debugger can't be used.")
 
     def outcome(self, *, approved: bool, reason: str = "") -> ApprovalDecision:
-        """What was decided at the breakpoint, and by whom.
+        """What was decided at the halt point, and by whom.
 
         Args:
             approved: Whether the call was approved.

@@ -207,7 +207,7 @@ class ToolCallRunner:
         wanted: RequestedCall,
         judgement: Judgement,
     ) -> tuple[AsyncToolInvocation, Approval | None]:
-        """Begin the call's event, and get past its breakpoint, asking for an approval where need be."""
+        """Begin the call's event, and get past its halt point, asking for an approval where need be."""
         if judgement.decision is not PolicyDecision.REQUIRES_APPROVAL:
             return await stack.enter_async_context(dbg.tool(wanted.name, wanted.args)), None
         request = _request(call_id, wanted, judgement)

@@ -25,7 +25,7 @@ from ..protocol.records import (
     SummarySaved,
 )
 from ..protocol.stops import MOST_STOPS, BreakpointRule, Price
-from ..protocol.values import AgentActivity, AnswerKind, Breakpoint, Commit, Risk, RowNote
+from ..protocol.values import AgentActivity, AnswerKind, Commit, HaltPoint, Risk, RowNote
 from .input_checks import NOT_ASKED, check_denial, check_edit, check_step
 from .run_state import RunStatus
 from .state_table import HaltPolicy, RunSignal, TransitionRule, list_transition_rules
@@ -51,40 +51,40 @@ class DebuggerCommands:
         self,
         run_id: str,
         at: float,
-        breakpoint_id: str | None = None,
+        halt_point_id: str | None = None,
         revision: int | None = None,
         edit: str | None = None,
     ) -> list[Output]:
-        """Answer the named or the oldest pending breakpoint; in CONTINUE: halt at the next.
+        """Answer the named or the oldest pending halt point; in CONTINUE: halt at the next.
 
-        A breakpoint that asks for an approval is never answered so.
+        A halt point that asks for an approval is never answered so.
 
         Args:
             run_id: The run.
             at: Now, by the Core's clock.
-            breakpoint_id: The breakpoint that is meant.
+            halt_point_id: The halt point that is meant.
             revision: The revision of it that the person saw.
             edit: JSON text to set as its edit first; needs both of the above.
 
         Raises:
-            CommandError: `unknown_run`, `run_is_over`; `stale` where breakpoint or revision is not
-                the current one; `needs_approval` where the named breakpoint, or all that is pending,
+            CommandError: `unknown_run`, `run_is_over`; `stale` where halt point or revision is not
+                the current one; `needs_approval` where the named halt point, or all that is pending,
                 asks for an approval.
             ProtocolError: `invalid_edit`; `invalid_message` for an edit of nothing that is named.
         """
         status, rule = self._consult(run_id, RunSignal.STEP)
-        named = self._named(status, breakpoint_id, revision, edit)
+        named = self._named(status, halt_point_id, revision, edit)
         check_step(status, named)
         if named is not None and edit is not None:
             self._moves.edit(status, named, edit)
-        self._moves.follow(status, rule, at, breakpoint_id)
+        self._moves.follow(status, rule, at, halt_point_id)
         return self._moves.drain()
 
     def resume(
         self,
         run_id: str,
         at: float,
-        breakpoint_id: str | None = None,
+        halt_point_id: str | None = None,
         revision: int | None = None,
         edit: str | None = None,
     ) -> list[Output]:
@@ -93,7 +93,7 @@ class DebuggerCommands:
         What asks for an approval still waits, also where it is named.
         """
         status, rule = self._consult(run_id, RunSignal.CONTINUE)
-        named = self._named(status, breakpoint_id, revision, edit)
+        named = self._named(status, halt_point_id, revision, edit)
         if named is not None and edit is not None:
             self._moves.edit(status, named, edit)
         self._moves.follow(status, rule, at)
@@ -103,19 +103,19 @@ class DebuggerCommands:
         self,
         run_id: str,
         at: float,
-        breakpoint_id: str,
+        halt_point_id: str,
         revision: int,
         edit: str | None = None,
         *,
         always: bool = False,
         confirmed: bool = False,
     ) -> list[Output]:
-        """A person approves what a pending breakpoint asks. The mode stays.
+        """A person approves what a pending halt point asks. The mode stays.
 
         Args:
             run_id: The run.
             at: Now, by the Core's clock.
-            breakpoint_id: The breakpoint.
+            halt_point_id: The halt point.
             revision: The revision of it that the person saw.
             edit: JSON text to set as its edit first.
             always: Whether the agent needn't ask the like again.
@@ -127,7 +127,7 @@ class DebuggerCommands:
             ProtocolError: `invalid_edit`.
         """
         status, rule = self._consult(run_id, RunSignal.APPROVE)
-        current = self._current(status, breakpoint_id, revision)
+        current = self._current(status, halt_point_id, revision)
         if current.approval is None:
             raise CommandError("cannot_approve", NOT_ASKED, run_id)
         if current.approval.risk is Risk.HIGH and not confirmed:
@@ -135,18 +135,18 @@ class DebuggerCommands:
         if edit is not None:
             self._moves.edit(status, current, edit)
         verdict = AnswerDecision(AnswerKind.RESUME, always=always)
-        self._moves.follow(status, rule, at, breakpoint_id, verdict)
+        self._moves.follow(status, rule, at, halt_point_id, verdict)
         return self._moves.drain()
 
     def deny(
-        self, run_id: str, at: float, breakpoint_id: str, revision: int, reason: str
+        self, run_id: str, at: float, halt_point_id: str, revision: int, reason: str
     ) -> list[Output]:
-        """A person doesn't let the call happen that a pending breakpoint begins. The mode stays.
+        """A person doesn't let the call happen that a pending halt point begins. The mode stays.
 
         Args:
             run_id: The run.
             at: Now, by the Core's clock.
-            breakpoint_id: The breakpoint.
+            halt_point_id: The halt point.
             revision: The revision of it that the person saw.
             reason: What the agent is told.
 
@@ -155,12 +155,12 @@ class DebuggerCommands:
                 agent speaks version 1; `stale`.
         """
         status, rule = self._consult(run_id, RunSignal.DENY)
-        check_denial(status, self._current(status, breakpoint_id, revision))
-        self._moves.follow(status, rule, at, breakpoint_id, AnswerDecision(AnswerKind.DENY, reason))
+        check_denial(status, self._current(status, halt_point_id, revision))
+        self._moves.follow(status, rule, at, halt_point_id, AnswerDecision(AnswerKind.DENY, reason))
         return self._moves.drain()
 
     def halt(self, run_id: str) -> list[Output]:
-        """Halt at the next breakpoint.
+        """Halt at the next halt point.
 
         Raises:
             CommandError: `unknown_run`, `run_is_over`.
@@ -171,7 +171,7 @@ class DebuggerCommands:
         return self._moves.drain()
 
     def stop(self, run_id: str, at: float) -> list[Output]:
-        """Answer `stop` at what is pending, or else at the next breakpoint that waits.
+        """Answer `stop` at what is pending, or else at the next halt point that waits.
 
         Raises:
             CommandError: `unknown_run`, `run_is_over`, or `cannot_stop` for agents of version 1.
@@ -188,35 +188,35 @@ class DebuggerCommands:
         return self._moves.drain()
 
     def edit(
-        self, run_id: str, breakpoint_id: str, edit: str | None, revision: int | None = None
+        self, run_id: str, halt_point_id: str, edit: str | None, revision: int | None = None
     ) -> list[Output]:
-        """Set a pending breakpoint's edit, or take it back with None, without answering.
+        """Set a pending halt point's edit, or take it back with None, without answering.
 
         Raises:
             CommandError: `unknown_run`; `not_pending` where no revision is given, else `stale`.
             ProtocolError: `invalid_edit`.
         """
         status = self._moves.status(run_id)
-        self._moves.edit(status, self._editable(status, breakpoint_id, revision), edit)
+        self._moves.edit(status, self._editable(status, halt_point_id, revision), edit)
         return self._moves.drain()
 
     def is_new_edit(
-        self, run_id: str, breakpoint_id: str, edit: str, revision: int | None = None
+        self, run_id: str, halt_point_id: str, edit: str, revision: int | None = None
     ) -> bool:
         """Whether an edit that could be set now is another than stands there. Raises as `edit`."""
-        current = self._editable(self._moves.status(run_id), breakpoint_id, revision)
+        current = self._editable(self._moves.status(run_id), halt_point_id, revision)
         check_edit(edit, current)
         return edit not in (current.data, current.edit)
 
-    def _editable(self, status: RunStatus, breakpoint_id: str, revision: int | None) -> Breakpoint:
-        if revision is None and breakpoint_id not in status.pending:
+    def _editable(self, status: RunStatus, halt_point_id: str, revision: int | None) -> HaltPoint:
+        if revision is None and halt_point_id not in status.pending:
             raise CommandError(
                 "not_pending",
-                "This message isn't waiting at a breakpoint: only what a run is halted at can be "
+                "This message isn't waiting at a halt point: only what a run is halted at can be "
                 "edited.",
                 status.run.id,
             )
-        return self._current(status, breakpoint_id, revision)
+        return self._current(status, halt_point_id, revision)
 
     def rename(self, run_id: str, name: str) -> list[Output]:
         """Give a run another name.
@@ -299,12 +299,12 @@ class DebuggerCommands:
                 self._moves.outputs.append(new)
         return self._moves.drain()
 
-    def record_summary(self, made: SummarySaved, about: Breakpoint | Commit) -> list[Output]:
+    def record_summary(self, made: SummarySaved, about: HaltPoint | Commit) -> list[Output]:
         """A model put something into one sentence.
 
         Args:
             made: The sentence.
-            about: The breakpoint or commit, as the store has it.
+            about: The halt point or commit, as the store has it.
 
         Raises:
             CommandError: `unknown_run`.
@@ -317,7 +317,7 @@ class DebuggerCommands:
             )
         else:
             told = pending or replace(about, sentence=made.text)
-            self._moves.outputs.append(RecordOutput(made, breakpoint=told))
+            self._moves.outputs.append(RecordOutput(made, halt_point=told))
         return self._moves.drain()
 
     def delete(self, run_id: str) -> list[Output]:
@@ -350,31 +350,31 @@ class DebuggerCommands:
         return status, rule
 
     def _named(
-        self, status: RunStatus, breakpoint_id: str | None, revision: int | None, edit: str | None
-    ) -> Breakpoint | None:
-        """The breakpoint a command names, which is current."""
-        if edit is not None and (breakpoint_id is None or revision is None):
+        self, status: RunStatus, halt_point_id: str | None, revision: int | None, edit: str | None
+    ) -> HaltPoint | None:
+        """The halt point a command names, which is current."""
+        if edit is not None and (halt_point_id is None or revision is None):
             raise ProtocolError(
-                "invalid_message", "An edit needs the breakpoint and the revision it belongs to."
+                "invalid_message", "An edit needs the halt point and the revision it belongs to."
             )
-        if breakpoint_id is None:
+        if halt_point_id is None:
             return None
-        return self._current(status, breakpoint_id, revision)
+        return self._current(status, halt_point_id, revision)
 
-    def _current(self, status: RunStatus, breakpoint_id: str, revision: int | None) -> Breakpoint:
-        current = status.pending.get(breakpoint_id)
+    def _current(self, status: RunStatus, halt_point_id: str, revision: int | None) -> HaltPoint:
+        current = status.pending.get(halt_point_id)
         if current is None:
-            what = "This breakpoint isn't waiting any more"
+            what = "This halt point isn't waiting any more"
         elif revision is not None and revision != current.revision:
             what = "This message was edited meanwhile"
         else:
             return current
         raise StaleError(
-            f"{what}: look at the new state and decide again.", status.run.id, breakpoint_id
+            f"{what}: look at the new state and decide again.", status.run.id, halt_point_id
         )
 
 
-def _unconfirmed(current: Breakpoint) -> str:
+def _unconfirmed(current: HaltPoint) -> str:
     return (
         f"The call {describe_call(current)} was not approved: it is of high risk, and the person hasn't "
         "confirmed the approval. Confirm it where you approve, deny the call, or upgrade a view that "

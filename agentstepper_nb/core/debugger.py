@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from ..errors import ProtocolError
 from ..protocol.records import (
     AgentProof,
-    BreakpointSaved,
     CommitSaved,
     EventSaved,
+    HaltPointSaved,
     MessagesReceived,
     Record,
     RunHeaderSaved,
@@ -32,13 +32,13 @@ from ..protocol.values import (
     PAIRED,
     AgentActivity,
     AnswerKind,
-    Breakpoint,
     Commit,
     Event,
     EventKind,
     EventOutcome,
     EventSide,
     Failure,
+    HaltPoint,
     Run,
     RunEnding,
     RunState,
@@ -100,8 +100,8 @@ class Debugger:
         """
         return self._moves.status(run_id).run
 
-    def pending(self, run_id: str) -> list[Breakpoint]:
-        """A run's pending breakpoints, oldest first."""
+    def pending(self, run_id: str) -> list[HaltPoint]:
+        """A run's pending halt points, oldest first."""
         return list(self._moves.status(run_id).pending.values())
 
     def proof(self, run_id: str) -> AgentProof | None:
@@ -113,7 +113,7 @@ class Debugger:
         return self._moves.status(run_id).heard
 
     def next_side(self, run_id: str, event_id: str) -> EventSide:
-        """The side of an event's next breakpoint, for version 1, which doesn't say it."""
+        """The side of an event's next halt point, for version 1, which doesn't say it."""
         opened = self._moves.status(run_id).open.get(event_id)
         return EventSide.END if opened and opened.begun else EventSide.BEGIN
 
@@ -226,13 +226,13 @@ class Debugger:
         self._moves.emit(EventSaved(event=event))
         return self._moves.drain()
 
-    def reach_breakpoint(
-        self, breakpoint: Breakpoint, at: float, *, leased: bool = False
+    def reach_halt_point(
+        self, halt_point: HaltPoint, at: float, *, leased: bool = False
     ) -> list[Output]:
         """An event's begin or end was reached.
 
         Args:
-            breakpoint: As the agent sent it. Number, kind, name, depth and duration are set here.
+            halt_point: As the agent sent it. Number, kind, name, depth and duration are set here.
             at: Now, by the Core's clock.
             leased: Whether the agent decided by a lease whether it waits, and says which stops hit;
                 otherwise that is decided here.
@@ -241,40 +241,40 @@ class Debugger:
             ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`,
                 `run_ended`, or `invalid_message`: no approval can be asked for there.
         """
-        status = self._moves.live(breakpoint.run)
-        opened = self._with_tool(status, find_open_event(status, breakpoint), breakpoint)
-        resumed = opened.resumed_at if breakpoint.side is EventSide.END else None
-        breakpoint = replace(
-            breakpoint,
+        status = self._moves.live(halt_point.run)
+        opened = self._with_tool(status, find_open_event(status, halt_point), halt_point)
+        resumed = opened.resumed_at if halt_point.side is EventSide.END else None
+        halt_point = replace(
+            halt_point,
             seq=status.run.rows + 1,
             kind=opened.event.kind,
             name=opened.event.name,
             depth=opened.event.depth,
             duration=None if resumed is None else max(0.0, at - resumed),
         )
-        breakpoint = self.halts.judge(status.run, breakpoint, leased=leased)
-        rule = states.list_transition_rules(status.run)[self.halts.signal(status.run, breakpoint)]
-        answer = states.make_immediate_answer(status.run, rule, breakpoint)
-        breakpoint = replace(breakpoint, answer=answer, answered_at=at if answer else None)
-        self._moves.emit(BreakpointSaved(breakpoint=breakpoint))
-        if answer and breakpoint.waits:
-            self._moves.outputs.append(AnswerOutput(breakpoint, answer))
-        if breakpoint.side is EventSide.END or breakpoint.kind not in PAIRED:
-            outcome = breakpoint.outcome or EventOutcome.OK
-            ended = replace(opened.event, ended_at=breakpoint.at, outcome=outcome)
+        halt_point = self.halts.judge(status.run, halt_point, leased=leased)
+        rule = states.list_transition_rules(status.run)[self.halts.signal(status.run, halt_point)]
+        answer = states.make_immediate_answer(status.run, rule, halt_point)
+        halt_point = replace(halt_point, answer=answer, answered_at=at if answer else None)
+        self._moves.emit(HaltPointSaved(halt_point=halt_point))
+        if answer and halt_point.waits:
+            self._moves.outputs.append(AnswerOutput(halt_point, answer))
+        if halt_point.side is EventSide.END or halt_point.kind not in PAIRED:
+            outcome = halt_point.outcome or EventOutcome.OK
+            ended = replace(opened.event, ended_at=halt_point.at, outcome=outcome)
             self._moves.emit(EventSaved(event=ended))
-        size = breakpoint.size_bytes if breakpoint.kind is EventKind.LLM_QUERY else 0
-        has_to_halt = status.run.agent_state is AgentActivity.HALTING and not breakpoint.waits
-        state = self._moves.state_past(breakpoint, answer) if answer and not has_to_halt else None
+        size = halt_point.size_bytes if halt_point.kind is EventKind.LLM_QUERY else 0
+        has_to_halt = status.run.agent_state is AgentActivity.HALTING and not halt_point.waits
+        state = self._moves.state_past(halt_point, answer) if answer and not has_to_halt else None
         self._moves.change(status, rule, state, at, size)
         return self._moves.drain()
 
-    def withdraw(self, run_id: str, breakpoint_id: str, at: float) -> list[Output]:
-        """A breakpoint no longer waits. One that was answered meanwhile is no error: messages cross."""
+    def withdraw(self, run_id: str, halt_point_id: str, at: float) -> list[Output]:
+        """A halt point no longer waits. One that was answered meanwhile is no error: messages cross."""
         status = self._moves.live(run_id)
         rule = states.list_transition_rules(status.run)[states.RunSignal.WITHDRAWN]
-        if rule.act is states.AnswerAction.WITHDRAW_ONE and breakpoint_id in status.pending:
-            self._moves.answer(status, breakpoint_id, WITHDRAWN, at)
+        if rule.act is states.AnswerAction.WITHDRAW_ONE and halt_point_id in status.pending:
+            self._moves.answer(status, halt_point_id, WITHDRAWN, at)
             self._moves.change(status, rule, AgentActivity.RUNNING, at)
         return self._moves.drain()
 
@@ -282,18 +282,18 @@ class Debugger:
         self,
         run_id: str,
         at: float,
-        breakpoint_id: str,
+        halt_point_id: str,
         verdict: AnswerDecision,
         edit: str | None = None,
     ) -> list[Output]:
-        """The agent's own people approved or denied what one of its breakpoints asks.
+        """The agent's own people approved or denied what one of its halt points asks.
 
         One that was answered meanwhile is no error: messages cross.
 
         Args:
             run_id: The run.
             at: Now, by the Core's clock.
-            breakpoint_id: The breakpoint.
+            halt_point_id: The halt point.
             verdict: A resume, which approves, or a denial.
             edit: What is approved, as JSON text; None is what the agent sent. They saw no edit that
                 somebody set here, so that it doesn't stay.
@@ -302,7 +302,7 @@ class Debugger:
             ProtocolError: `run_ended`; `cannot_approve`, `cannot_deny`, `invalid_edit`.
         """
         status = self._moves.live(run_id)
-        current = status.pending.get(breakpoint_id)
+        current = status.pending.get(halt_point_id)
         if current is None:
             return []
         if verdict.answer is AnswerKind.DENY:
@@ -316,7 +316,7 @@ class Debugger:
             if seen != current.edit:
                 self._moves.edit(status, current, seen, check_form)
             rule = states.list_transition_rules(status.run)[states.RunSignal.APPROVE]
-        self._moves.follow(status, rule, at, breakpoint_id, verdict)
+        self._moves.follow(status, rule, at, halt_point_id, verdict)
         return self._moves.drain()
 
     def await_message(self, run_id: str) -> list[Output]:
@@ -360,7 +360,7 @@ class Debugger:
             run_id: The run.
             ending: How it ended.
             at: Now, by the Core's clock.
-            ids: Ids for the last event and its breakpoint.
+            ids: Ids for the last event and its halt point.
             failure: What ended it.
             exit_code: Of its process, where its parent told it.
 
@@ -374,11 +374,11 @@ class Debugger:
             states.list_transition_rules(status.run)[states.RunSignal.END].act
             is states.AnswerAction.WITHDRAW_ALL
         ):
-            for breakpoint_id in list(status.pending):
-                self._moves.answer(status, breakpoint_id, WITHDRAWN, at)
+            for halt_point_id in list(status.pending):
+                self._moves.answer(status, halt_point_id, WITHDRAWN, at)
         event, row = states.find_last_row(status.run, ids, ending, at, failure)
         self._moves.emit(EventSaved(event=event))
-        self._moves.emit(BreakpointSaved(breakpoint=row))
+        self._moves.emit(HaltPointSaved(halt_point=row))
         ended = states.make_ended_run(status.run, ending, at, failure)
         did_last = None if last is None else describe_row(last)
         ended = replace(ended, exit_code=exit_code, last_event=did_last)
@@ -387,12 +387,12 @@ class Debugger:
         return self._moves.drain()
 
     def _with_tool(
-        self, status: RunStatus, opened: EventStatus, breakpoint: Breakpoint
+        self, status: RunStatus, opened: EventStatus, halt_point: HaltPoint
     ) -> EventStatus:
         """An event that begins, with its tool's name: version 1 says it in the call only."""
         event = opened.event
-        calls = event.kind is EventKind.TOOL_INVOCATION and breakpoint.side is EventSide.BEGIN
-        name = find_tool_name(breakpoint.data) if calls and event.name is None else None
+        calls = event.kind is EventKind.TOOL_INVOCATION and halt_point.side is EventSide.BEGIN
+        name = find_tool_name(halt_point.data) if calls and event.name is None else None
         if name is None:
             return opened
         self._moves.emit(EventSaved(event=replace(event, name=name)))

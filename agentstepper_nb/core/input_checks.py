@@ -15,10 +15,10 @@ from ..protocol.values import (
     EVENT_NAME,
     EVENT_NAME_RULE,
     PAIRED,
-    Breakpoint,
     Event,
     EventKind,
     EventSide,
+    HaltPoint,
 )
 from .run_state import EventStatus, RunStatus
 from .summaries import describe_call
@@ -37,12 +37,12 @@ _HINT_AT_MARK: Final = f'"{REPR}"'
 _CONSTANT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
 
 
-def check_edit(text: str, current: Breakpoint) -> None:
+def check_edit(text: str, current: HaltPoint) -> None:
     """Check a person's edit: its JSON text, its form where the agent needs one, and its marks.
 
     Args:
         text: The edit.
-        current: The breakpoint that is edited.
+        current: The halt point that is edited.
 
     Raises:
         ProtocolError: `invalid_edit`, with the line and column, with the form that is needed, or with
@@ -53,7 +53,7 @@ def check_edit(text: str, current: Breakpoint) -> None:
         raise ProtocolError("invalid_edit", refusal)
 
 
-def check_form(text: str, current: Breakpoint) -> Any:
+def check_form(text: str, current: HaltPoint) -> Any:
     """Check an edit as `check_edit` does, but for marks: of its own objects an agent may say anything.
 
     Returns:
@@ -65,7 +65,7 @@ def check_form(text: str, current: Breakpoint) -> Any:
     return value
 
 
-def _sent(current: Breakpoint) -> Any:
+def _sent(current: HaltPoint) -> Any:
     """What an agent sent, where it has marks."""
     if _HINT_AT_MARK not in current.data:
         return None
@@ -138,14 +138,14 @@ def check_event(status: RunStatus, event: Event) -> None:
         )
 
 
-def find_open_event(status: RunStatus, breakpoint: Breakpoint) -> EventStatus:
-    """The event of a breakpoint that may come now.
+def find_open_event(status: RunStatus, halt_point: HaltPoint) -> EventStatus:
+    """The event of a halt point that may come now.
 
     Raises:
         ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`, or
             `invalid_message`: no approval can be asked for there.
     """
-    event_id = breakpoint.event
+    event_id = halt_point.event
     opened = status.open.get(event_id)
     if opened is None:
         if event_id in status.ended:
@@ -154,24 +154,24 @@ def find_open_event(status: RunStatus, breakpoint: Breakpoint) -> EventStatus:
             )
         raise ProtocolError(
             "unknown_event",
-            f"This run has no event {event_id}: send the event before its breakpoints.",
+            f"This run has no event {event_id}: send the event before its halt points.",
         )
-    if breakpoint.id in status.rows:
-        raise make_duplicate_error("Breakpoint", breakpoint.id)
-    if opened.begun and breakpoint.side is EventSide.BEGIN:
+    if halt_point.id in status.rows:
+        raise make_duplicate_error("Halt point", halt_point.id)
+    if opened.begun and halt_point.side is EventSide.BEGIN:
         raise ProtocolError(
             "event_ended", f"Event {event_id} has begun before: it can only end now."
         )
-    if not opened.begun and breakpoint.side is EventSide.END:
+    if not opened.begun and halt_point.side is EventSide.END:
         raise ProtocolError(
             "event_not_begun",
-            f"Event {event_id} has not begun: send its begin breakpoint first.",
+            f"Event {event_id} has not begun: send its begin halt point first.",
         )
-    calls = opened.event.kind is EventKind.TOOL_INVOCATION and breakpoint.side is EventSide.BEGIN
-    if breakpoint.approval is not None and not calls:
+    calls = opened.event.kind is EventKind.TOOL_INVOCATION and halt_point.side is EventSide.BEGIN
+    if halt_point.approval is not None and not calls:
         raise ProtocolError(
             "invalid_message",
-            "Only the begin breakpoint of a tool invocation asks for an approval.",
+            "Only the begin halt point of a tool invocation asks for an approval.",
         )
     return opened
 
@@ -181,18 +181,18 @@ def make_duplicate_error(what: str, id: str) -> ProtocolError:
     return ProtocolError("duplicate", f"{what} {id} was sent before: give each an id of its own.")
 
 
-def check_step(status: RunStatus, named: Breakpoint | None) -> None:
+def check_step(status: RunStatus, named: HaltPoint | None) -> None:
     """Refuse a step that could only approve.
 
     Raises:
-        NeedsApprovalError: The named breakpoint, or all that is pending, asks for an approval.
+        NeedsApprovalError: The named halt point, or all that is pending, asks for an approval.
     """
     meant = list(status.pending.values()) if named is None else [named]
     if meant and all(point.approval is not None for point in meant):
         raise NeedsApprovalError(describe_call(meant[0]), status.run.id, meant[0].id)
 
 
-def check_denial(status: RunStatus, current: Breakpoint) -> None:
+def check_denial(status: RunStatus, current: HaltPoint) -> None:
     """Refuse a denial of what is no call, or of which the agent can't be told.
 
     Raises:

@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from ..protocol.header_bounds import cut_header
 from ..protocol.records import (
     AgentProof,
-    BreakpointAnswered,
-    BreakpointEdited,
-    BreakpointSaved,
     CommitSaved,
     EndedRunLoaded,
     EventSaved,
+    HaltPointAnswered,
+    HaltPointEdited,
+    HaltPointSaved,
     ImportedRunSaved,
     MessagesReceived,
     NoteSaved,
@@ -39,11 +39,11 @@ from ..protocol.records import (
 )
 from ..protocol.stops import BreakpointRule, Price
 from ..protocol.values import (
-    Breakpoint,
     Commit,
     Event,
     EventKind,
     EventSide,
+    HaltPoint,
     Run,
     RunState,
     StopHits,
@@ -117,11 +117,11 @@ class LastRow(NamedTuple):
 
 @dataclass
 class EventStatus:
-    """An event that may still get breakpoints."""
+    """An event that may still get halt points."""
 
     event: Event
     resumed_at: float | None = None  # when its begin was answered, by the Core's clock
-    begun: bool = False  # its begin breakpoint came
+    begun: bool = False  # its begin halt point came
 
 
 @dataclass
@@ -133,11 +133,11 @@ class RunStatus:
     ended: CompactIdSet = field(
         default_factory=CompactIdSet
     )  # events; as the next two: while the run lives
-    rows: CompactIdSet = field(default_factory=CompactIdSet)  # breakpoints and debug messages
+    rows: CompactIdSet = field(default_factory=CompactIdSet)  # halt points and debug messages
     commits: CompactIdSet = field(default_factory=CompactIdSet)
     #: Snapshots since the last commit that the agent asked for, which will cover them.
     uncovered: int = 0
-    pending: dict[str, Breakpoint] = field(default_factory=dict)  # oldest first
+    pending: dict[str, HaltPoint] = field(default_factory=dict)  # oldest first
     proof: AgentProof | None = None  # by what its agent is known; None: it can't come back
     heard: int = 0  # the number of its agent's last message
     last: LastRow | None = None
@@ -145,7 +145,7 @@ class RunStatus:
 
 @dataclass
 class RunStates:
-    """All runs' headers, the open events and pending breakpoints of the live ones, stops and prices."""
+    """All runs' headers, the open events and pending halt points of the live ones, stops and prices."""
 
     status: dict[str, RunStatus] = field(default_factory=dict)  # oldest first
     live: dict[str, None] = field(default_factory=dict)  # what halted or started last comes last
@@ -164,8 +164,8 @@ class RunStates:
         for record in records:
             self.apply(record)
 
-    def apply(self, record: Record) -> Breakpoint | None:
-        """Move the state by one record, and return the breakpoint it is about, as it then stands."""
+    def apply(self, record: Record) -> HaltPoint | None:
+        """Move the state by one record, and return the halt point it is about, as it then stands."""
         return APPLIERS[type(record)](self, record)
 
     # ---- runs ---------------------------------------------------------------------------------------
@@ -218,38 +218,38 @@ class RunStates:
             status.last = LastRow(event.kind, None, event.name, event.seq)
             status.run = replace(status.run, rows=event.seq)
 
-    def _add_breakpoint(self, record: BreakpointSaved) -> Breakpoint:
-        breakpoint = record.breakpoint
-        status = self.status[breakpoint.run]
-        status.rows.add(breakpoint.id)
-        status.last = LastRow(breakpoint.kind, breakpoint.side, breakpoint.name, breakpoint.seq)
+    def _add_halt_point(self, record: HaltPointSaved) -> HaltPoint:
+        halt_point = record.halt_point
+        status = self.status[halt_point.run]
+        status.rows.add(halt_point.id)
+        status.last = LastRow(halt_point.kind, halt_point.side, halt_point.name, halt_point.seq)
         usage = status.run.usage
-        if breakpoint.usage is not None:
-            usage = _sum(usage, breakpoint.usage)
-        hits = _hit(status.run.hits, breakpoint) if breakpoint.stops else status.run.hits
-        status.run = replace(status.run, rows=breakpoint.seq, usage=usage, hits=hits)
-        opened = status.open.get(breakpoint.event)
+        if halt_point.usage is not None:
+            usage = _sum(usage, halt_point.usage)
+        hits = _hit(status.run.hits, halt_point) if halt_point.stops else status.run.hits
+        status.run = replace(status.run, rows=halt_point.seq, usage=usage, hits=hits)
+        opened = status.open.get(halt_point.event)
         if opened:
             opened.begun = True
-            opened.resumed_at = breakpoint.answered_at
-        if breakpoint.answer is None:
-            status.pending[breakpoint.id] = breakpoint
-        return breakpoint
+            opened.resumed_at = halt_point.answered_at
+        if halt_point.answer is None:
+            status.pending[halt_point.id] = halt_point
+        return halt_point
 
-    def _edit(self, record: BreakpointEdited) -> Breakpoint:
+    def _edit(self, record: HaltPointEdited) -> HaltPoint:
         pending = self.status[record.run].pending
         edited = replace(
-            pending[record.breakpoint],
+            pending[record.halt_point],
             revision=record.revision,
             edit=record.edit,
             sentence=None,  # it was about what stood there before
         )
-        pending[record.breakpoint] = edited
+        pending[record.halt_point] = edited
         return edited
 
-    def _answer(self, record: BreakpointAnswered) -> Breakpoint:
+    def _answer(self, record: HaltPointAnswered) -> HaltPoint:
         status = self.status[record.run]
-        answered = status.pending.pop(record.breakpoint)
+        answered = status.pending.pop(record.halt_point)
         opened = status.open.get(answered.event)
         if opened:
             opened.resumed_at = record.at
@@ -261,7 +261,7 @@ class RunStates:
             always=record.always,
         )
 
-    def _set_sentence(self, record: SummarySaved) -> Breakpoint | None:
+    def _set_sentence(self, record: SummarySaved) -> HaltPoint | None:
         pending = self.status[record.run].pending
         if record.id not in pending:
             return None
@@ -289,7 +289,7 @@ class RunStates:
 
 
 #: What applies a record, by its type: each type of `Record` has one.
-APPLIERS: Final[dict[type[Record], Callable[[RunStates, Any], Breakpoint | None]]] = {
+APPLIERS: Final[dict[type[Record], Callable[[RunStates, Any], HaltPoint | None]]] = {
     RunStarted: RunStates._start,
     EndedRunLoaded: RunStates._add_found,
     ImportedRunSaved: RunStates._add_imported,
@@ -299,9 +299,9 @@ APPLIERS: Final[dict[type[Record], Callable[[RunStates, Any], Breakpoint | None]
     RunHeaderSaved: RunStates._set_header,
     MessagesReceived: RunStates._set_heard,
     EventSaved: RunStates._add_event,
-    BreakpointSaved: RunStates._add_breakpoint,
-    BreakpointEdited: RunStates._edit,
-    BreakpointAnswered: RunStates._answer,
+    HaltPointSaved: RunStates._add_halt_point,
+    HaltPointEdited: RunStates._edit,
+    HaltPointAnswered: RunStates._answer,
     SummarySaved: RunStates._set_sentence,
     CommitSaved: RunStates._add_commit,
     NoteSaved: RunStates._pass_note,
@@ -329,13 +329,13 @@ def _plus(one: Number | None, other: Number | None) -> Number | None:
     return one + other
 
 
-def _hit(so_far: tuple[StopHits, ...], breakpoint: Breakpoint) -> tuple[StopHits, ...]:
-    """How often stops hit, this breakpoint included."""
+def _hit(so_far: tuple[StopHits, ...], halt_point: HaltPoint) -> tuple[StopHits, ...]:
+    """How often stops hit, this halt point included."""
     found = {each.stop: each for each in so_far}
-    for stop in dict.fromkeys(breakpoint.stops):
+    for stop in dict.fromkeys(halt_point.stops):
         if stop in found or len(found) < _HITS:
             count = found[stop].count if stop in found else 0
-            found[stop] = StopHits(stop=stop, count=count + 1, last=breakpoint.seq)
+            found[stop] = StopHits(stop=stop, count=count + 1, last=halt_point.seq)
     return tuple(found.values())
 
 

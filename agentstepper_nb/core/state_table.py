@@ -5,13 +5,13 @@ person is shown follows from the mode and what is pending, so that no rule can c
 
 ========== ===================================================================================
 IDLE       the run has ended
-HALTED     a breakpoint is pending
-STEP       the agent runs and will halt at its next breakpoint
+HALTED     a halt point is pending
+STEP       the agent runs and will halt at its next halt point
 CONTINUE   the agent runs and halts where a stop or an approval says so
 DETACHED   the agent is away; what may be done is what might be done if it were there
 ========== ===================================================================================
 
-`HaltPolicy` says which signal a breakpoint is: an agent that has a lease decides which stops hit, or
+`HaltPolicy` says which signal a halt point is: an agent that has a lease decides which stops hit, or
 else the run's stops do, here.
 """
 
@@ -28,13 +28,13 @@ from ..protocol.values import (
     CHANGES_LOST,
     AgentActivity,
     AnswerKind,
-    Breakpoint,
     Commit,
     Event,
     EventKind,
     EventOutcome,
     EventSide,
     Failure,
+    HaltPoint,
     Run,
     RunEnding,
     RunMode,
@@ -50,7 +50,7 @@ _ERROR: Final = 1000
 class RunSignal(Enum):
     """What can happen to a run."""
 
-    BREAKPOINT = auto()  # one that waits for an answer
+    HALT_POINT = auto()  # one that waits for an answer
     HIT = auto()  # the same, and a stop says that the run halts there
     ASKED = auto()  # the same, and it asks for an approval
     STEP = auto()
@@ -59,17 +59,17 @@ class RunSignal(Enum):
     DENY = auto()
     HALT = auto()
     STOP = auto()
-    WITHDRAWN = auto()  # a pending breakpoint no longer waits
+    WITHDRAWN = auto()  # a pending halt point no longer waits
     END = auto()
 
 
 class AnswerAction(Enum):
-    """What becomes of breakpoints."""
+    """What becomes of halt points."""
 
     NOTHING = auto()
-    PEND = auto()  # the new breakpoint becomes pending
-    PASS = auto()  # the new breakpoint is answered at once
-    FOLLOW = auto()  # the new breakpoint: the mode says which of these two
+    PEND = auto()  # the new halt point becomes pending
+    PASS = auto()  # the new halt point is answered at once
+    FOLLOW = auto()  # the new halt point: the mode says which of these two
     ANSWER_ONE = auto()  # the named one
     STEP_ONE = auto()  # the named or the oldest one that asks for no approval
     ANSWER_UNASKED = auto()  # in order, but for those that ask for an approval
@@ -79,7 +79,7 @@ class AnswerAction(Enum):
 
 
 class TransitionRule(NamedTuple):
-    """A rule: what becomes of breakpoints, and the mode afterwards (None: as before)."""
+    """A rule: what becomes of halt points, and the mode afterwards (None: as before)."""
 
     act: AnswerAction
     mode: RunMode | None = None
@@ -87,7 +87,7 @@ class TransitionRule(NamedTuple):
 
 RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
     RunState.STEP: {
-        RunSignal.BREAKPOINT: TransitionRule(AnswerAction.PEND),
+        RunSignal.HALT_POINT: TransitionRule(AnswerAction.PEND),
         RunSignal.HIT: TransitionRule(AnswerAction.PEND),
         RunSignal.ASKED: TransitionRule(AnswerAction.PEND),
         RunSignal.STEP: TransitionRule(AnswerAction.NOTHING),
@@ -100,7 +100,7 @@ RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
         RunSignal.END: TransitionRule(AnswerAction.NOTHING),
     },
     RunState.HALTED: {
-        RunSignal.BREAKPOINT: TransitionRule(AnswerAction.FOLLOW),  # another thread or task
+        RunSignal.HALT_POINT: TransitionRule(AnswerAction.FOLLOW),  # another thread or task
         RunSignal.HIT: TransitionRule(AnswerAction.PEND, RunMode.STEP),
         RunSignal.ASKED: TransitionRule(AnswerAction.PEND),
         RunSignal.STEP: TransitionRule(AnswerAction.STEP_ONE, RunMode.STEP),
@@ -113,7 +113,7 @@ RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
         RunSignal.END: TransitionRule(AnswerAction.WITHDRAW_ALL),
     },
     RunState.CONTINUE: {
-        RunSignal.BREAKPOINT: TransitionRule(AnswerAction.PASS),
+        RunSignal.HALT_POINT: TransitionRule(AnswerAction.PASS),
         RunSignal.HIT: TransitionRule(AnswerAction.PEND, RunMode.STEP),
         RunSignal.ASKED: TransitionRule(AnswerAction.PEND),
         RunSignal.STEP: TransitionRule(AnswerAction.NOTHING, RunMode.STEP),
@@ -130,10 +130,10 @@ RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
 
 
 def make_immediate_answer(
-    run: Run, rule: TransitionRule, breakpoint: Breakpoint
+    run: Run, rule: TransitionRule, halt_point: HaltPoint
 ) -> AnswerKind | None:
-    """The answer to a breakpoint that doesn't halt; None where it becomes pending."""
-    if not breakpoint.waits:
+    """The answer to a halt point that doesn't halt; None where it becomes pending."""
+    if not halt_point.waits:
         return AnswerKind.RESUME
     if run.stopping:
         return AnswerKind.STOP
@@ -151,7 +151,7 @@ def list_transition_rules(run: Run) -> dict[RunSignal, TransitionRule]:
 
 
 class HaltPolicy:
-    """What stops make of the breakpoints of agents that have no lease.
+    """What stops make of the halt points of agents that have no lease.
 
     Args:
         runs: The state of all runs.
@@ -182,37 +182,37 @@ class HaltPolicy:
         if engine is not None:
             engine.touch(list_changed_paths(commit.changes))
 
-    def judge(self, run: Run, breakpoint: Breakpoint, *, leased: bool) -> Breakpoint:
-        """A breakpoint with the stops that hit there.
+    def judge(self, run: Run, halt_point: HaltPoint, *, leased: bool) -> HaltPoint:
+        """A halt point with the stops that hit there.
 
         Args:
             run: The run.
-            breakpoint: The breakpoint, which was just reached.
+            halt_point: The halt point, which was just reached.
             leased: Whether the agent decided which stops hit.
         """
         if leased:
             self._engines[run.id] = None
-            error = breakpoint.stop_error
+            error = halt_point.stop_error
             if error is None or len(error) <= _ERROR:
-                return breakpoint
-            return replace(breakpoint, stop_error=error[: _ERROR - 1] + "…")
+                return halt_point
+            return replace(halt_point, stop_error=error[: _ERROR - 1] + "…")
         if self._engines.get(run.id) is None:
             self.begin(run)
         engine = self._engines[run.id]
         assert engine is not None
-        verdict = engine.reach(make_point(breakpoint))
-        return replace(breakpoint, stops=verdict.hits, stop_error=verdict.error)
+        verdict = engine.reach(make_point(halt_point))
+        return replace(halt_point, stops=verdict.hits, stop_error=verdict.error)
 
-    def signal(self, run: Run, breakpoint: Breakpoint) -> RunSignal:
-        """What a breakpoint is to its run. What doesn't wait can't halt, and Stop answers the rest."""
-        if not breakpoint.waits or run.stopping:
-            return RunSignal.BREAKPOINT
+    def signal(self, run: Run, halt_point: HaltPoint) -> RunSignal:
+        """What a halt point is to its run. What doesn't wait can't halt, and Stop answers the rest."""
+        if not halt_point.waits or run.stopping:
+            return RunSignal.HALT_POINT
         # A stop that hit may have been changed since.
-        hit = (self._runs.stops.get(id) for id in breakpoint.stops)
+        hit = (self._runs.stops.get(id) for id in halt_point.stops)
         halts = any(stop and stop.enabled and stop.then is Reaction.HALT for stop in hit)
-        if halts or breakpoint.stop_error is not None:
+        if halts or halt_point.stop_error is not None:
             return RunSignal.HIT
-        return RunSignal.BREAKPOINT if breakpoint.approval is None else RunSignal.ASKED
+        return RunSignal.HALT_POINT if halt_point.approval is None else RunSignal.ASKED
 
     def lacks_memory(self, run_id: str) -> bool:
         """Whether nobody here knows what a run's stops remember: the run lives, and began under another
@@ -317,21 +317,21 @@ _OUTCOMES: Final = {
 
 def find_last_row(
     run: Run, ids: tuple[str, str], ending: RunEnding, at: float, failure: Failure | None
-) -> tuple[Event, Breakpoint]:
-    """The event and the breakpoint that say that a run has ended; nobody waits there.
+) -> tuple[Event, HaltPoint]:
+    """The event and the halt point that say that a run has ended; nobody waits there.
 
     Args:
         run: The header, before the end.
-        ids: Ids for the event and the breakpoint.
+        ids: Ids for the event and the halt point.
         ending: How the run ended.
         at: Now, by the Core's clock.
         failure: What ended the run.
     """
-    event_id, breakpoint_id = ids
+    event_id, halt_point_id = ids
     kind = EventKind.PROGRAM_FINISHED
     event = Event(id=event_id, run=run.id, kind=kind, at=at, ended_at=at)
-    breakpoint = Breakpoint(
-        id=breakpoint_id,
+    halt_point = HaltPoint(
+        id=halt_point_id,
         run=run.id,
         event=event_id,
         seq=run.rows + 1,
@@ -346,7 +346,7 @@ def find_last_row(
         answer=AnswerKind.RESUME,
         answered_at=at,
     )
-    return event, breakpoint
+    return event, halt_point
 
 
 def join_failures(failure: Failure | None, before: Failure | None) -> Failure | None:
@@ -368,7 +368,7 @@ def find_next_activity(
     answer: AnswerKind,
     custom: AgentActivity = AgentActivity.TOOL_EXECUTING,
 ) -> AgentActivity:
-    """What the agent does once a breakpoint was answered.
+    """What the agent does once a halt point was answered.
 
     Args:
         kind: The kind of its event.

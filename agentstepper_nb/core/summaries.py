@@ -1,4 +1,4 @@
-"""One line on a breakpoint, made by rule: what is asked, which tool is called, how it ended.
+"""One line on a halt point, made by rule: what is asked, which tool is called, how it ended.
 
 Contents may hold anything: whatever stands in them, the line is short, plain text.
 """
@@ -13,12 +13,12 @@ import msgspec
 
 from ..protocol.line_count import count_lines
 from ..protocol.opaque_marks import REPR, is_mark
-from ..protocol.values import AnswerKind, Breakpoint, EventKind, EventOutcome, EventSide, Failure
+from ..protocol.values import AnswerKind, EventKind, EventOutcome, EventSide, Failure, HaltPoint
 from ..protocol.visible_text import escape_hidden
 
-#: Gives one line on a breakpoint, or None to leave it to the next. It is called often: each time that a
+#: Gives one line on a halt point, or None to leave it to the next. It is called often: each time that a
 #: row is told.
-Summarizer = Callable[[Breakpoint], str | None]
+Summarizer = Callable[[HaltPoint], str | None]
 
 #: Characters of a summary.
 LENGTH: Final = 160
@@ -39,51 +39,51 @@ _UNFINISHED: Final = {
 _ORDERS: Final = frozenset({"CancelledError", "KeyboardInterrupt", "GeneratorExit"})
 
 
-def summarize(breakpoint: Breakpoint, ask: Summarizer | None = None) -> str:
-    """One line on a breakpoint: how it failed, else the agent's own summary, else a model's sentence,
+def summarize(halt_point: HaltPoint, ask: Summarizer | None = None) -> str:
+    """One line on a halt point: how it failed, else the agent's own summary, else a model's sentence,
     else an extension's, else one by rule. Of a call that was denied it says why; of one that asks for an
     approval that it does.
 
     Args:
-        breakpoint: The breakpoint; its edit, where it has one, is what counts.
+        halt_point: The halt point; its edit, where it has one, is what counts.
         ask: Extensions' word on it, or None.
     """
-    if breakpoint.answer is AnswerKind.DENY and breakpoint.side is EventSide.BEGIN:
-        return extract_first_line(f"Denied: {breakpoint.reason or _line(breakpoint, ask)}")
-    line = _line(breakpoint, ask)
-    asks = breakpoint.approval is not None and breakpoint.answer is None
+    if halt_point.answer is AnswerKind.DENY and halt_point.side is EventSide.BEGIN:
+        return extract_first_line(f"Denied: {halt_point.reason or _line(halt_point, ask)}")
+    line = _line(halt_point, ask)
+    asks = halt_point.approval is not None and halt_point.answer is None
     return extract_first_line(f"Asks: {line}") if asks else line
 
 
-def describe_call(breakpoint: Breakpoint) -> str:
+def describe_call(halt_point: HaltPoint) -> str:
     """A call that is pending, on one line, as messages about it name it."""
-    return _line(breakpoint, None)
+    return _line(halt_point, None)
 
 
-def _line(breakpoint: Breakpoint, ask: Summarizer | None) -> str:
-    told = summarize_without_contents(breakpoint)
-    if not told and ask and not breakpoint.sentence:
-        told = extract_first_line(ask(breakpoint) or "")
+def _line(halt_point: HaltPoint, ask: Summarizer | None) -> str:
+    told = summarize_without_contents(halt_point)
+    if not told and ask and not halt_point.sentence:
+        told = extract_first_line(ask(halt_point) or "")
     if told:
         return told
     try:
-        return _by_rule(breakpoint)
+        return _by_rule(halt_point)
     except RecursionError:  # nested so deeply that it could just be read
-        return _unread(breakpoint.current)
+        return _unread(halt_point.current)
 
 
-def summarize_without_contents(breakpoint: Breakpoint) -> str:
-    """The line on a breakpoint that doesn't come from its contents; "" where only they can tell."""
-    if breakpoint.failure is not None and not breakpoint.is_replaced:
-        return _failed(breakpoint.failure, breakpoint.outcome)
-    if breakpoint.kind is EventKind.PROGRAM_FINISHED and breakpoint.outcome in _UNFINISHED:
-        return _UNFINISHED[breakpoint.outcome]
-    own = extract_first_line((breakpoint.summary or "").removesuffix("."))
+def summarize_without_contents(halt_point: HaltPoint) -> str:
+    """The line on a halt point that doesn't come from its contents; "" where only they can tell."""
+    if halt_point.failure is not None and not halt_point.is_replaced:
+        return _failed(halt_point.failure, halt_point.outcome)
+    if halt_point.kind is EventKind.PROGRAM_FINISHED and halt_point.outcome in _UNFINISHED:
+        return _UNFINISHED[halt_point.outcome]
+    own = extract_first_line((halt_point.summary or "").removesuffix("."))
     if own:
         return own
-    if breakpoint.outcome is EventOutcome.STOPPED:
+    if halt_point.outcome is EventOutcome.STOPPED:
         return "Stopped"
-    return extract_first_line(breakpoint.sentence or "")
+    return extract_first_line(halt_point.sentence or "")
 
 
 def _failed(failure: Failure, outcome: EventOutcome | None) -> str:
@@ -94,18 +94,18 @@ def _failed(failure: Failure, outcome: EventOutcome | None) -> str:
     return extract_first_line(f"Stopped: {failure.type}: {failure.message}")
 
 
-def _by_rule(breakpoint: Breakpoint) -> str:
-    if len(breakpoint.current) > MAX_READ:
-        return _unread(breakpoint.current)
-    value = _read(breakpoint.current)
-    if breakpoint.kind is EventKind.LLM_QUERY:
-        return _prompt(value) if breakpoint.side is EventSide.BEGIN else _answer(value)
-    if breakpoint.kind is EventKind.TOOL_INVOCATION:
-        return _call(value) if breakpoint.side is EventSide.BEGIN else _result(value)
-    if breakpoint.kind is EventKind.CUSTOM:
-        begins = breakpoint.side is EventSide.BEGIN
+def _by_rule(halt_point: HaltPoint) -> str:
+    if len(halt_point.current) > MAX_READ:
+        return _unread(halt_point.current)
+    value = _read(halt_point.current)
+    if halt_point.kind is EventKind.LLM_QUERY:
+        return _prompt(value) if halt_point.side is EventSide.BEGIN else _answer(value)
+    if halt_point.kind is EventKind.TOOL_INVOCATION:
+        return _call(value) if halt_point.side is EventSide.BEGIN else _result(value)
+    if halt_point.kind is EventKind.CUSTOM:
+        begins = halt_point.side is EventSide.BEGIN
         return (
-            extract_first_line(_call_in_words(breakpoint.name, value)) if begins else _result(value)
+            extract_first_line(_call_in_words(halt_point.name, value)) if begins else _result(value)
         )
     return extract_first_line(_text(value))
 

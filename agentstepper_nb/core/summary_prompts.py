@@ -1,4 +1,4 @@
-"""What a model is asked about a breakpoint or a commit, and what of its answer is shown.
+"""What a model is asked about a halt point or a commit, and what of its answer is shown.
 
 Contents and answers may hold anything: what is asked has a bound, what is shown is one plain sentence.
 """
@@ -13,12 +13,12 @@ import msgspec
 
 from ..protocol.values import (
     PAIRED,
-    Breakpoint,
     Commit,
     EventKind,
     EventOutcome,
     EventSide,
     FileChange,
+    HaltPoint,
 )
 from .summaries import PROMPTS, extract_first_line
 from .timeline_rows import describe_row
@@ -56,7 +56,7 @@ class SummaryPrompt(NamedTuple):
         return blake2b(asked.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
-def shows_model_summary(about: Breakpoint | Commit) -> bool:
+def shows_model_summary(about: HaltPoint | Commit) -> bool:
     """Whether a sentence on it would be shown: where nobody else has said what it is."""
     if isinstance(about, Commit):
         return about.ruled
@@ -65,8 +65,8 @@ def shows_model_summary(about: Breakpoint | Commit) -> bool:
     return about.kind in PAIRED and not told
 
 
-def make_prompt(about: Breakpoint | Commit) -> SummaryPrompt:
-    """What to ask about a breakpoint, as edited, or a commit."""
+def make_prompt(about: HaltPoint | Commit) -> SummaryPrompt:
+    """What to ask about a halt point, as edited, or a commit."""
     if isinstance(about, Commit):
         return SummaryPrompt(_COMMIT, _enclosed("The change", _changes(about)))
     return SummaryPrompt(_STEP, _enclosed(_step_in_words(about), _gist(about)))
@@ -126,16 +126,16 @@ def _cut(text: str) -> str:
     return f"{text[:HEAD]}\n[… {left_out:,} characters are left out …]\n{text[-TAIL:]}"
 
 
-def _step_in_words(breakpoint: Breakpoint) -> str:
+def _step_in_words(halt_point: HaltPoint) -> str:
     """The kind and side of a step; its row's number isn't in it: the same step is the same question."""
-    words = describe_row(breakpoint).rpartition(" (row ")[0]
+    words = describe_row(halt_point).rpartition(" (row ")[0]
     return f"The {words}"
 
 
-def _gist(breakpoint: Breakpoint) -> str:
+def _gist(halt_point: HaltPoint) -> str:
     """Of a query its messages, without the tools and settings that travel with them."""
-    text = breakpoint.current
-    if breakpoint.kind is not EventKind.LLM_QUERY or breakpoint.side is not EventSide.BEGIN:
+    text = halt_point.current
+    if halt_point.kind is not EventKind.LLM_QUERY or halt_point.side is not EventSide.BEGIN:
         return text
     try:
         fields = msgspec.json.decode(text, type=dict[str, msgspec.Raw])

@@ -1,4 +1,4 @@
-"""A breakpoint or a debug message as one line of the timeline, and what extensions add to its words."""
+"""A halt point or a debug message as one line of the timeline, and what extensions add to its words."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..protocol.header_bounds import cut_failure
 from ..protocol.values import (
     Actor,
     AgentActivity,
-    Breakpoint,
     Event,
     EventKind,
     EventOutcome,
     EventSide,
+    HaltPoint,
     TimelineRow,
     count_utf8_bytes,
 )
@@ -38,7 +38,7 @@ class EventTypeInfo:
 _UNREGISTERED: Final = EventTypeInfo()
 
 
-def _silent(_: Breakpoint) -> str | None:
+def _silent(_: HaltPoint) -> str | None:
     return None
 
 
@@ -54,9 +54,9 @@ class EventTypeRegistry:
     event_types: Mapping[str, EventTypeInfo] = field(default_factory=dict)
     summarize: Summarizer = _silent
 
-    def event_type(self, breakpoint: Breakpoint) -> EventTypeInfo:
+    def event_type(self, halt_point: HaltPoint) -> EventTypeInfo:
         """How a custom event is told."""
-        return self.event_types.get(breakpoint.name or "", _UNREGISTERED)
+        return self.event_types.get(halt_point.name or "", _UNREGISTERED)
 
 
 #: The words of a Core without extensions.
@@ -73,47 +73,47 @@ _ACTORS: Final[dict[tuple[EventKind, EventSide], tuple[Actor, Actor]]] = {
 }
 
 
-def make_row(breakpoint: Breakpoint, vocabulary: EventTypeRegistry = PLAIN) -> TimelineRow:
-    """The row of a breakpoint.
+def make_row(halt_point: HaltPoint, vocabulary: EventTypeRegistry = PLAIN) -> TimelineRow:
+    """The row of a halt point.
 
     Args:
-        breakpoint: The breakpoint.
+        halt_point: The halt point.
         vocabulary: What extensions add to the debugger's words.
     """
-    source, target = _actors(breakpoint, vocabulary)
+    source, target = _actors(halt_point, vocabulary)
     return TimelineRow(
-        id=breakpoint.id,
-        seq=breakpoint.seq,
-        event=breakpoint.event,
-        kind=breakpoint.kind,
-        side=breakpoint.side,
+        id=halt_point.id,
+        seq=halt_point.seq,
+        event=halt_point.event,
+        kind=halt_point.kind,
+        side=halt_point.side,
         source=source,
         target=target,
-        summary=summarize(breakpoint, vocabulary.summarize),
-        at=breakpoint.at,
-        size=breakpoint.size_bytes,
-        name=breakpoint.name,
-        depth=breakpoint.depth,
-        pending=breakpoint.answer is None,
-        revision=breakpoint.revision,
-        edited=breakpoint.edit is not None,
-        answer=breakpoint.answer,
-        outcome=EventOutcome.OK if breakpoint.is_replaced else breakpoint.outcome,
-        failure=None if breakpoint.failure is None else cut_failure(breakpoint.failure),
-        usage=breakpoint.usage,
-        duration=breakpoint.duration,
-        stops=breakpoint.stops,
-        stop_error=breakpoint.stop_error,
-        approval=breakpoint.approval is not None,
-        reason=None if breakpoint.reason is None else extract_first_line(breakpoint.reason),
+        summary=summarize(halt_point, vocabulary.summarize),
+        at=halt_point.at,
+        size=halt_point.size_bytes,
+        name=halt_point.name,
+        depth=halt_point.depth,
+        pending=halt_point.answer is None,
+        revision=halt_point.revision,
+        edited=halt_point.edit is not None,
+        answer=halt_point.answer,
+        outcome=EventOutcome.OK if halt_point.is_replaced else halt_point.outcome,
+        failure=None if halt_point.failure is None else cut_failure(halt_point.failure),
+        usage=halt_point.usage,
+        duration=halt_point.duration,
+        stops=halt_point.stops,
+        stop_error=halt_point.stop_error,
+        approval=halt_point.approval is not None,
+        reason=None if halt_point.reason is None else extract_first_line(halt_point.reason),
     )
 
 
-def _actors(breakpoint: Breakpoint, vocabulary: EventTypeRegistry) -> tuple[Actor, Actor]:
-    if breakpoint.kind is not EventKind.CUSTOM:
-        return _ACTORS[breakpoint.kind, breakpoint.side]
-    other = vocabulary.event_type(breakpoint).actor
-    return (Actor.AGENT, other) if breakpoint.side is EventSide.BEGIN else (other, Actor.AGENT)
+def _actors(halt_point: HaltPoint, vocabulary: EventTypeRegistry) -> tuple[Actor, Actor]:
+    if halt_point.kind is not EventKind.CUSTOM:
+        return _ACTORS[halt_point.kind, halt_point.side]
+    other = vocabulary.event_type(halt_point).actor
+    return (Actor.AGENT, other) if halt_point.side is EventSide.BEGIN else (other, Actor.AGENT)
 
 
 def make_debug_row(event: Event) -> TimelineRow:
@@ -149,7 +149,7 @@ _SPOKEN: Final[dict[tuple[EventKind, EventSide | None], str]] = {
 _NAME: Final = 80
 
 
-def describe_row(spoken: Breakpoint | LastRow) -> str:
+def describe_row(spoken: HaltPoint | LastRow) -> str:
     """What happened and where: “tool call run_tests (row 12)”."""
     words = _SPOKEN[spoken.kind, spoken.side]
     name = extract_first_line(spoken.name[:_NAME]) if spoken.name else ""

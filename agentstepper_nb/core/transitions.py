@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError
 from ..protocol.records import (
-    BreakpointAnswered,
-    BreakpointEdited,
-    BreakpointSaved,
+    HaltPointAnswered,
+    HaltPointEdited,
+    HaltPointSaved,
     Record,
     RunHeaderSaved,
 )
@@ -25,9 +25,9 @@ from ..protocol.values import (
     AgentActivity,
     AnswerKind,
     ApprovalPrompt,
-    Breakpoint,
     Commit,
     EventKind,
+    HaltPoint,
     Run,
     RunMode,
 )
@@ -48,19 +48,19 @@ class RecordOutput(NamedTuple):
     """A record to store and to tell the UIs, and what it is about, as it then stands."""
 
     record: Record
-    breakpoint: Breakpoint | None = None
+    halt_point: HaltPoint | None = None
     commit: Commit | None = None  # of a sentence on one
 
 
 class AnswerOutput(NamedTuple):
-    """An answer for the agent: the breakpoint, with its edit, and how it is answered."""
+    """An answer for the agent: the halt point, with its edit, and how it is answered."""
 
-    breakpoint: Breakpoint
+    halt_point: HaltPoint
     answer: AnswerKind
 
 
 class AnswerDecision(NamedTuple):
-    """How a breakpoint is answered, and what a person said with it."""
+    """How a halt point is answered, and what a person said with it."""
 
     answer: AnswerKind
     reason: str | None = None  # of a denial
@@ -94,15 +94,15 @@ def needs_durability(outputs: Sequence[Output]) -> bool:
     """
     for output in outputs:
         match output:
-            case RecordOutput(record=BreakpointSaved(breakpoint=Breakpoint(answer=None))):
+            case RecordOutput(record=HaltPointSaved(halt_point=HaltPoint(answer=None))):
                 return True
             case (
-                RecordOutput(record=BreakpointEdited())
-                | AnswerOutput(breakpoint=Breakpoint(edit=str()))
+                RecordOutput(record=HaltPointEdited())
+                | AnswerOutput(halt_point=HaltPoint(edit=str()))
             ):
                 return True
             case (
-                AnswerOutput(breakpoint=Breakpoint(approval=ApprovalPrompt()))
+                AnswerOutput(halt_point=HaltPoint(approval=ApprovalPrompt()))
                 | AnswerOutput(answer=AnswerKind.DENY)
             ):
                 return True
@@ -147,12 +147,12 @@ class Transitions:
             raise ProtocolError("run_ended", "This run has ended: start a new one.")
         return status
 
-    def emit(self, record: Record) -> Breakpoint | None:
-        """Move the state by a record; returns the breakpoint it is about, as that then stands."""
+    def emit(self, record: Record) -> HaltPoint | None:
+        """Move the state by a record; returns the halt point it is about, as that then stands."""
         if not isinstance(record, RunHeaderSaved):
-            breakpoint = self.runs.apply(record)
-            self.outputs.append(RecordOutput(record, breakpoint))
-            return breakpoint
+            halt_point = self.runs.apply(record)
+            self.outputs.append(RecordOutput(record, halt_point))
+            return halt_point
         run = record.run
         before = compute_leased_mode(self.runs.status[run.id].run)
         self.outputs.append(RecordOutput(record, self.runs.apply(record)))
@@ -179,34 +179,34 @@ class Transitions:
         status: RunStatus,
         rule: TransitionRule,
         at: float,
-        breakpoint_id: str | None = None,
+        halt_point_id: str | None = None,
         verdict: AnswerDecision = RESUMED,
     ) -> None:
-        """Answer the breakpoints that a rule chooses, and change the run.
+        """Answer the halt points that a rule chooses, and change the run.
 
         Args:
             status: The run's.
-            rule: Says which of the pending breakpoints are answered, and the mode afterwards.
+            rule: Says which of the pending halt points are answered, and the mode afterwards.
             at: Now, by the Core's clock.
-            breakpoint_id: The breakpoint that is meant, where one is.
+            halt_point_id: The halt point that is meant, where one is.
             verdict: The answer.
         """
         state: AgentActivity | None = None
-        for each in _chosen(status, rule.act, breakpoint_id):
-            breakpoint = self.answer(status, each, verdict, at)
-            self.outputs.append(AnswerOutput(breakpoint, verdict.answer))
-            state = self.state_past(breakpoint, verdict.answer)
+        for each in _chosen(status, rule.act, halt_point_id):
+            halt_point = self.answer(status, each, verdict, at)
+            self.outputs.append(AnswerOutput(halt_point, verdict.answer))
+            state = self.state_past(halt_point, verdict.answer)
         if rule.mode is RunMode.CONTINUE and status.run.agent_state is AgentActivity.HALTING:
             state = AgentActivity.RUNNING
         self.change(status, rule, state, at)
 
     def answer(
-        self, status: RunStatus, breakpoint_id: str, verdict: AnswerDecision, at: float
-    ) -> Breakpoint:
-        """Record the answer to a pending breakpoint; nobody is sent it."""
-        record = BreakpointAnswered(
+        self, status: RunStatus, halt_point_id: str, verdict: AnswerDecision, at: float
+    ) -> HaltPoint:
+        """Record the answer to a pending halt point; nobody is sent it."""
+        record = HaltPointAnswered(
             run=status.run.id,
-            breakpoint=breakpoint_id,
+            halt_point=halt_point_id,
             answer=verdict.answer,
             at=at,
             reason=verdict.reason,
@@ -219,15 +219,15 @@ class Transitions:
     def edit(
         self,
         status: RunStatus,
-        current: Breakpoint,
+        current: HaltPoint,
         edit: str | None,
-        check: Callable[[str, Breakpoint], object] = check_edit,
+        check: Callable[[str, HaltPoint], object] = check_edit,
     ) -> None:
-        """Check and record the edit of a pending breakpoint.
+        """Check and record the edit of a pending halt point.
 
         Args:
             status: The run's.
-            current: The breakpoint.
+            current: The halt point.
             edit: JSON text; None, or what the agent sent, takes the edit back.
             check: Raises what is wrong with an edit.
         """
@@ -235,17 +235,17 @@ class Transitions:
             edit = None
         if edit is not None:
             check(edit, current)
-        record = BreakpointEdited(
-            run=status.run.id, breakpoint=current.id, revision=current.revision + 1, edit=edit
+        record = HaltPointEdited(
+            run=status.run.id, halt_point=current.id, revision=current.revision + 1, edit=edit
         )
         self.emit(record)
 
-    def state_past(self, breakpoint: Breakpoint, answer: AnswerKind) -> AgentActivity:
-        """What the agent does once a breakpoint was answered."""
-        if breakpoint.kind is not EventKind.CUSTOM:
-            return find_next_activity(breakpoint.kind, breakpoint.side, answer)
-        custom = self._vocabulary.event_type(breakpoint).state
-        return find_next_activity(breakpoint.kind, breakpoint.side, answer, custom)
+    def state_past(self, halt_point: HaltPoint, answer: AnswerKind) -> AgentActivity:
+        """What the agent does once a halt point was answered."""
+        if halt_point.kind is not EventKind.CUSTOM:
+            return find_next_activity(halt_point.kind, halt_point.side, answer)
+        custom = self._vocabulary.event_type(halt_point).state
+        return find_next_activity(halt_point.kind, halt_point.side, answer, custom)
 
     def change(
         self,
@@ -282,14 +282,14 @@ class Transitions:
         self.emit(RunHeaderSaved(run=run if at is None else add_halt_time(run, at)))
 
 
-def _chosen(status: RunStatus, act: AnswerAction, breakpoint_id: str | None) -> list[str]:
-    """The pending breakpoints that a rule answers, in order."""
+def _chosen(status: RunStatus, act: AnswerAction, halt_point_id: str | None) -> list[str]:
+    """The pending halt points that a rule answers, in order."""
     unasked = [id for id, point in status.pending.items() if point.approval is None]
     match act:
         case AnswerAction.ANSWER_ONE:
-            return [] if breakpoint_id is None else [breakpoint_id]
+            return [] if halt_point_id is None else [halt_point_id]
         case AnswerAction.STEP_ONE:
-            return [id for id in unasked if breakpoint_id in (None, id)][:1]
+            return [id for id in unasked if halt_point_id in (None, id)][:1]
         case AnswerAction.ANSWER_UNASKED:
             return unasked
         case AnswerAction.ANSWER_ALL:

@@ -45,7 +45,7 @@ def make_run_frame(runs: Iterable[Run]) -> DataFrame:
 def make_row_frame(history: RunHistory) -> DataFrame:
     """One row a line of the timeline; its index are the lines' ids."""
     rows: list[tuple[TimelineRow, str | None]] = [
-        (make_row(point), point.sentence) for point in history.breakpoints
+        (make_row(point), point.sentence) for point in history.halt_points
     ]
     rows += [
         (make_debug_row(event), None)

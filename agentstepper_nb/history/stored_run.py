@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import CommandError
 from ..protocol.records import RunHistory
-from ..protocol.values import Breakpoint, Event, EventKind, Run, drop_unchanged_commits
+from ..protocol.values import Event, EventKind, HaltPoint, Run, drop_unchanged_commits
 from ..store.sqlite.reader import StoreReader
 from . import data_frames, run_files
 from .runs_folder import Folder, choose_run, open_folder, resolve_folder
@@ -94,7 +94,7 @@ class StoredRun:
             CommandError: `unknown_content`: the run has no such row.
         """
         match self._message(row):
-            case Breakpoint(current=text) | Event(kind=EventKind.DEBUG_MESSAGE, data=text):
+            case HaltPoint(current=text) | Event(kind=EventKind.DEBUG_MESSAGE, data=text):
                 return json.loads(text or "null")
         raise CommandError("unknown_content", f"Run {self.id} has no row {row}.", self.id)
 
@@ -122,7 +122,7 @@ class StoredRun:
         run_files.write_run_file(self.history(), target, named, force=force)
         return target
 
-    def _message(self, row: str | int) -> Breakpoint | Event | None:
+    def _message(self, row: str | int) -> HaltPoint | Event | None:
         if isinstance(row, str):
             return self._read(lambda reader: reader.message(self.id, row))
         page = self._read(lambda reader: reader.page(self.id, row, row))

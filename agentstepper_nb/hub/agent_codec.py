@@ -7,12 +7,12 @@ from msgspec import UNSET, Raw
 from ..core import AnswerDecision
 from ..protocol import agent as v2
 from ..protocol.header_bounds import TRACEBACK, cut_text
-from ..protocol.values import AnswerKind, Breakpoint, Commit, Event, EventKind, Run
+from ..protocol.values import AnswerKind, Commit, Event, EventKind, HaltPoint, Run
 
 
 def count_content_bytes(message: object) -> int:
     """The bytes of a message's contents, however few of them have travelled."""
-    if isinstance(message, v2.BreakpointReached) and message.data is not UNSET:
+    if isinstance(message, v2.HaltPointReached) and message.data is not UNSET:
         return memoryview(message.data).nbytes
     return 0
 
@@ -30,9 +30,9 @@ def decode_event(message: v2.EventBegun, run: str) -> Event:
     )
 
 
-def decode_point(message: v2.BreakpointReached, run: str) -> Breakpoint:
-    """A breakpoint that was reached; the debugger knows of which kind its event is."""
-    return Breakpoint(
+def decode_point(message: v2.HaltPointReached, run: str) -> HaltPoint:
+    """A halt point that was reached; the debugger knows of which kind its event is."""
+    return HaltPoint(
         id=message.id,
         run=run,
         event=message.event,
@@ -60,16 +60,16 @@ def decode_decision(message: v2.DecideApproval) -> AnswerDecision:
     return AnswerDecision(AnswerKind.DENY, message.reason)
 
 
-def encode_answer(breakpoint: Breakpoint, answer: AnswerKind) -> v2.Answer:
-    """How a breakpoint was answered, as its agent is told."""
+def encode_answer(halt_point: HaltPoint, answer: AnswerKind) -> v2.Answer:
+    """How a halt point was answered, as its agent is told."""
     if answer is AnswerKind.STOP:
         return v2.StopAnswer()
     if answer is AnswerKind.DENY:
-        return v2.DenyAnswer(reason=breakpoint.reason or "")
+        return v2.DenyAnswer(reason=halt_point.reason or "")
     return v2.ResumeAnswer(
-        data=UNSET if breakpoint.edit is None else Raw(breakpoint.edit.encode()),
-        approved=breakpoint.approval is not None,
-        always=breakpoint.always,
+        data=UNSET if halt_point.edit is None else Raw(halt_point.edit.encode()),
+        approved=halt_point.approval is not None,
+        always=halt_point.always,
     )
 
 

@@ -12,11 +12,11 @@ from ..core import EventTypeRegistry, make_debug_row, make_row
 from ..protocol.agent import Timeline
 from ..protocol.stops import MOST_STOPS
 from ..protocol.values import (
-    Breakpoint,
     Commit,
     Event,
     Failure,
     FileChange,
+    HaltPoint,
     Run,
     TimelineRow,
 )
@@ -67,7 +67,7 @@ def _edges(items: Sequence[Item]) -> list[Item]:
     return [*items[:EDGE], *items[-EDGE:]]
 
 
-def _row(spoken: Breakpoint | Event, vocabulary: EventTypeRegistry) -> TimelineRow:
+def _row(spoken: HaltPoint | Event, vocabulary: EventTypeRegistry) -> TimelineRow:
     if isinstance(spoken, Event):
         return make_debug_row(spoken)
     made = make_row(spoken, vocabulary)

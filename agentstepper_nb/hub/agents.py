@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from ..core import LeaseGranted
 from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
-from ..protocol.values import AnswerKind, Breakpoint, Commit
+from ..protocol.values import AnswerKind, Commit, HaltPoint
 from .connection import Connection
 from .error_replies import make_error_reply
 from .message_sequence import PendingEditChecks
@@ -61,8 +61,8 @@ class AgentSession(ABC):
         raise NotImplementedError("An agent of version 1 can't come back.")
 
     @abstractmethod
-    def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
-        """Send a breakpoint's answer."""
+    def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:
+        """Send a halt point's answer."""
 
     @abstractmethod
     def send_lease(self, lease: LeaseGranted) -> None:

@@ -13,7 +13,7 @@ from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import load_commit
-from ..protocol.values import AnswerKind, Breakpoint, Event, EventKind, Run, RunEnding
+from ..protocol.values import AnswerKind, Event, EventKind, HaltPoint, Run, RunEnding
 from .agents import AgentSession, describe_commit
 from .connection import Connection
 from .end_reasons import CORE_WENT, describe_closed_connection
@@ -34,28 +34,28 @@ class AgentSessionV1(AgentSession):
     def __init__(self, hub: RunService, connection: Connection) -> None:
         super().__init__(hub, connection)
         self._last_event: str | None = None
-        self._waiting: dict[str, str] = {}  # breakpoints without an answer, as they came
+        self._waiting: dict[str, str] = {}  # halt points without an answer, as they came
         self._is_over = False  # the Core has closed the connection
 
-    def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
-        """Send the breakpoint back: as it came, or with its edit."""
-        came = self._waiting.pop(breakpoint.id)
-        if breakpoint.edit is None:
+    def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:
+        """Send the halt point back: as it came, or with its edit."""
+        came = self._waiting.pop(halt_point.id)
+        if halt_point.edit is None:
             self.connection.send(came)
             return
         answered = v1.V1Breakpoint(
-            uuid=breakpoint.id,
-            agent=breakpoint.agent,
-            event_id=breakpoint.event,
-            time=breakpoint.at,
-            original_data=Raw(breakpoint.data.encode()),
-            modified_data=Raw(breakpoint.edit.encode()),
-            summary=breakpoint.summary,
+            uuid=halt_point.id,
+            agent=halt_point.agent,
+            event_id=halt_point.event,
+            time=halt_point.at,
+            original_data=Raw(halt_point.data.encode()),
+            modified_data=Raw(halt_point.edit.encode()),
+            summary=halt_point.summary,
         )
         self.connection.send(v1.encode_message(answered))
 
     def send_lease(self, lease: LeaseGranted) -> None:
-        """This version knows of no lease: each of its breakpoints waits, and the Core decides."""
+        """This version knows of no lease: each of its halt points waits, and the Core decides."""
 
     def receive(self, text: str) -> None:
         """A text frame came."""
@@ -75,7 +75,7 @@ class AgentSessionV1(AgentSession):
         if isinstance(message, v1.V1Event):
             self._event(message)
         elif isinstance(message, v1.V1Breakpoint):
-            self._breakpoint(message, self._started_run(), text, strict)
+            self._halt_point(message, self._started_run(), text, strict)
         elif isinstance(message, v1.V1Commit):
             run = self._started_run()
             commit = replace(load_commit(message), run=run, event=self._last_event)
@@ -138,9 +138,9 @@ class AgentSessionV1(AgentSession):
             self.hub.drop_agent(run)
             self.hub.finish(run, RunEnding.FINISHED)
 
-    def _breakpoint(self, message: v1.V1Breakpoint, run: str, text: str, strict: bool) -> None:
+    def _halt_point(self, message: v1.V1Breakpoint, run: str, text: str, strict: bool) -> None:
         data = str(message.original_data, "utf-8")
-        breakpoint = Breakpoint(
+        halt_point = HaltPoint(
             id=message.uuid,
             run=run,
             event=message.event_id,
@@ -153,15 +153,15 @@ class AgentSessionV1(AgentSession):
             agent=message.agent,
             summary=message.summary,
         )
-        outputs = self.hub.debugger.reach_breakpoint(breakpoint, self.hub.clock())
-        self._waiting[breakpoint.id] = text
+        outputs = self.hub.debugger.reach_halt_point(halt_point, self.hub.clock())
+        self._waiting[halt_point.id] = text
         self.hub.perform(outputs)
 
     def _send_error(self, code: str, message: str, text: str | None) -> None:
         """Send an error to an agent that can take one; close the connection of any other.
 
-        The original's client reads breakpoints alone. Anything else ends its reading thread, so that
-        its next breakpoint waits for ever: only what the original can't have sent is answered.
+        The original's client reads halt points alone. Anything else ends its reading thread, so that
+        its next halt point waits for ever: only what the original can't have sent is answered.
         """
         if self._waiting or (text is not None and _OF_THE_ORIGINAL.match(text)):
             self._close_over(code, message)

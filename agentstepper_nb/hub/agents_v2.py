@@ -20,7 +20,7 @@ from ..protocol.frame import VERSION, Envelope, add_run, decode_address
 from ..protocol.joined import decode_contents
 from ..protocol.pieces import DeltaDecoder
 from ..protocol.records import AgentProof
-from ..protocol.values import AnswerKind, Breakpoint, EventKind, Run
+from ..protocol.values import AnswerKind, EventKind, HaltPoint, Run
 from . import agent_codec, end_reasons, program_requests
 from .agent_timeline import make_timeline
 from .agents import AgentSession, describe_commit
@@ -72,7 +72,7 @@ class AgentSessionV2(AgentSession):
         self._epoch = 0
         self._turns = MessageTurns(self._refuse)
         self._receiver = DeltaDecoder()
-        self._owed: set[str] = set()  # breakpoints whose answers it may have missed
+        self._owed: set[str] = set()  # halt points whose answers it may have missed
         self._waiting: frozenset[str] = frozenset()  # that it waited for when it came back
         self._caught_up = asyncio.Event()  # what it had sent before has been sent again
         self._sent_before = 0
@@ -92,15 +92,15 @@ class AgentSessionV2(AgentSession):
         self._release()
         self.hang_up(1000, "The agent has connected again.")
 
-    def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
-        """Send a breakpoint's answer; before the welcome nothing else is heard."""
+    def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:
+        """Send a halt point's answer; before the welcome nothing else is heard."""
         if not self._welcomed:
-            self._owed.add(breakpoint.id)
+            self._owed.add(halt_point.id)
             return
-        self._owed.discard(breakpoint.id)
+        self._owed.discard(halt_point.id)
         self._send(
             v2.AnswerMessage(
-                breakpoint=breakpoint.id, answer=agent_codec.encode_answer(breakpoint, answer)
+                halt_point=halt_point.id, answer=agent_codec.encode_answer(halt_point, answer)
             )
         )
 
@@ -132,7 +132,7 @@ class AgentSessionV2(AgentSession):
             return
         try:
             message = v2.from_agent.decode_body(envelope)
-            if isinstance(message, v2.BreakpointReached) and message.pieces is not UNSET:
+            if isinstance(message, v2.HaltPointReached) and message.pieces is not UNSET:
                 message = decode_contents(message, self._receiver)
         except ProtocolError as error:
             if error.code == "unknown_content":
@@ -196,12 +196,12 @@ class AgentSessionV2(AgentSession):
                 raise ProtocolError("invalid_message", _ENDS_WITH_BYE)
             case v2.EventBegun():
                 return debugger.begin_event(agent_codec.decode_event(message, run))
-            case v2.BreakpointReached():
+            case v2.HaltPointReached():
                 reached = self._as_it_waits(agent_codec.decode_point(message, run))
-                return debugger.reach_breakpoint(reached, now, leased=message.epoch > 0)
+                return debugger.reach_halt_point(reached, now, leased=message.epoch > 0)
             case v2.Withdraw():
-                return debugger.withdraw(run, message.breakpoint, now)
-            case v2.DecideApproval(breakpoint=decided, data=data):
+                return debugger.withdraw(run, message.halt_point, now)
+            case v2.DecideApproval(halt_point=decided, data=data):
                 edit = None if data is UNSET else str(data, "utf-8")
                 return debugger.decide(
                     run, now, decided, agent_codec.decode_decision(message), edit
@@ -229,11 +229,11 @@ class AgentSessionV2(AgentSession):
             case v2.Hello():
                 raise ProtocolError("already_open", GREETED)
 
-    def _as_it_waits(self, breakpoint: Breakpoint) -> Breakpoint:
-        """A breakpoint that was sent again: its agent may have its answer, which the store lost."""
-        if self._intake.heard > self._sent_before or breakpoint.id in self._waiting:
-            return breakpoint
-        return replace(breakpoint, waits=False)
+    def _as_it_waits(self, halt_point: HaltPoint) -> HaltPoint:
+        """A halt point that was sent again: its agent may have its answer, which the store lost."""
+        if self._intake.heard > self._sent_before or halt_point.id in self._waiting:
+            return halt_point
+        return replace(halt_point, waits=False)
 
     def _bye(self, run: str, bye: v2.Bye) -> None:
         self._over = True
@@ -323,14 +323,14 @@ class AgentSessionV2(AgentSession):
             if not await self._answer_from_store(id):
                 # The store has lost this one, and its agent would wait for ever.
                 self._owed.discard(id)
-                self._send(v2.AnswerMessage(breakpoint=id, answer=v2.ResumeAnswer()))
+                self._send(v2.AnswerMessage(halt_point=id, answer=v2.ResumeAnswer()))
 
     async def _answer_from_store(self, id: str) -> bool:
-        """Send the answer that is kept of a breakpoint; False where the run has no such breakpoint."""
+        """Send the answer that is kept of a halt point; False where the run has no such halt point."""
         if self.run is None:
             return True
         found = await self.hub.store.message(self.run, id)
-        if not isinstance(found, Breakpoint):
+        if not isinstance(found, HaltPoint):
             return False
         if id in self._owed and found.answer not in (None, AnswerKind.WITHDRAWN):
             self.reply(found, found.answer)
@@ -349,7 +349,7 @@ class AgentSessionV2(AgentSession):
 
     def _must_remember(self, run: str, message: object) -> bool:
         """Whether the run's stops are asked here, and what they saw under the Core before is unread."""
-        asked = isinstance(message, v2.BreakpointReached) and not message.epoch
+        asked = isinstance(message, v2.HaltPointReached) and not message.epoch
         return asked and self.hub.debugger.halts.lacks_memory(run)
 
     async def _remember(self, run: str) -> None:

@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.values import Breakpoint, Run
+from ..protocol.values import HaltPoint, Run
 
 if TYPE_CHECKING:
     from .hub import Hub
@@ -34,11 +34,11 @@ class CoreControl(ABC):
         self.hub.perform(self.hub.commands.resume(self._meant(run).id, self.hub.clock()))
 
     async def halt_execution(self, run: str | None = None) -> None:
-        """Halt a run at its next breakpoint. Arguments and errors as `continue_execution`."""
+        """Halt a run at its next halt point. Arguments and errors as `continue_execution`."""
         self.hub.perform(self.hub.commands.halt(self._meant(run).id))
 
     async def step_over(self, data: Any = None, run: str | None = None) -> None:
-        """Answer a run's oldest pending breakpoint that asks for no approval.
+        """Answer a run's oldest pending halt point that asks for no approval.
 
         Args:
             data: A JSON value to set as its edit first; None keeps the edit it has.
@@ -53,7 +53,7 @@ class CoreControl(ABC):
         """
         meant = self.hub.debugger.active if run is None else self.hub.run(run)
         if meant is None or not meant.pending:
-            raise RuntimeError("Can't step over: no run is halted at a breakpoint.")
+            raise RuntimeError("Can't step over: no run is halted.")
         pending = self.hub.debugger.pending(meant.id)
         first = next((each for each in pending if each.approval is None), pending[0])
         edit = None if data is None else json.dumps(data)
@@ -62,7 +62,7 @@ class CoreControl(ABC):
         hub = self.hub
         hub.perform(hub.commands.step(meant.id, hub.clock(), first.id, first.revision, edit))
 
-    async def approvals(self, run: str | None = None) -> list[Breakpoint]:
+    async def approvals(self, run: str | None = None) -> list[HaltPoint]:
         """The pending calls that ask for an approval, oldest first.
 
         Args:
@@ -76,7 +76,7 @@ class CoreControl(ABC):
         return [point for point in pending if point.approval is not None]
 
     async def approve(
-        self, call: Breakpoint, data: Any = None, *, always: bool = False, confirmed: bool = False
+        self, call: HaltPoint, data: Any = None, *, always: bool = False, confirmed: bool = False
     ) -> None:
         """Approve a call, as the caller has seen it.
 
@@ -98,11 +98,11 @@ class CoreControl(ABC):
         hub, now = self.hub, self.hub.clock()
         hub.perform(hub.commands.approve(call.run, now, call.id, call.revision, edit, **said))
 
-    async def deny(self, call: Breakpoint, reason: str) -> None:
+    async def deny(self, call: HaltPoint, reason: str) -> None:
         """Deny a call that is about to be made.
 
         Args:
-            call: One of `approvals()`, or another pending breakpoint at which something begins.
+            call: One of `approvals()`, or another pending halt point at which something begins.
             reason: What the agent is told.
 
         Raises:

@@ -18,8 +18,8 @@ from ..protocol.values import (
     EVENT_NAME_RULE,
     Actor,
     AgentActivity,
-    Breakpoint,
     EventKind,
+    HaltPoint,
 )
 
 #: The entry points of installed extensions; each names an `Extension`.
@@ -114,10 +114,10 @@ class Extension:
     def summarizer(
         self, kind: EventKind | None = None, name: str | None = None
     ) -> Callable[[Summarizer], Summarizer]:
-        """Decorate a function that gives one line on a breakpoint, or None to leave it to the next.
+        """Decorate a function that gives one line on a halt point, or None to leave it to the next.
 
         It is asked after the agent's own summary and before one is made by rule, each time that a row
-        is told: it has to be quick, and to give the same line for the same breakpoint. Where it raises,
+        is told: it has to be quick, and to give the same line for the same halt point. Where it raises,
         the next is asked, and the log has the first traceback.
 
         Args:
@@ -126,9 +126,9 @@ class Extension:
         """
 
         def add(summarize: Summarizer) -> Summarizer:
-            def meant(breakpoint: Breakpoint) -> str | None:
-                if kind in (None, breakpoint.kind) and name in (None, breakpoint.name):
-                    return summarize(breakpoint)
+            def meant(halt_point: HaltPoint) -> str | None:
+                if kind in (None, halt_point.kind) and name in (None, halt_point.name):
+                    return summarize(halt_point)
                 return None
 
             self.summarizers.append(meant)
@@ -194,10 +194,10 @@ class Extensions:
         self._types |= extension.event_types
         self._summarizers += [(extension.name, each) for each in extension.summarizers]
 
-    def _summarize(self, breakpoint: Breakpoint) -> str | None:
+    def _summarize(self, halt_point: HaltPoint) -> str | None:
         for name, ask in self._summarizers:
             try:
-                told = ask(breakpoint)
+                told = ask(halt_point)
                 if told is not None and not isinstance(told, str):
                     raise TypeError(f"A summariser gave {type(told).__name__}, not a text or None.")
             except Exception:

@@ -179,11 +179,11 @@ class PendingEditChecks:
         self._patience = patience
         self._open: dict[str, asyncio.Future[None]] = {}
 
-    async def ask(self, breakpoint: str, edit: str) -> None:
+    async def ask(self, halt_point: str, edit: str) -> None:
         """Ask the agent whether it takes an edit.
 
         Args:
-            breakpoint: The breakpoint, which waits.
+            halt_point: The halt point, which waits.
             edit: JSON text.
 
         Raises:
@@ -192,7 +192,7 @@ class PendingEditChecks:
         check = self._new_id()
         answered = self._open[check] = asyncio.get_running_loop().create_future()
         try:
-            self._send(CheckEdit(check=check, breakpoint=breakpoint, data=Raw(edit.encode())))
+            self._send(CheckEdit(check=check, halt_point=halt_point, data=Raw(edit.encode())))
             await asyncio.wait_for(answered, self._patience)
         except TimeoutError:
             raise ProtocolError("invalid_edit", _LATE) from None

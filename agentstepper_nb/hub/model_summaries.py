@@ -1,4 +1,4 @@
-"""Breakpoints and commits in one sentence each, which a model makes while the agent goes on.
+"""Halt points and commits in one sentence each, which a model makes while the agent goes on.
 
 Nobody waits for it: what stands there by rule is replaced when a sentence comes, and stays where none
 does. Nothing leaves this machine unless a person has named a model.
@@ -23,7 +23,7 @@ from ..core.summary_prompts import (
 from ..errors import CommandError, ModelError, StoreError
 from ..models.provider import MODEL_VARIABLE, TextModel, find_text_model
 from ..protocol import records
-from ..protocol.values import Breakpoint, Commit
+from ..protocol.values import Commit, HaltPoint
 from .rate_limit import RateLimiter, RateLimits
 from .run_service import RunService
 
@@ -43,7 +43,7 @@ class _Key(NamedTuple):
     """What a sentence is about."""
 
     run: str
-    id: str  # the breakpoint's or the commit's
+    id: str  # the halt point's or the commit's
 
 
 @dataclass
@@ -87,13 +87,13 @@ class ModelSummaries:
     def notify(self, saved: RecordOutput) -> None:
         """This was recorded: see what is to be asked now, and what no longer."""
         match saved.record:
-            case records.BreakpointSaved(breakpoint=breakpoint):
-                self._add_request(breakpoint)
-            case records.BreakpointEdited(run=run, breakpoint=id):
+            case records.HaltPointSaved(halt_point=halt_point):
+                self._add_request(halt_point)
+            case records.HaltPointEdited(run=run, halt_point=id):
                 self._forget(lambda key: key == (run, id))
-                if saved.breakpoint is not None:
-                    self._add_request(saved.breakpoint)
-            case records.BreakpointAnswered(run=run, breakpoint=id) if (run, id) in self._waiting:
+                if saved.halt_point is not None:
+                    self._add_request(saved.halt_point)
+            case records.HaltPointAnswered(run=run, halt_point=id) if (run, id) in self._waiting:
                 self._waiting[_Key(run, id)].halted = False
             case records.CommitSaved(commit=commit):
                 self._add_request(commit)
@@ -114,11 +114,11 @@ class ModelSummaries:
 
     # ---- who is next --------------------------------------------------------------------------------
 
-    def _add_request(self, about: Breakpoint | Commit) -> None:
+    def _add_request(self, about: HaltPoint | Commit) -> None:
         if self._closed or not shows_model_summary(about):
             return
         key = _Key(about.run, about.id)
-        halted = isinstance(about, Breakpoint) and about.answer is None
+        halted = isinstance(about, HaltPoint) and about.answer is None
         self._number += 1
         self._waiting[key] = _SummaryRequest(key, self._number, isinstance(about, Commit), halted)
         if len(self._waiting) > MOST:
@@ -156,14 +156,14 @@ class ModelSummaries:
         except Exception:
             self._hub.log.exception("Putting a step into a sentence failed.")
 
-    async def _read(self, request: _SummaryRequest) -> Breakpoint | Commit | None:
+    async def _read(self, request: _SummaryRequest) -> HaltPoint | Commit | None:
         if request.commit:
             self._hub.run(request.key.run)
             return await self._hub.store.commit(*request.key)
         found = await self._hub.find_row(*request.key)
-        return found if isinstance(found, Breakpoint) else None
+        return found if isinstance(found, HaltPoint) else None
 
-    async def _tell_in_words(self, about: Breakpoint | Commit) -> None:
+    async def _tell_in_words(self, about: HaltPoint | Commit) -> None:
         asked = make_prompt(about)
         key = asked.key(self._model.name)
         async with self._asked.setdefault(key, asyncio.Lock()):
@@ -199,9 +199,9 @@ class ModelSummaries:
             self._told.add(kind)
             self._hub.log.warning("summaries stay as rules make them: %s", extract_first_line(why))
 
-    def _is_edited(self, about: Breakpoint | Commit) -> bool:
+    def _is_edited(self, about: HaltPoint | Commit) -> bool:
         """Whether it says something else by now: that has a wish of its own."""
-        return isinstance(about, Breakpoint) and any(
+        return isinstance(about, HaltPoint) and any(
             pending.id == about.id and pending.revision != about.revision
             for pending in self._hub.debugger.pending(about.run)
         )

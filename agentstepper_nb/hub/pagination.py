@@ -11,7 +11,7 @@ import msgspec
 from ..core import make_debug_row, make_row
 from ..errors import CommandError, ProtocolError
 from ..protocol import ui as v2
-from ..protocol.values import Breakpoint, Commit, Event, Run, TimelineRow
+from ..protocol.values import Commit, Event, HaltPoint, Run, TimelineRow
 from ..store.base import Needs
 from .run_service import RunService
 
@@ -140,7 +140,7 @@ async def iterate_rows(
     first: int,
     last: int,
     needs: Needs = lambda point: True,
-    see: Callable[[Breakpoint], None] = lambda point: None,
+    see: Callable[[HaltPoint], None] = lambda point: None,
 ) -> ViewPage:
     """Rows as a view shows them, each made as it is read: not all of their contents are held.
 
@@ -149,8 +149,8 @@ async def iterate_rows(
         run: The run's id.
         first: The number of the first; with 0, commits from before the first are there.
         last: The number of the last.
-        needs: Whether a row is made of a breakpoint's contents; its size is.
-        see: Called with each breakpoint, on any thread; where its contents aren't needed they may be "".
+        needs: Whether a row is made of a halt point's contents; its size is.
+        see: Called with each halt point, on any thread; where its contents aren't needed they may be "".
 
     Raises:
         CommandError: `unknown_run`: it was deleted meanwhile.
@@ -159,7 +159,7 @@ async def iterate_rows(
     made: list[TimelineRow] = []
     vocabulary = hub.vocabulary
 
-    def take(spoken: Breakpoint | Event) -> None:
+    def take(spoken: HaltPoint | Event) -> None:
         if isinstance(spoken, Event):
             made.append(make_debug_row(spoken))
         else:

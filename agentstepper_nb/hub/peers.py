@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..core import LeaseGranted, RecordOutput
-from ..protocol.values import AnswerKind, Breakpoint, StoreInfo
+from ..protocol.values import AnswerKind, HaltPoint, StoreInfo
 from .message_sequence import PendingEditChecks
 
 
@@ -19,8 +19,8 @@ class RunPeer(Protocol):
     def send_lease(self, lease: LeaseGranted) -> None:
         """Tell the agent what it may decide by itself from now on."""
 
-    def reply(self, breakpoint: Breakpoint, answer: AnswerKind) -> None:
-        """Send a breakpoint's answer."""
+    def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:
+        """Send a halt point's answer."""
 
     def replaced(self) -> None:
         """The agent has opened another connection for its run."""

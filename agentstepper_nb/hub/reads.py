@@ -15,7 +15,7 @@ from ..protocol import ui as v2
 from ..protocol.pages import SearchResults
 from ..protocol.pieces import DeltaEncoder
 from ..protocol.records import RunHistory
-from ..protocol.values import Breakpoint, EventKind, TimelineRow
+from ..protocol.values import EventKind, HaltPoint, TimelineRow
 from ..store.base import strip_contents
 from . import pagination
 from .run_service import RunService
@@ -69,7 +69,7 @@ async def _store(hub: RunService, command: v2.GetStore) -> v2.StoreChanged:
 
 async def _message(hub: RunService, command: v2.GetMessage) -> v2.MessageBody:
     found = await hub.find_row(command.run, command.message)
-    if isinstance(found, Breakpoint):
+    if isinstance(found, HaltPoint):
         return v2.MessageBody(
             run=command.run,
             message=command.message,
@@ -147,7 +147,7 @@ def make_opened_run(history: RunHistory, vocabulary: EventTypeRegistry) -> v2.Ru
 
 def make_rows(history: RunHistory, vocabulary: EventTypeRegistry) -> tuple[TimelineRow, ...]:
     """A run's rows, in order."""
-    made = [make_row(breakpoint, vocabulary) for breakpoint in history.breakpoints]
+    made = [make_row(halt_point, vocabulary) for halt_point in history.halt_points]
     made += [
         make_debug_row(event) for event in history.events if event.kind is EventKind.DEBUG_MESSAGE
     ]

@@ -16,11 +16,11 @@ from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.values import (
     Actor,
-    Breakpoint,
     Commit,
     EventOutcome,
     EventSide,
     FileChange,
+    HaltPoint,
     TimelineRow,
 )
 from ..store.search.documents import LONGEST, extract_strings
@@ -57,19 +57,19 @@ class RowFilter:
         """Forget what stands in the contents of the page before."""
         self._contents = {}
 
-    def reads(self, breakpoint: Breakpoint) -> bool:
-        """Whether it looks into a breakpoint's contents: into results and answers.
+    def reads(self, halt_point: HaltPoint) -> bool:
+        """Whether it looks into a halt point's contents: into results and answers.
 
         Prompts repeat what was said before, so that all rows after a word would be left.
         """
-        return breakpoint.side is EventSide.END
+        return halt_point.side is EventSide.END
 
-    def read(self, breakpoint: Breakpoint) -> None:
-        """Look into a breakpoint's contents for the words."""
-        if self._words and self.reads(breakpoint):
-            data = breakpoint.current.encode(errors="replace")
+    def read(self, halt_point: HaltPoint) -> None:
+        """Look into a halt point's contents for the words."""
+        if self._words and self.reads(halt_point):
+            data = halt_point.current.encode(errors="replace")
             text = "\n".join(extract_strings(data[:LONGEST])).lower()
-            self._contents[breakpoint.seq] = frozenset(word for word in self._words if word in text)
+            self._contents[halt_point.seq] = frozenset(word for word in self._words if word in text)
 
     def learn(self, rows: Sequence[TimelineRow], commits: Iterable[Commit]) -> None:
         """Learn what some rows changed, before they are asked about.
@@ -207,7 +207,7 @@ class RowSearch:
             case records.CommitSaved(commit=commit) if commit.run == looked.run:
                 if commit.snapshot and commit.event is not None and commit.changes:
                     looked.events.add(commit.event)
-        point = saved.breakpoint
+        point = saved.halt_point
         if point is not None and point.run == looked.run and point.seq <= looked.until:
             looked.changed.add(point.seq)
         if len(looked.changed) + len(looked.events) > _MOST:
@@ -282,8 +282,8 @@ class _Look:
         run, filter = self._looked.run, self._looked.filter
         filter.turn_page()
 
-        def needs(breakpoint: Breakpoint) -> bool:
-            return filter.reads(breakpoint) or not summarize_without_contents(breakpoint)
+        def needs(halt_point: HaltPoint) -> bool:
+            return filter.reads(halt_point) or not summarize_without_contents(halt_point)
 
         return await pagination.iterate_rows(self._hub, run, first, last, needs, filter.read)
 

@@ -30,11 +30,11 @@ from ..protocol.records import RunHistory, SummarySaved
 from ..protocol.ui import Format, SearchResults
 from ..protocol.v1 import runfile
 from ..protocol.values import (
-    Breakpoint,
     Commit,
     Event,
     EventKind,
     Failure,
+    HaltPoint,
     RowNote,
     Run,
     RunEnding,
@@ -188,7 +188,7 @@ class RunService:
         return None if agent is None else agent.edit_checks
 
     async def check_edit(
-        self, run_id: str, breakpoint: str, edit: str, revision: int | None = None
+        self, run_id: str, halt_point: str, edit: str, revision: int | None = None
     ) -> None:
         """Ask an agent whether it takes an edit, before the edit is set.
 
@@ -197,8 +197,8 @@ class RunService:
             ProtocolError: `invalid_edit`: the agent doesn't, or it is no edit.
         """
         checks = self.edit_checks(run_id)
-        if self.commands.is_new_edit(run_id, breakpoint, edit, revision) and checks is not None:
-            await checks.ask(breakpoint, edit)
+        if self.commands.is_new_edit(run_id, halt_point, edit, revision) and checks is not None:
+            await checks.ask(halt_point, edit)
 
     async def write_note(self, run_id: str, message: str, text: str) -> None:
         """Write beside a row, in place of what stands there; "" takes it away.
@@ -211,22 +211,22 @@ class RunService:
         self.perform(self.commands.write_note(note))
 
     async def record_summary(self, made: SummarySaved) -> None:
-        """Put a breakpoint or a commit into one sentence, which a model made.
+        """Put a halt point or a commit into one sentence, which a model made.
 
         Raises:
             CommandError: `unknown_run`, or `unknown_content`: the run has no such thing.
         """
         self.debugger.run(made.run)
-        about: Breakpoint | Commit | None = await self.store.commit(made.run, made.id)
+        about: HaltPoint | Commit | None = await self.store.commit(made.run, made.id)
         if about is None:
             found = await self.find_row(made.run, made.id)
-            about = found if isinstance(found, Breakpoint) else None
+            about = found if isinstance(found, HaltPoint) else None
         if about is None:
             raise _no_row(made.run)
         self.perform(self.commands.record_summary(made, about))
 
-    async def find_row(self, run_id: str, message: str) -> Breakpoint | Event:
-        """A row's breakpoint or debug message.
+    async def find_row(self, run_id: str, message: str) -> HaltPoint | Event:
+        """A row's halt point or debug message.
 
         Raises:
             CommandError: `unknown_run`, or `unknown_content`: the run has no such row.
@@ -377,9 +377,9 @@ class RunService:
                 agent.send_lease(output)
         for output in outputs:
             if isinstance(output, AnswerOutput) and (
-                agent := self._agents.get(output.breakpoint.run)
+                agent := self._agents.get(output.halt_point.run)
             ):
-                agent.reply(output.breakpoint, output.answer)
+                agent.reply(output.halt_point, output.answer)
 
     def _on_trouble(self, info: StoreInfo) -> None:
         self.kept = replace(info, size=None)

@@ -22,7 +22,7 @@ class RequestedEdit(NamedTuple):
     """An edit that a command brings."""
 
     run: str
-    breakpoint: str
+    halt_point: str
     edit: str
     revision: int | None = None
 
@@ -65,7 +65,7 @@ class ViewSession(ABC):
         """Tell what was recorded; what fails here is this UI's alone.
 
         Args:
-            saved: The record, and the breakpoint it is about.
+            saved: The record, and the halt point it is about.
             by: The UI whose command this is.
         """
         if self._reads:

@@ -14,7 +14,7 @@ from ..protocol import records
 from ..protocol.records import Record, RunHistory
 from ..protocol.v1 import ui as v1
 from ..protocol.v1.commits import select_commits
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, Run, StoreInfo
+from ..protocol.values import Commit, Event, EventKind, HaltPoint, Run, StoreInfo
 from .connection import AccessRights, Connection
 from .peers import ViewPeer
 from .run_service import RunService
@@ -170,7 +170,7 @@ class ViewSessionV1(ViewSession):
                 return True  # the snapshot that tells of it names those that are left
             case (
                 records.SummarySaved(run=id)
-                | records.BreakpointSaved(breakpoint=Breakpoint(run=id))
+                | records.HaltPointSaved(halt_point=HaltPoint(run=id))
                 | records.EventSaved(event=Event(run=id))
                 | records.CommitSaved(commit=Commit(run=id))
             ):
@@ -296,7 +296,7 @@ def _edited(command: v1.V1Command) -> RequestedEdit | None:
 
 def _size(history: RunHistory) -> int:
     """The characters of a run's contents."""
-    points = sum(len(point.data) for point in history.breakpoints)
+    points = sum(len(point.data) for point in history.halt_points)
     messages = sum(len(event.data or "") for event in history.events)
     commits = select_commits(history.commits)
     bodies = [change.body for commit in commits for change in commit.changes if change.body]
@@ -306,7 +306,7 @@ def _size(history: RunHistory) -> int:
 def _ids(history: RunHistory) -> Iterator[str]:
     """What of a run a snapshot has shown."""
     yield history.run.id
-    yield from (point.id for point in history.breakpoints)
+    yield from (point.id for point in history.halt_points)
     yield from (event.id for event in history.events)
     yield from (commit.id for commit in history.commits)
 
@@ -314,8 +314,8 @@ def _ids(history: RunHistory) -> Iterator[str]:
 def _messages(record: Record) -> tuple[str, ...]:
     """What a record is told by; nothing where version 1 has no message for it."""
     match record:
-        case records.BreakpointSaved(breakpoint=breakpoint):
-            return (v1.encode_new_message(breakpoint),)
+        case records.HaltPointSaved(halt_point=halt_point):
+            return (v1.encode_new_message(halt_point),)
         case records.RunHeaderSaved(run=run):
             return (v1.encode_run_state(run),)
         case records.EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
@@ -336,8 +336,8 @@ def _id(record: Record) -> str | None:
             return run.id
         case records.ImportedRunSaved(history=history):
             return history.run.id
-        case records.BreakpointSaved(breakpoint=breakpoint):
-            return breakpoint.id
+        case records.HaltPointSaved(halt_point=halt_point):
+            return halt_point.id
         case records.EventSaved(event=event):
             return event.id
         case records.CommitSaved(commit=commit):

@@ -18,7 +18,7 @@ from ..protocol.frame import VERSION, decode_address, encode_message
 from ..protocol.header_bounds import cut_header
 from ..protocol.records import Record
 from ..protocol.stops import BreakpointRule, Price
-from ..protocol.values import AgentActivity, Breakpoint, Commit, Event, EventKind, Run, StoreInfo
+from ..protocol.values import AgentActivity, Commit, Event, EventKind, HaltPoint, Run, StoreInfo
 from ..store.base import strip_contents
 from . import pagination
 from .connection import AccessRights, Connection, count_waiting_bytes
@@ -77,8 +77,8 @@ class ViewSessionV2(ViewSession):
             notify(self, saved.record)
         if saved.commit is not None:
             self._push_commit(v2.CommitChanged, saved.commit)
-        if saved.breakpoint is not None:
-            self._notify_row(saved.breakpoint)
+        if saved.halt_point is not None:
+            self._notify_row(saved.halt_point)
 
     def _notify_deleted(self, record: records.RunDeleted) -> None:
         self._told.pop(record.run, None)
@@ -125,13 +125,13 @@ class ViewSessionV2(ViewSession):
         elif before is None or _listed(before) != _listed(run):
             self._send(v2.RunChanged(run=run))
 
-    def _notify_row(self, spoken: Breakpoint | Event) -> None:
+    def _notify_row(self, spoken: HaltPoint | Event) -> None:
         if spoken.run in self._pushes:
-            pending = isinstance(spoken, Breakpoint) and spoken.answer is None
+            pending = isinstance(spoken, HaltPoint) and spoken.answer is None
             made = partial(self._row, spoken)
             self._pushes.row(spoken.run, spoken.id, spoken.seq, made, pending=pending)
 
-    def _row(self, spoken: Breakpoint | Event) -> v2.RowChanged:
+    def _row(self, spoken: HaltPoint | Event) -> v2.RowChanged:
         made = (
             make_debug_row(spoken)
             if isinstance(spoken, Event)
@@ -311,16 +311,16 @@ def _outputs(to: DebuggerCommands, command: Struct, at: float) -> list[Output]:
         at: Now, by the Core's clock.
     """
     match command:
-        case v2.StepRun(run=run, breakpoint=id, revision=seen, edit=edit):
+        case v2.StepRun(run=run, halt_point=id, revision=seen, edit=edit):
             return to.step(run, at, id, seen, edit)
-        case v2.ContinueRun(run=run, breakpoint=id, revision=seen, edit=edit):
+        case v2.ContinueRun(run=run, halt_point=id, revision=seen, edit=edit):
             return to.resume(run, at, id, seen, edit)
-        case v2.ApproveCall(run=run, breakpoint=named, revision=revision, edit=edit):
+        case v2.ApproveCall(run=run, halt_point=named, revision=revision, edit=edit):
             said = {"always": command.always, "confirmed": command.confirmed}
             return to.approve(run, at, named, revision, edit, **said)
-        case v2.DenyCall(run=run, breakpoint=named, revision=revision, reason=reason):
+        case v2.DenyCall(run=run, halt_point=named, revision=revision, reason=reason):
             return to.deny(run, at, named, revision, reason)
-        case v2.SetEdit(run=run, breakpoint=named, edit=edit, revision=revision):
+        case v2.SetEdit(run=run, halt_point=named, edit=edit, revision=revision):
             return to.edit(run, named, edit, revision)
         case v2.HaltRun() | v2.StopRun() | v2.RenameRun() | v2.TagRun():
             return _of_run(to, command, at)
@@ -357,9 +357,9 @@ def _of_rules(
 
 def _edited(command: _Decision) -> RequestedEdit | None:
     """The edit that a command brings, where it says of what."""
-    if isinstance(command, v2.DenyCall) or command.edit is None or command.breakpoint is None:
+    if isinstance(command, v2.DenyCall) or command.edit is None or command.halt_point is None:
         return None
-    return RequestedEdit(command.run, command.breakpoint, command.edit, command.revision)
+    return RequestedEdit(command.run, command.halt_point, command.edit, command.revision)
 
 
 def _commit(kind: type[v2.CommitAdded | v2.CommitChanged], commit: Commit) -> v2.CoreToUi:
@@ -373,7 +373,7 @@ def _listed(run: Run) -> tuple[object, ...]:
     )
 
 
-#: What tells of a record, by its type; a breakpoint's is told as its row, and the others not at all.
+#: What tells of a record, by its type; a halt point's is told as its row, and the others not at all.
 TELLERS: Final[dict[type[Record], Callable[[ViewSessionV2, Any], None]]] = {
     records.RunStarted: ViewSessionV2._notify_run,
     records.RunHeaderSaved: ViewSessionV2._notify_run,

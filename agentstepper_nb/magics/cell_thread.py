@@ -186,7 +186,7 @@ def _wake(ident: int) -> None:
     """Let a thread that sleeps in a call of C look up, so that it meets what it is to raise.
 
     What sleeps is an event loop, or a condition: under an event, a queue, or a future, such as the
-    one that a breakpoint's answer comes by. Sleep and the network can't be woken.
+    one that a halt point's answer comes by. Sleep and the network can't be woken.
     """
     for frame in _frames(ident):
         owner = frame.f_locals.get("self")

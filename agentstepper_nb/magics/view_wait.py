@@ -26,7 +26,7 @@ _NOBODY: Final = (
 
 
 class ViewWait:
-    """Waits for a cell, until it is clear that nobody can answer the breakpoint it is halted at.
+    """Waits for a cell, until it is clear that nobody can answer the halt point it is halted at.
 
     Args:
         core: The Core in this kernel.

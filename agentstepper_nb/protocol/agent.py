@@ -53,11 +53,11 @@ class Hello(Struct, frozen=True, kw_only=True):
     # On a reconnect:
     sent: Count = 0  # the number of the last message sent before; above 0 it asks to go on
     acknowledged: Count = 0  # the number up to which the Core has said that it keeps them
-    waiting: tuple[Id, ...] = ()  # breakpoints that still wait for their answers
+    waiting: tuple[Id, ...] = ()  # halt points that still wait for their answers
 
 
 class EventBegun(Struct, frozen=True, kw_only=True):
-    """An event begins. A debug message is one that has `data` and no breakpoints."""
+    """An event begins. A debug message is one that has `data` and no halt points."""
 
     id: Id
     kind: EventKind
@@ -68,7 +68,7 @@ class EventBegun(Struct, frozen=True, kw_only=True):
     data: Raw | UnsetType = UNSET
 
 
-class BreakpointReached(Struct, frozen=True, kw_only=True):
+class HaltPointReached(Struct, frozen=True, kw_only=True):
     """The begin or end of an event was reached."""
 
     id: Id
@@ -92,21 +92,21 @@ class BreakpointReached(Struct, frozen=True, kw_only=True):
     )
 
 
-class Withdraw(Struct, frozen=True, kw_only=True):
-    """A breakpoint no longer waits: an interrupt, a cancelled task."""
+class Withdraw(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
+    """A halt point no longer waits: an interrupt, a cancelled task."""
 
-    breakpoint: Id
+    halt_point: Id
 
 
-class DecideApproval(Struct, frozen=True, kw_only=True):
-    """Somebody approved or denied elsewhere what a breakpoint asks: in a terminal, say.
+class DecideApproval(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
+    """Somebody approved or denied elsewhere what a halt point asks: in a terminal, say.
 
     It does what `ApproveCall` and `DenyCall` of a view do. What is approved is `data`, or what the
-    agent sent: an edit that a view has set and not approved is taken back. For a breakpoint that was
+    agent sent: an edit that a view has set and not approved is taken back. For a halt point that was
     answered meanwhile it is no error: messages cross, and the answer that was first holds.
     """
 
-    breakpoint: Id
+    halt_point: Id
     approved: bool
     reason: Reason = ""  # of a denial
     data: Raw | UnsetType = UNSET  # the call as it was edited
@@ -186,7 +186,7 @@ class MessagePart(Struct, frozen=True, kw_only=True):
 AgentMessage = (
     Hello
     | EventBegun
-    | BreakpointReached
+    | HaltPointReached
     | Withdraw
     | DecideApproval
     | EditChecked
@@ -207,7 +207,7 @@ AgentMessage = (
 from_agent = MessageTable(
     hello=Hello,
     event=EventBegun,
-    breakpoint=BreakpointReached,
+    breakpoint=HaltPointReached,
     withdraw=Withdraw,
     decide=DecideApproval,
     edit_checked=EditChecked,
@@ -269,7 +269,7 @@ class ResumeAnswer(
     """Go on, with `data` where it was edited; an edit to null is told apart from none."""
 
     data: Raw | UnsetType = UNSET
-    approved: bool = False  # what the breakpoint asks: without this nobody has approved it
+    approved: bool = False  # what the halt point asks: without this nobody has approved it
     always: bool = False  # and from now on without being asked
 
 
@@ -298,21 +298,21 @@ class StopAnswer(Struct, frozen=True, kw_only=True, tag="stop", tag_field="kind"
 Answer = ResumeAnswer | SkipAnswer | DenyAnswer | RaiseAnswer | StopAnswer
 
 
-class AnswerMessage(Struct, frozen=True, kw_only=True):
-    """A breakpoint that waited is answered."""
+class AnswerMessage(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
+    """A halt point that waited is answered."""
 
-    breakpoint: str
+    halt_point: str
     answer: Answer
 
 
-class CheckEdit(Struct, frozen=True, kw_only=True):
-    """A person is about to edit a breakpoint that waits: can the agent take this?
+class CheckEdit(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
+    """A person is about to edit a halt point that waits: can the agent take this?
 
     It is asked of agents whose hello has `checks`, and answered by `EditChecked`.
     """
 
     check: str  # the question's id
-    breakpoint: str
+    halt_point: str
     data: Raw  # the edit
 
 

@@ -38,19 +38,19 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "connection is shared; and give each run an id of its own.",
     ),
     "unknown_event": (
-        "The breakpoint names an event that this run doesn't have.",
-        "Send the event before its breakpoints.",
+        "The halt point names an event that this run doesn't have.",
+        "Send the event before its halt points.",
     ),
     "event_ended": (
-        "The breakpoint names an event that has ended, or begins one again.",
-        "Send one begin and one end breakpoint an event.",
+        "The halt point names an event that has ended, or begins one again.",
+        "Send one begin and one end halt point an event.",
     ),
     "event_not_begun": (
-        "The breakpoint ends an event whose begin breakpoint didn't come.",
-        "Send the begin breakpoint of an event before its end.",
+        "The halt point ends an event whose begin halt point didn't come.",
+        "Send the begin halt point of an event before its end.",
     ),
     "duplicate": (
-        "An event, breakpoint or commit with this id was sent before.",
+        "An event, halt point or commit with this id was sent before.",
         "Give each an id of its own.",
     ),
     "stale_epoch": (
@@ -122,11 +122,11 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Start the agent again.",
     ),
     "not_pending": (
-        "The message to edit isn't waiting at a breakpoint.",
+        "The message to edit isn't waiting at a halt point.",
         "Only the message that a run is halted at can be edited.",
     ),
     "stale": (
-        "Another UI was faster: the breakpoint was answered or edited meanwhile.",
+        "Another UI was faster: the halt point was answered or edited meanwhile.",
         "Look at the new state and decide again.",
     ),
     "unknown_content": (
@@ -147,7 +147,7 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "End the agent's process, or move it to the current SDK.",
     ),
     "cannot_approve": (
-        "The breakpoint doesn't ask for an approval.",
+        "The halt point doesn't ask for an approval.",
         "Step goes on from it.",
     ),
     "needs_approval": (
@@ -159,7 +159,7 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Ask the person once more, by another gesture, and send `confirmed: true`; or deny the call.",
     ),
     "cannot_deny": (
-        "There is no call to deny at this breakpoint, or its agent speaks version 1.",
+        "There is no call to deny at this halt point, or its agent speaks version 1.",
         "Deny a call before it is made; otherwise edit what stands there, or step.",
     ),
     "extension_failed": (

@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw, Struct
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
-from .agent import BreakpointReached
+from .agent import HaltPointReached
 from .pieces import DeltaDecoder
 from .ui import MessageBody
 
@@ -30,7 +30,7 @@ def decode_contents(message: Struct, receiver: DeltaDecoder) -> Struct:
     if isinstance(message, MessageBody) and message.pieces is not None:
         data = receiver.text(message.pieces).decode()
         return replace(message, data=data, pieces=None)
-    if isinstance(message, BreakpointReached) and message.pieces is not UNSET:
+    if isinstance(message, HaltPointReached) and message.pieces is not UNSET:
         text = receiver.text(message.pieces)
         _check(text)
         return replace(message, data=Raw(text), pieces=UNSET)

@@ -8,15 +8,15 @@ from __future__ import annotations
 from msgspec import Struct
 
 from .stops import BreakpointRule, Price
-from .values import AnswerKind, Breakpoint, Commit, Event, RowNote, Run
+from .values import AnswerKind, Commit, Event, HaltPoint, RowNote, Run
 
 
-class RunHistory(Struct, frozen=True, kw_only=True):
+class RunHistory(Struct, frozen=True, kw_only=True, rename={"halt_points": "breakpoints"}):
     """One run, whole: what an export holds."""
 
     run: Run
     events: tuple[Event, ...] = ()
-    breakpoints: tuple[Breakpoint, ...] = ()  # by seq
+    halt_points: tuple[HaltPoint, ...] = ()  # by seq
     commits: tuple[Commit, ...] = ()
     notes: tuple[RowNote, ...] = ()
 
@@ -85,29 +85,35 @@ class EventSaved(Struct, frozen=True, tag="event", kw_only=True):
     event: Event
 
 
-class BreakpointSaved(Struct, frozen=True, tag="breakpoint", kw_only=True):
-    """A breakpoint was reached."""
+class HaltPointSaved(
+    Struct, frozen=True, tag="breakpoint", kw_only=True, rename={"halt_point": "breakpoint"}
+):
+    """A halt point was reached."""
 
-    breakpoint: Breakpoint
+    halt_point: HaltPoint
 
 
-class BreakpointEdited(Struct, frozen=True, tag="edited", kw_only=True):
-    """A pending breakpoint's edit was set, replaced or taken back (`edit` None).
+class HaltPointEdited(
+    Struct, frozen=True, tag="edited", kw_only=True, rename={"halt_point": "breakpoint"}
+):
+    """A pending halt point's edit was set, replaced or taken back (`edit` None).
 
     A sentence that it had is gone: it was about what stood there before.
     """
 
     run: str
-    breakpoint: str
+    halt_point: str
     revision: int
     edit: str | None
 
 
-class BreakpointAnswered(Struct, frozen=True, tag="answered", kw_only=True):
-    """A breakpoint no longer waits."""
+class HaltPointAnswered(
+    Struct, frozen=True, tag="answered", kw_only=True, rename={"halt_point": "breakpoint"}
+):
+    """A halt point no longer waits."""
 
     run: str
-    breakpoint: str
+    halt_point: str
     answer: AnswerKind
     at: float
     reason: str | None = None  # of a denial
@@ -127,10 +133,10 @@ class NoteSaved(Struct, frozen=True, tag="note", kw_only=True):
 
 
 class SummarySaved(Struct, frozen=True, tag="sentence", kw_only=True):
-    """A model put a breakpoint or a commit into one sentence."""
+    """A model put a halt point or a commit into one sentence."""
 
     run: str
-    id: str  # the breakpoint's or the commit's
+    id: str  # the halt point's or the commit's
     key: str  # of what was asked and whom: the same isn't asked again
     text: str
 
@@ -163,9 +169,9 @@ Record = (
     | ImportedRunSaved
     | RunDeleted
     | EventSaved
-    | BreakpointSaved
-    | BreakpointEdited
-    | BreakpointAnswered
+    | HaltPointSaved
+    | HaltPointEdited
+    | HaltPointAnswered
     | CommitSaved
     | NoteSaved
     | SummarySaved

@@ -24,7 +24,7 @@ Dollars = Annotated[float, Meta(ge=0, lt=1e12)]
 
 #: The most stops there may be: each is looked at wherever an agent could halt.
 MOST_STOPS: Final = 200
-#: Stops that hit at one breakpoint.
+#: Stops that hit at one halt point.
 Hits = Annotated[tuple[Id, ...], Meta(max_length=MOST_STOPS)]
 
 
@@ -36,13 +36,13 @@ class Reaction(StrEnum):
 
 
 class TokenBudget(Struct, frozen=True, kw_only=True, tag="tokens", tag_field="kind"):
-    """Matches at the first breakpoint at which the run has used more tokens, in and out, than this."""
+    """Matches at the first halt point at which the run has used more tokens, in and out, than this."""
 
     limit: Positive
 
 
 class CostBudget(Struct, frozen=True, kw_only=True, tag="cost", tag_field="kind"):
-    """Matches at the first breakpoint at which the run has cost more than this."""
+    """Matches at the first halt point at which the run has cost more than this."""
 
     limit: Dollars
 
@@ -57,7 +57,7 @@ class Repeated(Struct, frozen=True, kw_only=True, tag="repeated", tag_field="kin
 
 
 class Touched(Struct, frozen=True, kw_only=True, tag="touched", tag_field="kind"):
-    """Matches at the first breakpoint after a file of the workspace was changed whose path is such."""
+    """Matches at the first halt point after a file of the workspace was changed whose path is such."""
 
     path: Glob
 

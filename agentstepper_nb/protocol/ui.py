@@ -79,72 +79,72 @@ class GetChange(Struct, frozen=True, kw_only=True):
     path: str
 
 
-class StepRun(Struct, frozen=True, kw_only=True):
-    """Answer the named breakpoint, or the oldest pending one; in CONTINUE: halt at the next.
+class StepRun(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
+    """Answer the named halt point, or the oldest pending one; in CONTINUE: halt at the next.
 
-    With `breakpoint` and `revision`, the command is refused as stale where they aren't current. A
-    breakpoint that asks for an approval is never answered by it: named, or where nothing else is
+    With `halt_point` and `revision`, the command is refused as stale where they aren't current. A
+    halt point that asks for an approval is never answered by it: named, or where nothing else is
     pending, the command is refused by `needs_approval`.
     """
 
     run: str
-    breakpoint: str | None = None
+    halt_point: str | None = None
     revision: int | None = None
-    edit: str | None = None  # JSON text to set as the edit first; needs breakpoint and revision
+    edit: str | None = None  # JSON text to set as the edit first; needs halt point and revision
 
 
-class ContinueRun(Struct, frozen=True, kw_only=True):
-    """Answer all pending breakpoints in order and go on without halting. Fields as in `StepRun`.
+class ContinueRun(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
+    """Answer all pending halt points in order and go on without halting. Fields as in `StepRun`.
 
     Those that ask for an approval still wait: nobody approves what they haven't seen.
     """
 
     run: str
-    breakpoint: str | None = None
+    halt_point: str | None = None
     revision: int | None = None
     edit: str | None = None
 
 
-class ApproveCall(Struct, frozen=True, kw_only=True):
-    """Approve what a pending breakpoint asks; the run's mode stays.
+class ApproveCall(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
+    """Approve what a pending halt point asks; the run's mode stays.
 
     Where that is of high risk, the command is refused by `needs_confirmation` unless `confirmed`.
     """
 
     run: str
-    breakpoint: str
+    halt_point: str
     revision: int
     edit: str | None = None  # JSON text to set as the edit first
     always: bool = False  # also from now on: the agent writes the rule
     confirmed: bool = False  # the person said so twice, by two different gestures
 
 
-class DenyCall(Struct, frozen=True, kw_only=True):
-    """Don't let the call happen that a pending breakpoint begins; the run's mode stays."""
+class DenyCall(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
+    """Don't let the call happen that a pending halt point begins; the run's mode stays."""
 
     run: str
-    breakpoint: str
+    halt_point: str
     revision: int
     reason: Reason  # that the agent is told
 
 
 class HaltRun(Struct, frozen=True, kw_only=True):
-    """Halt at the next breakpoint."""
+    """Halt at the next halt point."""
 
     run: str
 
 
 class StopRun(Struct, frozen=True, kw_only=True):
-    """Answer `stop` at the pending, or else at the next waiting breakpoint."""
+    """Answer `stop` at the pending, or else at the next waiting halt point."""
 
     run: str
 
 
-class SetEdit(Struct, frozen=True, kw_only=True):
-    """Set a pending breakpoint's edit, or take it back (`edit` null), without answering."""
+class SetEdit(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
+    """Set a pending halt point's edit, or take it back (`edit` null), without answering."""
 
     run: str
-    breakpoint: str
+    halt_point: str
     revision: int
     edit: str | None
 

@@ -1,4 +1,4 @@
-"""The nouns of the debugger, as frozen values: run, event, breakpoint, commit.
+"""The nouns of the debugger, as frozen values: run, event, halt point, commit.
 
 Contents (prompts, answers, arguments, results) are held as the JSON text that the agent sent. Nothing
 between agent and editor re-encodes them, so that large integers, `1.0` and the order of keys survive.
@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 Time = Annotated[float, Meta(ge=0, lt=253402300800)]
 #: A whole number that JavaScript holds exactly.
 Count = Annotated[int, Meta(ge=0, lt=2**53)]
-#: What an agent names its runs, events, breakpoints and commits by.
+#: What an agent names its runs, events, halt points and commits by.
 Id = Annotated[str, Meta(min_length=1, max_length=200)]
 #: What an agent calls itself, its tools and its models.
 Name = Annotated[str, Meta(max_length=1000)]
@@ -37,7 +37,7 @@ class EventKind(StrEnum):
     PROGRAM_FINISHED = "program_finished"
 
 
-#: Kinds whose events have a begin and an end breakpoint; the others have one at most.
+#: Kinds whose events have a begin and an end halt point; the others have one at most.
 PAIRED = frozenset({EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM})
 
 #: What the type of a custom event may be called: "retrieval", "plan_step".
@@ -49,14 +49,14 @@ EVENT_NAME_RULE: Final = (
 
 
 class EventSide(StrEnum):
-    """Which side of its event a breakpoint stands on."""
+    """Which side of its event a halt point stands on."""
 
     BEGIN = "begin"
     END = "end"
 
 
 class RunMode(StrEnum):
-    """What a run does at its next breakpoint: halt (step) or go on (continue)."""
+    """What a run does at its next halt point: halt (step) or go on (continue)."""
 
     STEP = "step"
     CONTINUE = "continue"
@@ -111,7 +111,7 @@ class Actor(StrEnum):
 
 
 class AnswerKind(StrEnum):
-    """How a breakpoint was answered."""
+    """How a halt point was answered."""
 
     RESUME = "resume"
     SKIP = "skip"
@@ -146,7 +146,7 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class ApprovalPrompt(Struct, frozen=True, kw_only=True):
-    """What a person is asked before a tool is called: such a breakpoint waits in every mode."""
+    """What a person is asked before a tool is called: such a halt point waits in every mode."""
 
     risk: Risk
     why: Annotated[str, Meta(max_length=1000)]  # the rule that asks, in words
@@ -186,11 +186,11 @@ class Run(Struct, frozen=True, kw_only=True):
     state: RunState = RunState.STEP
     agent_state: AgentActivity = AgentActivity.RUNNING
     mode: RunMode = RunMode.STEP
-    pending: tuple[str, ...] = ()  # breakpoints that wait for a person, oldest first
+    pending: tuple[str, ...] = ()  # halt points that wait for a person, oldest first
     ending: RunEnding | None = None  # None while it lives, and for imported runs
     failure: Failure | None = None  # what ended it, where an exception did
     can_stop: bool = True  # agents of version 1 can't be stopped
-    stopping: bool = False  # Stop was pressed; the next waiting breakpoint is answered with it
+    stopping: bool = False  # Stop was pressed; the next waiting halt point is answered with it
     rows: int = 0
     #: As a list of changes shows them: commits that the agent asked for, and the snapshots after the
     #: last of these. A snapshot is counted no longer once such a commit has its changes. Not counted
@@ -241,7 +241,7 @@ class Event(Struct, frozen=True, kw_only=True):
     ended_at: float | None = None
 
 
-class Breakpoint(Struct, frozen=True, kw_only=True):
+class HaltPoint(Struct, frozen=True, kw_only=True):
     """The begin or the end of an event, where the run can halt and data can be edited."""
 
     id: str
@@ -344,9 +344,9 @@ def drop_unchanged_commits(commits: Iterable[Commit]) -> tuple[Commit, ...]:
 
 
 class TimelineRow(Struct, frozen=True, kw_only=True):
-    """One line of the timeline: a breakpoint or a debug message, without its contents."""
+    """One line of the timeline: a halt point or a debug message, without its contents."""
 
-    id: str  # of the breakpoint, or of the debug message's event
+    id: str  # of the halt point, or of the debug message's event
     seq: int
     event: str
     kind: EventKind

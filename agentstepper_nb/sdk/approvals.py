@@ -1,6 +1,6 @@
 """A call that a person is to approve first: what they are asked, and the hand of whoever else is asked.
 
-The debugger's view asks at the call's breakpoint. A terminal, say, may ask at the same time: what is
+The debugger's view asks at the call's halt point. A terminal, say, may ask at the same time: what is
 said there goes to the Core, and whoever is first is heard. Where no Core can ask, it is all that counts.
 """
 
@@ -47,21 +47,21 @@ class ApprovalCall:
     """The call that an approval is asked for.
 
     Args:
-        breakpoint: The id of its begin breakpoint.
+        halt_point: The id of its begin halt point.
         tool: The tool's name.
         packer: Makes what is said ready to travel.
     """
 
-    breakpoint: str
+    halt_point: str
     tool: str
     packer: PayloadEncoder
-    send: Sender | None = None  # while the breakpoint waits
+    send: Sender | None = None  # while the halt point waits
     edited: Payload | None = None  # what was approved elsewhere, where it was edited
 
     def message(self, said: OutsideDecision) -> DecideApproval:
         """What was said, as the Core is told."""
         return DecideApproval(
-            breakpoint=self.breakpoint,
+            halt_point=self.halt_point,
             approved=said.approved,
             reason=self.reason(said),
             data=self.data(said),
@@ -197,7 +197,7 @@ class Approval:
         return values.ApprovalPrompt(risk=self.risk, why=shown["why"], rule=shown.get("rule"))
 
     def queued(self, send: Sender) -> None:
-        """The breakpoint is on its way: what was decided before follows it, and what is from now on."""
+        """The halt point is on its way: what was decided before follows it, and what is from now on."""
         with self._lock:
             if self._call is not None:
                 self._call.send = send
@@ -209,7 +209,7 @@ class Approval:
     def _send(self, send: Sender | None) -> None:
         """Tell the Core what was said; not under our lock, since sending has one of its own."""
         if send is not None and self._call is not None:
-            with suppress(ConnectionLostError):  # who waits at the breakpoint hears of it
+            with suppress(ConnectionLostError):  # who waits at the halt point hears of it
                 send((self._call.message(self._decision.result()),))
 
     def ask_elsewhere(self) -> None:
@@ -219,7 +219,7 @@ class Approval:
             self.on_waiting()
 
     def end(self, *, always: bool = False) -> None:
-        """The breakpoint doesn't wait any more.
+        """The halt point doesn't wait any more.
 
         Args:
             always: Whether it was approved for the like as well.

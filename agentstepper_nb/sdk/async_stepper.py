@@ -27,7 +27,7 @@ from .run_session import CLOSE_PATIENCE
 
 
 class AsyncAgentStepper(BaseStepper):
-    """`AgentStepper` with every method awaited: a breakpoint halts its task, and the loop goes on.
+    """`AgentStepper` with every method awaited: a halt point halts its task, and the loop goes on.
 
     ::
 
@@ -37,7 +37,7 @@ class AsyncAgentStepper(BaseStepper):
 
     Making one does nothing yet. It connects where its `async with` is entered, or all at once by
     `dbg = await AsyncAgentStepper.connect("my agent")`. A task that is cancelled while it waits
-    withdraws its breakpoint. Arguments as `AgentStepper`'s.
+    withdraws its halt point. Arguments as `AgentStepper`'s.
     """
 
     @classmethod

@@ -234,13 +234,13 @@ class BaseStepper(CallTracer):
             self._borrowed = False
             self._context.watch = None
             own = self._open_watch(program)
-            # The Core may be away just now, as it may for any other breakpoint.
+            # The Core may be away just now, as it may for any other halt point.
             self._open_session(parents.endpoint, program, patient=parents.link.resumes)
             session = self._live()
             if own is not None:
                 session.link.at_end(own.close)
             first = self._initial_commit()
-            # Its first breakpoint halts anyway: one halt is enough.
+            # Its first halt point halts anyway: one halt is enough.
             run_flow(session.link, self._flow().start(waits=False, commit=first))
             _finish_with_multiprocessing()
             return session

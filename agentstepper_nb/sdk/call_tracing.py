@@ -56,7 +56,7 @@ class TracedFunction:
         run: Callable[..., Any] | None = None,
         accept: Accept | None = None,
     ) -> FlowSteps[CallStepResult]:
-        """One call, from its begin breakpoint to its end.
+        """One call, from its begin halt point to its end.
 
         Args:
             function: What is called, for its name and parameters.

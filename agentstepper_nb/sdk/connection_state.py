@@ -8,7 +8,7 @@ from typing import Final, Literal, Protocol
 from ..errors import ConnectionLostError
 from ..protocol.agent import CheckEdit, LeaseMessage
 
-#: What an agent does while its Core is away: it waits for it at the next breakpoint, goes on unedited,
+#: What an agent does while its Core is away: it waits for it at the next halt point, goes on unedited,
 #: or ends with ConnectionLostError.
 OnDisconnect = Literal["wait", "continue", "raise"]
 

@@ -27,7 +27,7 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 _ADVICE: Final = {
     "wait": (
-        "The agent waits for it at the next breakpoint: start the Core again, with the same data "
+        "The agent waits for it at the next halt point: start the Core again, with the same data "
         "folder. An interrupt (Ctrl+C) ends the wait."
     ),
     "continue": "The agent goes on without it, unedited, and what it does is told once it is back.",
@@ -133,7 +133,7 @@ class ReconnectAdvice:
         self._passed: set[str] = set()
 
     def lost(self, gone: Exception, runs: Iterable[RunProtocol], url: str) -> None:
-        """Say that the Core is away, where breakpoints are about to be passed unedited."""
+        """Say that the Core is away, where halt points are about to be passed unedited."""
         self._why = ""
         if isinstance(gone, ConnectionClosed) and not is_too_large(gone):
             self._why = explain_gone(gone)

@@ -118,28 +118,28 @@ async def _run_step_async(link: RunLink, step: FlowStep) -> Any:
 
 def _ask(link: RunLink, asked: AnswerStep) -> Answer:
     try:
-        future = link.ask(asked.messages, asked.breakpoint, asked.check)
+        future = link.ask(asked.messages, asked.halt_point, asked.check)
         if asked.queued is not None:
             asked.queued(link.send)
         return _GOES_ON if future is None else wait_result(future)
     except BaseException:
-        link.forget(asked.breakpoint)
+        link.forget(asked.halt_point)
         raise
     finally:
-        link.answered(asked.breakpoint)
+        link.answered(asked.halt_point)
 
 
 async def _aask(link: RunLink, asked: AnswerStep) -> Answer:
     try:
-        future = link.ask(asked.messages, asked.breakpoint, asked.check)
+        future = link.ask(asked.messages, asked.halt_point, asked.check)
         if asked.queued is not None:
             asked.queued(link.send)
         return await (_pass() if future is None else _aresult(future))
     except BaseException:
-        link.forget(asked.breakpoint)
+        link.forget(asked.halt_point)
         raise
     finally:
-        link.answered(asked.breakpoint)
+        link.answered(asked.halt_point)
 
 
 async def _pass() -> Answer:

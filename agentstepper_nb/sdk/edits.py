@@ -1,4 +1,4 @@
-"""What a person edits at a breakpoint, as the agent's process takes it.
+"""What a person edits at a halt point, as the agent's process takes it.
 
 An edited JSON value is read beside the value that was shown: what wasn't edited stays the same object,
 and what was is made anew by the type of the object that stood there, never by a name in the JSON.
@@ -34,7 +34,7 @@ _LONGEST: Final = 2000
 
 
 class EditReader:
-    """Reads the edits of one breakpoint. What was read is kept, so that validators run once an edit.
+    """Reads the edits of one halt point. What was read is kept, so that validators run once an edit.
 
     Args:
         packer: What packed the value.
@@ -337,7 +337,7 @@ Check = Callable[[Raw], str | None]
 
 
 class EditReaders:
-    """What reads the edits of the breakpoints that wait.
+    """What reads the edits of the halt points that wait.
 
     Args:
         send: Sends messages of the run.
@@ -347,13 +347,13 @@ class EditReaders:
         self._send = send
         self._checks: dict[str, tuple[contextvars.Context, Check]] = {}
 
-    def expect(self, breakpoint: str, check: Check) -> None:
-        """Read edits of a breakpoint by this, in a copy of the context that it is called in."""
-        self._checks[breakpoint] = contextvars.copy_context(), check
+    def expect(self, halt_point: str, check: Check) -> None:
+        """Read edits of a halt point by this, in a copy of the context that it is called in."""
+        self._checks[halt_point] = contextvars.copy_context(), check
 
-    def forget(self, breakpoint: str) -> None:
-        """A breakpoint waits no more."""
-        self._checks.pop(breakpoint, None)
+    def forget(self, halt_point: str) -> None:
+        """A halt point waits no more."""
+        self._checks.pop(halt_point, None)
 
     def hear(self, asked: CheckEdit) -> None:
         """Answer a question of the Core's. Validators may take long: nobody waits for them here."""
@@ -363,7 +363,7 @@ class EditReaders:
 
     def _answer(self, asked: CheckEdit) -> None:
         refusal = None
-        found = self._checks.get(asked.breakpoint)
+        found = self._checks.get(asked.halt_point)
         if found is not None:  # else it waits no more, as the Core is about to see
             context, check = found
             refusal = context.copy().run(check, asked.data)

@@ -1,4 +1,4 @@
-"""What flows are made of: the steps for a driver, open events, and the wait at a breakpoint.
+"""What flows are made of: the steps for a driver, open events, and the wait at a halt point.
 
 Open events stand on a stack in a context variable, as an unchanging tuple. A thread or task that was
 started with a copied context sees the events around it, which become the parents of its own, and what
@@ -27,8 +27,8 @@ from ..errors import (
 from ..protocol.agent import (
     AgentMessage,
     Answer,
-    BreakpointReached,
     DenyAnswer,
+    HaltPointReached,
     RaiseAnswer,
     ResumeAnswer,
     StopAnswer,
@@ -86,10 +86,10 @@ class SendStep(NamedTuple):
 
 
 class AnswerStep(NamedTuple):
-    """Send these, and wait for the breakpoint's answer."""
+    """Send these, and wait for the halt point's answer."""
 
     messages: tuple[AgentMessage, ...]
-    breakpoint: str
+    halt_point: str
     #: Called with what sends more, once these are on their way.
     queued: Callable[[Callable[[tuple[AgentMessage, ...]], None]], None] | None = None
     #: Says why the agent can't take an edit, where it can't; called on a thread of its own.
@@ -165,7 +165,7 @@ DENIED: Final = "The person denied this call."
 
 
 class HaltSteps:
-    """Halts at breakpoints.
+    """Halts at halt points.
 
     Attributes:
         _packer: Makes values ready to travel.
@@ -181,16 +181,16 @@ class HaltSteps:
     def _ask(
         self,
         messages: tuple[AgentMessage, ...],
-        point: BreakpointReached,
+        point: HaltPointReached,
         reader: EditReader | None = None,
         closing: OpenEvent | None = None,
         queued: Callable[[Sender], None] | None = None,
     ) -> FlowSteps[Answer]:
-        """Wait at a breakpoint, if it waits; whatever ends that before an answer withdraws it.
+        """Wait at a halt point, if it waits; whatever ends that before an answer withdraws it.
 
         Args:
             messages: What to send.
-            point: The breakpoint, one of them.
+            point: The halt point, one of them.
             reader: Reads edits of it.
             closing: The event that ends with the wait.
             queued: Called once the messages are on their way.
@@ -201,7 +201,7 @@ class HaltSteps:
         except (GeneratorExit, ConnectionLostError, ProtocolError):
             raise
         except BaseException as error:
-            yield SendStep((Withdraw(breakpoint=point.id),))
+            yield SendStep((Withdraw(halt_point=point.id),))
             if closing is not None:
                 yield from self.give_up(closing, error)
             raise
@@ -210,7 +210,7 @@ class HaltSteps:
     def _approved(
         self,
         messages: tuple[AgentMessage, ...],
-        point: BreakpointReached,
+        point: HaltPointReached,
         reader: EditReader,
         event: OpenEvent,
         approval: Approval,
@@ -255,7 +255,7 @@ class HaltSteps:
 
     def _failed_point(
         self, event: OpenEvent, error: BaseException, waits: bool
-    ) -> BreakpointReached:
+    ) -> HaltPointReached:
         stopped = isinstance(error, AgentStopped)
         return make_point(
             event.id,
@@ -297,9 +297,9 @@ def make_point(
     failure: Failure | None = None,
     traceback: str = "",
     usage: Usage | None = None,
-) -> BreakpointReached:
-    """A breakpoint that is reached now."""
-    return BreakpointReached(
+) -> HaltPointReached:
+    """A halt point that is reached now."""
+    return HaltPointReached(
         id=make_id(),
         event=event,
         side=side,

@@ -1,4 +1,4 @@
-"""The walk of one breakpoint, written once: generators that yield what is to be done.
+"""The walk of one halt point, written once: generators that yield what is to be done.
 
 Nothing here touches a socket or waits. A driver (`drivers.run_flow`, `drivers.run_flow_async`) executes
 each step and sends its outcome back in, or throws what went wrong: a lost connection, an interrupt, a

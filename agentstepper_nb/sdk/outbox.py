@@ -4,7 +4,7 @@ All that a run sends passes here, in the order in which it is recorded: what sto
 they would count on the recorded run. Telling them of messages and queueing these is one step under a
 lock, which is never held while anything blocks: but a signal's handler may halt inside it, so that the
 reading thread, which brings the answer, never waits for it. In version 1, and before the first lease,
-the Core decides whether a breakpoint waits.
+the Core decides whether a halt point waits.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ..discover import CoreEndpoint
 from ..protocol.agent import (
     AgentMessage,
     Answer,
-    BreakpointReached,
     Bye,
     CommitMade,
     EventBegun,
     GetTimeline,
+    HaltPointReached,
     LeaseMessage,
 )
 from ..protocol.stops import Price
@@ -156,11 +156,11 @@ class Outbox:
         self.put(QueueEnd(bye))
 
     def freed(self) -> None:
-        """A breakpoint waits no more: the next may be asked, where one is asked at a time."""
+        """A halt point waits no more: the next may be asked, where one is asked at a time."""
         self.put(HaltReleased())
 
 
-#: So many breakpoints, and bytes of them, are kept for the stops that may come with the first lease.
+#: So many halt points, and bytes of them, are kept for the stops that may come with the first lease.
 _MOST_EARLY: Final = 1000
 _MOST_EARLY_BYTES: Final = MOST_CONNECTED
 #: Prices are for so many tokens.
@@ -203,7 +203,7 @@ class HaltLease:
         return self._lease is not None and self._lease.mode is RunMode.CONTINUE
 
     def take(self, lease: LeaseMessage) -> None:
-        """The Core pushed a lease: the next breakpoint is decided by it. Waits for nobody."""
+        """The Core pushed a lease: the next halt point is decided by it. Waits for nobody."""
         self._came.append(lease)
         if self._lock.acquire(blocking=False):  # else who has it, or comes next, takes it up
             try:
@@ -218,14 +218,14 @@ class HaltLease:
     def send(
         self,
         messages: tuple[AgentMessage, ...],
-        breakpoint: str | None = None,
+        halt_point: str | None = None,
         check: Callable[[], None] = lambda: None,
     ) -> Future[Answer] | None:
         """Send messages, with no other between them.
 
         Args:
             messages: What to send.
-            breakpoint: The last one's id, where it is a breakpoint that may wait.
+            halt_point: The last one's id, where it is a halt point that may wait.
             check: Raises where the run is over, and nothing may wait.
 
         Returns:
@@ -238,16 +238,16 @@ class HaltLease:
             try:
                 decided = self._decided(messages)
                 last = decided[-1]
-                waits = isinstance(last, BreakpointReached) and last.waits
-                if breakpoint is not None and (waits or self._outbox.full):
-                    kind: Kind = "breakpoint" if waits else "room"
-                    future = self._waiting.expect(breakpoint, kind, check)
-                    key = breakpoint
+                waits = isinstance(last, HaltPointReached) and last.waits
+                if halt_point is not None and (waits or self._outbox.full):
+                    kind: Kind = "halt_point" if waits else "room"
+                    future = self._waiting.expect(halt_point, kind, check)
+                    key = halt_point
             finally:  # what interrupts this thread here doesn't keep back what was counted
                 self._outbox.queued += size
                 last = decided[-1]
                 # An exception may be the last that this process has to tell.
-                failed = isinstance(last, BreakpointReached) and last.failure is not None
+                failed = isinstance(last, HaltPointReached) and last.failure is not None
                 self._outbox.put(
                     MessageBatch(decided, size, key), at_once=failed or future is not None
                 )
@@ -265,13 +265,13 @@ class HaltLease:
                 self._came.popleft()
 
     def _decided(self, messages: tuple[AgentMessage, ...]) -> tuple[AgentMessage, ...]:
-        """The messages, with what was decided of the breakpoint that ends them."""
+        """The messages, with what was decided of the halt point that ends them."""
         if not self._expects:
             return messages
         if self._came:
             self._take_up()
         for message in messages:
-            if isinstance(message, BreakpointReached):
+            if isinstance(message, HaltPointReached):
                 decided = self._reach(message)
                 return messages if decided is message else (*messages[:-1], decided)
             if isinstance(message, EventBegun):
@@ -288,7 +288,7 @@ class HaltLease:
         depth = 0 if around is None else around.depth + 1
         self._told[event.id] = _Told(event.kind, event.name, depth)
 
-    def _reach(self, message: BreakpointReached) -> BreakpointReached:
+    def _reach(self, message: HaltPointReached) -> HaltPointReached:
         told = self._told.get(message.event)
         if told is None:
             return message  # the Core refuses it
@@ -317,7 +317,7 @@ class HaltLease:
         return replace(message, waits=waits, epoch=lease.epoch, stops=hits, stop_error=error)
 
     def _keep(self, point: ObservedPoint) -> None:
-        """Keep a breakpoint for the first lease's stops; what it does here, the Core's own decide."""
+        """Keep a halt point for the first lease's stops; what it does here, the Core's own decide."""
         self._early.append(point)
         self._early_size += len(point.data)
         if len(self._early) >= _MOST_EARLY or self._early_size >= _MOST_EARLY_BYTES:

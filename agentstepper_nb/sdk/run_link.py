@@ -114,12 +114,12 @@ class RunLink:
 
     @property
     def halted(self) -> bool:
-        """Whether a breakpoint waits for its answer."""
-        return bool(self._waiting.breakpoints())
+        """Whether a halt point waits for its answer."""
+        return bool(self._waiting.halt_points())
 
     def on_halted(self, callback: Callable[[], None]) -> None:
         """Call this, on whatever thread, each time that `halted` may be another."""
-        self._waiting.on_breakpoints = callback
+        self._waiting.on_waiting_halt_points = callback
 
     def on_away(self, callback: Callable[[], None]) -> None:
         """Call this, on a thread of the link's, each time that `away` may be another."""
@@ -142,13 +142,13 @@ class RunLink:
         self._leasehold.send(messages)
 
     def ask(
-        self, messages: tuple[AgentMessage, ...], breakpoint: str, check: Check | None = None
+        self, messages: tuple[AgentMessage, ...], halt_point: str, check: Check | None = None
     ) -> Future[Answer] | None:
-        """Send messages, the last of which is a breakpoint; the future gets its answer.
+        """Send messages, the last of which is a halt point; the future gets its answer.
 
         Args:
             messages: What to send.
-            breakpoint: The breakpoint's id.
+            halt_point: The halt point's id.
             check: Says whether an edit of it can be taken, until `answered`.
 
         Returns:
@@ -159,12 +159,12 @@ class RunLink:
         """
         self.check()
         if check is not None:
-            self._edit_checks.expect(breakpoint, check)
-        return self._leasehold.send(messages, breakpoint, self.check)
+            self._edit_checks.expect(halt_point, check)
+        return self._leasehold.send(messages, halt_point, self.check)
 
-    def answered(self, breakpoint: str) -> None:
-        """A breakpoint waits no more: its edits aren't checked from now on."""
-        self._edit_checks.forget(breakpoint)
+    def answered(self, halt_point: str) -> None:
+        """A halt point waits no more: its edits aren't checked from now on."""
+        self._edit_checks.forget(halt_point)
 
     def request(self, message: GetTimeline, id: str) -> Future[Timeline | None]:
         """Send a message that is answered under its id.
@@ -195,7 +195,7 @@ class RunLink:
         return future
 
     def forget(self, key: str) -> None:
-        """Nobody waits for the answer to this breakpoint or request any more."""
+        """Nobody waits for the answer to this halt point or request any more."""
         self._waiting.forget(key)
 
     def await_message(self) -> None:
@@ -204,12 +204,12 @@ class RunLink:
             self.send((MessageAwaited(),))
 
     def withdraw(self, error: Callable[[], BaseException]) -> None:
-        """Let nobody wait at a breakpoint any more: each is withdrawn, whatever thread waits there.
+        """Let nobody wait at a halt point any more: each is withdrawn, whatever thread waits there.
 
         Args:
             error: Makes what is raised there, each time a new one.
         """
-        for key in self._waiting.breakpoints():
+        for key in self._waiting.halt_points():
             self._waiting.complete(key, error())
 
     def check(self) -> None:

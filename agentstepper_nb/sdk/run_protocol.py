@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from ..errors import ConnectionLostError
 from ..protocol.agent import (
     AgentMessage,
-    BreakpointReached,
     CheckEdit,
     GetTimeline,
+    HaltPointReached,
     Hello,
     LeaseMessage,
     MessagesAcknowledged,
@@ -70,7 +70,7 @@ class RunProtocol:
         waiting: Who waits for what.
         listener: Who is told.
         full: Says whether who sends should wait for room.
-        freed: Called, on any thread, where a breakpoint waits no more that the next one waited for.
+        freed: Called, on any thread, where a halt point waits no more that the next one waited for.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class RunProtocol:
             deque()
         )  # who waits for room, and gets what
         self._parked: deque[MessageBatch | QueuedRequest | QueueMark | QueueEnd] = deque()
-        self._turns = HaltTurns(waiting)  # where one breakpoint is asked at a time
+        self._turns = HaltTurns(waiting)  # where one halt point is asked at a time
         self._requests: dict[str, tuple[int, GetTimeline]] = {}  # without an answer
         self._sender = DeltaEncoder()
         self._written = 1  # the number of the last message on this connection
@@ -177,7 +177,7 @@ class RunProtocol:
         if not self.introduced:
             return self._hello
         sent = self.buffer.last
-        asked = (id for id in self._waiting.breakpoints() if self.dialect.asked(id, sent))
+        asked = (id for id in self._waiting.halt_points() if self.dialect.asked(id, sent))
         heard = self.buffer.acknowledged
         return replace(self._hello, sent=sent, acknowledged=heard, waiting=tuple(asked))
 
@@ -218,7 +218,7 @@ class RunProtocol:
 
     def _take_turns(self) -> None:
         while (batch := self._turns.next()) is not None:
-            if batch.breakpoint is not None and self._waiting.has(batch.breakpoint):
+            if batch.halt_point is not None and self._waiting.has(batch.halt_point):
                 self._take_batch(batch)
             else:  # an interrupt ended the wait, and no Core has heard of it
                 self.taken += batch.size
@@ -228,20 +228,20 @@ class RunProtocol:
         refusal = self.dialect.refusal(batch.messages)
         if refusal is not None:
             log.warning("%s", refusal)
-            if batch.breakpoint is not None:
-                self._give(batch.breakpoint, refusal)
+            if batch.halt_point is not None:
+                self._give(batch.halt_point, refusal)
             return
         away = self.on_disconnect == "continue" and self.state is not RunConnectionState.OPEN
         passes = away or self.state is RunConnectionState.ALONE
         waits = False
         for message in batch.messages:
-            if isinstance(message, BreakpointReached) and message.waits:
+            if isinstance(message, HaltPointReached) and message.waits:
                 waits = not passes
                 if passes:
                     message = replace(message, waits=False)
             self._add(message)
-        if batch.breakpoint is not None and not waits:
-            self._crowd.append((batch.breakpoint, ResumeAnswer()))
+        if batch.halt_point is not None and not waits:
+            self._crowd.append((batch.halt_point, ResumeAnswer()))
 
     def _take_request(self, id: str, message: GetTimeline) -> None:
         if self.state is RunConnectionState.ALONE or not self._add(message, id):
@@ -348,16 +348,16 @@ class RunProtocol:
                 self._give(key, answer)
 
     def lost(self) -> None:
-        """The connection is gone: pass the breakpoints that wait, if they aren't to wait for a Core."""
+        """The connection is gone: pass the halt points that wait, if they aren't to wait for a Core."""
         self.move(RunConnectionEvent.LOST)
         self.greeted_at = None
         self.outgoing.clear()
         self.effects.append(self.listener.on_away_changed)
         if self.on_disconnect != "continue":
             return
-        for key in self._waiting.breakpoints():
+        for key in self._waiting.halt_points():
             if self.dialect.asked(key, self.buffer.last):
-                self._add(Withdraw(breakpoint=key))
+                self._add(Withdraw(halt_point=key))
                 self._give(key, ResumeAnswer())
 
     def wait(self, now: float) -> None:

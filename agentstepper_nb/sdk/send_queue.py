@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from ..protocol.agent import (
     AgentMessage,
-    BreakpointReached,
     Bye,
     EventBegun,
     GetTimeline,
+    HaltPointReached,
     from_agent,
 )
 from ..protocol.pieces import MENTION, DeltaEncoder, is_delta_encoded
@@ -33,7 +33,7 @@ _EACH: Final = 64
 _FRAME: Final = 512
 
 #: What somebody waits for: an answer, or that what was sent has its place (`room`, `mark`).
-Kind = Literal["breakpoint", "request", "room", "mark"]
+Kind = Literal["halt_point", "request", "room", "mark"]
 
 
 class PendingFutures:
@@ -43,12 +43,12 @@ class PendingFutures:
     thread collects garbage, may come here while somebody is here.
 
     Attributes:
-        on_breakpoints: Called, on any thread, where a breakpoint begins to wait or waits no more.
-        on_answered: Called, on any thread, where a breakpoint waits no more.
+        on_breakpoints: Called, on any thread, where a halt point begins to wait or waits no more.
+        on_answered: Called, on any thread, where a halt point waits no more.
     """
 
     def __init__(self) -> None:
-        self.on_breakpoints: Callable[[], None] = lambda: None
+        self.on_waiting_halt_points: Callable[[], None] = lambda: None
         self.on_answered: Callable[[], None] = lambda: None
         self._futures: dict[str, tuple[Kind, Future[Any]]] = {}
 
@@ -71,8 +71,8 @@ class PendingFutures:
         except BaseException:
             self.forget(key)
             raise
-        if kind == "breakpoint":
-            self.on_breakpoints()
+        if kind == "halt_point":
+            self.on_waiting_halt_points()
         return future
 
     def has(self, key: str) -> bool:
@@ -99,9 +99,9 @@ class PendingFutures:
         else:
             future.set_result(value)
 
-    def breakpoints(self) -> list[str]:
-        """The breakpoints that wait for their answers."""
-        return [key for key, (kind, _) in self._futures.copy().items() if kind == "breakpoint"]
+    def halt_points(self) -> list[str]:
+        """The halt points that wait for their answers."""
+        return [key for key, (kind, _) in self._futures.copy().items() if kind == "halt_point"]
 
     def end(self, over: Callable[[], None]) -> list[Future[Any]]:
         """Give up all that wait: they are the caller's to complete.
@@ -116,13 +116,13 @@ class PendingFutures:
     def _only(self) -> Future[Any] | None:
         """The one that waits for an answer; None where several do."""
         waiting = self._futures.copy().items()
-        asking = [key for key, (kind, _) in waiting if kind in ("breakpoint", "request")]
+        asking = [key for key, (kind, _) in waiting if kind in ("halt_point", "request")]
         return self._pop(asking[0]) if len(asking) == 1 else None
 
     def _pop(self, key: str) -> Future[Any] | None:
         kind, future = self._futures.pop(key, (None, None))
-        if kind == "breakpoint":
-            self.on_breakpoints()
+        if kind == "halt_point":
+            self.on_waiting_halt_points()
             self.on_answered()
         return future
 
@@ -142,7 +142,7 @@ class MessageBatch(Struct, frozen=True):
 
     messages: tuple[AgentMessage, ...]
     size: int  # about, in bytes
-    breakpoint: str | None = None  # that somebody waits at: for its answer, or for room
+    halt_point: str | None = None  # that somebody waits at: for its answer, or for room
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class QueueEnd:
 
 @dataclass(frozen=True)
 class HaltReleased:
-    """A breakpoint waits no more: the next may be asked, where one is asked at a time."""
+    """A halt point waits no more: the next may be asked, where one is asked at a time."""
 
 
 QueueItem = MessageBatch | QueuedRequest | QueueMark | QueueEnd | HaltReleased
@@ -189,13 +189,13 @@ def estimate_bytes(messages: tuple[AgentMessage, ...]) -> int:
     """What messages take, about, in bytes. What is waited for until it is written needs no more care."""
     size = _FRAME * len(messages)
     last = messages[-1]
-    if isinstance(last, BreakpointReached | EventBegun) and last.data is not UNSET:
+    if isinstance(last, HaltPointReached | EventBegun) and last.data is not UNSET:
         size += memoryview(last.data).nbytes
     return size
 
 
 class HaltTurns:
-    """One breakpoint at a time, for a Core that knows no more: the others wait here, in their order.
+    """One halt point at a time, for a Core that knows no more: the others wait here, in their order.
 
     Args:
         waiting: Who waits for what.
@@ -203,26 +203,26 @@ class HaltTurns:
 
     def __init__(self, waiting: PendingFutures) -> None:
         self._waiting = waiting
-        self._asked: str | None = None  # the breakpoint that was asked last
+        self._asked: str | None = None  # the halt point that was asked last
         self._kept: deque[MessageBatch] = deque()
 
     def may(self, batch: MessageBatch) -> bool:
         """Whether a batch may be sent now; one that mayn't is kept until `next` gives it."""
         last = batch.messages[-1]
-        if not (isinstance(last, BreakpointReached) and last.waits):
+        if not (isinstance(last, HaltPointReached) and last.waits):
             return True
         if self._kept or self._is_asked():
             self._kept.append(batch)
             return False
-        self._asked = batch.breakpoint
+        self._asked = batch.halt_point
         return True
 
     def next(self) -> MessageBatch | None:
-        """The batch whose turn it is now; None while a breakpoint waits, or where none is kept."""
+        """The batch whose turn it is now; None while a halt point waits, or where none is kept."""
         if not self._kept or self._is_asked():
             return None
         batch = self._kept.popleft()
-        self._asked = batch.breakpoint
+        self._asked = batch.halt_point
         return batch
 
     def _is_asked(self) -> bool:
@@ -233,9 +233,9 @@ class HaltTurns:
 
 
 class DeltaMessage(NamedTuple):
-    """A breakpoint that is kept in pieces."""
+    """A halt point that is kept in pieces."""
 
-    message: BreakpointReached  # without its contents
+    message: HaltPointReached  # without its contents
     parts: tuple[bytes, ...]  # of these
     size: int  # of these, joined
 
@@ -252,7 +252,7 @@ class DeltaMessage(NamedTuple):
 
 def split_message(message: AgentMessage) -> DeltaMessage | None:
     """A message in pieces; None where it is one that travels as it is."""
-    if not isinstance(message, BreakpointReached) or message.data is UNSET:
+    if not isinstance(message, HaltPointReached) or message.data is UNSET:
         return None
     data = bytes(message.data)
     if not is_delta_encoded(len(data)):

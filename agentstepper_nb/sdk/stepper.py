@@ -33,7 +33,7 @@ class AgentStepper(BaseStepper):
             with dbg.tool("search", {"q": "cats"}) as t:
                 t.result = run_tool(t.name, t.args)
 
-    A breakpoint waits on the calling thread only: other threads and their breakpoints go on. Begun
+    A halt point waits on the calling thread only: other threads and their halt points go on. Begun
     events belong to the context (thread or task) that began them.
 
     Args:
@@ -46,9 +46,9 @@ class AgentStepper(BaseStepper):
         token: The agents' token, where the Core asks for one that discovery doesn't find.
         stop_on_entry: Whether to halt at once, before the agent does anything; not where it begins by
             continuing.
-        mode: How the run begins. "step": it halts at each breakpoint. "continue": it runs, and halts
+        mode: How the run begins. "step": it halts at each halt point. "continue": it runs, and halts
             where a stop or an approval says so.
-        on_disconnect: What to do where the Core goes away. "wait": go on to the next breakpoint and
+        on_disconnect: What to do where the Core goes away. "wait": go on to the next halt point and
             wait there until it is back. "continue": go on unedited. "raise": every call raises
             ConnectionLostError. With the first two the run goes on once the Core is back, and nothing
             of it is lost; a Core that speaks version 1 can't take a run up again, so that it raises.
@@ -160,7 +160,7 @@ class AgentStepper(BaseStepper):
         """Halt before an LLM query; gives the prompt to ask with.
 
         Where the person skips the call, it can't be kept from happening here: the result they gave takes
-        its response's place at the end breakpoint.
+        its response's place at the end halt point.
 
         Args:
             prompt: The prompt: any JSON value.

@@ -13,10 +13,10 @@ from ..protocol.agent import (
     AgentMessage,
     Answer,
     AnswerMessage,
-    BreakpointReached,
     CheckEdit,
     CommitMade,
     EventBegun,
+    HaltPointReached,
     LeaseMessage,
     MessagesAcknowledged,
     ResumeAnswer,
@@ -40,9 +40,9 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 
 class AnswerReceived(NamedTuple):
-    """What became of a breakpoint or a request: its answer, or why the Core refused it."""
+    """What became of a halt point or a request: its answer, or why the Core refused it."""
 
-    key: str | None  # the breakpoint's or request's id; None: the refused message can't be told
+    key: str | None  # the halt point's or request's id; None: the refused message can't be told
     answer: Answer | Timeline | ProtocolError
 
 
@@ -57,7 +57,7 @@ class WireVersion(Protocol):
     snapshots: bool
     #: Whether a run outlives its connection: messages are numbered, and acknowledged.
     resumes: bool
-    #: Whether the Core knows one waiting breakpoint at a time.
+    #: Whether the Core knows one waiting halt point at a time.
     one_by_one: bool
     #: Bytes of the largest message that the Core takes.
     limit: int
@@ -79,8 +79,8 @@ class WireVersion(Protocol):
     def decode(self, text: str) -> CoreReply | None:
         """Read what the Core sent; None is nothing that anybody waits for."""
 
-    def asked(self, breakpoint: str, last: int) -> bool:
-        """Whether a breakpoint without an answer is among the messages up to a number."""
+    def asked(self, halt_point: str, last: int) -> bool:
+        """Whether a halt point without an answer is among the messages up to a number."""
 
 
 class WireVersion2(WireVersion):
@@ -92,7 +92,7 @@ class WireVersion2(WireVersion):
     limit = MAX_MESSAGE_BYTES
 
     def __init__(self) -> None:
-        # The numbers of breakpoints and requests that wait, so that a refused one doesn't for ever.
+        # The numbers of halt points and requests that wait, so that a refused one doesn't for ever.
         self._numbers: dict[str, int] = {}
 
     def refusal(self, messages: tuple[AgentMessage, ...]) -> None:
@@ -102,16 +102,16 @@ class WireVersion2(WireVersion):
         self, message: AgentMessage, number: int, id: str | None = None
     ) -> DeltaMessage | bytes:
         """Give a message's text or its pieces, and keep in mind who waits at it."""
-        key = message.id if isinstance(message, BreakpointReached) and message.waits else id
+        key = message.id if isinstance(message, HaltPointReached) and message.waits else id
         if key is not None:
             self._numbers[key] = number
         if isinstance(message, Withdraw):
-            self._numbers.pop(message.breakpoint, None)
+            self._numbers.pop(message.halt_point, None)
         return split_message(message) or from_agent.encode(message, number, id).encode()
 
-    def asked(self, breakpoint: str, last: int) -> bool:
-        """Whether a breakpoint without an answer is among the messages up to a number."""
-        return self._numbers.get(breakpoint, last + 1) <= last
+    def asked(self, halt_point: str, last: int) -> bool:
+        """Whether a halt point without an answer is among the messages up to a number."""
+        return self._numbers.get(halt_point, last + 1) <= last
 
     def decode(self, text: str) -> CoreReply | None:
         """Read what the Core sent."""
@@ -122,8 +122,8 @@ class WireVersion2(WireVersion):
         if isinstance(message, MessagesAcknowledged | LeaseMessage | CheckEdit):
             return message
         if isinstance(message, AnswerMessage):
-            self._numbers.pop(message.breakpoint, None)
-            return AnswerReceived(message.breakpoint, message.answer)
+            self._numbers.pop(message.halt_point, None)
+            return AnswerReceived(message.halt_point, message.answer)
         if isinstance(message, Timeline) and envelope.id is not UNSET:
             self._numbers.pop(envelope.id, None)
             return AnswerReceived(envelope.id, message)
@@ -145,7 +145,7 @@ class WireVersion2(WireVersion):
 class WireVersion1(WireVersion):
     """AgentStepper's own wire, which has no word for hello, withdraw, snapshots and bye.
 
-    Every breakpoint halts there, so that one nobody waits at is only sent at the program's start.
+    Every halt point halts there, so that one nobody waits at is only sent at the program's start.
 
     Args:
         program: The program's name.
@@ -153,7 +153,7 @@ class WireVersion1(WireVersion):
 
     snapshots = False
     resumes = False
-    one_by_one = True  # the original overwrites the breakpoint that waits, whose agent then hangs
+    one_by_one = True  # the original overwrites the halt point that waits, whose agent then hangs
     limit = 1024 * 1024
 
     def __init__(self, program: str) -> None:
@@ -167,7 +167,7 @@ class WireVersion1(WireVersion):
                 return ProtocolError("too_large", _TOO_LARGE.format(size / self.limit))
         return None
 
-    def asked(self, breakpoint: str, last: int) -> bool:
+    def asked(self, halt_point: str, last: int) -> bool:
         """Nobody asks: a connection that is lost is the run's end."""
         return False
 
@@ -182,8 +182,8 @@ class WireVersion1(WireVersion):
                 own = v1.NULL if message.data is UNSET else message.data
                 type, data = v1.dump_kind(EventKind(message.kind), message.name, own)
                 return v1.V1Event(uuid=message.id, type=type, time=message.at, data=data)
-            case BreakpointReached() if message.waits or message.side is EventSide.BEGIN:
-                return self._breakpoint(message)
+            case HaltPointReached() if message.waits or message.side is EventSide.BEGIN:
+                return self._halt_point(message)
             case CommitMade(snapshot=False):
                 commit = Commit(
                     id=message.id, at=message.at, title=message.title, changes=message.changes
@@ -205,7 +205,7 @@ class WireVersion1(WireVersion):
             message.uuid, ResumeAnswer(data=message.modified_data if edited else UNSET)
         )
 
-    def _breakpoint(self, message: BreakpointReached) -> v1.V1Breakpoint:
+    def _halt_point(self, message: HaltPointReached) -> v1.V1Breakpoint:
         summary = message.summary
         if message.failure is not None:
             summary = v1.format_failure(message.failure)

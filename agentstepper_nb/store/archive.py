@@ -4,7 +4,7 @@
 `manifest.json`           `{"format": "agentstepper.run", "version": 1, "written_by": …}`
 `run.json`                the header
 `events.jsonl`            one event a line, as they began
-`breakpoints.jsonl`       one breakpoint a line, by its row's number
+`breakpoints.jsonl`       one halt point a line, by its row's number
 `commits.jsonl`           one commit a line, with the contents of its files
 `notes.jsonl`             one note a line
 ========================  ==========================================================================
@@ -34,7 +34,7 @@ from ..errors import ProtocolError
 from ..protocol.json_bounds import CHUNK, Check, JsonBounds, JsonScan, never_cancel
 from ..protocol.records import RunHistory
 from ..protocol.v1 import runfile
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, RowNote, Run
+from ..protocol.values import Commit, Event, EventKind, HaltPoint, RowNote, Run
 from ..protocol.visible_text import escape_to_one_line
 from .run_validation import make_corrupt_error, prepare_import
 
@@ -48,9 +48,9 @@ MAX_UNPACKED: Final = 256 * 1024 * 1024
 SUFFIX: Final = ".agentstepper.zip"
 
 _MANIFEST, _RUN = "manifest.json", "run.json"
-_EVENTS, _BREAKPOINTS = "events.jsonl", "breakpoints.jsonl"
+_EVENTS, _HALT_POINTS = "events.jsonl", "breakpoints.jsonl"
 _COMMITS, _NOTES = "commits.jsonl", "notes.jsonl"
-_MEMBERS: Final = (_MANIFEST, _RUN, _EVENTS, _BREAKPOINTS, _COMMITS, _NOTES)
+_MEMBERS: Final = (_MANIFEST, _RUN, _EVENTS, _HALT_POINTS, _COMMITS, _NOTES)
 
 #: The most lines that are taken: each becomes an object, larger than itself.
 _MOST_LINES: Final = 500_000
@@ -81,7 +81,7 @@ def dump_archive(history: RunHistory) -> bytes:
         _MANIFEST: _document(manifest),
         _RUN: _document(history.run),
         _EVENTS: _lines(history.events),
-        _BREAKPOINTS: _lines(history.breakpoints),
+        _HALT_POINTS: _lines(history.halt_points),
         _COMMITS: _lines(history.commits),
         _NOTES: _lines(history.notes),
     }
@@ -114,7 +114,7 @@ def load_archive(
     history = RunHistory(
         run=_one(members, _RUN, Run),
         events=_many(members, _EVENTS, Event),
-        breakpoints=_many(members, _BREAKPOINTS, Breakpoint),
+        halt_points=_many(members, _HALT_POINTS, HaltPoint),
         commits=_many(members, _COMMITS, Commit),
         notes=_many(members, _NOTES, RowNote),
     )
@@ -343,8 +343,8 @@ def _text_lines(history: RunHistory) -> Iterator[str]:
 
 def _blocks(history: RunHistory) -> Iterator[tuple[tuple[int, int], list[str]]]:
     """Each row and commit with its place; a commit stands after the row it followed."""
-    for breakpoint in history.breakpoints:
-        yield (breakpoint.seq, 0), _breakpoint(breakpoint)
+    for halt_point in history.halt_points:
+        yield (halt_point.seq, 0), _halt_point(halt_point)
     for event in history.events:
         if event.kind is EventKind.DEBUG_MESSAGE:
             yield (event.seq, 0), _debug_message(event)
@@ -352,24 +352,24 @@ def _blocks(history: RunHistory) -> Iterator[tuple[tuple[int, int], list[str]]]:
         yield (commit.seq, index + 1), _commit(commit)
 
 
-def _breakpoint(breakpoint: Breakpoint) -> list[str]:
-    custom = breakpoint.kind is EventKind.CUSTOM
-    kind = (breakpoint.name if custom else None) or breakpoint.kind
-    words = f"{kind.replace('_', ' ')}, {breakpoint.side}"
-    summary = breakpoint.summary or breakpoint.sentence or ""
-    head = f"[{breakpoint.seq}] {_time(breakpoint.at)} {words}: {summary}".rstrip(": ")
+def _halt_point(halt_point: HaltPoint) -> list[str]:
+    custom = halt_point.kind is EventKind.CUSTOM
+    kind = (halt_point.name if custom else None) or halt_point.kind
+    words = f"{kind.replace('_', ' ')}, {halt_point.side}"
+    summary = halt_point.summary or halt_point.sentence or ""
+    head = f"[{halt_point.seq}] {_time(halt_point.at)} {words}: {summary}".rstrip(": ")
     lines = [escape_to_one_line(head)]
-    lines.append(breakpoint.data)
-    if breakpoint.edit is not None:
-        lines.append(f"edited to: {breakpoint.edit}")
-    if breakpoint.approval is not None:
+    lines.append(halt_point.data)
+    if halt_point.edit is not None:
+        lines.append(f"edited to: {halt_point.edit}")
+    if halt_point.approval is not None:
         lines.append(
-            f"asks for approval, {breakpoint.approval.risk} risk: {breakpoint.approval.why}"
+            f"asks for approval, {halt_point.approval.risk} risk: {halt_point.approval.why}"
         )
-    if breakpoint.reason:
-        lines.append(escape_to_one_line(f"denied: {breakpoint.reason}"))
-    if breakpoint.failure:
-        failure = f"{breakpoint.failure.type}: {breakpoint.failure.message}"
+    if halt_point.reason:
+        lines.append(escape_to_one_line(f"denied: {halt_point.reason}"))
+    if halt_point.failure:
+        failure = f"{halt_point.failure.type}: {halt_point.failure.message}"
         lines.append(escape_to_one_line(failure))
     return lines
 

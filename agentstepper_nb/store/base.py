@@ -9,16 +9,16 @@ from msgspec.structs import replace
 
 from ..protocol.pages import SearchHit
 from ..protocol.records import Record, RunHistory
-from ..protocol.values import Breakpoint, Commit, Event, RowNote, StoreInfo
+from ..protocol.values import Commit, Event, HaltPoint, RowNote, StoreInfo
 
 #: Seconds after which what is recorded is synced as well, where nobody asked for it before.
 SYNC_WITHIN: Final = 0.01
 
 
 #: Is shown a row.
-Take = Callable[[Breakpoint | Event], None]
-#: Whether a breakpoint's contents are needed.
-Needs = Callable[[Breakpoint], bool]
+Take = Callable[[HaltPoint | Event], None]
+#: Whether a halt point's contents are needed.
+Needs = Callable[[HaltPoint], bool]
 
 
 def do_nothing() -> None:
@@ -33,7 +33,7 @@ def strip_contents(commit: Commit) -> Commit:
 class RowPage(NamedTuple):
     """Rows of a run that follow each other, and what stands at them."""
 
-    rows: tuple[Breakpoint | Event, ...]  # by seq: breakpoints and debug messages
+    rows: tuple[HaltPoint | Event, ...]  # by seq: halt points and debug messages
     #: In their order, without contents: those of the rows' events, and those that came while one of the
     #: rows was the last.
     commits: tuple[Commit, ...]
@@ -69,7 +69,7 @@ class Store(Protocol):
 
         For each run that ended earlier one `EndedRunLoaded`; for each that was live `RunStarted` with
         its header as it was (its rows and commits counted anew) and the records that lead to where it
-        stood, as its breakpoints and events now are, and `MessagesReceived` at the end.
+        stood, as its halt points and events now are, and `MessagesReceived` at the end.
         """
 
     def append(
@@ -103,8 +103,8 @@ class Store(Protocol):
             DamagedRunError: What is kept of it is hurt.
         """
 
-    async def message(self, run: str, message: str) -> Breakpoint | Event | None:
-        """A row's breakpoint or debug message. Errors as `history`."""
+    async def message(self, run: str, message: str) -> HaltPoint | Event | None:
+        """A row's halt point or debug message. Errors as `history`."""
 
     async def commit(self, run: str, commit: str) -> Commit | None:
         """A commit with the contents of its files. Errors as `history`."""
@@ -131,7 +131,7 @@ class Store(Protocol):
             first: The number of the first; with 0, commits from before the first are given.
             last: The number of the last.
             take: Called with each of them in any order, on any thread.
-            needs: Whether the contents of a breakpoint are needed, asked with "" in their place: where
+            needs: Whether the contents of a halt point are needed, asked with "" in their place: where
                 they aren't, `take` may get "" as well.
 
         Returns:

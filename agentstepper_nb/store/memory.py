@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from ..protocol.pages import SearchHit
 from ..protocol.records import (
-    BreakpointAnswered,
-    BreakpointEdited,
-    BreakpointSaved,
     CommitSaved,
     EventSaved,
+    HaltPointAnswered,
+    HaltPointEdited,
+    HaltPointSaved,
     ImportedRunSaved,
     NoteSaved,
     Record,
@@ -27,7 +27,7 @@ from ..protocol.records import (
     RunTagged,
     SummarySaved,
 )
-from ..protocol.values import Breakpoint, Commit, Event, EventKind, RowNote, Run, StoreInfo
+from ..protocol.values import Commit, Event, EventKind, HaltPoint, RowNote, Run, StoreInfo
 from .base import CommitPage, Needs, RowPage, Take, do_nothing, strip_contents
 from .search import SearchService
 
@@ -36,7 +36,7 @@ from .search import SearchService
 class _MemoryRun:
     run: Run
     events: dict[str, Event] = field(default_factory=dict)
-    breakpoints: dict[str, Breakpoint] = field(default_factory=dict)
+    halt_points: dict[str, HaltPoint] = field(default_factory=dict)
     commits: list[Commit] = field(default_factory=list)
     notes: dict[str, RowNote] = field(default_factory=dict)
     sentences: dict[str, str] = field(default_factory=dict)  # by key; they go with the run
@@ -44,7 +44,7 @@ class _MemoryRun:
 
     def page(self, first: int, last: int) -> RowPage:
         ids = (self.rows.get(seq) for seq in range(first, min(last, len(self.rows)) + 1))
-        rows = [self.breakpoints.get(id) or self.events[id] for id in ids if id is not None]
+        rows = [self.halt_points.get(id) or self.events[id] for id in ids if id is not None]
         events = {row.id if isinstance(row, Event) else row.event for row in rows}
         there = (
             commit
@@ -63,7 +63,7 @@ class _MemoryRun:
         return RunHistory(
             run=self.run,
             events=tuple(self.events.values()),
-            breakpoints=tuple(self.breakpoints.values()),
+            halt_points=tuple(self.halt_points.values()),
             commits=tuple(self.commits),
             notes=tuple(self.notes.values()),
         )
@@ -113,10 +113,10 @@ class MemoryStore:
         """One run, whole."""
         return self._runs[run].history()
 
-    async def message(self, run: str, message: str) -> Breakpoint | Event | None:
-        """A row's breakpoint or debug message."""
+    async def message(self, run: str, message: str) -> HaltPoint | Event | None:
+        """A row's halt point or debug message."""
         kept = self._runs[run]
-        return kept.breakpoints.get(message) or kept.events.get(message)
+        return kept.halt_points.get(message) or kept.events.get(message)
 
     async def commit(self, run: str, commit: str) -> Commit | None:
         """A commit with the contents of its files."""
@@ -184,7 +184,7 @@ class MemoryStore:
         self._runs[history.run.id] = _MemoryRun(
             history.run,
             {event.id: event for event in history.events},
-            {breakpoint.id: breakpoint for breakpoint in history.breakpoints},
+            {halt_point.id: halt_point for halt_point in history.halt_points},
             list(history.commits),
             {note.message: note for note in history.notes},
             rows=dict(_places(history)),
@@ -202,16 +202,16 @@ class MemoryStore:
         if event.kind is EventKind.DEBUG_MESSAGE:
             kept.rows[event.seq] = event.id
 
-    def _add_breakpoint(self, record: BreakpointSaved) -> None:
-        breakpoint = record.breakpoint
-        kept = self._runs[breakpoint.run]
-        kept.breakpoints[breakpoint.id] = breakpoint
-        kept.rows[breakpoint.seq] = breakpoint.id
+    def _add_halt_point(self, record: HaltPointSaved) -> None:
+        halt_point = record.halt_point
+        kept = self._runs[halt_point.run]
+        kept.halt_points[halt_point.id] = halt_point
+        kept.rows[halt_point.seq] = halt_point.id
 
-    def _edit(self, record: BreakpointEdited) -> None:
+    def _edit(self, record: HaltPointEdited) -> None:
         self._update(record, revision=record.revision, edit=record.edit, sentence=None)
 
-    def _answer(self, record: BreakpointAnswered) -> None:
+    def _answer(self, record: HaltPointAnswered) -> None:
         self._update(
             record,
             answer=record.answer,
@@ -220,9 +220,9 @@ class MemoryStore:
             always=record.always,
         )
 
-    def _update(self, record: BreakpointEdited | BreakpointAnswered, **changes: object) -> None:
-        breakpoints = self._runs[record.run].breakpoints
-        breakpoints[record.breakpoint] = replace(breakpoints[record.breakpoint], **changes)
+    def _update(self, record: HaltPointEdited | HaltPointAnswered, **changes: object) -> None:
+        halt_points = self._runs[record.run].halt_points
+        halt_points[record.halt_point] = replace(halt_points[record.halt_point], **changes)
 
     def _add_commit(self, record: CommitSaved) -> None:
         self._runs[record.commit.run].commits.append(record.commit)
@@ -238,9 +238,9 @@ class MemoryStore:
     def _set_sentence(self, record: SummarySaved) -> None:
         kept = self._runs[record.run]
         kept.sentences[record.key] = record.text
-        if record.id in kept.breakpoints:
-            point = kept.breakpoints[record.id]
-            kept.breakpoints[record.id] = replace(point, sentence=record.text)
+        if record.id in kept.halt_points:
+            point = kept.halt_points[record.id]
+            kept.halt_points[record.id] = replace(point, sentence=record.text)
         for at, commit in enumerate(kept.commits):
             if commit.id == record.id:
                 kept.commits[at] = replace(commit, sentence=record.text)
@@ -255,9 +255,9 @@ KEEPERS: Final[dict[type[Record], Callable[[MemoryStore, Any], None]]] = {
     ImportedRunSaved: MemoryStore._import,
     RunDeleted: MemoryStore._delete,
     EventSaved: MemoryStore._add_event,
-    BreakpointSaved: MemoryStore._add_breakpoint,
-    BreakpointEdited: MemoryStore._edit,
-    BreakpointAnswered: MemoryStore._answer,
+    HaltPointSaved: MemoryStore._add_halt_point,
+    HaltPointEdited: MemoryStore._edit,
+    HaltPointAnswered: MemoryStore._answer,
     CommitSaved: MemoryStore._add_commit,
     NoteSaved: MemoryStore._set_note,
     SummarySaved: MemoryStore._set_sentence,
@@ -265,13 +265,13 @@ KEEPERS: Final[dict[type[Record], Callable[[MemoryStore, Any], None]]] = {
 
 
 def _places(history: RunHistory) -> Iterator[tuple[int, str]]:
-    for point in history.breakpoints:
+    for point in history.halt_points:
         yield point.seq, point.id
     for event in history.events:
         if event.kind is EventKind.DEBUG_MESSAGE:
             yield event.seq, event.id
 
 
-def _each(take: Take, rows: Iterable[Breakpoint | Event]) -> None:
+def _each(take: Take, rows: Iterable[HaltPoint | Event]) -> None:
     for row in rows:
         take(row)

@@ -20,11 +20,11 @@ from ..protocol.values import (
     EVENT_NAME,
     AgentActivity,
     AnswerKind,
-    Breakpoint,
     Commit,
     Event,
     EventKind,
     EventSide,
+    HaltPoint,
     Run,
     RunState,
 )
@@ -71,8 +71,8 @@ def prepare_import(
     return RunHistory(
         run=cut_header(_over(replace(history.run, id=id), history, end)),
         events=_moved(history.events, id),
-        breakpoints=tuple(
-            _cut_point(_answered(point, end)) for point in _moved(history.breakpoints, id)
+        halt_points=tuple(
+            _cut_point(_answered(point, end)) for point in _moved(history.halt_points, id)
         ),
         commits=tuple(_cut_commit(commit) for commit in _moved(history.commits, id)),
         notes=_moved(history.notes, id),
@@ -85,8 +85,8 @@ def _moved(items: tuple[Any, ...], run: str) -> tuple[Any, ...]:
 
 def _over(run: Run, history: RunHistory, end: float) -> Run:
     """The header of a run that was exported while it was live, as one that has ended."""
-    rows = len(history.breakpoints) + len(_debug_messages(history))
-    queries = (each for each in history.breakpoints if each.kind is EventKind.LLM_QUERY)
+    rows = len(history.halt_points) + len(_debug_messages(history))
+    queries = (each for each in history.halt_points if each.kind is EventKind.LLM_QUERY)
     run = replace(run, rows=rows, query_bytes=sum(each.size_bytes for each in queries))
     if not run.live:
         return replace(run, agent_state=AgentActivity.FINISHED, pending=(), stopping=False)
@@ -102,14 +102,14 @@ def _over(run: Run, history: RunHistory, end: float) -> Run:
     )
 
 
-def _answered(point: Breakpoint, end: float) -> Breakpoint:
+def _answered(point: HaltPoint, end: float) -> HaltPoint:
     if point.answer is not None:
         return point
     return replace(point, answer=AnswerKind.WITHDRAWN, answered_at=end)
 
 
-def _cut_point(point: Breakpoint) -> Breakpoint:
-    """A breakpoint with the texts that lists of rows show cut to their bounds."""
+def _cut_point(point: HaltPoint) -> HaltPoint:
+    """A halt point with the texts that lists of rows show cut to their bounds."""
     failure = None if point.failure is None else cut_failure(point.failure)
     agent, summary = _cut_summary(point.agent), _cut_summary(point.summary)
     sentence = _cut_summary(point.sentence)
@@ -145,7 +145,7 @@ def _cut_summary(text: str | None) -> str | None:
 
 def _moments(history: RunHistory) -> Iterator[float]:
     yield history.run.started_at
-    for items in (history.events, history.breakpoints, history.commits):
+    for items in (history.events, history.halt_points, history.commits):
         yield from (item.at for item in items)
 
 
@@ -162,7 +162,7 @@ def number_rows(history: RunHistory) -> RunHistory:
     Args:
         history: The run; no two rows have the same number.
     """
-    rows: list[Breakpoint | Event] = [*history.breakpoints, *_debug_messages(history)]
+    rows: list[HaltPoint | Event] = [*history.halt_points, *_debug_messages(history)]
     seqs = sorted(row.seq for row in rows)
     if seqs == list(range(1, len(seqs) + 1)):
         return history
@@ -180,7 +180,7 @@ def _renumbered(history: RunHistory, new: Callable[[int], int]) -> RunHistory:
             replace(event, seq=new(event.seq)) if event.kind is EventKind.DEBUG_MESSAGE else event
             for event in history.events
         ),
-        breakpoints=tuple(replace(point, seq=new(point.seq)) for point in history.breakpoints),
+        halt_points=tuple(replace(point, seq=new(point.seq)) for point in history.halt_points),
         commits=tuple(replace(commit, seq=new(commit.seq)) for commit in history.commits),
     )
 
@@ -191,7 +191,7 @@ def _renumbered(history: RunHistory, new: Callable[[int], int]) -> RunHistory:
 def _check(history: RunHistory, check: Check) -> None:
     _check_header(history.run)
     messages = _debug_messages(history)
-    rows: list[Breakpoint | Event] = [*history.breakpoints, *messages]
+    rows: list[HaltPoint | Event] = [*history.halt_points, *messages]
     _check_unique("event", (event.id for event in history.events))
     _check_unique("row", (row.id for row in rows))
     _check_unique("commit", (commit.id for commit in history.commits))
@@ -205,11 +205,11 @@ def _check(history: RunHistory, check: Check) -> None:
         _demand(event.depth < len(history.events), "a depth that is no number of events")
         _check_json(event.data)
     before = 0
-    for point in history.breakpoints:
+    for point in history.halt_points:
         check()
         _check_item(point)
         _demand(point.depth < len(history.events), "a depth that is no number of events")
-        _check_breakpoint(point, events.get(point.event), before)
+        _check_halt_point(point, events.get(point.event), before)
         before = point.seq
     for commit in history.commits:
         _check_commit(commit)
@@ -235,7 +235,7 @@ def _check_header(run: Run) -> None:
         )
 
 
-def _check_item(item: Event | Breakpoint) -> None:
+def _check_item(item: Event | HaltPoint) -> None:
     _check_times(item)
     _demand(0 < len(item.id) <= _ID_LENGTH, "an id that is empty or too long")
     _demand(len(item.name or "") <= _NAME_LENGTH, "too long a name")
@@ -246,10 +246,10 @@ def _check_item(item: Event | Breakpoint) -> None:
         _demand(EVENT_NAME.fullmatch(item.name or "") is not None, "an event of no type")
 
 
-def _check_breakpoint(point: Breakpoint, event: Event | None, before: int) -> None:
-    _demand(event is not None and event.kind is point.kind, "a breakpoint of no event")
-    _demand(point.kind is not EventKind.DEBUG_MESSAGE, "a debug message with breakpoints")
-    _demand(before < point.seq, "breakpoints in no order")
+def _check_halt_point(point: HaltPoint, event: Event | None, before: int) -> None:
+    _demand(event is not None and event.kind is point.kind, "a halt point of no event")
+    _demand(point.kind is not EventKind.DEBUG_MESSAGE, "a debug message with halt points")
+    _demand(before < point.seq, "halt points in no order")
     _demand(1 <= point.revision < _COUNT_END, "a revision that is none")
     _demand(len(point.stops) <= MOST_STOPS, "too many stops at a row")
     _demand(len(point.stop_error or "") <= _ERROR_LENGTH, "too long an error of a stop")

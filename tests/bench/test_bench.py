@@ -81,7 +81,7 @@ def test_a_leased_agent_waits_for_nobody() -> None:
 
 @pytest.mark.soak
 def test_a_long_run_and_many_agents_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    long = long_runs.measure(long_runs.Effort(breakpoints=3000, blocks=2, openings=2))
+    long = long_runs.measure(long_runs.Effort(halt_points=3000, blocks=2, openings=2))
     assert long.memory > 10_000_000
     assert 0 < long.opening.first < 256 * 1024
     monkeypatch.setattr(many_agents, "AGENTS", 4)

@@ -21,7 +21,7 @@ from tests.coding.playing import Answer, Playing, calls, says
 
 @asynccontextmanager
 async def asked(core: AgentStepperCore, model: Playing, **options: Any) -> AsyncIterator[Any]:
-    """A task in which a model answers, at its first breakpoint."""
+    """A task in which a model answers, at its first halt point."""
     person = options.pop("person", None)
     endpoint = EndpointAgent("m", provider=model, tools=[look, fail], **options)
     dbg = AsyncAgentStepper("chat", "127.0.0.1", core.client_port, stop_on_entry=False)

@@ -188,7 +188,7 @@ async def test_between_turns_nothing_is_said_to_run(core: AgentStepperCore, view
 
 
 class Link:
-    """A run's link, whose breakpoints come and go as the test has it."""
+    """A run's link, whose halt points come and go as the test has it."""
 
     def __init__(self) -> None:
         self.halted = False

@@ -70,10 +70,10 @@ class Agent:
         waits: bool = True,
         approval: ApprovalPrompt | None = None,
     ) -> str:
-        """Reach a breakpoint, with its JSON text, and return its id."""
+        """Reach a halt point, with its JSON text, and return its id."""
         id = str(uuid4())
         self._send(
-            wire.BreakpointReached(
+            wire.HaltPointReached(
                 id=id,
                 event=event,
                 side=side,

@@ -47,7 +47,7 @@ def test_commits_and_changes_forge_no_line() -> None:
 
 
 def test_a_deep_row_is_set_to_the_right_only_so_far() -> None:
-    shown = make_row(HISTORY.breakpoints[0])
+    shown = make_row(HISTORY.halt_points[0])
     assert format_row(replace(shown, depth=2**52)) == format_row(replace(shown, depth=20))
     assert format_row(replace(shown, depth=2)) != format_row(replace(shown, depth=3))
 

@@ -166,17 +166,17 @@ def test_it_is_approved_or_denied() -> None:
     for line, always in (("a", False), ("a always", True), ("approve always", True)):
         stage.keys.line(line)
         sent = stage.answers(ui.CommandDone())
-        assert sent == ui.ApproveCall(run="r1", breakpoint="b1", revision=1, always=always)
+        assert sent == ui.ApproveCall(run="r1", halt_point="b1", revision=1, always=always)
     stage.keys.line("deny Not  today, 3 times.")
     sent = stage.answers(ui.CommandDone())
-    assert sent == ui.DenyCall(run="r1", breakpoint="b1", revision=1, reason="Not  today, 3 times.")
+    assert sent == ui.DenyCall(run="r1", halt_point="b1", revision=1, reason="Not  today, 3 times.")
 
 
 @pytest.mark.parametrize("key", ["n", "next", "s", "step"])
 def test_n_is_next(key: str) -> None:
     stage = halted()
     stage.keys.line(key)
-    assert stage.answers(ui.CommandDone()) == ui.StepRun(run="r1", breakpoint="b1", revision=1)
+    assert stage.answers(ui.CommandDone()) == ui.StepRun(run="r1", halt_point="b1", revision=1)
 
 
 @pytest.mark.parametrize("risk", [Risk.MEDIUM, Risk.HIGH])
@@ -201,7 +201,7 @@ def test_a_step_leaves_what_asks_and_shows_what_else_waits() -> None:
     assert "A step never approves: a approves this call, deny WHY denies it." in stage.shown()
     stage.halts(message="b2")
     stage.keys.line("s")
-    assert stage.answers(ui.CommandDone()) == ui.StepRun(run="r1", breakpoint="b2", revision=1)
+    assert stage.answers(ui.CommandDone()) == ui.StepRun(run="r1", halt_point="b2", revision=1)
     stage.comes(ui.RunChanged(run=HALTED))
     stage.halts(CALL, approval=DELETES)
     assert stage.shown().splitlines()[-1].startswith("[a]pprove")
@@ -222,7 +222,7 @@ def test_what_is_of_high_risk_is_approved_by_two_gestures(key: str) -> None:
     sent = stage.answers(ui.CommandDone())
     always = key.endswith("always")
     assert sent == ui.ApproveCall(
-        run="r1", breakpoint="b1", revision=1, always=always, confirmed=True
+        run="r1", halt_point="b1", revision=1, always=always, confirmed=True
     )
 
 
@@ -239,7 +239,7 @@ def test_a_tool_whose_name_cannot_confirm(tool: str | int) -> None:
     stage.keys.line("a")
     stage.keys.line("I approve")
     assert stage.answers(ui.CommandDone()) == ui.ApproveCall(
-        run="r1", breakpoint="b1", revision=1, confirmed=True
+        run="r1", halt_point="b1", revision=1, confirmed=True
     )
 
 
@@ -292,7 +292,7 @@ def test_the_reason_may_come_as_a_line_of_its_own() -> None:
     stage.keys.line("deny")
     stage.keys.line(" Not today. ")
     assert stage.answers(ui.CommandDone()) == ui.DenyCall(
-        run="r1", breakpoint="b1", revision=1, reason="Not today."
+        run="r1", halt_point="b1", revision=1, reason="Not today."
     )
     sent = list(stage.sent)
     stage.shown()
@@ -324,7 +324,7 @@ def test_to_continue_leaves_what_asks() -> None:
     stage = asking()
     stage.shown()
     stage.keys.line("c")
-    assert stage.answers(ui.CommandDone()) == ui.ContinueRun(run="r1", breakpoint="b1", revision=1)
+    assert stage.answers(ui.CommandDone()) == ui.ContinueRun(run="r1", halt_point="b1", revision=1)
     first, prompt = stage.shown().splitlines()
     assert first == "Going on. What asks for an approval still waits."
     assert prompt.startswith("[a]pprove")
@@ -479,7 +479,7 @@ def test_what_another_person_edits_is_shown_again() -> None:
     assert "was edited by someone else" in stage.shown()
     stage.halts('"edited"', revision=2)
     stage.keys.line("s")
-    assert stage.sent[-1] == ui.StepRun(run="r1", breakpoint="b1", revision=2)
+    assert stage.sent[-1] == ui.StepRun(run="r1", halt_point="b1", revision=2)
 
 
 def test_a_message_that_was_answered_while_it_was_fetched_is_not_shown() -> None:
@@ -532,7 +532,7 @@ def test_keys_while_it_is_halted() -> None:
     assert "It is halted." in stage.shown()
     stage.keys.line("continue")
     command = stage.answers(ui.CommandDone())
-    assert command == ui.ContinueRun(run="r1", breakpoint="b1", revision=1)
+    assert command == ui.ContinueRun(run="r1", halt_point="b1", revision=1)
 
 
 def test_keys_while_it_runs() -> None:

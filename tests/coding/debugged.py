@@ -58,7 +58,7 @@ class View(Person):
 
     def _deny(self, reason: str) -> None:
         halted = self.halted()
-        self._command(ui.DenyCall(run=self.run.id, breakpoint=halted, revision=1, reason=reason))
+        self._command(ui.DenyCall(run=self.run.id, halt_point=halted, revision=1, reason=reason))
 
 
 class Made:

@@ -247,7 +247,7 @@ def test_in_the_debugger_the_second_run_is_a_call_of_its_own(
         run = person.until(lambda run: bool(run.pending))
         (halted,) = run.pending
         person._command(
-            ui.ApproveCall(run=run.id, breakpoint=halted, revision=1, always=True, confirmed=True)
+            ui.ApproveCall(run=run.id, halt_point=halted, revision=1, always=True, confirmed=True)
         )
         person.until(lambda run: not run.pending)
 

@@ -134,8 +134,8 @@ def terminal(command: str, environment: Environment, cwd: Path) -> Iterator[pexp
         child.close(force=True)
 
 
-def type_steps(view: pexpect.spawn, breakpoints: int) -> None:
+def type_steps(view: pexpect.spawn, halt_points: int) -> None:
     """Step with the keyboard, at each halt."""
-    for _ in range(breakpoints):
+    for _ in range(halt_points):
         view.expect_exact("[n]ext [c]ontinue")
         view.sendline("s")

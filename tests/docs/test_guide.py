@@ -34,7 +34,7 @@ ATTACH, PROCESSES, REMOTE, SAVED = (
 )
 FOUND = "['a red boat', 'a blue boat']"
 
-#: Each file of the guide, with what it prints and how many breakpoints it has.
+#: Each file of the guide, with what it prints and how many halt points it has.
 PROGRAMS = {
     ("attach", "agent.py"): (FOUND, 5),
     ("attach", "async_agent.py"): ("Good day.", 3),

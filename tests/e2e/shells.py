@@ -1,6 +1,6 @@
 """Every place where a person meets the view, with the same verbs: start, look, reload.
 
-A shell is a notebook whose agent is halted at its first breakpoint, and the view as that shell has it.
+A shell is a notebook whose agent is halted at its first halt point, and the view as that shell has it.
 """
 
 from __future__ import annotations

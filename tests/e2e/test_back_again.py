@@ -64,7 +64,7 @@ def keep_edit(jupyter: Jupyter, run: str, edit: str) -> None:
     said: list[Any] = [
         ui.UiHello(version=VERSION, client="another view"),
         ui.OpenRun(run=run),
-        ui.SetEdit(run=run, breakpoint=pending["id"], revision=pending["revision"], edit=edit),
+        ui.SetEdit(run=run, halt_point=pending["id"], revision=pending["revision"], edit=edit),
     ]
     address = f"{jupyter.url.replace('http', 'ws')}agentstepper/ui?token={jupyter.token}"
     with connect(address, subprotocols=[Subprotocol(SUBPROTOCOL)]) as socket:

@@ -33,7 +33,7 @@ ALL = ["6.31", "7.4"]
 
 
 class Bare:
-    """A notebook whose agent is halted at its first breakpoint.
+    """A notebook whose agent is halted at its first halt point.
 
     Args:
         new_lab: Opens it.

@@ -117,7 +117,7 @@ def expect_keys(lab: Lab, panel: DebuggerView) -> None:
     lab.toggle_panel()
     expect(halted_row(panel)).to_have_text("2")
     lab.cell(0).locator(".cm-content").click()
-    # JupyterLab's own debugger says so while a kernel stands at a breakpoint of its own.
+    # JupyterLab's own debugger says so while a kernel stands at a halt point of its own.
     lab.page.evaluate("() => { document.body.dataset.jpDebuggerStoppedThreads = 'true'; }")
     lab.page.keyboard.press("F10")
     lab.page.evaluate("() => { document.body.dataset.jpDebuggerStoppedThreads = 'false'; }")

@@ -122,7 +122,7 @@ def test_agents_are_steered_and_talked_with(own_tab: NewLab) -> None:
     panel = lab.panel_view()
     expect(panel.root).to_contain_text(other)
     panel.press("Halt")
-    panel.expect_state("Halted ")  # at whichever of its breakpoints came next
+    panel.expect_state("Halted ")  # at whichever of its halt points came next
     panel.press("Continue")
 
     view.press("Destroy")

@@ -72,7 +72,7 @@ def test_the_scenario(request: pytest.FixtureRequest, pictures: Pictures, name: 
     view.expect_state("Tool executing")
     view.press("Halt")
     view.expect_state("Halting")
-    spy.open_gate()  # the agent may come by some breakpoints before it hears of the halt
+    spy.open_gate()  # the agent may come by some halt points before it hears of the halt
     view.expect_state("Halted")
     shell.expect_waiting()
     count = view.rows().count()

@@ -52,7 +52,7 @@ async def test_a_golden_store_s_halted_run_waits_where_it_stood(folder: Path) ->
     debugger.replay(store.load())
     run = debugger.run("halted")
     (told,) = (each for each in TOLD.histories if each.run.id == "halted")
-    (waits,) = (point for point in told.breakpoints if point.id in run.pending)
+    (waits,) = (point for point in told.halt_points if point.id in run.pending)
     assert run.state is RunState.HALTED
     assert waits.edit is not None
     debugger.commands.step(run.id, 2000.0, waits.id, waits.revision, waits.edit)

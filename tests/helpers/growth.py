@@ -42,7 +42,7 @@ async def grow(store: SqliteStore, turns: int) -> int:
         stage.records.clear()
         await done.wait()
     history = await store.history("run")
-    assert json.loads(history.breakpoints[-2].data)["messages"] == messages[:-1]
+    assert json.loads(history.halt_points[-2].data)["messages"] == messages[:-1]
     return len(json.dumps(prompt))
 
 

@@ -14,7 +14,6 @@ from agentstepper_nb.protocol.values import (
     AgentActivity,
     AnswerKind,
     ApprovalPrompt,
-    Breakpoint,
     ChangeKind,
     Commit,
     Event,
@@ -24,6 +23,7 @@ from agentstepper_nb.protocol.values import (
     Failure,
     FileBody,
     FileChange,
+    HaltPoint,
     Risk,
     RowNote,
     Run,
@@ -45,10 +45,10 @@ TEXTS = (
 )
 
 
-def rows_of(history: RunHistory) -> list[Breakpoint | Event]:
+def rows_of(history: RunHistory) -> list[HaltPoint | Event]:
     """What of a run has a row, by number."""
     said = [event for event in history.events if event.kind is EventKind.DEBUG_MESSAGE]
-    return sorted([*history.breakpoints, *said], key=lambda row: row.seq)
+    return sorted([*history.halt_points, *said], key=lambda row: row.seq)
 
 
 def records_by_chance(seed: int, run: str = "run", steps: int = 20) -> list[Record]:
@@ -101,7 +101,7 @@ class _Chance:
             try:
                 self._stage.step(run=self._run)
             except NeedsApprovalError as asks:
-                self._stage.deny(asks.breakpoint, run=self._run)
+                self._stage.deny(asks.halt_point, run=self._run)
 
     def _query(self) -> None:
         event = self._stage.begin(EventKind.LLM_QUERY, self._run, name="model")
@@ -140,8 +140,8 @@ class _Chance:
         self._stage.commit(self._run, snapshot=self._chance.random() < 0.5)
 
     def _decorate(self) -> None:
-        points = [r.breakpoint for r in self._stage.records if hasattr(r, "breakpoint")]
-        points = [point for point in points if isinstance(point, Breakpoint)]
+        points = [r.halt_point for r in self._stage.records if hasattr(r, "halt_point")]
+        points = [point for point in points if isinstance(point, HaltPoint)]
         self._stage.tag("blue", "größe", run=self._run)
         self._stage.rename(f"Named {self._chance.random()}", self._run)
         if points:
@@ -192,7 +192,7 @@ def with_every_field() -> RunHistory:
         ended_at=3.0,
     )
     said = Event(id="d", run="r", kind=EventKind.DEBUG_MESSAGE, at=4.0, seq=3, data='"said"')
-    begin = Breakpoint(
+    begin = HaltPoint(
         id="b",
         run="r",
         event="e",
@@ -229,7 +229,7 @@ def with_every_field() -> RunHistory:
         reason=None,
     )
     call = Event(id="t", run="r", kind=EventKind.TOOL_INVOCATION, at=6.0, name="ls")
-    asked = Breakpoint(
+    asked = HaltPoint(
         id="a",
         run="r",
         event="t",
@@ -247,7 +247,7 @@ def with_every_field() -> RunHistory:
     return RunHistory(
         run=run,
         events=(event, said, call),
-        breakpoints=(begin, end, asked),
+        halt_points=(begin, end, asked),
         commits=(_commit(),),
         notes=(RowNote(run="r", message="d", text="why?", at=5.0),),
     )

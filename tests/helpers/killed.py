@@ -13,18 +13,18 @@ import sys
 from pathlib import Path
 
 from agentstepper_nb.protocol.records import (
-    BreakpointSaved,
     EventSaved,
+    HaltPointSaved,
     MessagesReceived,
     Record,
     RunStarted,
 )
 from agentstepper_nb.protocol.values import (
-    Breakpoint,
     Durability,
     Event,
     EventKind,
     EventSide,
+    HaltPoint,
     Run,
 )
 from agentstepper_nb.store import open_store
@@ -35,7 +35,7 @@ AGENTS = ("one", "two", "three")
 def said(run: str, n: int) -> list[Record]:
     """All that a message of an agent brings, with its number."""
     event = Event(id=f"e{n}", run=run, kind=EventKind.LLM_QUERY, at=n)
-    point = Breakpoint(
+    point = HaltPoint(
         id=f"b{n}",
         run=run,
         event=event.id,
@@ -47,7 +47,7 @@ def said(run: str, n: int) -> list[Record]:
     )
     return [
         EventSaved(event=event),
-        BreakpointSaved(breakpoint=point),
+        HaltPointSaved(halt_point=point),
         MessagesReceived(run=run, n=n),
     ]
 
@@ -81,8 +81,8 @@ async def check(folder: Path, told: dict[str, int]) -> dict[str, int]:
         assert n >= told.get(run, 0), f"{run}: {n} of {told[run]} messages are there"
         points = [record for k in range(n) for record in said(run, k + 1)]
         kept: list[Record] = []
-        for event, point in zip(history.events, history.breakpoints, strict=True):
-            kept += [EventSaved(event=event), BreakpointSaved(breakpoint=point)]
+        for event, point in zip(history.events, history.halt_points, strict=True):
+            kept += [EventSaved(event=event), HaltPointSaved(halt_point=point)]
         assert kept == [record for record in points if not isinstance(record, MessagesReceived)]
     assert set(told) <= set(heard)
     store.close()

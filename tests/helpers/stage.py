@@ -20,7 +20,6 @@ from agentstepper_nb.protocol.stops import BreakpointRule, Price
 from agentstepper_nb.protocol.values import (
     AnswerKind,
     ApprovalPrompt,
-    Breakpoint,
     ChangeKind,
     Commit,
     Event,
@@ -28,6 +27,7 @@ from agentstepper_nb.protocol.values import (
     EventSide,
     Failure,
     FileChange,
+    HaltPoint,
     Risk,
     RowNote,
     Run,
@@ -42,7 +42,7 @@ CALL = '{"Tool": "ls", "Argument": {"path": "."}}'
 class Answered(NamedTuple):
     """What an agent was answered."""
 
-    breakpoint: str
+    halt_point: str
     answer: AnswerKind = AnswerKind.RESUME
     edit: str | None = None
     run: str = "run"
@@ -57,7 +57,7 @@ class Stage:
         self.records: list[Record] = []
         self.answers: list[Answered] = []
         self.leases: list[LeaseGranted] = []
-        self.told: list[Breakpoint] = []  # as they then stood
+        self.told: list[HaltPoint] = []  # as they then stood
         self._ids = 0
 
     def new_id(self, prefix: str) -> str:
@@ -69,13 +69,13 @@ class Stage:
         for output in outputs:
             if isinstance(output, RecordOutput):
                 self.records.append(output.record)
-                if output.breakpoint is not None:
-                    self.told.append(output.breakpoint)
+                if output.halt_point is not None:
+                    self.told.append(output.halt_point)
             elif isinstance(output, LeaseGranted):
                 self.leases.append(output)
             else:
                 assert isinstance(output, AnswerOutput)
-                point = output.breakpoint
+                point = output.halt_point
                 self.answers.append(Answered(point.id, output.answer, point.edit, point.run))
 
     # ---- the agent ----------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class Stage:
         leased: bool = False,
         **fields: Any,
     ) -> str:
-        point = Breakpoint(
+        point = HaltPoint(
             id=id or self.new_id("b"),
             run=run,
             event=event,
@@ -117,11 +117,11 @@ class Stage:
             data=data,
             **fields,
         )
-        self.perform(self.debugger.reach_breakpoint(point, self.now, leased=leased))
+        self.perform(self.debugger.reach_halt_point(point, self.now, leased=leased))
         return point.id
 
     def query(self, run: str = "run") -> tuple[str, str]:
-        """Begin an LLM query and reach its begin: the event and the breakpoint."""
+        """Begin an LLM query and reach its begin: the event and the halt point."""
         event = self.begin(run=run)
         return event, self.reach(event, run=run)
 
@@ -158,12 +158,12 @@ class Stage:
         )
         self.perform(self.debugger.add_commit(commit))
 
-    def withdraw(self, breakpoint: str, run: str = "run") -> None:
-        self.perform(self.debugger.withdraw(run, breakpoint, self.now))
+    def withdraw(self, halt_point: str, run: str = "run") -> None:
+        self.perform(self.debugger.withdraw(run, halt_point, self.now))
 
     def decide(
         self,
-        breakpoint: str,
+        halt_point: str,
         denied: str | None = None,
         edit: str | None = None,
         run: str = "run",
@@ -173,7 +173,7 @@ class Stage:
         """Somebody at the agent approves, or denies with a reason."""
         answer = AnswerKind.RESUME if denied is None else AnswerKind.DENY
         verdict = AnswerDecision(answer, denied, always)
-        self.perform(self.debugger.decide(run, self.now, breakpoint, verdict, edit))
+        self.perform(self.debugger.decide(run, self.now, halt_point, verdict, edit))
 
     def await_message(self, run: str = "run") -> None:
         self.perform(self.debugger.await_message(run))
@@ -205,25 +205,25 @@ class Stage:
 
     def step(
         self,
-        breakpoint: str | None = None,
+        halt_point: str | None = None,
         revision: int | None = None,
         edit: str | None = None,
         run: str = "run",
     ) -> None:
-        self.perform(self.debugger.commands.step(run, self.now, breakpoint, revision, edit))
+        self.perform(self.debugger.commands.step(run, self.now, halt_point, revision, edit))
 
     def resume(
         self,
-        breakpoint: str | None = None,
+        halt_point: str | None = None,
         revision: int | None = None,
         edit: str | None = None,
         run: str = "run",
     ) -> None:
-        self.perform(self.debugger.commands.resume(run, self.now, breakpoint, revision, edit))
+        self.perform(self.debugger.commands.resume(run, self.now, halt_point, revision, edit))
 
     def approve(
         self,
-        breakpoint: str,
+        halt_point: str,
         revision: int = 1,
         edit: str | None = None,
         run: str = "run",
@@ -233,13 +233,13 @@ class Stage:
     ) -> None:
         said = {"always": always, "confirmed": confirmed}
         self.perform(
-            self.debugger.commands.approve(run, self.now, breakpoint, revision, edit, **said)
+            self.debugger.commands.approve(run, self.now, halt_point, revision, edit, **said)
         )
 
     def deny(
-        self, breakpoint: str, revision: int = 1, reason: str = "Not today.", run: str = "run"
+        self, halt_point: str, revision: int = 1, reason: str = "Not today.", run: str = "run"
     ) -> None:
-        self.perform(self.debugger.commands.deny(run, self.now, breakpoint, revision, reason))
+        self.perform(self.debugger.commands.deny(run, self.now, halt_point, revision, reason))
 
     def halt(self, run: str = "run") -> None:
         self.perform(self.debugger.commands.halt(run))
@@ -257,9 +257,9 @@ class Stage:
         self.perform(self.debugger.commands.set_prices(prices))
 
     def edit(
-        self, breakpoint: str, edit: str | None, revision: int | None = None, run: str = "run"
+        self, halt_point: str, edit: str | None, revision: int | None = None, run: str = "run"
     ) -> None:
-        self.perform(self.debugger.commands.edit(run, breakpoint, edit, revision))
+        self.perform(self.debugger.commands.edit(run, halt_point, edit, revision))
 
     def rename(self, name: str, run: str = "run") -> None:
         self.perform(self.debugger.commands.rename(run, name))
@@ -271,7 +271,7 @@ class Stage:
         note = RowNote(run=run, message=message, text=text, at=self.now)
         self.perform(self.debugger.commands.write_note(note))
 
-    def sentence(self, about: Breakpoint | Commit, text: str) -> None:
+    def sentence(self, about: HaltPoint | Commit, text: str) -> None:
         made = SummarySaved(run=about.run, id=about.id, key=f"key of {text}", text=text)
         self.perform(self.debugger.commands.record_summary(made, about))
 
@@ -286,9 +286,9 @@ class Stage:
     def state(self, run: str = "run") -> RunState:
         return self.run(run).state
 
-    def point(self, id: str) -> Breakpoint:
-        """A breakpoint as the records tell it."""
-        return last(record.breakpoint for record in self.records if is_point(record, id))
+    def point(self, id: str) -> HaltPoint:
+        """A halt point as the records tell it."""
+        return last(record.halt_point for record in self.records if is_point(record, id))
 
     def event(self, id: str) -> Event:
         """An event as the records tell it."""
@@ -296,8 +296,8 @@ class Stage:
 
 
 def is_point(record: Any, id: str) -> bool:
-    return isinstance(getattr(record, "breakpoint", None), Breakpoint) and (
-        record.breakpoint.id == id
+    return isinstance(getattr(record, "halt_point", None), HaltPoint) and (
+        record.halt_point.id == id
     )
 
 

@@ -126,7 +126,7 @@ def test_contents(folder: Path) -> None:
 def test_each_row_of_each_run_has_contents(folder: Path) -> None:
     for id in ("01-run", "02-run"):
         run = agentstepper_nb.load_run(id, folder)
-        points = {point.id: point for point in run.history().breakpoints}
+        points = {point.id: point for point in run.history().halt_points}
         for row in run.events().itertuples():
             if row.Index in points:
                 assert run.content(row.Index) == json.loads(points[row.Index].current)

@@ -53,7 +53,7 @@ class Agent(Peer, ABC):
 
     @abstractmethod
     def start(self, program: str = "P") -> None:
-        """The program starts; its first breakpoint is not sent."""
+        """The program starts; its first halt point is not sent."""
 
     @abstractmethod
     def begin(self, kind: str = "llm_query", data: Json = None) -> str:
@@ -220,8 +220,8 @@ class AgentV2(Agent):
         self.send("commit", **commit)
         return commit["id"]
 
-    def withdraw(self, breakpoint: str) -> None:
-        self.send("withdraw", breakpoint=breakpoint)
+    def withdraw(self, halt_point: str) -> None:
+        self.send("withdraw", breakpoint=halt_point)
 
     def finish(self, ending: str = "finished", **fields: Json) -> None:
         self.send("bye", ending=ending, **fields)

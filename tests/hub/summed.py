@@ -11,7 +11,7 @@ from agentstepper_nb.hub import Hub
 from agentstepper_nb.hub.model_summaries import ModelSummaries
 from agentstepper_nb.hub.rate_limit import RateLimits
 from agentstepper_nb.protocol.records import SummarySaved
-from agentstepper_nb.protocol.values import Breakpoint, Commit
+from agentstepper_nb.protocol.values import Commit, HaltPoint
 from agentstepper_nb.store import Store
 from tests.helpers.clock import Clock
 from tests.helpers.stage import Stage
@@ -91,7 +91,7 @@ class HubStage(Stage):
             await self.sentences.settled()
 
     async def sentence(self, about: str, run: str = "run") -> str | None:
-        """What stands with a breakpoint or a commit."""
+        """What stands with a halt point or a commit."""
         found = await self.hub.store.message(run, about) or await self.hub.store.commit(run, about)
-        assert isinstance(found, (Breakpoint, Commit))
+        assert isinstance(found, (HaltPoint, Commit))
         return found.sentence

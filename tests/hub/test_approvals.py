@@ -200,15 +200,15 @@ async def test_all_of_it_is_kept_and_travels(
     agent.bye()
     await hub.recorded()
     history = await hub.history("r")
-    approved, denied = (point for point in history.breakpoints if point.approval is not None)
+    approved, denied = (point for point in history.halt_points if point.approval is not None)
     asks = ApprovalPrompt(risk=Risk.HIGH, why="It deletes files.", rule="rm -r *")
     assert (approved.approval, approved.always, approved.reason) == (asks, True, None)
     assert (denied.answer, denied.reason) == (AnswerKind.DENY, "Not today.")
     _, exported = await hub.export("r", "archive")
     again = archive.load_archive(exported)
-    assert again.breakpoints == history.breakpoints
+    assert again.halt_points == history.halt_points
     _, exported = await hub.export("r")
-    assert len(runfile.load_run(exported, "x").breakpoints) == len(history.breakpoints)
+    assert len(runfile.load_run(exported, "x").halt_points) == len(history.halt_points)
     await hub.close()
 
 

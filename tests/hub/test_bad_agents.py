@@ -122,7 +122,7 @@ NEW: dict[str, tuple[Does, str, str]] = {
     "same breakpoint": (
         lambda a: [(a.begin(), a.reach("x", id="b", waits=False)) for _ in range(2)],
         "duplicate",
-        "Breakpoint b was sent before",
+        "Halt point b was sent before",
     ),
     "finished as an event": (
         lambda a: a.begin("program_finished"),

@@ -270,7 +270,7 @@ def test_an_edit_of_what_is_not_pending(stand: Stand, version: int) -> None:
     scene = Scene(stand, agent=2, ui=version)
     run = scene.start()
     code = "not_pending" if version == 1 else "stale"
-    says = "isn't waiting (at a breakpoint|any more)"
+    says = "isn't waiting (at a halt point|any more)"
     assert_error(edit(scene.ui, run, "none", 1), code, says)
     asked = scene.ui.halted(run, scene.agent.ask("hi"))
     scene.ui.step(run)
@@ -307,7 +307,7 @@ ONLY_NEW: dict[str, tuple[str, Json, str, str]] = {
         "step",
         {"breakpoint": None, "edit": "1"},
         "invalid_message",
-        "needs the breakpoint and the revision",
+        "needs the halt point and the revision",
     ),
     "an edit that isn't JSON": (
         "step",

@@ -18,7 +18,7 @@ Json = Any
 
 
 def halted(stand: Stand, *, checks: bool = True) -> tuple[AgentV2, str]:
-    """An agent that waits at a query, and the query's breakpoint."""
+    """An agent that waits at a query, and the query's halt point."""
     agent = stand.agent(2)
     assert isinstance(agent, AgentV2)
     agent.hello("P", checks=checks)

@@ -18,9 +18,9 @@ from agentstepper_nb.errors import CommandError
 from agentstepper_nb.extend import (
     Actor,
     AgentActivity,
-    Breakpoint,
     EventKind,
     Extension,
+    HaltPoint,
     Hub,
 )
 from agentstepper_nb.hub import AccessRights
@@ -323,7 +323,7 @@ def listening(told: Any) -> Extension:
     """Answers anything on queries and on the tool `ls`."""
     extension = Extension("listening")
 
-    def tell(breakpoint: Breakpoint) -> Any:
+    def tell(halt_point: HaltPoint) -> Any:
         if isinstance(told, Exception):
             raise told
         return told

@@ -27,7 +27,7 @@ OLD_BATCH = 20
 
 
 def agents_messages(agent: Agent, turn: int) -> list[Json]:
-    """What an agent might say next, whole; events and breakpoints are few, so that they collide."""
+    """What an agent might say next, whole; events and halt points are few, so that they collide."""
     event, point = f"e{turn % 7}", f"b{turn % 11}"
     if isinstance(agent, AgentV1):
         begun = {"uuid": event, "time": 1.0, "data": None, "breakpoints": []}
@@ -269,7 +269,7 @@ def flooded_by_a_ui(stand: Stand, version: int, messages: int) -> None:
     assert {"malformed", "unknown_command", "invalid_message", "unknown_run"} <= set(codes)
     assert {"run_is_live", "corrupt_import"} <= set(codes)
     assert "internal" not in codes
-    # Each breakpoint was answered once.
+    # Each halt point was answered once.
     heard = [agent.hear()["body"]["breakpoint"] for _ in range(11)]
     assert sorted(heard) == sorted(f"b{number}" for number in range(11))
     shows_all(stand, run)

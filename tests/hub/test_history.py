@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import AccessRights
 from agentstepper_nb.protocol.records import SummarySaved
-from agentstepper_nb.protocol.values import Breakpoint
+from agentstepper_nb.protocol.values import HaltPoint
 from tests.hub.desk import Line, Person, a_hub, a_run
 from tests.hub.test_reading import settle
 
@@ -120,7 +120,7 @@ async def test_an_archive_has_all_there_is() -> None:
         history = await hub.history(imported.id)
         original = await hub.history("r")
         assert history.run == replace(original.run, id=imported.id)
-        assert [point.data for point in history.breakpoints] == ['"hello"', "null"]
+        assert [point.data for point in history.halt_points] == ['"hello"', "null"]
         assert [note.text for note in history.notes] == ["why?"]
     command = await person.command("import_run", data=exported["data"])
     assert command["body"]["run"]["tags"] == ["mine"]
@@ -175,7 +175,7 @@ async def test_a_sentence_is_told_and_kept() -> None:
         None,
     )
     found = await hub.find_row("r", "b")
-    assert isinstance(found, Breakpoint)
+    assert isinstance(found, HaltPoint)
     assert found.sentence == "It greets."
     for id in ("said", "none"):
         with pytest.raises(CommandError, match="no such message"):

@@ -107,7 +107,7 @@ class Program(Agent):
     async def come_to(
         self, id: str, event: str, point: ObservedPoint, chance: random.Random
     ) -> None:
-        """Reach a breakpoint, and go on past it."""
+        """Reach a halt point, and go on past it."""
         for body in self.line.take("lease"):
             self._read(body)
         decided: Json = {"waits": True}
@@ -236,7 +236,7 @@ def stops_by_chance(chance: random.Random) -> list[BreakpointRule]:
 
 
 def hits(history: RunHistory, stop: str) -> tuple[int, ...]:
-    return tuple(point.seq for point in history.breakpoints if stop in point.stops)
+    return tuple(point.seq for point in history.halt_points if stop in point.stops)
 
 
 async def agree(seed: int) -> int:
@@ -246,7 +246,7 @@ async def agree(seed: int) -> int:
     lost = sorted(chance.sample(range(1, STEPS), chance.choice((1, 1, 2, 3))))
     history = await lived(seed, stops, leased=leased, lost=())
     resumed = await lived(seed, stops, leased=leased, lost=lost)
-    ids = [[each.id for each in each.breakpoints[:-1]] for each in (history, resumed)]
+    ids = [[each.id for each in each.halt_points[:-1]] for each in (history, resumed)]
     assert ids[0] == ids[1]  # the last is the Core's own
     for stop in stops:
         live = hits(history, stop.id)

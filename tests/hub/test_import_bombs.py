@@ -49,7 +49,7 @@ def test_a_refusal_quotes_little(tmp_path: Path) -> None:
 
 
 def with_content(text: bytes) -> bytes:
-    """The first breakpoint's line with another content."""
+    """The first halt point's line with another content."""
 
     def change(lines: bytes) -> bytes:
         first, rest = lines.split(b"\n", 1)
@@ -193,7 +193,7 @@ async def test_a_header_that_was_kept_before_is_cut() -> None:
 
 
 def test_a_rows_failure_is_cut() -> None:
-    point = replace(HISTORY.breakpoints[-1], failure=Failure(type="E", message=LONG))
-    data = archive.dump_archive(replace(HISTORY, breakpoints=(*HISTORY.breakpoints[:-1], point)))
-    failure = archive.load_run_file(data).breakpoints[-1].failure
+    point = replace(HISTORY.halt_points[-1], failure=Failure(type="E", message=LONG))
+    data = archive.dump_archive(replace(HISTORY, halt_points=(*HISTORY.halt_points[:-1], point)))
+    failure = archive.load_run_file(data).halt_points[-1].failure
     assert failure is not None and len(failure.message) == 10_000

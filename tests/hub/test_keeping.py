@@ -12,7 +12,7 @@ from agentstepper_nb.errors import CommandError, DamagedRunError
 from agentstepper_nb.hub import Hub, RetentionLimits
 from agentstepper_nb.hub.retention import Retention
 from agentstepper_nb.protocol.records import Record, RunHistory
-from agentstepper_nb.protocol.values import Breakpoint, Commit, Event, StoreInfo
+from agentstepper_nb.protocol.values import Commit, Event, HaltPoint, StoreInfo
 from agentstepper_nb.store import MemoryStore, open_store
 from tests.hub.desk import Agent, Line, Person, a_hub, a_run
 from tests.hub.test_reading import settle
@@ -36,17 +36,17 @@ class Told(MemoryStore):
 
     async def history(self, run: str) -> RunHistory:
         if self.damaged:
-            raise DamagedRunError(run, "a breakpoint's row")
+            raise DamagedRunError(run, "a halt point's row")
         return await super().history(run)
 
     async def look(self, run: str, *place: Any) -> tuple[Commit, ...]:
         if self.damaged:
-            raise DamagedRunError(run, "a breakpoint's row")
+            raise DamagedRunError(run, "a halt point's row")
         return await super().look(run, *place)
 
-    async def message(self, run: str, message: str) -> Breakpoint | Event | None:
+    async def message(self, run: str, message: str) -> HaltPoint | Event | None:
         if self.damaged:
-            raise DamagedRunError(run, "a breakpoint's row")
+            raise DamagedRunError(run, "a halt point's row")
         return await super().message(run, message)
 
 
@@ -72,7 +72,7 @@ async def test_what_has_to_outlive_a_power_cut() -> None:
     assert not durable(lambda: hub.perform(hub.commands.resume("r", hub.clock())))
     assert not durable(lambda: agent.reach("passed"))
     assert store.asked[-1][0][-1] == "MessagesReceived"  # in one with what it brought
-    assert "BreakpointSaved" in store.asked[-1][0]
+    assert "HaltPointSaved" in store.asked[-1][0]
     await hub.close()
 
 
@@ -91,7 +91,7 @@ async def test_damage_is_named_and_the_rest_goes_on() -> None:
     ):
         refused = (await person.command(command, **body))["body"]
         assert (refused["code"], refused["run"]) == ("damaged_run", "r")
-        assert "a breakpoint's row" in refused["message"]
+        assert "a halt point's row" in refused["message"]
     line = Line()
     hub.connect_ui(line, 1, person.session.rights)
     await settle()

@@ -99,7 +99,7 @@ def test_a_ui_of_version_1_that_is_second_does_no_harm(stand: Stand) -> None:
     first.step(run)
     second.step(run)
     assert agent.answer() == "hi"
-    # The second step came when nothing was pending, and the next breakpoint halts.
+    # The second step came when nothing was pending, and the next halt point halts.
     assert first.halted(run, agent.reach("next")) is not None
 
 

@@ -1,6 +1,6 @@
 """What the original's agents hear of a Core that ends their connection.
 
-Its client reads in a thread, which ends at a message that is no breakpoint, and takes a connection that
+Its client reads in a thread, which ends at a message that is no halt point, and takes a connection that
 is closed with 1000 or 1001 for the usual end: in both cases the agent waits for its answer for ever.
 """
 
@@ -67,23 +67,23 @@ async def test_an_agent_that_connects_while_the_core_stops_is_let_go() -> None:
     assert line.closed_with == (1011, "The Core is stopping.")
 
 
-#: As `AgentStepper(42, …)` sends them: the name stands in each breakpoint but the first.
+#: As `AgentStepper(42, …)` sends them: the name stands in each halt point but the first.
 NAMED_42 = {"uuid": "b", "agent": 42, "event_id": "e", "time": 1.0, "original_data": "hi"}
 OF_NO_EVENT = NAMED_42 | {"agent": "A", "event_id": "none"}
 
 
 @pytest.mark.parametrize(
-    ("breakpoint", "code"), [(NAMED_42, "invalid_message"), (OF_NO_EVENT, "unknown_event")]
+    ("halt_point", "code"), [(NAMED_42, "invalid_message"), (OF_NO_EVENT, "unknown_event")]
 )
 def test_a_refused_breakpoint_is_a_lost_connection(
-    stand: Stand, breakpoint: Json, code: str
+    stand: Stand, halt_point: Json, code: str
 ) -> None:
     agent, ui = an_agent(stand), stand.ui(2)
     agent.start()
     reader = Reader(agent.socket)
     run = ui.find("P")
     agent.begin(uuid="e")
-    agent.send("breakpoint", breakpoint)
+    agent.send("breakpoint", halt_point)
     assert reader.lost()[0] == 1011
     assert reader.lost()[1].startswith(f"{code}: ")
     ended = ui.until(run, "idle")

@@ -29,7 +29,7 @@ def prompt(count: int, size: int = 600) -> str:
 
 
 def told(agent: Agent, sender: DeltaEncoder, text: str, id: str) -> None:
-    """Reach a breakpoint whose contents travel in pieces."""
+    """Reach a halt point whose contents travel in pieces."""
     tell(agent, sender.pieces(text.encode()), id)
 
 
@@ -61,7 +61,7 @@ async def test_what_an_agent_tells_in_pieces_is_recorded_as_it_was() -> None:
     for count in range(2, 12):
         told(agent, sender, prompt(count), f"b{count}")
     history = await hub.history("r")
-    assert [point.data for point in history.breakpoints] == [prompt(n) for n in range(2, 12)]
+    assert [point.data for point in history.halt_points] == [prompt(n) for n in range(2, 12)]
     assert sum(map(len, agent.said)) < 3 * len(json.dumps(prompt(11)))  # as the test writes it
     await hub.close()
 
@@ -80,7 +80,7 @@ async def test_what_is_told_again_is_taken_once_and_understood() -> None:
         told(agent, anew, prompt(count), f"b{count}")
     told(agent, anew, prompt(4), "b4")
     history = await hub.history("r")
-    assert [point.data for point in history.breakpoints] == [prompt(n) for n in (2, 3, 4)]
+    assert [point.data for point in history.halt_points] == [prompt(n) for n in (2, 3, 4)]
     assert agent.line.take("error") == []
     await hub.close()
 
@@ -106,7 +106,7 @@ async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
     anew = DeltaEncoder().pieces(prompt(3).encode())
     agent.reach("b3", event="e-b3", pieces=msgspec.to_builtins(anew))
     history = await hub.history("r")
-    assert [point.data for point in history.breakpoints] == [prompt(2), prompt(3)]
+    assert [point.data for point in history.halt_points] == [prompt(2), prompt(3)]
     await hub.close()
 
 
@@ -129,7 +129,7 @@ async def test_joined_they_are_json(then: tuple[str, ...]) -> None:
     tell(agent, EncodedContent(number=1, then=then), "b")
     assert (await agent.line.expect("error"))["code"] == "invalid_message"
     tell(agent, EncodedContent(number=2, then=("[", "1]")), "c")
-    assert [point.id for point in (await hub.history("r")).breakpoints] == ["c"]
+    assert [point.id for point in (await hub.history("r")).halt_points] == ["c"]
     await hub.close()
 
 
@@ -142,7 +142,7 @@ async def test_few_bytes_can_t_tell_more_than_a_message_may_have(
     tell(agent, EncodedContent(number=1, then=("[", "0", *[",0"] * 998, "]")), "a")
     tell(agent, EncodedContent(number=2, like=1, keep=999, then=(2,) * 9000), "b")
     assert (await agent.line.expect("error"))["code"] == "too_large"
-    assert [point.id for point in (await hub.history("r")).breakpoints] == ["a"]
+    assert [point.id for point in (await hub.history("r")).halt_points] == ["a"]
     await hub.close()
 
 
@@ -240,8 +240,8 @@ async def bombard(messages: int) -> None:
         hub.perform(hub.commands.resume("r", hub.clock()))
     assert codes == {"unknown_content", "invalid_message"}
     history = await hub.history("r")
-    assert len(history.breakpoints) > messages / 3
-    for point in history.breakpoints:
+    assert len(history.halt_points) > messages / 3
+    for point in history.halt_points:
         json.loads(point.data)
     await hub.close()
 

@@ -274,7 +274,7 @@ async def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durabil
     agent.bye()
     await agent.line.expect("acknowledged", received=1 + len(agent.said))
     history = await hub.history("r")
-    assert [point.id for point in history.breakpoints[:2]] == ["a", "b"]
+    assert [point.id for point in history.halt_points[:2]] == ["a", "b"]
     assert (history.run.rows, history.run.ending) == (4, "finished")
     await hub.close()
 

@@ -16,7 +16,7 @@ from agentstepper_nb.core import RecordOutput
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.hub.model_summaries import MOST
 from agentstepper_nb.hub.rate_limit import RateLimits
-from agentstepper_nb.protocol.records import BreakpointSaved
+from agentstepper_nb.protocol.records import HaltPointSaved
 from agentstepper_nb.protocol.values import Commit, EventSide
 from agentstepper_nb.store import MemoryStore, open_store
 from tests.hub.summed import HubStage
@@ -264,7 +264,7 @@ async def closing_takes_all_back(opened: Open) -> None:
         await stage.model.was_asked(2)
         await stage.hub.close()
         point = replace(stage.debugger.pending("other")[0], summary=None)
-        stage.sentences.notify(RecordOutput(BreakpointSaved(breakpoint=point), point))
+        stage.sentences.notify(RecordOutput(HaltPointSaved(halt_point=point), point))
         await stage.sentences.settled()
         assert (len(stage.model.asked), stage.model.cancelled) == (2, 2)
 

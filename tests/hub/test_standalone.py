@@ -292,7 +292,7 @@ CALL = {"Tool": "shell", "Argument": "rm -r build"}
 
 
 def an_approval(stand: Stand, risk: str) -> tuple[AgentV2, str]:
-    """An agent whose call asks for an approval, and the call's breakpoint."""
+    """An agent whose call asks for an approval, and the call's halt point."""
     agent, ui = stand.started(2), stand.ui(2)
     assert isinstance(agent, AgentV2)
     run = ui.find("P")
@@ -309,7 +309,7 @@ def test_step_over_never_approves(stand: Stand, data: Any) -> None:
     for _ in range(20):
         with pytest.raises(NeedsApprovalError, match="approve the call, or deny it") as refused:
             run_on(core, core.step_over(data))
-        assert (refused.value.call, refused.value.breakpoint) == ("shell(rm -r build)", asked)
+        assert (refused.value.call, refused.value.halt_point) == ("shell(rm -r build)", asked)
     run_on(core, core.continue_execution())
     (call,) = run_on(core, core.approvals())
     assert (call.id, call.edit, call.revision) == (asked, None, 1)

@@ -313,7 +313,7 @@ async def test_without_a_lease_counts_go_on_after_a_restart(tmp_path: Path) -> N
     agent.bye()
     await again.recorded()
     history = await again.history("r")
-    hits = [point.id for point in history.breakpoints if point.stops]
+    hits = [point.id for point in history.halt_points if point.stops]
     assert hits == ["b3", "b6"]
     assert [(each.count, each.last) for each in history.run.hits] == [(2, 6)]
     assert history.run.ending == "finished"

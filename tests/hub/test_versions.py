@@ -96,7 +96,7 @@ def test_contents_and_edits_travel_to_the_letter(stand: Stand, agent_version: in
 
 
 def marked(agent: Agent) -> Json:
-    """A breakpoint whose data is to be replaced by what no JSON library would write."""
+    """A halt point whose data is to be replaced by what no JSON library would write."""
     if isinstance(agent, AgentV1):
         point = {"uuid": "u", "event_id": agent.event, "time": 1.0, "original_data": "DATA"}
         return {"message": "breakpoint", "data": point}

@@ -1,4 +1,4 @@
-"""An agent that tells its own file what it got at each breakpoint, synced, before it goes on.
+"""An agent that tells its own file what it got at each halt point, synced, before it goes on.
 
     python -m tests.killing.agent NAME JOURNAL ENOUGH
 
@@ -18,7 +18,7 @@ from agentstepper_nb import AgentStepper
 
 
 class Journal:
-    """One line a breakpoint that was passed."""
+    """One line a halt point that was passed."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -18,7 +18,7 @@ from typing import Any
 from agentstepper_nb.cli import main
 from agentstepper_nb.hub.agents_v2 import AgentSessionV2
 from agentstepper_nb.hub.hub import Hub
-from agentstepper_nb.protocol.records import BreakpointEdited, Record
+from agentstepper_nb.protocol.records import HaltPointEdited, Record
 from agentstepper_nb.store.sqlite.database import TransactionJournal
 from agentstepper_nb.store.sqlite.record_writer import RecordWriter
 
@@ -102,7 +102,7 @@ def _in_edit(countdown: Countdown) -> None:
 
     def keep_and_die(self: RecordWriter, record: Record) -> None:
         keep(self, record)
-        if isinstance(record, BreakpointEdited):
+        if isinstance(record, HaltPointEdited):
             countdown.tick()
 
     RecordWriter.keep = keep_and_die  # type: ignore[method-assign]

@@ -30,7 +30,7 @@ STEPPED, CONTINUED, HALTED = "stepped", "continued", "halted"
 class Promises:
     """What the Core said `ok` to."""
 
-    #: Each breakpoint's edit: what the agent has to get, unless a later edit took its place.
+    #: Each halt point's edit: what the agent has to get, unless a later edit took its place.
     edits: dict[str, str] = field(default_factory=dict)
     #: Edits that were sent and never answered: they may hold or not.
     perhaps: dict[str, set[str | None]] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class _Visit:
         self._socket = socket
         self._sent = 0
         self._runs: dict[str, Run] = {}
-        self._asked: dict[str, tuple[str, str | None]] = {}  # by command: breakpoint and edit
+        self._asked: dict[str, tuple[str, str | None]] = {}  # by command: halt point and edit
         self._acted: set[tuple[str, int]] = set()
 
     def act(self, enough: Callable[[], bool]) -> None:
@@ -119,8 +119,8 @@ class _Visit:
                 unasked = message.code == "invalid_edit" and "agent was lost" in message.message
                 assert unasked or message.code in ("stale", "run_is_over"), message
                 if envelope.id is not UNSET and envelope.id in self._asked:
-                    breakpoint, edit = self._asked.pop(envelope.id)
-                    self._person.promises.perhaps[breakpoint].discard(edit)
+                    halt_point, edit = self._asked.pop(envelope.id)
+                    self._person.promises.perhaps[halt_point].discard(edit)
 
     def _see(self, run: Run) -> None:
         self._runs[run.id] = run
@@ -134,35 +134,35 @@ class _Visit:
         if run.state is RunState.IDLE:
             self._person.ended[run.id] = run
 
-    def _promised(self, breakpoint: str, edit: str | None) -> None:
+    def _promised(self, halt_point: str, edit: str | None) -> None:
         promises = self._person.promises
-        promises.perhaps[breakpoint].discard(edit)
+        promises.perhaps[halt_point].discard(edit)
         if edit is not None:
-            promises.edits[breakpoint] = edit
+            promises.edits[halt_point] = edit
 
     def _decide(self, run: Run) -> None:
         if not run.pending or run.state is RunState.DETACHED:
             return
-        breakpoint = run.pending[0]
-        if (breakpoint, len(run.pending)) in self._acted:
+        halt_point = run.pending[0]
+        if (halt_point, len(run.pending)) in self._acted:
             return
-        self._acted.add((breakpoint, len(run.pending)))
+        self._acted.add((halt_point, len(run.pending)))
         if run.program == CONTINUED or self._person.ends:
             self._send(ui.ContinueRun(run=run.id))
         elif run.program == STEPPED or not self._person.leaves_alone():
-            self._edit_and_step(run, breakpoint)
+            self._edit_and_step(run, halt_point)
 
-    def _edit_and_step(self, run: Run, breakpoint: str) -> None:
+    def _edit_and_step(self, run: Run, halt_point: str) -> None:
         """Edit it by itself, and step it by a second command, so that a Core may die in between."""
         edit = self._person.edit_of(run) if run.rows > 1 else None
         if edit is not None:
             shape = {"Tool": "work", "Argument": edit}
             # A tool's call keeps its form; what it is, only the agent's own data tells.
             text = json.dumps(shape)
-            self._person.promises.perhaps.setdefault(breakpoint, set()).add(text)
-            id = self._send(ui.SetEdit(run=run.id, breakpoint=breakpoint, revision=1, edit=text))
-            self._asked[id] = (breakpoint, text)
-        self._send(ui.StepRun(run=run.id, breakpoint=breakpoint))
+            self._person.promises.perhaps.setdefault(halt_point, set()).add(text)
+            id = self._send(ui.SetEdit(run=run.id, halt_point=halt_point, revision=1, edit=text))
+            self._asked[id] = (halt_point, text)
+        self._send(ui.StepRun(run=run.id, halt_point=halt_point))
 
     def _send(self, command: Struct) -> str:
         self._sent += 1

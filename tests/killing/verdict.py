@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.values import AnswerKind, Breakpoint, EventKind, EventSide, RunEnding
+from agentstepper_nb.protocol.values import AnswerKind, EventKind, EventSide, HaltPoint, RunEnding
 
 from .person import Promises
 
-#: What an agent's journal calls each breakpoint of a call.
+#: What an agent's journal calls each halt point of a call.
 WORDS = {
     (EventKind.LLM_QUERY, EventSide.BEGIN): "prompt",
     (EventKind.LLM_QUERY, EventSide.END): "response",
@@ -55,7 +55,7 @@ def judge(
     expected = [(number, word) for number in range(calls) for word in words]
     assert [(number, word) for number, word, _ in journal.passed] == expected
     assert history.run.ending is RunEnding.FINISHED, history.run
-    points = history.breakpoints
+    points = history.halt_points
     assert [point.seq for point in points] == list(range(1, len(points) + 1))
     assert len({point.id for point in points}) == len(points)
     assert len({event.id for event in history.events}) == len(history.events)
@@ -77,13 +77,13 @@ def judge_broken_off(journal: Journal, history: RunHistory, *, waited: bool) -> 
     Args:
         journal: The agent's.
         history: The store's.
-        waited: Whether it waited at each breakpoint: then all of it. One that went on by itself may have
+        waited: Whether it waited at each halt point: then all of it. One that went on by itself may have
             had the last of it still to send.
     """
     run = history.run
     assert run.ending is RunEnding.CRASHED, run
     assert run.failure is not None
-    points = [point for point in history.breakpoints if (point.kind, point.side) in WORDS]
+    points = [point for point in history.halt_points if (point.kind, point.side) in WORDS]
     assert len({point.id for point in points}) == len(points)
     for (_, word, got), point in zip(journal.passed, points, strict=False):
         assert (WORDS[point.kind, point.side], _in_force(point)) == (word, got), point
@@ -93,13 +93,13 @@ def judge_broken_off(journal: Journal, history: RunHistory, *, waited: bool) -> 
     assert run.last_event is not None or not points
 
 
-def _in_force(point: Breakpoint) -> Any:
+def _in_force(point: HaltPoint) -> Any:
     value = json.loads(point.current)
     is_call = (point.kind, point.side) == (EventKind.TOOL_INVOCATION, EventSide.BEGIN)
     return value["Argument"] if is_call else value
 
 
-def _hold(point: Breakpoint, promises: Promises) -> None:
+def _hold(point: HaltPoint, promises: Promises) -> None:
     """An edit that was promised is there; one that is there was asked for."""
     promised = promises.edits.get(point.id)
     if promised is not None:

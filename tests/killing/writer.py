@@ -12,14 +12,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from agentstepper_nb.protocol.records import BreakpointSaved, EventSaved, RunStarted
+from agentstepper_nb.protocol.records import EventSaved, HaltPointSaved, RunStarted
 from agentstepper_nb.protocol.values import (
     AnswerKind,
-    Breakpoint,
     Durability,
     Event,
     EventKind,
     EventSide,
+    HaltPoint,
     Run,
 )
 from agentstepper_nb.store import SqliteStore
@@ -47,13 +47,13 @@ async def write(store: SqliteStore, run: str, told: Callable[[str, int], None]) 
     store.append([RunStarted(run=header), EventSaved(event=event)])
     for number in itertools.count(1):
         durable = asyncio.Event()
-        store.append([BreakpointSaved(breakpoint=point(run, number))], synced=durable.set)
+        store.append([HaltPointSaved(halt_point=point(run, number))], synced=durable.set)
         await durable.wait()
         told(run, number)
 
 
-def point(run: str, number: int) -> Breakpoint:
-    return Breakpoint(
+def point(run: str, number: int) -> HaltPoint:
+    return HaltPoint(
         id=f"b{number}",
         run=run,
         event="e",

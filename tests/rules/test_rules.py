@@ -27,10 +27,10 @@ from agentstepper_nb.protocol.stops import Price
 from agentstepper_nb.protocol.values import (
     AgentActivity,
     AnswerKind,
-    Breakpoint,
     Event,
     EventKind,
     EventSide,
+    HaltPoint,
     Run,
     RunState,
     Usage,
@@ -61,7 +61,7 @@ def core(running: AgentStepperCore, monkeypatch: pytest.MonkeyPatch) -> Iterator
 def keep(core: AgentStepperCore, name: str, *paths: str, program: str = "reader") -> str:
     """A run that calls a tool on each of these files, as the Core keeps it."""
     points = [
-        Breakpoint(
+        HaltPoint(
             id=f"b{seq}",
             run="r",
             event=f"e{seq}",
@@ -90,7 +90,7 @@ def keep(core: AgentStepperCore, name: str, *paths: str, program: str = "reader"
         agent_state=AgentActivity.FINISHED,
         rows=len(points),
     )
-    history = RunHistory(run=run, events=tuple(events), breakpoints=tuple(points))
+    history = RunHistory(run=run, events=tuple(events), halt_points=tuple(points))
     imported = core.hub.import_run(archive.dump_archive(history))
     return asyncio.run_coroutine_threadsafe(imported, core.loop).result().id
 

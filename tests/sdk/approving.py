@@ -9,9 +9,9 @@ from msgspec import Raw
 from agentstepper_nb import Approval
 from agentstepper_nb.protocol.agent import (
     Answer,
-    BreakpointReached,
     DecideApproval,
     DenyAnswer,
+    HaltPointReached,
     ResumeAnswer,
 )
 from tests.sdk.scripted_core import Peer, ScriptedCore
@@ -35,7 +35,7 @@ class Answers:
     def __init__(self, answer: Answer | None) -> None:
         self._answer = answer
 
-    def __call__(self, peer: Peer, point: BreakpointReached) -> Answer | None:
+    def __call__(self, peer: Peer, point: HaltPointReached) -> Answer | None:
         return self._answer if point.approval is not None else ResumeAnswer()
 
 
@@ -52,5 +52,5 @@ class Arbiter:
         edit = said.data if isinstance(said.data, Raw) else None
         text = None if edit is None else bytes(edit).decode()
         yes = approves(text, always=said.always)
-        peer.answer(said.breakpoint, yes if said.approved else DenyAnswer(reason=said.reason))
+        peer.answer(said.halt_point, yes if said.approved else DenyAnswer(reason=said.reason))
         return said

@@ -26,7 +26,7 @@ def continued(*stops: BreakpointRule) -> LeaseMessage:
 
 
 def told(peer: Peer) -> list[tuple[bool, int]]:
-    """Of each breakpoint after the start: whether it waited, and under which lease."""
+    """Of each halt point after the start: whether it waited, and under which lease."""
     return [(point.waits, point.epoch) for point in peer.points[1:]]
 
 

@@ -57,7 +57,7 @@ class Person:
         return self.run
 
     def halted(self) -> str:
-        """Watch until the run halts; the breakpoint it halts at."""
+        """Watch until the run halts; the halt point it halts at."""
         return self.until(lambda run: bool(run.pending)).pending[0]
 
     def over(self) -> Run:
@@ -65,33 +65,33 @@ class Person:
         return self.until(lambda run: run.state is RunState.IDLE)
 
     def step(self, edit: Any = ..., revision: int = 1) -> None:
-        """Step the oldest pending breakpoint, with an edit where one is given."""
-        breakpoint = self.halted()
+        """Step the oldest pending halt point, with an edit where one is given."""
+        halt_point = self.halted()
         if edit is ...:
-            self._command(ui.StepRun(run=self.run.id, breakpoint=breakpoint, revision=revision))
+            self._command(ui.StepRun(run=self.run.id, halt_point=halt_point, revision=revision))
             return
         text = json.dumps(edit)
         self._command(
-            ui.StepRun(run=self.run.id, breakpoint=breakpoint, revision=revision, edit=text),
+            ui.StepRun(run=self.run.id, halt_point=halt_point, revision=revision, edit=text),
         )
 
     def edit(self, value: Any) -> None:
-        """Edit the oldest pending breakpoint for the first time, and leave it pending."""
-        breakpoint, text = self.halted(), json.dumps(value)
-        self._command(ui.SetEdit(run=self.run.id, breakpoint=breakpoint, revision=1, edit=text))
+        """Edit the oldest pending halt point for the first time, and leave it pending."""
+        halt_point, text = self.halted(), json.dumps(value)
+        self._command(ui.SetEdit(run=self.run.id, halt_point=halt_point, revision=1, edit=text))
 
     def approve(
         self, edit: Any = ..., revision: int = 1, *, always: bool = False, confirmed: bool = True
     ) -> None:
-        """Approve what the oldest pending breakpoint asks, with an edit where one is given."""
+        """Approve what the oldest pending halt point asks, with an edit where one is given."""
         text = None if edit is ... else json.dumps(edit)
-        breakpoint = self.halted()
-        meant = {"run": self.run.id, "breakpoint": breakpoint, "revision": revision}
+        halt_point = self.halted()
+        meant = {"run": self.run.id, "halt_point": halt_point, "revision": revision}
         self._command(ui.ApproveCall(**meant, edit=text, always=always, confirmed=confirmed))
 
     def deny(self, reason: str, revision: int = 1) -> None:
-        breakpoint = self.halted()
-        meant = {"run": self.run.id, "breakpoint": breakpoint, "revision": revision}
+        halt_point = self.halted()
+        meant = {"run": self.run.id, "halt_point": halt_point, "revision": revision}
         self._command(ui.DenyCall(**meant, reason=reason))
 
     def tries(self, does: Callable[..., None], *args: Any) -> bool:

@@ -20,10 +20,10 @@ from agentstepper_nb.protocol.agent import (
     AgentError,
     Answer,
     AnswerMessage,
-    BreakpointReached,
     Bye,
     EventBegun,
     GetTimeline,
+    HaltPointReached,
     Hello,
     LeaseMessage,
     MessagesAcknowledged,
@@ -40,28 +40,28 @@ from agentstepper_nb.protocol.v1 import agent as v1
 #: Seconds until a test that waits for something says that it didn't come.
 PATIENCE = 60
 
-#: The answer at the program's start, and at any other breakpoint.
+#: The answer at the program's start, and at any other halt point.
 START = STEP = ResumeAnswer()
 
 M = TypeVar("M")
 
-#: Gives the answer of a breakpoint, or None: the test answers it later.
-Policy = Callable[["Peer", BreakpointReached], Answer | None]
+#: Gives the answer of a halt point, or None: the test answers it later.
+Policy = Callable[["Peer", HaltPointReached], Answer | None]
 
 #: Gives the answer of a request, or None: nobody answers it.
 Requests = Callable[["Peer", GetTimeline], Struct | None]
 
 
-def go_on(peer: Peer, point: BreakpointReached) -> Answer:
+def go_on(peer: Peer, point: HaltPointReached) -> Answer:
     """Step at once, everywhere."""
     return ResumeAnswer()
 
 
-def hold(peer: Peer, point: BreakpointReached) -> None:
-    """Leave every breakpoint to the test."""
+def hold(peer: Peer, point: HaltPointReached) -> None:
+    """Leave every halt point to the test."""
 
 
-def only_the_start(peer: Peer, point: BreakpointReached) -> ResumeAnswer | None:
+def only_the_start(peer: Peer, point: HaltPointReached) -> ResumeAnswer | None:
     """Step at once at the program's start; leave the others to the test."""
     return go_on(peer, point) if point.summary else None
 
@@ -72,12 +72,12 @@ def edit(text: str) -> ResumeAnswer:
 
 
 class Script:
-    """Answers one breakpoint after the other; steps on when it is used up."""
+    """Answers one halt point after the other; steps on when it is used up."""
 
     def __init__(self, *answers: Answer) -> None:
         self._answers = list(answers)
 
-    def __call__(self, peer: Peer, point: BreakpointReached) -> Answer:
+    def __call__(self, peer: Peer, point: HaltPointReached) -> Answer:
         return self._answers.pop(0) if self._answers else ResumeAnswer()
 
 
@@ -94,9 +94,9 @@ class Peer:
         self._n = 0
         self.receiver = DeltaDecoder()
 
-    def answer(self, breakpoint: str, answer: Answer | None = None) -> None:
-        """Answer a breakpoint that waits."""
-        self.say(AnswerMessage(breakpoint=breakpoint, answer=answer or ResumeAnswer()))
+    def answer(self, halt_point: str, answer: Answer | None = None) -> None:
+        """Answer a halt point that waits."""
+        self.say(AnswerMessage(halt_point=halt_point, answer=answer or ResumeAnswer()))
 
     def say(self, message: Struct, id: str | None = None) -> None:
         self._n += 1
@@ -128,8 +128,8 @@ class Peer:
         self._inbox.put(message)
 
     @property
-    def points(self) -> list[BreakpointReached]:
-        return [message for message in self.sent if isinstance(message, BreakpointReached)]
+    def points(self) -> list[HaltPointReached]:
+        return [message for message in self.sent if isinstance(message, HaltPointReached)]
 
     @property
     def events(self) -> list[EventBegun]:
@@ -143,7 +143,7 @@ class ScriptedCore:
     that it knows. `stop` and `start` are a Core that dies and comes back; `forget` one that lost all.
 
     Args:
-        policy: Answers the breakpoints.
+        policy: Answers the halt points.
         version: What it speaks.
         token: What it asks agents for.
         welcome: Its answer to hello, where that isn't the usual one.
@@ -165,7 +165,7 @@ class ScriptedCore:
         self.welcome = welcome
         self.heard: dict[str, int] = {}  # by run, the number of the last message that it keeps
         self.kept: dict[str, list[Any]] = {}  # by run, what the agent sent, but hello
-        self.answers: dict[str, Answer] = {}  # by breakpoint, told again to an agent that missed it
+        self.answers: dict[str, Answer] = {}  # by halt point, told again to an agent that missed it
         self.faults: list[AssertionError] = []
         self.version = version
         self._token = token
@@ -257,9 +257,9 @@ class ScriptedCore:
         peer.say(self._answer_hello(hello))
         if self.lease is not None:
             peer.say(self.lease)
-        for breakpoint in hello.waiting:
-            if breakpoint in self.answers:
-                peer.answer(breakpoint, self.answers[breakpoint])
+        for halt_point in hello.waiting:
+            if halt_point in self.answers:
+                peer.answer(halt_point, self.answers[halt_point])
 
     def _answer_hello(self, hello: Hello) -> Welcome | AgentError:
         if isinstance(self.welcome, AgentError):
@@ -283,7 +283,7 @@ class ScriptedCore:
         envelope, message = from_agent.decode(text)
         message = decode_contents(message, peer.receiver)
         self._keep(peer, envelope.n, message)
-        if isinstance(message, BreakpointReached) and message.waits:
+        if isinstance(message, HaltPointReached) and message.waits:
             answer = self.policy(peer, message)
             if answer is not None:
                 peer.answer(message.id, answer)
@@ -323,9 +323,9 @@ class ScriptedCore:
         )
 
 
-def waiting(peer: Peer) -> BreakpointReached:
-    """The next breakpoint that waits, after the start."""
+def waiting(peer: Peer) -> HaltPointReached:
+    """The next halt point that waits, after the start."""
     while True:
-        point = peer.next(BreakpointReached)
+        point = peer.next(HaltPointReached)
         if point.waits and not point.summary:
             return point

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentstepper_nb.protocol.agent import BreakpointReached, CommitMade, EventBegun
+from agentstepper_nb.protocol.agent import CommitMade, EventBegun, HaltPointReached
 from agentstepper_nb.protocol.values import EventSide
 from tests.sdk.scripted_core import Peer
 
@@ -22,6 +22,6 @@ def tool_event(peer: Peer, name: str = "write") -> EventBegun:
     return event
 
 
-def end_of(peer: Peer, event: EventBegun) -> BreakpointReached:
+def end_of(peer: Peer, event: EventBegun) -> HaltPointReached:
     (point,) = (p for p in peer.points if p.event == event.id and p.side is EventSide.END)
     return point

@@ -136,7 +136,7 @@ def test_somebody_elsewhere_is_asked_once_it_waits(door: str, core: ScriptedCore
         said = arbiter.decided(peer := core.peer())
         assert working.result(PATIENCE) == "ls"
     (point,) = [point for point in peer.points if point.approval is not None]
-    assert (said.breakpoint, said.approved, said.always) == (point.id, True, True)
+    assert (said.halt_point, said.approved, said.always) == (point.id, True, True)
     assert isinstance(said.data, Raw)
     assert json.loads(bytes(said.data)) == {"Tool": "shell", "Argument": "ls"}
     assert len([message for message in peer.sent if isinstance(message, DecideApproval)]) == 1
@@ -162,7 +162,7 @@ def test_what_was_decided_before_follows_at_once(door: str, how: str, core: Scri
             with pytest.raises(ToolDeniedError, match="Not today"):
                 working.result(PATIENCE)
     names = [type(message).__name__ for message in peer.sent]
-    assert names[names.index("DecideApproval") - 1] == "BreakpointReached"
+    assert names[names.index("DecideApproval") - 1] == "HaltPointReached"
     assert not asked.is_set()
 
 
@@ -212,7 +212,7 @@ def test_an_interrupted_wait_is_withdrawn_and_not_decided(door: str, core: Scrip
     peer = core.peer()
     peer.ends()
     (asked,) = [point for point in peer.points if point.approval is not None]
-    assert [m.breakpoint for m in peer.sent if isinstance(m, Withdraw)] == [asked.id]
+    assert [m.halt_point for m in peer.sent if isinstance(m, Withdraw)] == [asked.id]
     assert not any(isinstance(message, DecideApproval) for message in peer.sent)
 
 

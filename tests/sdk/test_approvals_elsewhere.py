@@ -16,9 +16,9 @@ from msgspec import Raw
 
 from agentstepper_nb import AgentStepperCore, Approval, ToolDeniedError
 from agentstepper_nb.protocol.agent import (
-    BreakpointReached,
     DecideApproval,
     DenyAnswer,
+    HaltPointReached,
     Withdraw,
 )
 from agentstepper_nb.protocol.values import (
@@ -125,9 +125,9 @@ def test_without_its_core_only_who_is_elsewhere_decides(door: str) -> None:
         core.start()
         assert working.result(PATIENCE) == "ls"
         (kept,) = core.kept.values()
-    points = [m for m in kept if isinstance(m, BreakpointReached) and m.approval is not None]
+    points = [m for m in kept if isinstance(m, HaltPointReached) and m.approval is not None]
     assert [point.waits for point in points] == [True, False]
-    assert [m.breakpoint for m in kept if isinstance(m, Withdraw)] == [asked.id]
+    assert [m.halt_point for m in kept if isinstance(m, Withdraw)] == [asked.id]
 
 
 @both
@@ -142,7 +142,7 @@ def test_who_waits_for_its_core_is_answered_when_it_is_back(door: str) -> None:
         back = core.peer()
         assert back.hello is not None
         assert back.hello.waiting == (asked.id,)
-        assert back.next(DecideApproval).breakpoint == asked.id
+        assert back.next(DecideApproval).halt_point == asked.id
         back.answer(asked.id, DenyAnswer(reason="I was first."))
         with pytest.raises(ToolDeniedError, match="I was first"):
             working.result(PATIENCE)

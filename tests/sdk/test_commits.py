@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, WorkspaceError
-from agentstepper_nb.protocol.agent import BreakpointReached, Bye, CommitMade, EventBegun
+from agentstepper_nb.protocol.agent import Bye, CommitMade, EventBegun, HaltPointReached
 from tests.sdk.doors import both, run
 from tests.sdk.scripted_core import ScriptedCore
 from tests.sdk.workspace.helpers import git
@@ -39,7 +39,7 @@ def test_commits(door: str, core: ScriptedCore, folder: Path) -> None:
     peer = core.peer()
     peer.ends()
     kinds = [type(message) for message in peer.sent[:3]]
-    assert kinds == [EventBegun, CommitMade, BreakpointReached]
+    assert kinds == [EventBegun, CommitMade, HaltPointReached]
     first, second = (message for message in peer.sent if isinstance(message, CommitMade))
     assert (first.title, first.changes, first.event) == ("Initialized repository", (), None)
     assert (second.title, second.description) == ("A summary", "and more")

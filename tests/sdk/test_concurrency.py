@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
-from agentstepper_nb.protocol.agent import BreakpointReached, EventBegun, Withdraw
+from agentstepper_nb.protocol.agent import EventBegun, HaltPointReached, Withdraw
 from agentstepper_nb.protocol.values import EventOutcome, EventSide
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit, go_on, only_the_start
 
@@ -25,9 +25,9 @@ def held(core: ScriptedCore) -> None:
     core.policy = only_the_start
 
 
-def waiting_point(peer: Peer) -> BreakpointReached:
-    """The next breakpoint after the start."""
-    point = peer.next(BreakpointReached)
+def waiting_point(peer: Peer) -> HaltPointReached:
+    """The next halt point after the start."""
+    point = peer.next(HaltPointReached)
     return waiting_point(peer) if point.summary else point
 
 
@@ -35,7 +35,7 @@ def answer_out_of_order(peer: Peer, side: EventSide) -> None:
     """Take all twenty, then answer them with twice their number, in a fixed disorder."""
     points = []
     while len(points) < MANY:
-        point = peer.next(BreakpointReached)
+        point = peer.next(HaltPointReached)
         if not point.summary:
             assert point.side is side
             points.append(point)
@@ -74,7 +74,7 @@ def test_twenty_tasks(core: ScriptedCore) -> None:
         peer = core.peer()
         held = []
         while len(held) < MANY:
-            point = peer.next(BreakpointReached)
+            point = peer.next(HaltPointReached)
             if not point.summary:
                 held.append(point)
         for point in reversed(held):
@@ -112,7 +112,7 @@ def test_a_cancelled_task_withdraws(core: ScriptedCore) -> None:
 
     peer = asyncio.run(main())
     begin, withdraw, end = peer.sent[3:6]
-    assert withdraw == Withdraw(breakpoint=begin.id)
+    assert withdraw == Withdraw(halt_point=begin.id)
     assert (end.event, end.outcome, end.waits) == (begin.event, EventOutcome.STOPPED, False)
     assert end.failure.type.endswith("CancelledError")
     assert peer.events[2].parent is None, "the cancelled event isn't open any more"
@@ -133,7 +133,7 @@ def test_a_time_limit_at_the_end_withdraws(core: ScriptedCore) -> None:
     peer = asyncio.run(main())
     peer.ends()
     withdrawn = [message for message in peer.sent if isinstance(message, Withdraw)]
-    assert [w.breakpoint for w in withdrawn] == [peer.points[2].id]
+    assert [w.halt_point for w in withdrawn] == [peer.points[2].id]
     assert len(peer.points) == 3
 
 
@@ -143,7 +143,7 @@ def test_cancelled_while_connecting_leaves_nothing(core: ScriptedCore) -> None:
     async def main() -> Peer:
         task = asyncio.create_task(AsyncAgentStepper.connect("T", "127.0.0.1", core.port))
         peer = await asyncio.to_thread(core.peer)
-        await asyncio.to_thread(peer.next, BreakpointReached)
+        await asyncio.to_thread(peer.next, HaltPointReached)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -11,9 +11,9 @@ from agentstepper_nb import AgentStepper
 from agentstepper_nb.core.stops import try_stop
 from agentstepper_nb.hub import agent_codec
 from agentstepper_nb.protocol.agent import (
-    BreakpointReached,
     CommitMade,
     EventBegun,
+    HaltPointReached,
     LeaseMessage,
 )
 from agentstepper_nb.protocol.records import RunHistory
@@ -62,10 +62,10 @@ def recorded(peer: Peer) -> RunHistory:
         match message:
             case EventBegun():
                 stage.perform(debugger.begin_event(agent_codec.decode_event(message, "run")))
-            case BreakpointReached():
+            case HaltPointReached():
                 point = agent_codec.decode_point(message, "run")
                 leased = message.epoch > 0
-                stage.perform(debugger.reach_breakpoint(point, 0, leased=leased))
+                stage.perform(debugger.reach_halt_point(point, 0, leased=leased))
             case CommitMade():
                 stage.perform(debugger.add_commit(agent_codec.decode_commit(message, "run")))
     return kept(stage.records, "run")
@@ -85,7 +85,7 @@ def test_hits_live_are_hits_on_the_recorded_run(
     alone = {point.id for point in peer.points if not point.epoch}  # where the Core decided
     for stop in STOPS:
         live = [point.id for point in peer.points if stop.id in point.stops]
-        by_seq = {point.seq: point.id for point in history.breakpoints}
+        by_seq = {point.seq: point.id for point in history.halt_points}
         trial = try_stop(stop, history)
         assert [id for id in map(by_seq.__getitem__, trial.hits) if id not in alone] == live
     assert sum(len(point.stops) for point in peer.points) > 20

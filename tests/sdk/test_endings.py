@@ -12,8 +12,8 @@ import pytest
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.protocol.agent import (
     AgentError,
-    BreakpointReached,
     Bye,
+    HaltPointReached,
     Hello,
     Welcome,
     Withdraw,
@@ -55,15 +55,15 @@ def test_an_interrupt_withdraws_and_the_agent_goes_on(core: ScriptedCore) -> Non
         peer = core.peer()
         begin = waiting(peer)
         process.send_signal(signal.SIGINT)
-        assert peer.next(Withdraw).breakpoint == begin.id
-        assert peer.next(BreakpointReached).outcome is EventOutcome.STOPPED
+        assert peer.next(Withdraw).halt_point == begin.id
+        assert peer.next(HaltPointReached).outcome is EventOutcome.STOPPED
 
         outer = waiting(peer)
         peer.answer(outer.id)
         inner = waiting(peer)
         process.send_signal(signal.SIGINT)
-        assert peer.next(Withdraw).breakpoint == inner.id
-        ends = [peer.next(BreakpointReached) for _ in range(2)]
+        assert peer.next(Withdraw).halt_point == inner.id
+        ends = [peer.next(HaltPointReached) for _ in range(2)]
         assert [(end.event, end.outcome) for end in ends] == [
             (inner.event, EventOutcome.STOPPED),
             (outer.event, EventOutcome.STOPPED),
@@ -84,9 +84,9 @@ def test_an_interrupt_at_the_start_ends_the_run(core: ScriptedCore) -> None:
     core.policy = lambda peer, point: None
     with agent(core, 'AgentStepper("T", "127.0.0.1", PORT)') as process:
         peer = core.peer()
-        start = peer.next(BreakpointReached)
+        start = peer.next(HaltPointReached)
         process.send_signal(signal.SIGINT)
-        assert peer.next(Withdraw).breakpoint == start.id
+        assert peer.next(Withdraw).halt_point == start.id
         code, _, err = outcome(process)
     assert code == -signal.SIGINT
     assert "KeyboardInterrupt" in err
@@ -136,7 +136,7 @@ def test_an_interrupt_of_asyncio_run(core: ScriptedCore) -> None:
         peer = core.peer()
         point = waiting(peer)
         process.send_signal(signal.SIGINT)
-        assert peer.next(Withdraw).breakpoint == point.id
+        assert peer.next(Withdraw).halt_point == point.id
         code, _, err = outcome(process)
     assert code == -signal.SIGINT, err
     assert peer.ends() == Bye(ending=RunEnding.STOPPED)
@@ -158,7 +158,7 @@ def test_an_interrupt_that_does_not_wake_the_event_loop_is_heard(core: ScriptedC
         assert process.stdin is not None
         process.stdin.write("now\n")
         process.stdin.flush()
-        assert peer.next(Withdraw).breakpoint == point.id
+        assert peer.next(Withdraw).halt_point == point.id
 
 
 # ---- garbage and exits ------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_a_core_that_reads_nothing_does_not_keep_the_agent_from_exiting(
 
     hang = threading.Event()
 
-    def policy(peer: Peer, point: BreakpointReached) -> object:
+    def policy(peer: Peer, point: HaltPointReached) -> object:
         if not point.summary:
             hang.wait(60)
         return go_on(peer, point)

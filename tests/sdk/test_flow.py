@@ -9,8 +9,8 @@ from msgspec import Raw
 
 from agentstepper_nb import AgentStopped, ConnectionLostError
 from agentstepper_nb.protocol.agent import (
-    BreakpointReached,
     EventBegun,
+    HaltPointReached,
     ResumeAnswer,
     SkipAnswer,
     StopAnswer,
@@ -43,8 +43,8 @@ def test_a_query(flow: HaltFlow) -> None:
     assert isinstance(step, AnswerStep)
     event, point = step.messages
     assert isinstance(event, EventBegun)
-    assert isinstance(point, BreakpointReached)
-    assert step.breakpoint == point.id
+    assert isinstance(point, HaltPointReached)
+    assert step.halt_point == point.id
     assert find_innermost_event("run-1") is None, "not begun before it is answered"
     begun = finish(begin, ResumeAnswer())
     assert begun.value is prompt
@@ -70,11 +70,11 @@ def test_what_breaks_a_wait_is_told_and_raised_on(flow: HaltFlow) -> None:
     asked = next(steps)
     assert isinstance(asked, AnswerStep)
     step = steps.throw(KeyboardInterrupt())
-    assert step == SendStep((Withdraw(breakpoint=asked.breakpoint),))
+    assert step == SendStep((Withdraw(halt_point=asked.halt_point),))
     step = steps.send(None)
     assert isinstance(step, SendStep)
     [end] = step.messages
-    assert isinstance(end, BreakpointReached)
+    assert isinstance(end, HaltPointReached)
     assert (end.outcome, end.waits) == (EventOutcome.STOPPED, False)
     with pytest.raises(KeyboardInterrupt):
         steps.send(None)
@@ -98,7 +98,7 @@ def test_a_skip_waits_for_its_end(flow: HaltFlow) -> None:
     step = next(end)
     assert isinstance(step, AnswerStep)
     [point] = step.messages
-    assert isinstance(point, BreakpointReached)
+    assert isinstance(point, HaltPointReached)
     assert bytes(point.data) == b"{}"
     assert finish(end, ResumeAnswer()).value is begun.event.result
 
@@ -109,7 +109,7 @@ def test_stop_leaves_no_failure_behind(flow: HaltFlow) -> None:
     step = steps.send(StopAnswer())
     assert isinstance(step, SendStep)
     [end] = step.messages
-    assert isinstance(end, BreakpointReached)
+    assert isinstance(end, HaltPointReached)
     assert (end.outcome, end.failure) == (EventOutcome.STOPPED, None)
     with pytest.raises(AgentStopped):
         steps.send(None)

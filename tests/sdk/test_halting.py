@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore
-from agentstepper_nb.protocol.agent import BreakpointReached, LeaseMessage
+from agentstepper_nb.protocol.agent import HaltPointReached, LeaseMessage
 from agentstepper_nb.protocol.values import RunMode
 from agentstepper_nb.sdk.send_queue import MessageBatch, QueueItem
 from tests.sdk.person import Person
@@ -25,7 +25,7 @@ class Diary:
     """
 
     def __init__(self, dbg: AgentStepper) -> None:
-        self.lines: list[LeaseMessage | BreakpointReached] = []
+        self.lines: list[LeaseMessage | HaltPointReached] = []
         leasehold: Any = dbg._live().link._leasehold
         stops, outbox = leasehold._stops, leasehold._outbox
         take, put = stops.set, outbox.put
@@ -36,18 +36,18 @@ class Diary:
 
         def putting(item: QueueItem, *, at_once: bool = True) -> None:
             messages = item.messages if isinstance(item, MessageBatch) else ()
-            self.lines.extend(m for m in messages if isinstance(m, BreakpointReached))
+            self.lines.extend(m for m in messages if isinstance(m, HaltPointReached))
             put(item, at_once=at_once)
 
         stops.set, outbox.put = taking, putting
 
-    def after(self, mode: RunMode) -> list[BreakpointReached]:
-        """The breakpoints between the first lease of a mode and the next lease."""
+    def after(self, mode: RunMode) -> list[HaltPointReached]:
+        """The halt points between the first lease of a mode and the next lease."""
         modes = [line.mode if isinstance(line, LeaseMessage) else None for line in self.lines]
         start = modes.index(mode) + 1
         ends = [at for at, found in enumerate(modes) if at >= start and found is not None]
         between = self.lines[start : ends[0] if ends else None]
-        return [line for line in between if isinstance(line, BreakpointReached)]
+        return [line for line in between if isinstance(line, HaltPointReached)]
 
 
 @pytest.mark.parametrize("turns", [1000, pytest.param(5000, marks=pytest.mark.soak)])
@@ -81,7 +81,7 @@ def test_it_halts_at_the_first_breakpoint_after_the_revoke_arrived(
     run = person.over()
     halted = diary.after(RunMode.STEP)
     assert [(point.id, point.waits) for point in halted] == [(pending[0], True)]
-    points = [line for line in diary.lines if isinstance(line, BreakpointReached)]
+    points = [line for line in diary.lines if isinstance(line, HaltPointReached)]
     assert [point.id for point in points if point.waits] == list(pending)
     assert len(points) >= 2 * turns
     assert run.rows == len(points) + 2, "all are recorded, with the start and the end"

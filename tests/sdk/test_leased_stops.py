@@ -13,10 +13,10 @@ from agentstepper_nb import AgentStepper
 from agentstepper_nb.core.stops import BreakpointEngine, ObservedPoint, RuleVerdict
 from agentstepper_nb.protocol.agent import (
     Answer,
-    BreakpointReached,
     Bye,
     CommitMade,
     EventBegun,
+    HaltPointReached,
     LeaseMessage,
     MessagesAcknowledged,
     ResumeAnswer,
@@ -61,10 +61,10 @@ def test_a_stop_halts_and_says_so(door: str, core: ScriptedCore) -> None:
 def test_a_stop_counts_from_the_runs_first_breakpoint_also_while_it_steps(
     door: str, core: ScriptedCore
 ) -> None:
-    """The lease comes when some breakpoints were told already, at which the Core decided."""
+    """The lease comes when some halt points were told already, at which the Core decided."""
     third = BreakpointRule(id="s", kind=EventKind.LLM_QUERY, nth=3)
 
-    def policy(peer: Peer, point: BreakpointReached) -> Answer:
+    def policy(peer: Peer, point: HaltPointReached) -> Answer:
         if len(peer.points) == 2:
             peer.say(LeaseMessage(epoch=1, mode=RunMode.STEP, stops=(third,)))
         return ResumeAnswer()
@@ -168,7 +168,7 @@ def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
     core.lease = GO_ON
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
         peer = core.peer()
-        peer.next(BreakpointReached)
+        peer.next(HaltPointReached)
 
         def interrupted(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
             monkeypatch.undo()
@@ -177,8 +177,8 @@ def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
         monkeypatch.setattr(BreakpointEngine, "reach", interrupted)
         with pytest.raises(KeyboardInterrupt):
             dbg.begin_llm_query_breakpoint("p")
-        point = peer.next(BreakpointReached)
-        assert peer.next(Withdraw).breakpoint == point.id
+        point = peer.next(HaltPointReached)
+        assert peer.next(Withdraw).halt_point == point.id
         assert dbg.begin_llm_query_breakpoint("q") == "q"
         with ThreadPoolExecutor(1) as other:  # nobody holds the lock
             assert other.submit(dbg.begin_llm_query_breakpoint, "r").result(PATIENCE) == "r"
@@ -208,7 +208,7 @@ def test_a_signals_handler_may_halt_inside_a_breakpoint(
 ) -> None:
     """The lease that comes before its answer is in nobody's way."""
 
-    def policy(peer: Peer, point: BreakpointReached) -> Answer:
+    def policy(peer: Peer, point: HaltPointReached) -> Answer:
         if point.data == Raw(b'"inner"'):
             peer.say(GO_ON)
         return ResumeAnswer()
@@ -246,7 +246,7 @@ def test_each_lease_that_came_is_taken_up(
 
     def reach(n: int) -> tuple[str, ...]:
         begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
-        point = BreakpointReached(
+        point = HaltPointReached(
             id=f"b{n}",
             event=f"e{n}",
             side=EventSide.BEGIN,
@@ -256,7 +256,7 @@ def test_each_lease_that_came_is_taken_up(
             data=Raw(b"1"),
         )
         *_, decided = leasehold._decided((begun, point))
-        assert isinstance(decided, BreakpointReached)
+        assert isinstance(decided, HaltPointReached)
         return decided.stops
 
     leasehold.take(continued(stop))
@@ -273,7 +273,7 @@ def test_what_is_kept_for_the_first_lease_is_bounded(monkeypatch: pytest.MonkeyP
     for n in range(50):
         begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
         data = Raw(b'"%s"' % (b"x" * 300))
-        point = BreakpointReached(
+        point = HaltPointReached(
             id=f"b{n}", event=f"e{n}", side=EventSide.BEGIN, waits=True, at=0, clock=0, data=data
         )
         leasehold.send((begun, point))

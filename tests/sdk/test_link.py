@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, ConnectionLostError, ProtocolError
-from agentstepper_nb.protocol.agent import AgentError, BreakpointReached, Bye, EventBegun
+from agentstepper_nb.protocol.agent import AgentError, Bye, EventBegun, HaltPointReached
 from agentstepper_nb.protocol.values import EventKind, RunEnding
 from agentstepper_nb.sdk import async_stepper, stepper
 from agentstepper_nb.sdk.halt_flow import HaltFlow
@@ -74,7 +74,7 @@ def test_every_waiting_thread_hears_of_it(core: ScriptedCore) -> None:
         results = [pool.submit(wait, dbg, n) for n in range(8)]
         peer = core.peer()
         for _ in range(9):
-            peer.next(BreakpointReached)
+            peer.next(HaltPointReached)
         peer.drop()
         assert len({result.result(PATIENCE) for result in results}) == 1
 
@@ -127,7 +127,7 @@ def test_a_value_above_the_limit_is_shown_in_part_and_the_run_goes_on(
 
 @both
 def test_a_refused_breakpoint_does_not_wait_for_ever(door: str, core: ScriptedCore) -> None:
-    def policy(peer: Any, point: BreakpointReached) -> Any:
+    def policy(peer: Any, point: HaltPointReached) -> Any:
         if point.summary:
             return go_on(peer, point)
         error = AgentError(code="event_ended", message="It has ended.", n=len(peer.sent) + 1)
@@ -146,7 +146,7 @@ def test_a_refused_breakpoint_does_not_wait_for_ever(door: str, core: ScriptedCo
 
 
 def test_a_refusal_without_a_number_is_the_only_waiting_one_s(core: ScriptedCore) -> None:
-    def policy(peer: Any, point: BreakpointReached) -> Any:
+    def policy(peer: Any, point: HaltPointReached) -> Any:
         if point.summary:
             return go_on(peer, point)
         peer.say(AgentError(code="malformed", message="Unreadable."))
@@ -166,7 +166,7 @@ def test_answers_that_nobody_waits_for_are_passed_over(core: ScriptedCore) -> No
 
 
 def test_an_unreadable_answer_ends_the_connection(core: ScriptedCore) -> None:
-    def policy(peer: Any, point: BreakpointReached) -> Any:
+    def policy(peer: Any, point: HaltPointReached) -> Any:
         if point.summary:
             return go_on(peer, point)
         peer.socket.send("not JSON")
@@ -220,7 +220,7 @@ def test_a_core_that_does_not_let_go_is_cut_off(
         monkeypatch.setattr(module, "CLOSE_PATIENCE", 0.1)
     hang = threading.Event()
 
-    def policy(peer: Any, point: BreakpointReached) -> Any:
+    def policy(peer: Any, point: HaltPointReached) -> Any:
         if not point.summary:
             hang.wait(PATIENCE)
         return go_on(peer, point)
@@ -234,7 +234,7 @@ def test_a_core_that_does_not_let_go_is_cut_off(
             EventKind.LLM_QUERY, "x" * 30_000_000
         )
         ask = next(point)
-        link.ask(ask.messages, ask.breakpoint)
+        link.ask(ask.messages, ask.halt_point)
         point.close()
         await dbg.close()
         return link

@@ -1,4 +1,4 @@
-"""Who decides where, in any order of arrival: no breakpoint is both passed and pending."""
+"""Who decides where, in any order of arrival: no halt point is both passed and pending."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import agent_codec
 from agentstepper_nb.protocol.agent import (
     AgentMessage,
-    BreakpointReached,
     EventBegun,
+    HaltPointReached,
     LeaseMessage,
     ResumeAnswer,
     Withdraw,
@@ -65,7 +65,7 @@ class Orders(RuleBasedStateMachine):
         self.epoch = 0
         self.count = 0
         self.open: list[str | None] = [None] * THREADS  # each thread's event
-        self.asked: dict[int, tuple[str, Future[Any]]] = {}  # each thread's breakpoint that waits
+        self.asked: dict[int, tuple[str, Future[Any]]] = {}  # each thread's halt point that waits
         self.passed: set[str] = set()
         self.last: LeaseMessage | None = None  # that the agent has read
         run = Run(id="r", name="", program="P", started_at=0)
@@ -86,7 +86,7 @@ class Orders(RuleBasedStateMachine):
             event = f"e{self.count}"
             kind = EventKind.TOOL_INVOCATION
             before = (EventBegun(id=event, kind=kind, at=0, clock=0, name=tool),)
-        point = BreakpointReached(
+        point = HaltPointReached(
             id=f"b{self.count}", event=event, side=side, waits=True, at=0, clock=0, data=Raw(b"1")
         )
         self.open[thread] = event if side is EventSide.BEGIN else None
@@ -106,7 +106,7 @@ class Orders(RuleBasedStateMachine):
         point, future = self.asked.pop(thread)
         if not future.done():
             self.waiting.forget(point)
-            self.leasehold.send((Withdraw(breakpoint=point),))
+            self.leasehold.send((Withdraw(halt_point=point),))
 
     @precondition(lambda self: self.to_agent)
     @rule()
@@ -127,11 +127,11 @@ class Orders(RuleBasedStateMachine):
         match self.wire.sent.popleft():
             case EventBegun() as event:
                 self.deliver(self.debugger.begin_event(agent_codec.decode_event(event, "r")))
-            case BreakpointReached() as point:
+            case HaltPointReached() as point:
                 reached = agent_codec.decode_point(point, "r")
                 leased = point.epoch > 0
-                self.deliver(self.debugger.reach_breakpoint(reached, 0, leased=leased))
-            case Withdraw(breakpoint=id):
+                self.deliver(self.debugger.reach_halt_point(reached, 0, leased=leased))
+            case Withdraw(halt_point=id):
                 self.deliver(self.debugger.withdraw("r", id, 0))
 
     def deliver(self, outputs: list[Output]) -> None:
@@ -141,7 +141,7 @@ class Orders(RuleBasedStateMachine):
         for output in outputs:
             if isinstance(output, AnswerOutput):
                 assert output.answer is not AnswerKind.WITHDRAWN
-                self.to_agent.append((output.breakpoint.id, ResumeAnswer()))
+                self.to_agent.append((output.halt_point.id, ResumeAnswer()))
 
     def push(self, leased: LeaseGranted) -> None:
         self.epoch += 1

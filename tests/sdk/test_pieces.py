@@ -19,7 +19,7 @@ from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.hub import agents_v2
 from agentstepper_nb.protocol.agent import (
-    BreakpointReached,
+    HaltPointReached,
     MessagesAcknowledged,
     Welcome,
     from_agent,
@@ -51,9 +51,9 @@ def prompt(count: int) -> list[str]:
     return [f"{number} " * (SAID // 3) for number in range(100, 100 + count)]
 
 
-def reached(data: Any, id: str = "b") -> BreakpointReached:
+def reached(data: Any, id: str = "b") -> HaltPointReached:
     raw = UNSET if data is None else Raw(json.dumps(data).encode())
-    return BreakpointReached(
+    return HaltPointReached(
         id=id, event="e", side=EventSide.BEGIN, waits=False, at=1.0, clock=1.0, data=raw
     )
 
@@ -81,7 +81,7 @@ def test_version_1_has_no_pieces() -> None:
 
 def test_what_waits_is_known_though_it_is_in_pieces() -> None:
     dialect = WireVersion2()
-    waiting = BreakpointReached(
+    waiting = HaltPointReached(
         id="w",
         event="e",
         side=EventSide.BEGIN,
@@ -143,7 +143,7 @@ class Written:
         self.written: list[bytes] = []
         self.protocol.opened(self.run, Welcome(version=2, core="", run="r", received=received))
 
-    def write(self, *messages: BreakpointReached) -> None:
+    def write(self, *messages: HaltPointReached) -> None:
         self.protocol.take_in(self.run, [MessageBatch((message,), 0) for message in messages], 0.0)
         while (text := self.protocol.data_to_send(0.0)) is not None:
             self.written.append(text)

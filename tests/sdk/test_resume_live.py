@@ -85,7 +85,7 @@ def test_a_halted_agent_is_still_halted_with_its_edit(
             rows = person.rows()
     assert (over.ending, over.failure) == (RunEnding.FINISHED, None)
     assert list(person.runs) == [over.id], "it is one run"
-    # Its start, its query's two breakpoints, its end.
+    # Its start, its query's two halt points, its end.
     assert [row.seq for row in rows] == [1, 2, 3, 4], "nothing is lost or doubled"
     assert [row.edited for row in rows] == [False, True, True, False]
     assert {row.answer for row in rows[1:3]} == {AnswerKind.RESUME}

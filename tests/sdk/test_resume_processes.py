@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.protocol.agent import BreakpointReached, Bye, ProcessEnded, Withdraw
+from agentstepper_nb.protocol.agent import Bye, HaltPointReached, ProcessEnded, Withdraw
 from agentstepper_nb.protocol.values import EventOutcome, RunEnding
 from tests.helpers.announced import announce
 from tests.sdk.children import python
@@ -59,8 +59,8 @@ def test_an_interrupt_ends_the_wait_for_a_core_that_is_away(
         assert process.stdout.readline() == "KeyboardInterrupt\n"
         core.start()
         second = core.peer()
-        assert second.next(Withdraw).breakpoint == point.id
-        assert second.next(BreakpointReached).outcome is EventOutcome.STOPPED
+        assert second.next(Withdraw).halt_point == point.id
+        assert second.next(HaltPointReached).outcome is EventOutcome.STOPPED
         assert "is back at" in process.stderr.readline()
 
 
@@ -130,7 +130,7 @@ def test_a_forked_child_whose_core_is_away(core: ScriptedCore, policy: str) -> N
     with agent(core, FORKS, policy) as process:
         parent = core.peer()
         assert parent.hello is not None
-        parent.next(BreakpointReached)
+        parent.next(HaltPointReached)
         core.stop()
         assert process.stdin is not None
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""What an agent gets at its breakpoints, and what the Core hears: alike for both AgentSteppers."""
+"""What an agent gets at its halt points, and what the Core hears: alike for both AgentSteppers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Case:
     answers: list[Answer] = field(default_factory=list)
     gives: Any = None
     raises: type[BaseException] | None = None
-    # One word a message: event, then side and outcome of its breakpoints.
+    # One word a message: event, then side and outcome of its halt points.
     sends: list[str] = field(default_factory=list)
 
 

@@ -100,7 +100,7 @@ def test_the_loop_goes_on_meanwhile(
     async def main() -> None:
         async with AsyncAgentStepper("T", "127.0.0.1", core.port, folder) as dbg:
             task = await inside(dbg, folder, looking)
-            async with dbg.llm("meanwhile") as q:  # both its breakpoints are answered
+            async with dbg.llm("meanwhile") as q:  # both its halt points are answered
                 q.response = "yes"
             assert not task.done()
             go.set()

@@ -15,7 +15,7 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, ProtocolError
-from agentstepper_nb.protocol.agent import BreakpointReached, CommitMade, ResumeAnswer, Withdraw
+from agentstepper_nb.protocol.agent import CommitMade, HaltPointReached, ResumeAnswer, Withdraw
 from agentstepper_nb.protocol.v1 import agent as v1
 from agentstepper_nb.protocol.values import (
     ChangeKind,
@@ -180,8 +180,8 @@ def test_messages() -> None:
         ("a", "deleted file"),
         ("b", "new file"),
     ]
-    assert dialect.encode(Withdraw(breakpoint="b0")) is None
-    silent = BreakpointReached(
+    assert dialect.encode(Withdraw(halt_point="b0")) is None
+    silent = HaltPointReached(
         id="b1",
         event="e",
         side=EventSide.END,
@@ -201,7 +201,7 @@ def test_a_core_that_closes_frees_the_agent_that_waits(
 ) -> None:
     """Also by the codes of a normal end, which the original's own agent takes for no end at all."""
 
-    def policy(peer: Peer, point: BreakpointReached) -> ResumeAnswer | None:
+    def policy(peer: Peer, point: HaltPointReached) -> ResumeAnswer | None:
         if point.summary:
             return ResumeAnswer()
         peer.socket.close(code, "The Core is stopping.")
@@ -219,7 +219,7 @@ def test_a_core_that_closes_frees_the_agent_that_waits(
 
 
 class Original(ScriptedCore):
-    """As the original's Core: one breakpoint waits, and the next takes its place; 1 MiB a message."""
+    """As the original's Core: one halt point waits, and the next takes its place; 1 MiB a message."""
 
     def __init__(self) -> None:
         super().__init__(version=1, max_size=2**20)
@@ -234,7 +234,7 @@ class Original(ScriptedCore):
         self.pending.put((peer, point))
 
     def step(self) -> v1.V1Breakpoint:
-        """Let the agent go on from the breakpoint that waits."""
+        """Let the agent go on from the halt point that waits."""
         peer, point = self.pending.get(timeout=PATIENCE)
         assert self._waits == point.uuid
         self._waits = None
@@ -271,7 +271,7 @@ def test_parallel_calls_are_asked_one_after_the_other(door: str, original: Origi
     peer.ends()
     begun = set()
     for before, message in zip(peer.sent, peer.sent[1:], strict=False):
-        # A begin breakpoint comes right after its event, which is the newest.
+        # A begin halt point comes right after its event, which is the newest.
         if isinstance(message, v1.V1Breakpoint) and message.event_id not in begun:
             assert isinstance(before, v1.V1Event) and before.uuid == message.event_id
             begun.add(message.event_id)

@@ -1,4 +1,4 @@
-"""Values that JSON hasn't, and what a traced call's breakpoints carried."""
+"""Values that JSON hasn't, and what a traced call's halt points carried."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def mark(text: str, number: int, why: str = "its type, Thing, has no fields") ->
 
 
 def data(peer: Peer) -> list[Any]:
-    """What the breakpoints after the start carried, once the agent is gone."""
+    """What the halt points after the start carried, once the agent is gone."""
     peer.ends()
     return [json.loads(bytes(point.data)) for point in peer.points[1:]]
 

@@ -86,14 +86,14 @@ class Agent(Peer):
         await self.expect(agent_wire.Welcome)
 
     async def ask(self, prompt: object = "Hi") -> str:
-        """Begin an LLM query and reach its breakpoint, which waits."""
-        event, breakpoint = str(uuid.uuid4()), str(uuid.uuid4())
+        """Begin an LLM query and reach its halt point, which waits."""
+        event, halt_point = str(uuid.uuid4()), str(uuid.uuid4())
         await self.send(
             agent_wire.EventBegun(id=event, kind=EventKind.LLM_QUERY, at=0.0, clock=0.0)
         )
         await self.send(
-            agent_wire.BreakpointReached(
-                id=breakpoint,
+            agent_wire.HaltPointReached(
+                id=halt_point,
                 event=event,
                 side=EventSide.BEGIN,
                 waits=True,
@@ -102,7 +102,7 @@ class Agent(Peer):
                 data=Raw(msgspec.json.encode(prompt)),
             )
         )
-        return breakpoint
+        return halt_point
 
     async def bye(self) -> None:
         await self.send(agent_wire.Bye(ending=RunEnding.FINISHED))
@@ -118,7 +118,7 @@ class Ui(Peer):
         await self.send(ui_wire.UiHello(version=VERSION, client="test"))
         return await self.expect(ui_wire.CoreHello)
 
-    async def pending(self, breakpoint: str) -> None:
-        """Wait until the Core says that this breakpoint waits."""
-        while breakpoint not in (await self.expect(ui_wire.RunChanged)).run.pending:
+    async def pending(self, halt_point: str) -> None:
+        """Wait until the Core says that this halt point waits."""
+        while halt_point not in (await self.expect(ui_wire.RunChanged)).run.pending:
             pass

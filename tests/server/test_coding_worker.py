@@ -146,7 +146,7 @@ def test_the_view_was_first(live: Live) -> None:
                 if run.id == run_id and run.pending:
                     break
             (pending,) = run.pending
-            deny = ui_wire.DenyCall(run=run.id, breakpoint=pending, revision=1, reason="Not that.")
+            deny = ui_wire.DenyCall(run=run.id, halt_point=pending, revision=1, reason="Not that.")
             await view.send(deny, "d")
             events = await stream.until("completed")
             returned = only(events, "tool_result")

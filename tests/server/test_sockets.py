@@ -87,13 +87,13 @@ async def test_a_step_with_an_edit(new_agent: Any, new_ui: Any) -> None:
     assert hello.control
     assert [run.id for run in hello.runs] == [agent.run]
 
-    breakpoint = await agent.ask({"n": 10**30})
-    await ui.pending(breakpoint)
+    halt_point = await agent.ask({"n": 10**30})
+    await ui.pending(halt_point)
     await ui.send(
-        ui_wire.StepRun(run=agent.run, breakpoint=breakpoint, revision=1, edit='{"n": 1.0}'), "c1"
+        ui_wire.StepRun(run=agent.run, halt_point=halt_point, revision=1, edit='{"n": 1.0}'), "c1"
     )
     answer = await agent.expect(agent_wire.AnswerMessage)
-    assert answer.breakpoint == breakpoint
+    assert answer.halt_point == halt_point
     assert bytes(answer.answer.data) == b'{"n": 1.0}'
     await ui.expect(ui_wire.CommandDone)
 
@@ -126,10 +126,10 @@ async def test_many_of_both(new_agent: Any, new_ui: Any) -> None:
     for ui in uis:
         assert len((await ui.hello()).runs) == 3
     for ui, agent in zip(uis, agents, strict=True):
-        breakpoint = await agent.ask()
-        await ui.pending(breakpoint)
+        halt_point = await agent.ask()
+        await ui.pending(halt_point)
         await ui.send(ui_wire.StepRun(run=agent.run))
-        assert (await agent.expect(agent_wire.AnswerMessage)).breakpoint == breakpoint
+        assert (await agent.expect(agent_wire.AnswerMessage)).halt_point == halt_point
 
 
 async def test_an_agent_that_hangs_up_may_come_back(
@@ -157,10 +157,10 @@ async def test_bad_messages_are_answered_and_all_goes_on(
     await ui.socket.write_message(bad, binary=isinstance(bad, bytes))
     assert await ui.expect(ui_wire.UiError)
 
-    breakpoint = await agent.ask()
-    await ui.pending(breakpoint)
+    halt_point = await agent.ask()
+    await ui.pending(halt_point)
     await ui.send(ui_wire.StepRun(run=agent.run))
-    assert (await agent.expect(agent_wire.AnswerMessage)).breakpoint == breakpoint
+    assert (await agent.expect(agent_wire.AnswerMessage)).halt_point == halt_point
 
 
 async def test_who_sends_without_end_lets_others_have_their_turn(
@@ -229,12 +229,12 @@ async def test_large_messages_pass_uncompressed(
     ui, agent = await new_ui(), await new_agent()
     await ui.hello()
     prompt = "x" * (20 * 1024 * 1024)  # above tornado's own limit of 10 MiB
-    breakpoint = await agent.ask(prompt)
-    await ui.pending(breakpoint)
+    halt_point = await agent.ask(prompt)
+    await ui.pending(halt_point)
     assert "Sec-Websocket-Extensions" not in ui.socket.headers
     await ui.send(ui_wire.OpenRun(run=agent.run))
     await ui.expect(ui_wire.RunOpened)
-    await ui.send(ui_wire.GetMessage(run=agent.run, message=breakpoint))
+    await ui.send(ui_wire.GetMessage(run=agent.run, message=halt_point))
     assert len((await ui.expect(ui_wire.MessageBody)).data) == len(prompt) + 2
 
 
@@ -248,7 +248,7 @@ async def test_a_ui_that_does_not_read_is_let_go(
     monkeypatch.setattr(
         socket_outbox.SocketOutbox, "waiting", socket_outbox.MAX_OWED
     )  # as if so much did
-    breakpoint = await agent.ask()
+    halt_point = await agent.ask()
     with pytest.raises(Closed) as caught:
         await ui.expect(type(None))
     assert caught.value.code == 1013
@@ -257,4 +257,4 @@ async def test_a_ui_that_does_not_read_is_let_go(
     other = await new_ui()
     await other.hello()
     await other.send(ui_wire.StepRun(run=agent.run))
-    assert (await agent.expect(agent_wire.AnswerMessage)).breakpoint == breakpoint
+    assert (await agent.expect(agent_wire.AnswerMessage)).halt_point == halt_point

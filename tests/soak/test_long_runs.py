@@ -1,4 +1,4 @@
-"""A run of 100,000 breakpoints: opened, read page by page, filtered; and the memory that it takes."""
+"""A run of 100,000 halt points: opened, read page by page, filtered; and the memory that it takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BREAKPOINTS: Final = 100_000
 ROWS: Final = BREAKPOINTS + 1
 
 
-@pytest.mark.timeout(600)  # the time is the agent's: it reaches 100,000 breakpoints
+@pytest.mark.timeout(600)  # the time is the agent's: it reaches 100,000 halt points
 def test_a_run_of_100_000_breakpoints_is_read_through_a_window() -> None:
     with core() as (process, agents, uis), plugged(agents) as socket, plugged(uis) as view:
         agent, person = LeasedAgent(socket, SIZE), Person(view)

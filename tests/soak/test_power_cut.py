@@ -112,7 +112,7 @@ def _judge(folder: Path, journal: Path) -> None:
     reader = StoreReader(folder / "store.sqlite")
     try:
         for run, last in promised.items():
-            kept = reader.history(run).breakpoints
+            kept = reader.history(run).halt_points
             assert len(kept) >= last
             assert list(kept) == [point(run, number) for number in range(1, len(kept) + 1)]
     finally:

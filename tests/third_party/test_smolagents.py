@@ -130,5 +130,5 @@ def test_a_prompt_is_edited(frameworks: Path, tmp_path: Path) -> None:
 
 def halted(person: Person) -> TimelineRow:
     """The row of the message that the run is halted at."""
-    breakpoint = person.until(lambda run: run.state is RunState.HALTED).pending[0]
-    return next(row for row in person.rows() if row.id == breakpoint)
+    halt_point = person.until(lambda run: run.state is RunState.HALTED).pending[0]
+    return next(row for row in person.rows() if row.id == halt_point)

@@ -12,10 +12,10 @@ from agentstepper_nb.core import run_state
 from agentstepper_nb.core.stops import conditions
 from agentstepper_nb.hub import reads, views_v2
 from agentstepper_nb.protocol.records import (
-    BreakpointAnswered,
-    BreakpointEdited,
-    BreakpointSaved,
     EndedRunLoaded,
+    HaltPointAnswered,
+    HaltPointEdited,
+    HaltPointSaved,
     MessagesReceived,
     PricesSet,
     Record,
@@ -31,9 +31,9 @@ Handlers = Mapping[type, Callable[..., Any]]
 
 RECORDS: Final = frozenset(get_args(Record))
 FOR_A_RESTART: Final = {MessagesReceived, EndedRunLoaded, StopSaved, StopDeleted, PricesSet}
-#: Told as the row of their breakpoint, or not at all.
+#: Told as the row of their halt point, or not at all.
 AS_ROWS: Final = {
-    *(BreakpointSaved, BreakpointEdited, BreakpointAnswered, SummarySaved),
+    *(HaltPointSaved, HaltPointEdited, HaltPointAnswered, SummarySaved),
     *(MessagesReceived, EndedRunLoaded),
 }
 
@@ -41,7 +41,7 @@ TABLES: Final[list[tuple[str, Handlers, frozenset[type]]]] = [
     ("fold", run_state.APPLIERS, RECORDS),
     ("sqlite", record_writer.KEEPERS, RECORDS),
     ("memory", memory.KEEPERS, RECORDS - FOR_A_RESTART),
-    ("search", index.KEEPERS, RECORDS - FOR_A_RESTART - {BreakpointAnswered}),
+    ("search", index.KEEPERS, RECORDS - FOR_A_RESTART - {HaltPointAnswered}),
     ("view", views_v2.TELLERS, RECORDS - AS_ROWS),
     ("reads", reads.ANSWERS, frozenset(get_args(reads.ViewQuery))),
 ]

@@ -86,7 +86,7 @@ class Person:
 
     def answer(self, run: Run, edit: str | None = None) -> None:
         """Press Step for a run that is halted."""
-        self.do(v2.StepRun(run=run.id, breakpoint=run.pending[0], revision=1, edit=edit))
+        self.do(v2.StepRun(run=run.id, halt_point=run.pending[0], revision=1, edit=edit))
 
     def stop(self) -> None:
         """Wait for the next halt and press Stop."""

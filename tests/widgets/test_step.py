@@ -11,7 +11,7 @@ from agentstepper_nb.widgets import VIEW_MIME
 from tests.widgets.kernel import Kernel, Ran
 from tests.widgets.person import Person
 
-#: Reaches one breakpoint and shows what came back.
+#: Reaches one halt point and shows what came back.
 ASK = """
 print("READY")
 with dbg.llm({"q": 1}) as query:

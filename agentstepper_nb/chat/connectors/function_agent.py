@@ -44,7 +44,7 @@ class FunctionAgent(InterpreterABC):
     gives the person's choice.
 
     What is sync runs on a thread of its own, where an `AgentStepper` made without an address is the
-    session's run. Stopping the turn ends such a thread where it waits at a breakpoint there, and nowhere
+    session's run. Stopping the turn ends such a thread where it waits at a halt point there, and nowhere
     else: it lets a plain function run out, and closes a generator at its next `yield`; what it says by
     then nobody hears. What is async is cancelled where it awaits.
 

@@ -1,4 +1,4 @@
-"""What conditions see of a breakpoint: names with values as JSON has them, each made when asked for."""
+"""What conditions see of a halt point: names with values as JSON has them, each made when asked for."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def parse_json(text: str | bytes) -> Any:
 
 
 class ConditionView:
-    """A breakpoint, to be read by names.
+    """A halt point, to be read by names.
 
     Args:
-        point: The breakpoint.
+        point: The halt point.
         totals: What its run has used so far, it included.
         program: Its run's program.
     """

@@ -347,7 +347,7 @@ __all__ = ["Condition", "ConditionError", "load_condition", "parse_condition"]
 
 
 class Condition:
-    """A condition that can be asked of breakpoints.
+    """A condition that can be asked of halt points.
 
     Args:
         code: What it is compiled to.

@@ -1,4 +1,4 @@
-"""What stops make of a run's breakpoints, one after the other, while it runs or once it is recorded.
+"""What stops make of a run's halt points, one after the other, while it runs or once it is recorded.
 
 Pure: what was is what a stop remembers.
 """
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...errors import ProtocolError
 from ...protocol.records import RunHistory
 from ...protocol.stops import BreakpointRule, Reaction, StopTrial
-from ...protocol.values import Breakpoint, Commit, EventKind, EventSide, FileChange
+from ...protocol.values import Commit, EventKind, EventSide, FileChange, HaltPoint
 from .condition_view import ConditionView
 from .conditions import load_condition, parse_condition
 from .evaluation import ConditionError
@@ -21,7 +21,7 @@ from .watches import ObservedPoint, PointFilter, UsageTotals, compile_glob, make
 
 
 class RuleVerdict(NamedTuple):
-    """What stops say of a breakpoint."""
+    """What stops say of a halt point."""
 
     hits: tuple[str, ...] = ()  # ids, in the order of the stops
     halts: bool = False
@@ -63,14 +63,14 @@ class BreakpointEngine:
         return bool(self._armed)
 
     def touch(self, paths: Iterable[str]) -> None:
-        """These files of the workspace were changed: told before the breakpoint that follows."""
+        """These files of the workspace were changed: told before the halt point that follows."""
         paths = tuple(paths)
         for armed in self._armed:
             if armed.watch is not None:
                 armed.watch.touch(paths)
 
     def reach(self, point: ObservedPoint) -> RuleVerdict:
-        """A breakpoint was reached: to be called once for each of the run, in their order."""
+        """A halt point was reached: to be called once for each of the run, in their order."""
         count(self._totals, point)
         view: ConditionView | None = None
         hits: list[str] = []
@@ -92,7 +92,7 @@ class BreakpointEngine:
 
 
 def count(totals: UsageTotals, point: ObservedPoint) -> None:
-    """Count a breakpoint in a run's totals, which watches and conditions read."""
+    """Count a halt point in a run's totals, which watches and conditions read."""
     if point.side is EventSide.BEGIN:
         totals.events += 1
     usage = point.usage
@@ -124,7 +124,7 @@ class _Armed:
         return not self._done and self._place.is_at(point)
 
     def hits(self, view: ConditionView) -> bool:
-        """Whether it hits, where it concerns this breakpoint: it counts a match.
+        """Whether it hits, where it concerns this halt point: it counts a match.
 
         Raises:
             ConditionError: Its condition fails.
@@ -148,7 +148,7 @@ def _failed(stop: BreakpointRule, error: ConditionError) -> str:
 
 #: As many rows are named; all are counted.
 _NAMED: Final = 1000
-#: Rows that are no breakpoints of the agent's.
+#: Rows that are no halt points of the agent's.
 _NEVER: Final = {
     EventKind.DEBUG_MESSAGE: "a debug message",
     EventKind.PROGRAM_FINISHED: "its own end",
@@ -178,17 +178,17 @@ def list_changed_paths(changes: Iterable[FileChange]) -> Iterator[str]:
             yield change.previous_path
 
 
-def make_point(breakpoint: Breakpoint) -> ObservedPoint:
-    """A recorded breakpoint as stops saw it when it was reached."""
+def make_point(halt_point: HaltPoint) -> ObservedPoint:
+    """A recorded halt point as stops saw it when it was reached."""
     return ObservedPoint(
-        kind=breakpoint.kind,
-        side=breakpoint.side,
-        name=breakpoint.name,
-        data=breakpoint.data.encode("utf-8", "surrogatepass"),
-        depth=breakpoint.depth,
-        outcome=breakpoint.outcome,
-        failure=breakpoint.failure,
-        usage=breakpoint.usage,
+        kind=halt_point.kind,
+        side=halt_point.side,
+        name=halt_point.name,
+        data=halt_point.data.encode("utf-8", "surrogatepass"),
+        depth=halt_point.depth,
+        outcome=halt_point.outcome,
+        failure=halt_point.failure,
+        usage=halt_point.usage,
     )
 
 
@@ -212,11 +212,11 @@ def try_stop(
     hits: list[int] = []
     rows = total = 0
     error: str | None = None
-    for breakpoint, verdict in replay_run(stops, history):
+    for halt_point, verdict in replay_run(stops, history):
         rows += 1
         if verdict.halts or verdict.hits:
             total += 1
-            hits += [breakpoint.seq] if total <= _NAMED else []
+            hits += [halt_point.seq] if total <= _NAMED else []
         if verdict.error is not None:
             error = verdict.error
             break  # it would fail wherever it is asked: the person mends it first
@@ -226,7 +226,7 @@ def try_stop(
 
 def replay_run(
     stops: BreakpointEngine, history: RunHistory
-) -> Iterator[tuple[Breakpoint, RuleVerdict]]:
+) -> Iterator[tuple[HaltPoint, RuleVerdict]]:
     """Tell stops of a recorded run, as they would have been told while it ran."""
     for step in _told(history):
         if isinstance(step, Commit):
@@ -235,16 +235,16 @@ def replay_run(
             yield step, stops.reach(make_point(step))
 
 
-def _told(history: RunHistory) -> list[Breakpoint | Commit]:
+def _told(history: RunHistory) -> list[HaltPoint | Commit]:
     """What the agent's stops were told, in the order in which they were.
 
-    The row at a run's end is the Core's own; debug messages are no breakpoints.
+    The row at a run's end is the Core's own; debug messages are no halt points.
     """
-    points = [each for each in history.breakpoints if each.kind is not EventKind.PROGRAM_FINISHED]
-    steps: list[Breakpoint | Commit] = [*history.commits, *points]
+    points = [each for each in history.halt_points if each.kind is not EventKind.PROGRAM_FINISHED]
+    steps: list[HaltPoint | Commit] = [*history.commits, *points]
     # A commit is numbered by the row before it. The sort is stable: it stays before its followers.
     return sorted(steps, key=_when)
 
 
-def _when(step: Breakpoint | Commit) -> tuple[int, bool]:
+def _when(step: HaltPoint | Commit) -> tuple[int, bool]:
     return (step.seq, isinstance(step, Commit))

@@ -8,7 +8,7 @@ from .condition_view import ConditionView
 
 
 class ConditionError(Exception):
-    """A condition can't be read, or has no value at a breakpoint: the text says why, to a person.
+    """A condition can't be read, or has no value at a halt point: the text says why, to a person.
 
     Args:
         message: The text.
@@ -20,7 +20,7 @@ class ConditionError(Exception):
         self.column = column
 
 
-#: Steps that a condition may take at one breakpoint.
+#: Steps that a condition may take at one halt point.
 MOST_STEPS: Final = 100_000
 #: Characters, or a few hundred bytes, that one step looks through.
 _A_STEP: Final = 256

@@ -19,7 +19,7 @@ from ...protocol.values import EventKind, EventOutcome, EventSide, Failure, Usag
 
 
 class ObservedPoint(NamedTuple):
-    """A breakpoint, as stops see it: as the agent sent it, whatever edits came after.
+    """A halt point, as stops see it: as the agent sent it, whatever edits came after.
 
     Args:
         data: Its JSON text, UTF-8.
@@ -47,7 +47,7 @@ def compile_glob(pattern: str) -> Callable[[str], bool]:
 
 
 class PointFilter:
-    """Which breakpoints a stop is about."""
+    """Which halt points a stop is about."""
 
     __slots__ = ("_fits", "_kind", "_on_error", "_side")
 
@@ -63,7 +63,7 @@ class PointFilter:
         return (kind is None or kind is point.kind) and (fits is None or fits(point.name or ""))
 
     def is_at(self, point: ObservedPoint) -> bool:
-        """Whether the stop is about this breakpoint."""
+        """Whether the stop is about this halt point."""
         side = self._side
         return (
             (side is None or side is point.side)
@@ -74,7 +74,7 @@ class PointFilter:
 
 @dataclass(slots=True)
 class UsageTotals:
-    """What a run has used so far; `engine.count` adds a breakpoint."""
+    """What a run has used so far; `engine.count` adds a halt point."""
 
     tokens: int = 0
     cost: float = 0.0  # US dollars
@@ -91,7 +91,7 @@ class WatchState:
         self.due = False
 
     def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
-        """A breakpoint was reached; the totals include it."""
+        """A halt point was reached; the totals include it."""
 
     def touch(self, paths: Iterable[str]) -> None:
         """Files of the workspace were changed."""

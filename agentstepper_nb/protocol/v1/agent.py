@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...errors import ProtocolError
-from ..values import EVENT_NAME, Breakpoint, EventKind, Failure, Id, Time
+from ..values import EVENT_NAME, EventKind, Failure, HaltPoint, Id, Time
 
 #: Event types travel by their enum's name.
 TYPES: Final[dict[str, EventKind]] = {
@@ -42,11 +42,11 @@ class V1Breakpoint(Struct, frozen=True, kw_only=True):
     summary: str | None = None
 
 
-def find_summary(breakpoint: Breakpoint) -> str | None:
+def find_summary(halt_point: HaltPoint) -> str | None:
     """A breakpoint's summary where version 1 reads it, which has no other word for an exception."""
-    if breakpoint.failure is not None and not breakpoint.is_replaced:
-        return format_failure(breakpoint.failure)
-    return breakpoint.summary or breakpoint.sentence
+    if halt_point.failure is not None and not halt_point.is_replaced:
+        return format_failure(halt_point.failure)
+    return halt_point.summary or halt_point.sentence
 
 
 def format_failure(failure: Failure) -> str:

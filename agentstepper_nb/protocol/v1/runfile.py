@@ -23,7 +23,6 @@ from ..values import (
     PAIRED,
     AgentActivity,
     AnswerKind,
-    Breakpoint,
     Commit,
     Count,
     Event,
@@ -31,6 +30,7 @@ from ..values import (
     EventOutcome,
     EventSide,
     Failure,
+    HaltPoint,
     Id,
     Name,
     Run,
@@ -92,8 +92,8 @@ class _Run(Struct):
 def dump_run(history: RunHistory) -> bytes:
     """Write a run's file."""
     run = history.run
-    points: dict[str, list[Breakpoint]] = {}
-    for point in history.breakpoints:
+    points: dict[str, list[HaltPoint]] = {}
+    for point in history.halt_points:
         points.setdefault(point.event, []).append(point)
     filed = [
         row.seq
@@ -117,7 +117,7 @@ def dump_run(history: RunHistory) -> bytes:
     return pack_runfile(msgspec.json.encode(document))
 
 
-def _dump_event(event: Event, points: list[Breakpoint], *, numbered: bool) -> _Event:
+def _dump_event(event: Event, points: list[HaltPoint], *, numbered: bool) -> _Event:
     own = NULL if event.data is None else Raw(event.data.encode())
     type, data = dump_kind(event.kind, event.name, own)
     is_row = event.kind is EventKind.DEBUG_MESSAGE
@@ -126,14 +126,14 @@ def _dump_event(event: Event, points: list[Breakpoint], *, numbered: bool) -> _E
         type,
         event.at,
         data,
-        [_dump_breakpoint(point, numbered=numbered) for point in points],
+        [_dump_halt_point(point, numbered=numbered) for point in points],
         UNSET if event.parent is None else event.parent,
         event.depth or UNSET,
         event.seq if numbered and is_row else UNSET,
     )
 
 
-def _dump_breakpoint(point: Breakpoint, *, numbered: bool) -> _Breakpoint:
+def _dump_halt_point(point: HaltPoint, *, numbered: bool) -> _Breakpoint:
     failure = point.failure
     return _Breakpoint(
         uuid=point.id,
@@ -216,7 +216,7 @@ def _check_ids(document: _Run) -> None:
 
 def _history(document: _Run, run_id: str, check: Check) -> RunHistory:
     events: list[Event] = []
-    points: list[Breakpoint] = []
+    points: list[HaltPoint] = []
     ended_at = document.start_time
     seqs = iter(_seqs(document))
     for item in document.events:
@@ -242,7 +242,7 @@ def _history(document: _Run, run_id: str, check: Check) -> RunHistory:
         query_bytes=sum(point.size_bytes for point in queries),
         commits=len(drop_unchanged_commits(commits)),
     )
-    return RunHistory(run=run, events=tuple(events), breakpoints=tuple(points), commits=commits)
+    return RunHistory(run=run, events=tuple(events), halt_points=tuple(points), commits=commits)
 
 
 def _seqs(document: _Run) -> list[int]:
@@ -276,7 +276,7 @@ def _check_depth(event: Event, document: _Run) -> None:
         raise make_corrupt_error("The .run file has an event that is inside of more than there are")
 
 
-def _load_event(item: _Event, run_id: str, seqs: Iterator[int]) -> tuple[Event, list[Breakpoint]]:
+def _load_event(item: _Event, run_id: str, seqs: Iterator[int]) -> tuple[Event, list[HaltPoint]]:
     kind, name = load_kind(item.type, item.data)
     if kind is None:
         raise make_corrupt_error(f"The .run file has an event of unknown type “{item.type[:80]}”")
@@ -298,7 +298,7 @@ def _load_event(item: _Event, run_id: str, seqs: Iterator[int]) -> tuple[Event, 
         ended_at=item.breakpoints[-1].time if item.breakpoints else item.time,
     )
     points = [
-        _load_breakpoint(point, event, index, next(seqs))
+        _load_halt_point(point, event, index, next(seqs))
         for index, point in enumerate(item.breakpoints)
     ]
     if any(after.seq < before.seq for before, after in pairwise(points)):
@@ -306,13 +306,13 @@ def _load_event(item: _Event, run_id: str, seqs: Iterator[int]) -> tuple[Event, 
     return event, points
 
 
-def _load_breakpoint(point: _Breakpoint, event: Event, index: int, seq: int) -> Breakpoint:
+def _load_halt_point(point: _Breakpoint, event: Event, index: int, seq: int) -> HaltPoint:
     data, edit = _content(point.original_data), _content(point.modified_data)
     failure = None if point.failure is UNSET else cut_failure(point.failure)
     own = point.summary
     if point.failure is not UNSET and own == format_failure(point.failure):
         own = None
-    return Breakpoint(
+    return HaltPoint(
         id=point.uuid,
         run=event.run,
         event=event.id,
@@ -340,7 +340,7 @@ def _content(raw: Raw) -> str:
     return text
 
 
-def _place(commits: list[V1Commit], run_id: str, points: list[Breakpoint]) -> tuple[Commit, ...]:
+def _place(commits: list[V1Commit], run_id: str, points: list[HaltPoint]) -> tuple[Commit, ...]:
     """The commits, each placed after the last breakpoint before it."""
     times = list(accumulate((point.at for point in points), max))
     placed = []

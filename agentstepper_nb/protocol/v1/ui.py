@@ -14,11 +14,11 @@ from ...errors import ProtocolError
 from ..records import RunHistory
 from ..values import (
     AgentActivity,
-    Breakpoint,
     Commit,
     Event,
     EventKind,
     EventSide,
+    HaltPoint,
     Run,
     RunState,
 )
@@ -235,12 +235,12 @@ def _content(text: str, strict: bool) -> tuple[Raw, str]:
     return Raw(text), "json" if text.lstrip()[:1] == "{" else "text"
 
 
-def _message(breakpoint: Breakpoint) -> _Message:
-    source, target = _ACTORS.get((breakpoint.kind, breakpoint.side), ("System", "System"))
-    content, kind = _content(breakpoint.data, breakpoint.strict)
-    summary = find_summary(breakpoint)
+def _message(halt_point: HaltPoint) -> _Message:
+    source, target = _ACTORS.get((halt_point.kind, halt_point.side), ("System", "System"))
+    content, kind = _content(halt_point.data, halt_point.strict)
+    summary = find_summary(halt_point)
     return _Message(
-        breakpoint.id, source, target, content, kind, summary, format_time(breakpoint.at)
+        halt_point.id, source, target, content, kind, summary, format_time(halt_point.at)
     )
 
 
@@ -270,7 +270,7 @@ def _commit(commit: Commit) -> _Commit:
 
 def _run(history: RunHistory) -> _Run:
     run = history.run
-    rows = [(b.seq, _message(b)) for b in history.breakpoints]
+    rows = [(b.seq, _message(b)) for b in history.halt_points]
     rows += [
         (event.seq, _debug_message(event))
         for event in history.events
@@ -326,9 +326,9 @@ def encode_run_state(run: Run) -> str:
     return _encode("update_run_state", content)
 
 
-def encode_new_message(breakpoint: Breakpoint) -> str:
+def encode_new_message(halt_point: HaltPoint) -> str:
     """A breakpoint was reached."""
-    return _encode("new_message", {"run": breakpoint.run, "message": _message(breakpoint)})
+    return _encode("new_message", {"run": halt_point.run, "message": _message(halt_point)})
 
 
 def encode_new_debug_message(event: Event) -> str:

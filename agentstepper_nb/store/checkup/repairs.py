@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from ...errors import StoreError
 from ...protocol.records import (
-    BreakpointSaved,
     CommitSaved,
     EventSaved,
+    HaltPointSaved,
     ImportedRunSaved,
     MessagesReceived,
     NoteSaved,
@@ -217,7 +217,7 @@ def _records(run: SalvagedRun) -> Iterator[Record]:
         return
     yield RunStarted(run=history.run, proof=run.proof)
     yield from (EventSaved(event=event) for event in history.events)
-    yield from (BreakpointSaved(breakpoint=point) for point in history.breakpoints)
+    yield from (HaltPointSaved(halt_point=point) for point in history.halt_points)
     yield from (CommitSaved(commit=commit) for commit in history.commits)
     yield from (NoteSaved(note=note) for note in history.notes)
     yield MessagesReceived(run=history.run.id, n=run.heard)

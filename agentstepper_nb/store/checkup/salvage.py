@@ -21,11 +21,11 @@ from ...errors import DamagedRunError
 from ...protocol.records import AgentProof, Record, RunHistory
 from ...protocol.values import (
     AgentActivity,
-    Breakpoint,
     Commit,
     Event,
     EventKind,
     FileChange,
+    HaltPoint,
     Run,
     RunEnding,
     RunState,
@@ -310,9 +310,9 @@ def _mended(history: RunHistory, *, ended: bool) -> RunHistory:
         history: What could be read.
         ended: Whether its header is lost: then it is over.
     """
-    points = history.breakpoints
+    points = history.halt_points
     events = [*history.events, *_events_of(history)]
-    items: list[Event | Breakpoint] = [*events, *points]
+    items: list[Event | HaltPoint] = [*events, *points]
     header = _over(history.run, items) if ended else history.run
     fillers = _fillers(header, items)
     there = {point.id for point in points}
@@ -326,9 +326,9 @@ def _mended(history: RunHistory, *, ended: bool) -> RunHistory:
 
 
 def _events_of(history: RunHistory) -> Iterator[Event]:
-    """Events that are lost, made again from their breakpoints."""
+    """Events that are lost, made again from their halt points."""
     known = {event.id for event in history.events}
-    for point in history.breakpoints:
+    for point in history.halt_points:
         if point.event not in known:
             known.add(point.event)
             yield Event(
@@ -342,7 +342,7 @@ def _events_of(history: RunHistory) -> Iterator[Event]:
             )
 
 
-def _over(header: Run, items: Sequence[Event | Breakpoint]) -> Run:
+def _over(header: Run, items: Sequence[Event | HaltPoint]) -> Run:
     times = [each.at for each in items]
     began = header.started_at or min(times, default=0.0)
     ended = max(times, default=began) if header.ended_at is None else header.ended_at
@@ -359,7 +359,7 @@ def _over(header: Run, items: Sequence[Event | Breakpoint]) -> Run:
     )
 
 
-def _fillers(header: Run, items: Sequence[Event | Breakpoint]) -> list[Event]:
+def _fillers(header: Run, items: Sequence[Event | HaltPoint]) -> list[Event]:
     """A row that says so in place of each that is lost."""
     times = {each.seq: each.at for each in items if each.seq}
     last = max(times, default=0)

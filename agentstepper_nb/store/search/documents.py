@@ -13,7 +13,7 @@ import msgspec
 
 from ...protocol.pages import SearchHitPlace
 from ...protocol.segments import split_content
-from ...protocol.values import Breakpoint, Commit, Failure, Run
+from ...protocol.values import Commit, Failure, HaltPoint, Run
 
 #: Of the tables' form: an index of another number is made anew.
 VERSION: Final = 2
@@ -198,10 +198,10 @@ def collect_run_texts(run: Run) -> str:
     return join_texts([run.name, run.program, *run.tags, *_failure(run.failure)])
 
 
-def collect_halt_point_texts(breakpoint: Breakpoint) -> list[str]:
-    """What is said of a breakpoint beside its contents."""
-    own = [breakpoint.name or "", breakpoint.summary or ""]
-    return own + _failure(breakpoint.failure)
+def collect_halt_point_texts(halt_point: HaltPoint) -> list[str]:
+    """What is said of a halt point beside its contents."""
+    own = [halt_point.name or "", halt_point.summary or ""]
+    return own + _failure(halt_point.failure)
 
 
 def collect_commit_texts(commit: Commit) -> str:

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from ...protocol.pages import SearchHit, SearchHitPlace
 from ...protocol.records import (
-    BreakpointEdited,
-    BreakpointSaved,
     CommitSaved,
     EventSaved,
+    HaltPointEdited,
+    HaltPointSaved,
     ImportedRunSaved,
     NoteSaved,
     Record,
@@ -26,7 +26,7 @@ from ...protocol.records import (
     RunTagged,
     SummarySaved,
 )
-from ...protocol.values import Breakpoint, Commit, Event, EventKind, EventSide, RowNote, Run
+from ...protocol.values import Commit, Event, EventKind, EventSide, HaltPoint, RowNote, Run
 from .documents import (
     SCHEMA,
     UNTIDY,
@@ -173,8 +173,8 @@ class SearchIndex:
         self._forget(history.run.id)
         for item in _in_order(history):
             match item:
-                case Breakpoint():
-                    self._breakpoint(item)
+                case HaltPoint():
+                    self._halt_point(item)
                     self._edit(item.run, item.id, item.edit)
                 case Event():
                     self._event(item)
@@ -194,14 +194,14 @@ class SearchIndex:
     def _run(self, run: Run) -> None:
         self._put(run.id, SearchHitPlace.RUN, "", _CONTENT, collect_run_texts(run))
 
-    def _breakpoint(self, breakpoint: Breakpoint) -> None:
+    def _halt_point(self, halt_point: HaltPoint) -> None:
         # A prompt has all that was said before once more; what else is said again is found again.
-        anew = breakpoint.kind is EventKind.LLM_QUERY and breakpoint.side is EventSide.BEGIN
+        anew = halt_point.kind is EventKind.LLM_QUERY and halt_point.side is EventSide.BEGIN
         self._row(
-            breakpoint.run,
-            breakpoint.id,
-            collect_halt_point_texts(breakpoint),
-            breakpoint.data,
+            halt_point.run,
+            halt_point.id,
+            collect_halt_point_texts(halt_point),
+            halt_point.data,
             anew=anew,
         )
 
@@ -246,8 +246,8 @@ class SearchIndex:
         else:
             self._documents.remove(number, place, id, part)
 
-    def _keep_breakpoint(self, record: BreakpointSaved) -> None:
-        self._breakpoint(record.breakpoint)
+    def _index_halt_point(self, record: HaltPointSaved) -> None:
+        self._halt_point(record.halt_point)
 
     def _keep_event(self, record: EventSaved) -> None:
         self._event(record.event)
@@ -255,8 +255,8 @@ class SearchIndex:
     def _keep_run(self, record: RunStarted | RunHeaderSaved | RunRenamed | RunTagged) -> None:
         self._run(record.run)
 
-    def _keep_edit(self, record: BreakpointEdited) -> None:
-        self._edit(record.run, record.breakpoint, record.edit)
+    def _keep_edit(self, record: HaltPointEdited) -> None:
+        self._edit(record.run, record.halt_point, record.edit)
 
     def _keep_commit(self, record: CommitSaved) -> None:
         self._commit(record.commit)
@@ -312,18 +312,18 @@ KEEPERS: Final[dict[type[Record], Callable[[SearchIndex, Any], None]]] = {
     ImportedRunSaved: SearchIndex._keep_import,
     RunDeleted: SearchIndex._keep_deletion,
     EventSaved: SearchIndex._keep_event,
-    BreakpointSaved: SearchIndex._keep_breakpoint,
-    BreakpointEdited: SearchIndex._keep_edit,
+    HaltPointSaved: SearchIndex._index_halt_point,
+    HaltPointEdited: SearchIndex._keep_edit,
     CommitSaved: SearchIndex._keep_commit,
     NoteSaved: SearchIndex._keep_note,
     SummarySaved: SearchIndex._keep_sentence,
 }
 
 
-def _in_order(history: RunHistory) -> list[Breakpoint | Event | Commit]:
+def _in_order(history: RunHistory) -> list[HaltPoint | Event | Commit]:
     """What a run holds, as it came."""
-    placed: list[tuple[tuple[int, int], Breakpoint | Event | Commit]] = []
-    placed += [((point.seq, 0), point) for point in history.breakpoints]
+    placed: list[tuple[tuple[int, int], HaltPoint | Event | Commit]] = []
+    placed += [((point.seq, 0), point) for point in history.halt_points]
     placed += [((event.seq, 0), event) for event in history.events]
     placed += [((commit.seq, 1), commit) for commit in history.commits]
     return [item for _, item in sorted(placed, key=lambda pair: pair[0])]

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ...errors import DamagedRunError, ProtocolError, StoreError
 from ...protocol.records import EndedRunLoaded, Record, RunHeaderSaved, RunHistory
 from ...protocol.v1 import runfile
-from ...protocol.values import Breakpoint, Commit, Event, Failure, RowNote, Run, RunState
+from ...protocol.values import Commit, Event, Failure, HaltPoint, RowNote, Run, RunState
 from ...protocol.visible_text import escape_to_one_line
 from ..archive import read_run_file
 from ..base import CommitPage, Needs, RowPage, Take
@@ -74,11 +74,11 @@ class StoreReader:
         with self._reading(run):
             return RunRowReader(self._connection, run, every=True).history()
 
-    def message(self, run: str, message: str) -> Breakpoint | Event | None:
-        """A row's breakpoint, or the event with this id. Errors as `history`."""
+    def message(self, run: str, message: str) -> HaltPoint | Event | None:
+        """A row's halt point, or the event with this id. Errors as `history`."""
         with self._reading(run):
             whole = RunRowReader(self._connection, run)
-            return whole.breakpoint(message) or whole.event(message)
+            return whole.halt_point(message) or whole.event(message)
 
     def commit(self, run: str, commit: str) -> Commit | None:
         """A commit with the contents of its files. Errors as `history`."""

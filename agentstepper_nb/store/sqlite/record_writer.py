@@ -11,12 +11,12 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.records import (
-    BreakpointAnswered,
-    BreakpointEdited,
-    BreakpointSaved,
     CommitSaved,
     EndedRunLoaded,
     EventSaved,
+    HaltPointAnswered,
+    HaltPointEdited,
+    HaltPointSaved,
     ImportedRunSaved,
     MessagesReceived,
     NoteSaved,
@@ -32,23 +32,23 @@ from ...protocol.records import (
     SummarySaved,
 )
 from ...protocol.values import (
-    Breakpoint,
     Commit,
     Event,
     EventKind,
     FileChange,
+    HaltPoint,
     RowNote,
     Run,
     RunState,
 )
 from .contents import ContentWriter
 from .row_codec import (
-    BREAKPOINT,
     CHANGE,
     COLUMNS,
     COMMIT,
     COUNTED,
     EVENT,
+    HALT_POINT,
     NOTE,
     OF_RUNS,
     PLACES,
@@ -72,7 +72,7 @@ _BY_KEY: Final = {
 _RUN: Final = make_select("runs", "id = ?")
 _FILES: Final = "SELECT name FROM files WHERE run = ?"
 #: What a model puts into a sentence.
-_TOLD: Final[dict[str, BodyCodec[Any]]] = {"breakpoints": BREAKPOINT, "commits": COMMIT}
+_TOLD: Final[dict[str, BodyCodec[Any]]] = {"breakpoints": HALT_POINT, "commits": COMMIT}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -197,8 +197,8 @@ class RecordWriter:
         row = self._add(history.run, None, None)
         for event in history.events:
             self._event(row, event)
-        for breakpoint in history.breakpoints:
-            self._breakpoint(row, breakpoint)
+        for halt_point in history.halt_points:
+            self._halt_point(row, halt_point)
         for commit in history.commits:
             self._commit(row, commit)
         for note in history.notes:
@@ -223,8 +223,8 @@ class RecordWriter:
     def _add_event(self, record: EventSaved) -> None:
         self._event(self._touch(record.event.run), record.event)
 
-    def _add_breakpoint(self, record: BreakpointSaved) -> None:
-        self._breakpoint(self._touch(record.breakpoint.run), record.breakpoint)
+    def _add_halt_point(self, record: HaltPointSaved) -> None:
+        self._halt_point(self._touch(record.halt_point.run), record.halt_point)
 
     def _add_commit(self, record: CommitSaved) -> None:
         self._commit(self._touch(record.commit.run), record.commit)
@@ -237,11 +237,11 @@ class RecordWriter:
         place = (event.seq if event.kind is EventKind.DEBUG_MESSAGE else None,)
         self._put("events", run, event.id, EVENT.encode(event), data, place=place)
 
-    def _breakpoint(self, run: RunRow, breakpoint: Breakpoint) -> None:
-        data = self._contents.put(run.n, run.id, breakpoint.data)
-        edit = self._contents.put(run.n, run.id, breakpoint.edit)
-        columns = (BREAKPOINT.encode(breakpoint), data, edit)
-        self._put("breakpoints", run, breakpoint.id, *columns, place=(breakpoint.seq,))
+    def _halt_point(self, run: RunRow, halt_point: HaltPoint) -> None:
+        data = self._contents.put(run.n, run.id, halt_point.data)
+        edit = self._contents.put(run.n, run.id, halt_point.edit)
+        columns = (HALT_POINT.encode(halt_point), data, edit)
+        self._put("breakpoints", run, halt_point.id, *columns, place=(halt_point.seq,))
 
     def _commit(self, run: RunRow, commit: Commit) -> None:
         columns = (COMMIT.encode(commit), len(commit.changes))
@@ -266,17 +266,17 @@ class RecordWriter:
         )
         run.notes -= gone.rowcount
 
-    def _edit(self, record: BreakpointEdited) -> None:
+    def _edit(self, record: HaltPointEdited) -> None:
         run = self._touch(record.run)
-        n, _, id, body, data, _ = self._find("breakpoints", run, record.breakpoint)
-        body = BREAKPOINT.changed(body, revision=record.revision, sentence=None)
+        n, _, id, body, data, _ = self._find("breakpoints", run, record.halt_point)
+        body = HALT_POINT.changed(body, revision=record.revision, sentence=None)
         edit = self._contents.put(run.n, run.id, record.edit)
         self._put_at("breakpoints", run, n, id, body, data, edit)
 
-    def _answer(self, record: BreakpointAnswered) -> None:
+    def _answer(self, record: HaltPointAnswered) -> None:
         run = self._touch(record.run)
-        n, _, id, body, *contents = self._find("breakpoints", run, record.breakpoint)
-        body = BREAKPOINT.changed(
+        n, _, id, body, *contents = self._find("breakpoints", run, record.halt_point)
+        body = HALT_POINT.changed(
             body,
             answer=record.answer,
             answered_at=record.at,
@@ -358,9 +358,9 @@ KEEPERS: Final[dict[type[Record], Callable[[RecordWriter, Any], None]]] = {
     RunHeaderSaved: RecordWriter._set_header,
     MessagesReceived: RecordWriter._set_heard,
     EventSaved: RecordWriter._add_event,
-    BreakpointSaved: RecordWriter._add_breakpoint,
-    BreakpointEdited: RecordWriter._edit,
-    BreakpointAnswered: RecordWriter._answer,
+    HaltPointSaved: RecordWriter._add_halt_point,
+    HaltPointEdited: RecordWriter._edit,
+    HaltPointAnswered: RecordWriter._answer,
     SummarySaved: RecordWriter._sentence,
     CommitSaved: RecordWriter._add_commit,
     NoteSaved: RecordWriter._set_note,

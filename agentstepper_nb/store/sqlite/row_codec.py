@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from ...protocol.records import AgentProof, PricesSet, Record, StopDeleted, StopSaved
 from ...protocol.stops import BreakpointRule, Price
-from ...protocol.values import Breakpoint, Commit, Event, FileChange, RowNote, Run
+from ...protocol.values import Commit, Event, FileChange, HaltPoint, RowNote, Run
 
 #: What a column of SQLite's may hold.
 Value = int | float | str | bytes | None
@@ -168,7 +168,7 @@ class BodyCodec(Generic[T]):
 
 RUN: Final = BodyCodec(Run, "id")
 EVENT: Final = BodyCodec(Event, "id", "run", "data")
-BREAKPOINT: Final = BodyCodec(Breakpoint, "id", "run", "data", "edit")
+HALT_POINT: Final = BodyCodec(HaltPoint, "id", "run", "data", "edit")
 COMMIT: Final = BodyCodec(Commit, "id", "run", "changes")
 CHANGE: Final = BodyCodec(FileChange, "body")
 NOTE: Final = BodyCodec(RowNote, "run", "message")

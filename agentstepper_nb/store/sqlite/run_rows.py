@@ -12,32 +12,32 @@ import msgspec
 from ...errors import DamagedRunError
 from ...protocol.records import (
     AgentProof,
-    BreakpointSaved,
     CommitSaved,
     EventSaved,
+    HaltPointSaved,
     MessagesReceived,
     Record,
     RunHistory,
     RunStarted,
 )
 from ...protocol.values import (
-    Breakpoint,
     Commit,
     Event,
     EventKind,
     FileBody,
     FileChange,
+    HaltPoint,
     RowNote,
     Run,
 )
 from ..base import CommitPage, Needs, RowPage, Take
 from .contents import ContentReader
 from .row_codec import (
-    BREAKPOINT,
     CHANGE,
     COMMIT,
     COUNTED,
     EVENT,
+    HALT_POINT,
     NOTE,
     PROOF,
     RUN,
@@ -102,13 +102,13 @@ class RunRowReader:
     def history(self) -> RunHistory:
         """All of it."""
         events = self._all("events", self._event)
-        breakpoints = self._all("breakpoints", self._breakpoint)
+        halt_points = self._all("breakpoints", self._halt_point)
         changes = self._changes()
         commits = self._all("commits", lambda row: self._commit(row, changes.get(row[0], ())))
         return RunHistory(
             run=self._header(),
             events=tuple(events),
-            breakpoints=tuple(breakpoints),
+            halt_points=tuple(halt_points),
             commits=tuple(commits),
             notes=self.notes(),
         )
@@ -120,11 +120,11 @@ class RunRowReader:
     def records(self) -> list[Record]:
         """What leads a debugger to where it stands: see `Reader.live_records`."""
         events = [self._event(row, bare=True) for row in self._rows("events")]
-        points = [self._breakpoint(row, bare=True) for row in self._rows("breakpoints")]
+        points = [self._halt_point(row, bare=True) for row in self._rows("breakpoints")]
         commits = list(self._bare_commits())
         spoken = [event for event in events if event.kind is EventKind.DEBUG_MESSAGE]
         others = [event for event in events if event.kind is not EventKind.DEBUG_MESSAGE]
-        rows: list[Event | Breakpoint] = sorted([*spoken, *points], key=lambda row: row.seq)
+        rows: list[Event | HaltPoint] = sorted([*spoken, *points], key=lambda row: row.seq)
         return [
             RunStarted(run=self._header(), proof=self.proof),
             *(EventSaved(event=event) for event in others),
@@ -141,10 +141,10 @@ class RunRowReader:
             has_changed = has_changed or first
             yield self._commit(row, self._changes_of(row[0], bare=True) if first else None)
 
-    def breakpoint(self, id: str) -> Breakpoint | None:
-        """One of its breakpoints."""
+    def halt_point(self, id: str) -> HaltPoint | None:
+        """One of its halt points."""
         row = self._one("breakpoints", id)
-        return None if row is None else self._breakpoint(row)
+        return None if row is None else self._halt_point(row)
 
     def event(self, id: str) -> Event | None:
         """One of its events."""
@@ -214,14 +214,14 @@ class RunRowReader:
             return event
         return msgspec.structs.replace(event, data=self._text(data))
 
-    def _breakpoint(self, row: Sequence[Any], *, bare: bool = False) -> Breakpoint:
+    def _halt_point(self, row: Sequence[Any], *, bare: bool = False) -> HaltPoint:
         _, _, id, body, *_ = row
-        point = self._decoded(BREAKPOINT.decode, body, id=id, run=self._id, data="")
+        point = self._decoded(HALT_POINT.decode, body, id=id, run=self._id, data="")
         if bare and point.answer is not None:
             return point
         return self._with_contents(row, point)
 
-    def _with_contents(self, row: Sequence[Any], point: Breakpoint) -> Breakpoint:
+    def _with_contents(self, row: Sequence[Any], point: HaltPoint) -> HaltPoint:
         data, edit = map(self._text, row[4:6])
         return msgspec.structs.replace(point, data=data or "", edit=edit)
 
@@ -269,7 +269,7 @@ class RunPageReader(RunRowReader):
 
     def page(self, first: int, last: int) -> RowPage:
         """As `Store.page`."""
-        rows: list[Breakpoint | Event] = []
+        rows: list[HaltPoint | Event] = []
         commits = self.look(first, last, rows.append, lambda point: True)
         rows.sort(key=lambda row: row.seq)
         return RowPage(tuple(rows), commits)
@@ -280,7 +280,7 @@ class RunPageReader(RunRowReader):
         found = self._found("breakpoints", _AT, *place)
         points = [self._without_contents(row) for row in found]
         events = [self._event(row) for row in self._found("events", _AT, *place)]
-        rows: list[Breakpoint | Event] = sorted([*points, *events], key=lambda row: row.seq)
+        rows: list[HaltPoint | Event] = sorted([*points, *events], key=lambda row: row.seq)
         self._check_whole(rows, first, last)
         needed = [needs(point) for point in points]
         # At one go: one by one, to look them up takes as long as to read them.
@@ -301,19 +301,19 @@ class RunPageReader(RunRowReader):
 
     def seq_of(self, message: str) -> int | None:
         """As `Store.seq_of`."""
-        for table, kind in (("breakpoints", Breakpoint), ("events", Event)):
+        for table, kind in (("breakpoints", HaltPoint), ("events", Event)):
             row = self._one(table, message)
             if row is not None:
-                read = self._breakpoint if kind is Breakpoint else self._event
+                read = self._halt_point if kind is HaltPoint else self._event
                 return read(row, bare=True).seq or None
         return None
 
-    def _without_contents(self, row: Sequence[Any]) -> Breakpoint:
+    def _without_contents(self, row: Sequence[Any]) -> HaltPoint:
         _, _, id, body, _, edit, _ = row
         edit = None if edit is None else ""
-        return self._decoded(BREAKPOINT.decode, body, id=id, run=self._id, data="", edit=edit)
+        return self._decoded(HALT_POINT.decode, body, id=id, run=self._id, data="", edit=edit)
 
-    def _check_whole(self, rows: Sequence[Breakpoint | Event], first: int, last: int) -> None:
+    def _check_whole(self, rows: Sequence[HaltPoint | Event], first: int, last: int) -> None:
         """See that no row is missing: they are numbered without gaps."""
         end = max(self._header().rows, self._last("breakpoints"), self._last("events"))
         expected = range(max(1, first), min(last, end) + 1)
@@ -324,7 +324,7 @@ class RunPageReader(RunRowReader):
         return self._execute(_LAST.format(table), (self._row.n,)).fetchone()[0] or 0
 
     def _commits_at(
-        self, rows: Iterable[Breakpoint | Event], first: int, last: int
+        self, rows: Iterable[HaltPoint | Event], first: int, last: int
     ) -> tuple[Commit, ...]:
         n = self._row.n
         events = {row.id if isinstance(row, Event) else row.event for row in rows}
@@ -338,5 +338,5 @@ class RunPageReader(RunRowReader):
         return self._commit(row, self._changes_of(row[0], bare=True))
 
 
-def _saved(row: Event | Breakpoint) -> Record:
-    return EventSaved(event=row) if isinstance(row, Event) else BreakpointSaved(breakpoint=row)
+def _saved(row: Event | HaltPoint) -> Record:
+    return EventSaved(event=row) if isinstance(row, Event) else HaltPointSaved(halt_point=row)

@@ -20,7 +20,7 @@ from ...protocol.records import (
     Record,
     RunHistory,
 )
-from ...protocol.values import Breakpoint, Commit, Durability, Event, RowNote, Run, StoreInfo
+from ...protocol.values import Commit, Durability, Event, HaltPoint, RowNote, Run, StoreInfo
 from ..base import CommitPage, Needs, RowPage, Take, do_nothing
 from ..folder_lock import FolderLock, lock_folder
 from ..search import SearchService
@@ -187,8 +187,8 @@ class SqliteStore:
         """One run, whole. Raises `DamagedRunError`, or `KeyError` where there is none."""
         return await self._read(self._whole, lambda reader: reader.history(run))
 
-    async def message(self, run: str, message: str) -> Breakpoint | Event | None:
-        """A row's breakpoint or debug message. Errors as `history`."""
+    async def message(self, run: str, message: str) -> HaltPoint | Event | None:
+        """A row's halt point or debug message. Errors as `history`."""
         return await self._read(self._row, lambda reader: reader.message(run, message))
 
     async def commit(self, run: str, commit: str) -> Commit | None:

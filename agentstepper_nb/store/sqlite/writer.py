@@ -29,7 +29,7 @@ IDLE: Final = 0.5
 #: Seconds until what couldn't be written is tried again.
 RETRY: Final = 1.0
 
-#: Seconds that an event waits for its breakpoint, which mostly comes at once: then they share a
+#: Seconds that an event waits for its halt point, which mostly comes at once: then they share a
 #: transaction, and the agent waits for one instead of two.
 SHORTLY: Final = 0.002
 #: What is rarely the last for long.

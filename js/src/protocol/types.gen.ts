@@ -6,7 +6,7 @@
 export type EventKind =
   "custom" | "debug_message" | "llm_query" | "program_finished" | "program_started" | "tool_invocation";
 /**
- * Which side of its event a breakpoint stands on.
+ * Which side of its event a halt point stands on.
  */
 export type EventSide = "begin" | "end";
 /**
@@ -23,7 +23,7 @@ export type RunState = "continue" | "detached" | "halted" | "idle" | "step";
 export type AgentActivity =
   "finished" | "halted" | "halting" | "llm_thinking" | "running" | "tool_executing" | "waiting";
 /**
- * What a run does at its next breakpoint: halt (step) or go on (continue).
+ * What a run does at its next halt point: halt (step) or go on (continue).
  */
 export type RunMode = "continue" | "step";
 /**
@@ -39,7 +39,7 @@ export type Durability = "durable" | "relaxed" | "sync";
  */
 export type Actor = "agent" | "llm" | "system" | "tools";
 /**
- * How a breakpoint was answered.
+ * How a halt point was answered.
  */
 export type AnswerKind = "deny" | "raise" | "resume" | "skip" | "stop" | "withdrawn";
 /**
@@ -166,10 +166,10 @@ export interface GetChange {
   path: string;
 }
 /**
- * Answer the named breakpoint, or the oldest pending one; in CONTINUE: halt at the next.
+ * Answer the named halt point, or the oldest pending one; in CONTINUE: halt at the next.
  *
- *     With `breakpoint` and `revision`, the command is refused as stale where they aren't current. A
- *     breakpoint that asks for an approval is never answered by it: named, or where nothing else is
+ *     With `halt_point` and `revision`, the command is refused as stale where they aren't current. A
+ *     halt point that asks for an approval is never answered by it: named, or where nothing else is
  *     pending, the command is refused by `needs_approval`.
  */
 export interface StepRun {
@@ -179,7 +179,7 @@ export interface StepRun {
   edit?: string | null;
 }
 /**
- * Answer all pending breakpoints in order and go on without halting. Fields as in `StepRun`.
+ * Answer all pending halt points in order and go on without halting. Fields as in `StepRun`.
  *
  *     Those that ask for an approval still wait: nobody approves what they haven't seen.
  */
@@ -190,7 +190,7 @@ export interface ContinueRun {
   edit?: string | null;
 }
 /**
- * Approve what a pending breakpoint asks; the run's mode stays.
+ * Approve what a pending halt point asks; the run's mode stays.
  *
  *     Where that is of high risk, the command is refused by `needs_confirmation` unless `confirmed`.
  */
@@ -203,7 +203,7 @@ export interface ApproveCall {
   confirmed?: boolean;
 }
 /**
- * Don't let the call happen that a pending breakpoint begins; the run's mode stays.
+ * Don't let the call happen that a pending halt point begins; the run's mode stays.
  */
 export interface DenyCall {
   run: string;
@@ -212,19 +212,19 @@ export interface DenyCall {
   reason: string;
 }
 /**
- * Halt at the next breakpoint.
+ * Halt at the next halt point.
  */
 export interface HaltRun {
   run: string;
 }
 /**
- * Answer `stop` at the pending, or else at the next waiting breakpoint.
+ * Answer `stop` at the pending, or else at the next waiting halt point.
  */
 export interface StopRun {
   run: string;
 }
 /**
- * Set a pending breakpoint's edit, or take it back (`edit` null), without answering.
+ * Set a pending halt point's edit, or take it back (`edit` null), without answering.
  */
 export interface SetEdit {
   run: string;
@@ -256,14 +256,14 @@ export interface BreakpointRule {
   enabled: boolean;
 }
 /**
- * Matches at the first breakpoint at which the run has used more tokens, in and out, than this.
+ * Matches at the first halt point at which the run has used more tokens, in and out, than this.
  */
 export interface TokenBudget {
   kind: "tokens";
   limit: number;
 }
 /**
- * Matches at the first breakpoint at which the run has cost more than this.
+ * Matches at the first halt point at which the run has cost more than this.
  */
 export interface CostBudget {
   kind: "cost";
@@ -278,7 +278,7 @@ export interface Repeated {
   in_a_row: boolean;
 }
 /**
- * Matches at the first breakpoint after a file of the workspace was changed whose path is such.
+ * Matches at the first halt point after a file of the workspace was changed whose path is such.
  */
 export interface Touched {
   kind: "touched";
@@ -526,7 +526,7 @@ export interface RowsPage {
   commits: Commit[];
 }
 /**
- * One line of the timeline: a breakpoint or a debug message, without its contents.
+ * One line of the timeline: a halt point or a debug message, without its contents.
  */
 export interface TimelineRow {
   id: string;
@@ -701,7 +701,7 @@ export interface EncodedContent {
   then: (number | string)[];
 }
 /**
- * What a person is asked before a tool is called: such a breakpoint waits in every mode.
+ * What a person is asked before a tool is called: such a halt point waits in every mode.
  */
 export interface ApprovalPrompt {
   risk: Risk;

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol.agent import (
-    BreakpointReached,
+    HaltPointReached,
     Withdraw,
 )
 from agentstepper_nb.protocol.values import EventKind
@@ -40,8 +40,8 @@ def test_it_goes_on_unedited_and_catches_up(agent: Agent, core: ScriptedCore) ->
     second = core.peer()
     assert second.hello is not None
     assert second.hello.waiting == ()
-    assert second.next(Withdraw).breakpoint == point.id
-    end = second.next(BreakpointReached)
+    assert second.next(Withdraw).halt_point == point.id
+    end = second.next(HaltPointReached)
     assert (end.event, end.waits) == (point.event, False)
     agent.go()
     later = waiting(second)
@@ -65,7 +65,7 @@ def test_every_wait_is_passed(agent: Agent, core: ScriptedCore) -> None:
     points = {waiting(first).id for _ in range(5)}
     first.drop()
     second = core.peer()
-    assert {second.next(Withdraw).breakpoint for _ in range(5)} == points
+    assert {second.next(Withdraw).halt_point for _ in range(5)} == points
     assert working.result(PATIENCE) == list("ppppp")
 
 
@@ -100,7 +100,7 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
 
     working = agent.run(scenario, on_disconnect=policy)
     first = core.peer()
-    first.next(BreakpointReached)
+    first.next(HaltPointReached)
     core.stop()
     agent.go()
     await_log(caplog, "messages wait for the Core, which is still away: now the agent waits, too.")

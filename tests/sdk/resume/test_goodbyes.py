@@ -15,8 +15,8 @@ import pytest
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.protocol.agent import (
     AgentError,
-    BreakpointReached,
     Bye,
+    HaltPointReached,
     MessagesAcknowledged,
 )
 from agentstepper_nb.sdk import async_stepper, on_closing, run_protocol, stepper
@@ -51,7 +51,7 @@ def test_a_goodbye_waits_for_a_core_that_is_away(
         await agent.step(0)
 
     working = agent.run(scenario)
-    core.peer().next(BreakpointReached)
+    core.peer().next(HaltPointReached)
     core.stop()
     agent.go()
     assert closing.wait(PATIENCE)
@@ -71,7 +71,7 @@ def test_a_goodbye_that_finds_no_core_says_what_is_lost(
         return str(getattr(dbg, "dbg", dbg).run_id)
 
     working = agent.run(scenario)
-    core.peer().next(BreakpointReached)
+    core.peer().next(HaltPointReached)
     core.stop()
     agent.go()
     run_id = working.result(PATIENCE)

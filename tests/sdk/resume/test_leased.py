@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from agentstepper_nb import AgentStepper, ConnectionLostError
 from agentstepper_nb.protocol.agent import (
-    BreakpointReached,
+    HaltPointReached,
     LeaseMessage,
     MessagesAcknowledged,
     Withdraw,
@@ -33,7 +33,7 @@ async def ask(dbg: Any, prompt: Any) -> None:
     await dbg.end_llm_query_breakpoint("r")
 
 
-def size(point: BreakpointReached) -> int:
+def size(point: HaltPointReached) -> int:
     return 0 if point.data is UNSET else len(bytes(point.data))
 
 
@@ -57,7 +57,7 @@ def test_the_lease_outlives_its_connection(
     working = agent.run(scenario, stop_on_entry=True, on_disconnect=policy)
     peer = core.peer()
     for _ in range(3):
-        peer.next(BreakpointReached)
+        peer.next(HaltPointReached)
     core.stop()
     await_log(caplog, "The agent goes on")
     agent.go()
@@ -85,13 +85,13 @@ def test_where_a_stop_halts_it_waits_for_its_core(agent: Agent, core: ScriptedCo
         return await dbg.begin_tool_invocation_breakpoint("t", 1)
 
     working = agent.run(scenario, stop_on_entry=True)
-    core.peer().next(BreakpointReached)
+    core.peer().next(HaltPointReached)
     core.stop()
     agent.go()
     assert agent._gates[1].wait(PATIENCE)
     core.start()
     peer = core.peer()
-    while not (point := peer.next(BreakpointReached)).stops:
+    while not (point := peer.next(HaltPointReached)).stops:
         assert not point.waits
     assert point.waits
     peer.answer(point.id, edit('{"Tool":"t","Argument":2}'))
@@ -145,14 +145,14 @@ def test_a_cancelled_task_waits_for_no_room(
         peer = core.peer()
         await dbg.begin_llm_query_breakpoint("x" * 10_000)
         task = asyncio.create_task(dbg.end_llm_query_breakpoint("r"))
-        point = await asyncio.to_thread(peer.next, BreakpointReached)
+        point = await asyncio.to_thread(peer.next, HaltPointReached)
         while point.side is EventSide.BEGIN:
-            point = await asyncio.to_thread(peer.next, BreakpointReached)
+            point = await asyncio.to_thread(peer.next, HaltPointReached)
         assert not task.done()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert (await asyncio.to_thread(peer.next, Withdraw)).breakpoint == point.id
+        assert (await asyncio.to_thread(peer.next, Withdraw)).halt_point == point.id
         core.acknowledges = True
         peer.say(MessagesAcknowledged(received=1 + len(peer.sent)))
         assert await dbg.begin_llm_query_breakpoint("q") == "q"
@@ -171,7 +171,7 @@ def test_who_waits_for_room_hears_that_the_run_is_over(
     with ThreadPoolExecutor(1) as pool:
         dbg.begin_llm_query_breakpoint("x" * 10_000)
         waits = pool.submit(dbg.begin_llm_query_breakpoint, "y")
-        while size(peer.next(BreakpointReached)) != len('"y"'):
+        while size(peer.next(HaltPointReached)) != len('"y"'):
             pass
         assert not waits.done()
         peer.drop()

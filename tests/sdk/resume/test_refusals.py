@@ -99,7 +99,7 @@ def test_the_original_can_t_take_up_a_run(door: str, policy: str, pool: ThreadPo
 @both
 @pytest.mark.parametrize(
     ("policy", "advice"),
-    [("wait", "waits for it at the next breakpoint"), ("continue", "goes on without it")],
+    [("wait", "waits for it at the next halt point"), ("continue", "goes on without it")],
 )
 def test_an_outage_is_told_once_and_its_end_too(
     agent: Agent, core: ScriptedCore, policy: str, advice: str, caplog: pytest.LogCaptureFixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol.agent import (
-    BreakpointReached,
+    HaltPointReached,
     ResumeAnswer,
 )
 from agentstepper_nb.protocol.values import EventKind
@@ -34,14 +34,14 @@ def test_at_a_breakpoint_it_waits_and_is_answered_on_the_next_connection(
     assert first.hello is not None
     assert second.hello is not None
     assert (second.hello.run, second.hello.secret) == (first.hello.run, first.hello.secret)
-    # The start and its breakpoint, the query and its breakpoint: numbers 2 to 5.
+    # The start and its halt point, the query and its halt point: numbers 2 to 5.
     assert (second.hello.sent, second.hello.waiting) == (5, (point.id,))
     assert first.hello.sent == 0
     second.answer(point.id, edit('"edited"'))
     assert working.result(PATIENCE) == "edited"
     assert second.ends() == FINISHED
     assert kinds(core.kept[first.hello.run]) == [
-        *("EventBegun", "BreakpointReached") * 2,
+        *("EventBegun", "HaltPointReached") * 2,
         "Bye",
     ]
 
@@ -61,7 +61,7 @@ def test_elsewhere_it_goes_on_and_waits_at_the_next_breakpoint(
 
     working = agent.run(scenario)
     first = core.peer()
-    first.next(BreakpointReached)
+    first.next(HaltPointReached)
     core.stop()
     agent.go()
     assert said.wait(PATIENCE), "nothing of it needs a Core"
@@ -100,7 +100,7 @@ def test_it_may_happen_again_and_again(agent: Agent, core: ScriptedCore) -> None
     async def scenario(dbg: Any) -> Any:
         return [await dbg.begin_llm_query_breakpoint(n) for n in range(10)]
 
-    def drop_first(peer: Peer, point: BreakpointReached) -> ResumeAnswer | None:
+    def drop_first(peer: Peer, point: HaltPointReached) -> ResumeAnswer | None:
         if point.id in dropped or point.summary:
             return ResumeAnswer()
         dropped.add(point.id)
@@ -126,7 +126,7 @@ def test_before_the_commit_the_message_is_sent_again(agent: Agent, core: Scripte
     assert first.hello is not None
     run = first.hello.run
     core.stop()
-    core.heard[run] -= 2  # the query and its breakpoint
+    core.heard[run] -= 2  # the query and its halt point
     del core.kept[run][-2:]
     core.start()
     second = core.peer()
@@ -136,7 +136,7 @@ def test_before_the_commit_the_message_is_sent_again(agent: Agent, core: Scripte
     second.answer(point.id)
     assert working.result(PATIENCE) == "p"
     second.ends()
-    assert kinds(core.kept[run]) == [*("EventBegun", "BreakpointReached") * 2, "Bye"]
+    assert kinds(core.kept[run]) == [*("EventBegun", "HaltPointReached") * 2, "Bye"]
 
 
 @both
@@ -203,4 +203,4 @@ def test_a_core_that_knew_nothing_yet_is_told_all(agent: Agent, core: ScriptedCo
     second.answer(waiting(second).id)
     assert working.result(PATIENCE) == "p"
     second.ends()
-    assert kinds(second.sent) == [*("EventBegun", "BreakpointReached") * 2, "Bye"]
+    assert kinds(second.sent) == [*("EventBegun", "HaltPointReached") * 2, "Bye"]

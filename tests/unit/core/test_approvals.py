@@ -9,7 +9,7 @@ import pytest
 
 from agentstepper_nb.core import make_row
 from agentstepper_nb.errors import AgentStepperError, NeedsApprovalError, StaleError
-from agentstepper_nb.protocol.records import BreakpointAnswered, BreakpointEdited
+from agentstepper_nb.protocol.records import HaltPointAnswered, HaltPointEdited
 from agentstepper_nb.protocol.stops import BreakpointRule
 from agentstepper_nb.protocol.values import (
     AgentActivity,
@@ -34,8 +34,8 @@ def stage() -> Stage:
     return stage
 
 
-def answers(stage: Stage) -> list[BreakpointAnswered]:
-    return [record for record in stage.records if isinstance(record, BreakpointAnswered)]
+def answers(stage: Stage) -> list[HaltPointAnswered]:
+    return [record for record in stage.records if isinstance(record, HaltPointAnswered)]
 
 
 # ---- asking -----------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def test_a_run_that_is_to_stop_is_not_asked(stage: Stage) -> None:
 @pytest.mark.parametrize("kind", [EventKind.LLM_QUERY, EventKind.CUSTOM, EventKind.PROGRAM_STARTED])
 def test_only_calls_of_tools_ask(stage: Stage, kind: EventKind) -> None:
     event = stage.begin(kind, name="retrieval")
-    with pytest.raises(AgentStepperError, match="Only the begin breakpoint of a tool") as refused:
+    with pytest.raises(AgentStepperError, match="Only the begin halt point of a tool") as refused:
         stage.reach(event, approval=ApprovalPrompt(risk=Risk.LOW, why="No reason."))
     assert refused.value.code == "invalid_message"
     stage.reach(event)  # nothing has happened
@@ -91,7 +91,7 @@ def test_only_calls_of_tools_ask(stage: Stage, kind: EventKind) -> None:
 def test_a_result_asks_for_nothing(stage: Stage) -> None:
     event = stage.begin(EventKind.TOOL_INVOCATION)
     stage.reach(event, data=CALL, waits=False)
-    with pytest.raises(AgentStepperError, match="Only the begin breakpoint of a tool"):
+    with pytest.raises(AgentStepperError, match="Only the begin halt point of a tool"):
         stage.reach(event, EventSide.END, approval=ApprovalPrompt(risk=Risk.LOW, why="No reason."))
 
 
@@ -196,7 +196,7 @@ def test_step_never_approves(mode: RunMode, named: bool) -> None:
     for _ in range(20):
         with pytest.raises(NeedsApprovalError, match=r"call ls\(\.\) asks.*approve the call") as no:
             stage.step(*([asked, 1, EDIT] if named else []))
-        assert (no.value.code, no.value.run, no.value.breakpoint) == (
+        assert (no.value.code, no.value.run, no.value.halt_point) == (
             "needs_approval",
             "run",
             asked,
@@ -292,7 +292,7 @@ def test_who_decides_at_the_agent_approves_what_they_saw(stage: Stage) -> None:
     stage.edit(asked, EDIT)
     stage.decide(asked)
     assert stage.answers == [Answered(asked)]
-    edits = [record for record in stage.records if isinstance(record, BreakpointEdited)]
+    edits = [record for record in stage.records if isinstance(record, HaltPointEdited)]
     assert [(each.revision, each.edit) for each in edits] == [(2, EDIT), (3, None)]
 
 
@@ -307,7 +307,7 @@ def test_the_same_call_is_no_edit(stage: Stage) -> None:
     asked = stage.ask()
     stage.decide(asked, edit=CALL)
     assert stage.answers == [Answered(asked)]
-    assert not any(isinstance(record, BreakpointEdited) for record in stage.records)
+    assert not any(isinstance(record, HaltPointEdited) for record in stage.records)
 
 
 def test_what_crosses_is_no_error(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""What agents send: events, breakpoints, commits, and a run's end."""
+"""What agents send: events, halt points, commits, and a run's end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from agentstepper_nb.errors import AgentStepperError
-from agentstepper_nb.protocol.records import BreakpointAnswered
+from agentstepper_nb.protocol.records import HaltPointAnswered
 from agentstepper_nb.protocol.values import (
     AgentActivity,
     AnswerKind,
@@ -355,7 +355,7 @@ def test_a_run_ends_with_a_last_message(
         failure,
         stage.now,
     )
-    last = next(r.breakpoint for r in reversed(stage.records) if hasattr(r, "breakpoint"))
+    last = next(r.halt_point for r in reversed(stage.records) if hasattr(r, "breakpoint"))
     assert (last.kind, last.summary, last.outcome, last.seq) == (
         EventKind.PROGRAM_FINISHED,
         "Agent execution finished.",
@@ -368,8 +368,8 @@ def test_a_run_ends_with_a_last_message(
 def test_what_is_pending_at_the_end_is_withdrawn_not_answered(stage: Stage) -> None:
     points = [stage.query()[1] for _ in range(3)]
     stage.finish(ending=RunEnding.LOST)
-    withdrawn = [r for r in stage.records if isinstance(r, BreakpointAnswered)]
-    assert [(r.breakpoint, r.answer) for r in withdrawn] == [
+    withdrawn = [r for r in stage.records if isinstance(r, HaltPointAnswered)]
+    assert [(r.halt_point, r.answer) for r in withdrawn] == [
         (point, AnswerKind.WITHDRAWN) for point in points
     ]
     assert stage.answers == []

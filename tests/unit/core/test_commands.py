@@ -197,7 +197,7 @@ def test_who_saw_another_revision_is_told_so(stage: Stage, does: Do) -> None:
     stage.edit(asked, '"mine"', 1)
     with pytest.raises(StaleError, match="was edited meanwhile") as refused:
         does(stage, asked)
-    assert (refused.value.code, refused.value.run, refused.value.breakpoint) == (
+    assert (refused.value.code, refused.value.run, refused.value.halt_point) == (
         "stale",
         "run",
         asked,

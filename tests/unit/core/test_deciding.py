@@ -58,7 +58,7 @@ def stage(*stops: BreakpointRule, state: RunState = RunState.CONTINUE) -> Stage:
 
 @dataclass
 class Case:
-    """What a leased agent says of a breakpoint in a run, and what becomes of it."""
+    """What a leased agent says of a halt point in a run, and what becomes of it."""
 
     waits: bool
     stops: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ def test_what_agents_make_up_does_not_grow_the_header() -> None:
         it.reach(it.begin(), leased=True, waits=False, stops=names, stop_error="x" * 5000)
     assert len(it.run().hits) == 1000
     assert {
-        len(each.breakpoint.stop_error) for each in it.records if hasattr(each, "breakpoint")
+        len(each.halt_point.stop_error) for each in it.records if hasattr(each, "breakpoint")
     } == {1000}
 
 
@@ -224,9 +224,9 @@ def test_after_a_restart_stops_are_told_what_came_before() -> None:
     after = Stage()
     after.debugger.replay(before.records)
     assert after.debugger.halts.lacks_memory("run")
-    points = [record.breakpoint for record in before.records if hasattr(record, "breakpoint")]
+    points = [record.halt_point for record in before.records if hasattr(record, "breakpoint")]
     commits = (replace(commit, seq=1),)
-    history = RunHistory(run=after.run(), breakpoints=tuple(points[:2]), commits=commits)
+    history = RunHistory(run=after.run(), halt_points=tuple(points[:2]), commits=commits)
     after.debugger.halts.remember("run", history)
     assert not after.debugger.halts.lacks_memory("run")
     after.debugger.halts.remember("run", history)  # it is told once

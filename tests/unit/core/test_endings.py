@@ -11,10 +11,10 @@ from agentstepper_nb.protocol.records import EndedRunLoaded, RunTagged
 from agentstepper_nb.protocol.values import (
     CHANGES_LOST,
     AnswerKind,
-    Breakpoint,
     EventKind,
     EventSide,
     Failure,
+    HaltPoint,
     Run,
     RunEnding,
     RunState,
@@ -81,7 +81,7 @@ def test_tokens_and_costs_of_all_queries_are_summed(
     ],
 )
 def test_a_row_in_words(kind: EventKind, name: str | None, side: EventSide, words: str) -> None:
-    point = Breakpoint(
+    point = HaltPoint(
         id="b", run="r", event="e", seq=12, side=side, kind=kind, name=name, at=1.0, data="1"
     )
     assert describe_row(point) == words
@@ -91,7 +91,7 @@ def test_a_row_in_words(kind: EventKind, name: str | None, side: EventSide, word
 def test_who_broke_off_says_what_came_last(stage: Stage, ending: RunEnding) -> None:
     stage.query()
     stage.say('"here"')
-    stage.begin()  # it did not come to its breakpoint
+    stage.begin()  # it did not come to its halt point
     stage.finish(ending=ending)
     broke_off = ending in (RunEnding.CRASHED, RunEnding.LOST)
     assert stage.run().last_event == ("debug message (row 2)" if broke_off else None)

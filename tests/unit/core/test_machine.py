@@ -21,10 +21,10 @@ from msgspec.structs import replace
 from agentstepper_nb.core.state_table import compute_shown_state
 from agentstepper_nb.errors import AgentStepperError
 from agentstepper_nb.protocol.records import (
-    BreakpointAnswered,
-    BreakpointSaved,
     CommitSaved,
     EventSaved,
+    HaltPointAnswered,
+    HaltPointSaved,
     ImportedRunSaved,
     NoteSaved,
     PricesSet,
@@ -60,7 +60,7 @@ CALLS = [EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM]
 KINDS = [*CALLS, EventKind.PROGRAM_STARTED, EventKind.DEBUG_MESSAGE]
 EDITS = [None, None, "null", '""', '"hello"', '{"Tool": "ls", "Argument": 1}', "{", "NaN"]
 
-Named = tuple[str, str]  # a run, and an event or a breakpoint of it
+Named = tuple[str, str]  # a run, and an event or a halt point of it
 
 run_ids = st.sampled_from(RUNS)
 few = st.integers(0, 7)
@@ -84,7 +84,7 @@ class Anything(RuleBasedStateMachine):
         self.approved: set[Named] = set()
 
     def meant(self, point: Named, number: int) -> Named:
-        """Mostly a pending breakpoint of that run; now and then the one that was drawn."""
+        """Mostly a pending halt point of that run; now and then the one that was drawn."""
         run, _ = point
         status = self.stage.debugger._runs.status.get(run)
         pending = list(status.pending) if status else []
@@ -151,7 +151,7 @@ class Anything(RuleBasedStateMachine):
         error=st.sampled_from([None, None, None, "no number"]),
     )
     def leased(self, run: str, waits: bool, stops: list[str], error: str | None) -> Named:
-        """A breakpoint whose agent has decided whether it waits."""
+        """A halt point whose agent has decided whether it waits."""
         event = self.tries(self.stage.begin, EventKind.TOOL_INVOCATION, run)
         said = {"waits": waits, "stops": tuple(stops), "stop_error": error}
         point = event and self.tries(self.stage.reach, event, run=run, leased=True, **said)
@@ -361,8 +361,8 @@ class Anything(RuleBasedStateMachine):
     def hits_are_those_of_the_rows(self) -> None:
         hits: dict[str, dict[str, StopHits]] = {run.id: {} for run in self.stage.debugger.runs}
         for record in self.stage.records:
-            if isinstance(record, BreakpointSaved):
-                point = record.breakpoint
+            if isinstance(record, HaltPointSaved):
+                point = record.halt_point
                 for stop in set(point.stops):
                     before = hits[point.run].get(stop)
                     count = 1 + (before.count if before else 0)
@@ -375,11 +375,11 @@ class Anything(RuleBasedStateMachine):
         waiting, ends = set(), []
         for record in self.stage.records:
             match record:
-                case BreakpointSaved(breakpoint=point) if point.answer is None:
+                case HaltPointSaved(halt_point=point) if point.answer is None:
                     waiting.add((point.run, point.id))
-                case BreakpointSaved(breakpoint=point) if point.waits:
+                case HaltPointSaved(halt_point=point) if point.waits:
                     ends.append((point.run, point.id))
-                case BreakpointAnswered(run=run, breakpoint=id):
+                case HaltPointAnswered(run=run, halt_point=id):
                     ends.append((run, id))
         assert len(ends) == len(set(ends))
         pending = {(run.id, id) for run in self.stage.debugger.runs for id in run.pending}
@@ -389,24 +389,24 @@ class Anything(RuleBasedStateMachine):
     @invariant()
     def what_asks_for_an_approval_is_not_passed(self) -> None:
         for record in self.stage.records:
-            if isinstance(record, BreakpointSaved) and record.breakpoint.approval is not None:
-                asks = record.breakpoint.waits
-                assert not asks or record.breakpoint.answer in (None, AnswerKind.STOP)
+            if isinstance(record, HaltPointSaved) and record.halt_point.approval is not None:
+                asks = record.halt_point.waits
+                assert not asks or record.halt_point.answer in (None, AnswerKind.STOP)
 
     @invariant()
     def only_an_approval_approves(self) -> None:
         asks = set()
         for record in self.stage.records:
             match record:
-                case BreakpointSaved(breakpoint=point) if point.approval and not point.answer:
+                case HaltPointSaved(halt_point=point) if point.approval and not point.answer:
                     asks.add((point.run, point.id))
-                case BreakpointAnswered(run=run, breakpoint=id, answer=AnswerKind.RESUME):
+                case HaltPointAnswered(run=run, halt_point=id, answer=AnswerKind.RESUME):
                     assert (run, id) not in asks or (run, id) in self.approved
 
     @invariant()
     def only_denials_have_reasons(self) -> None:
         for record in self.stage.records:
-            if isinstance(record, BreakpointAnswered):
+            if isinstance(record, HaltPointAnswered):
                 assert (record.reason is not None) == (record.answer is AnswerKind.DENY)
                 assert not record.always or record.answer is AnswerKind.RESUME
 
@@ -415,18 +415,18 @@ class Anything(RuleBasedStateMachine):
         recorded: Counter[tuple[str, AnswerKind]] = Counter()
         for record in self.stage.records:
             match record:
-                case BreakpointSaved(breakpoint=point) if point.waits and point.answer:
+                case HaltPointSaved(halt_point=point) if point.waits and point.answer:
                     recorded[point.id, point.answer] += 1
-                case BreakpointAnswered(breakpoint=id, answer=answer):
+                case HaltPointAnswered(halt_point=id, answer=answer):
                     recorded[id, answer] += answer is not AnswerKind.WITHDRAWN
-        assert Counter((each.breakpoint, each.answer) for each in self.stage.answers) == recorded
+        assert Counter((each.halt_point, each.answer) for each in self.stage.answers) == recorded
 
     @invariant()
     def rows_are_numbered_without_gaps(self) -> None:
         rows: dict[str, list[int]] = {run.id: [] for run in self.stage.debugger.runs}
         for record in self.stage.records:
             match record:
-                case BreakpointSaved(breakpoint=point):
+                case HaltPointSaved(halt_point=point):
                     rows[point.run].append(point.seq)
                 case EventSaved(event=event) if event.kind is EventKind.DEBUG_MESSAGE:
                     rows[event.run].append(event.seq)
@@ -467,7 +467,7 @@ def run_of(record: Record) -> str:
             return history.run.id
         case EventSaved(event=event):
             return event.run
-        case BreakpointSaved(breakpoint=point):
+        case HaltPointSaved(halt_point=point):
             return point.run
         case CommitSaved(commit=commit):
             return commit.run

@@ -16,7 +16,6 @@ from agentstepper_nb.core.summary_prompts import (
     shows_model_summary,
 )
 from agentstepper_nb.protocol.values import (
-    Breakpoint,
     ChangeKind,
     Commit,
     EventKind,
@@ -25,9 +24,10 @@ from agentstepper_nb.protocol.values import (
     Failure,
     FileBody,
     FileChange,
+    HaltPoint,
 )
 
-POINT = Breakpoint(
+POINT = HaltPoint(
     id="b",
     run="r",
     event="e",
@@ -135,7 +135,7 @@ def test_what_comes_before_a_sentence_and_after_it(fields: dict[str, Any], shown
         (replace(COMMIT, ruled=False), False),
     ],
 )
-def test_only_what_would_show_it_is_asked_about(about: Breakpoint | Commit, shows: bool) -> None:
+def test_only_what_would_show_it_is_asked_about(about: HaltPoint | Commit, shows: bool) -> None:
     assert shows_model_summary(about) == shows
 
 

@@ -77,7 +77,7 @@ REACHED: dict[RunState, Callable[[], Stage]] = {
 }
 
 SENT: dict[RunSignal, Callable[[Stage], object]] = {
-    RunSignal.BREAKPOINT: lambda stage: stage.reach(stage.begin(id="e-new"), id="new"),
+    RunSignal.HALT_POINT: lambda stage: stage.reach(stage.begin(id="e-new"), id="new"),
     RunSignal.HIT: lambda stage: stage.reach(
         stage.begin(id="e-new"), id="new", leased=True, stop_error="It can't be told."
     ),
@@ -97,7 +97,7 @@ S, H, C, IDLE = RunState.STEP, RunState.HALTED, RunState.CONTINUE, RunState.IDLE
 EXPECTED: dict[
     tuple[RunState, RunSignal], tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]
 ] = {
-    (S, RunSignal.BREAKPOINT): (H, ("new",), {}),
+    (S, RunSignal.HALT_POINT): (H, ("new",), {}),
     (S, RunSignal.HIT): (H, ("new",), {}),
     (S, RunSignal.ASKED): (H, ("new",), {}),
     (S, RunSignal.STEP): (S, (), {}),
@@ -106,7 +106,7 @@ EXPECTED: dict[
     (S, RunSignal.STOP): (S, (), {}),
     (S, RunSignal.WITHDRAWN): (S, (), {}),
     (S, RunSignal.END): (IDLE, (), {}),
-    (H, RunSignal.BREAKPOINT): (H, ("first", "new"), {}),
+    (H, RunSignal.HALT_POINT): (H, ("first", "new"), {}),
     (H, RunSignal.HIT): (H, ("first", "new"), {}),
     (H, RunSignal.ASKED): (H, ("first", "new"), {}),
     (H, RunSignal.STEP): (S, (), {"first": AnswerKind.RESUME}),
@@ -116,7 +116,7 @@ EXPECTED: dict[
     (H, RunSignal.STOP): (S, (), {"first": AnswerKind.STOP}),
     (H, RunSignal.WITHDRAWN): (S, (), {}),
     (H, RunSignal.END): (IDLE, (), {}),
-    (C, RunSignal.BREAKPOINT): (C, (), {"new": AnswerKind.RESUME}),
+    (C, RunSignal.HALT_POINT): (C, (), {"new": AnswerKind.RESUME}),
     (C, RunSignal.HIT): (H, ("new",), {}),
     (C, RunSignal.ASKED): (H, ("new",), {}),
     (C, RunSignal.STEP): (S, (), {}),
@@ -128,7 +128,7 @@ EXPECTED: dict[
 }
 #: The same where it is halted by an approval alone: its mode is CONTINUE.
 ASKING: dict[RunSignal, tuple[RunState, tuple[str, ...], dict[str, AnswerKind]]] = {
-    RunSignal.BREAKPOINT: (H, ("first",), {"new": AnswerKind.RESUME}),
+    RunSignal.HALT_POINT: (H, ("first",), {"new": AnswerKind.RESUME}),
     RunSignal.HIT: (H, ("first", "new"), {}),
     RunSignal.ASKED: (H, ("first", "new"), {}),
     RunSignal.CONTINUE: (H, ("first",), {}),
@@ -144,14 +144,14 @@ SETS: dict[RunSignal, RunMode] = {
     RunSignal.HIT: RunMode.STEP,
     RunSignal.HALT: RunMode.STEP,
 }
-#: What a person decides of one breakpoint, where there is none that they could mean.
+#: What a person decides of one halt point, where there is none that they could mean.
 ABOUT_ONE = {
     (S, RunSignal.APPROVE),
     (S, RunSignal.DENY),
     (C, RunSignal.APPROVE),
     (C, RunSignal.DENY),
 }
-#: The first breakpoint of these states asks for nothing.
+#: The first halt point of these states asks for nothing.
 UNASKED = {(H, RunSignal.APPROVE)}
 
 
@@ -181,7 +181,7 @@ def test_a_signal_in_a_state(state: RunState, signal: RunSignal) -> None:
     after, pending, answered = EXPECTED[state, signal]
     assert stage.state() is after
     assert stage.run().pending == pending
-    assert {each.breakpoint: each.answer for each in stage.answers} == answered
+    assert {each.halt_point: each.answer for each in stage.answers} == answered
 
 
 @pytest.mark.parametrize("signal", RunSignal)
@@ -198,7 +198,7 @@ def test_a_signal_while_only_an_approval_is_asked(signal: RunSignal) -> None:
     after, pending, answered = ASKING[signal]
     assert stage.state() is after
     assert stage.run().pending == pending
-    assert {each.breakpoint: each.answer for each in stage.answers} == answered
+    assert {each.halt_point: each.answer for each in stage.answers} == answered
     assert stage.run().mode is SETS.get(signal, RunMode.CONTINUE)
 
 
@@ -215,7 +215,7 @@ def test_a_signal_while_the_agent_is_away(state: RunState, signal: RunSignal) ->
     after, pending, answered = EXPECTED[state, signal]
     assert stage.state() is (IDLE if after is IDLE else RunState.DETACHED)
     assert stage.run().pending == pending
-    assert {each.breakpoint: each.answer for each in stage.answers} == answered
+    assert {each.halt_point: each.answer for each in stage.answers} == answered
     if after is not IDLE:
         stage.attach()
         assert stage.state() is after

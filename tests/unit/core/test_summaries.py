@@ -1,4 +1,4 @@
-"""One line on a breakpoint: what the rules make of contents, also of hostile and huge ones."""
+"""One line on a halt point: what the rules make of contents, also of hostile and huge ones."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from agentstepper_nb.core.summaries import (
 from agentstepper_nb.protocol.values import (
     Actor,
     AnswerKind,
-    Breakpoint,
     Event,
     EventKind,
     EventOutcome,
     EventSide,
     Failure,
+    HaltPoint,
     Usage,
 )
 from agentstepper_nb.protocol.visible_text import HIDDEN
@@ -37,9 +37,9 @@ RESULT = (EventKind.TOOL_INVOCATION, EventSide.END)
 Where = tuple[EventKind, EventSide]
 
 
-def point(where: Where, data: str, **fields: Any) -> Breakpoint:
+def point(where: Where, data: str, **fields: Any) -> HaltPoint:
     kind, side = where
-    return Breakpoint(
+    return HaltPoint(
         id="b", run="r", event="e", seq=1, side=side, kind=kind, at=0.0, data=data, **fields
     )
 

@@ -16,7 +16,6 @@ from agentstepper_nb.protocol.agent import (
     AgentError,
     Answer,
     AnswerMessage,
-    BreakpointReached,
     Bye,
     CheckEdit,
     CommitMade,
@@ -27,6 +26,7 @@ from agentstepper_nb.protocol.agent import (
     EventBegun,
     GetDebuggerRules,
     GetTimeline,
+    HaltPointReached,
     Hello,
     LeaseMessage,
     LeaveConnection,
@@ -102,7 +102,7 @@ FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"breakpoint","body":{"id":"b1","event":"e1","side":"begin","waits":true,'
     '"at":1.5,"clock":0.25,"data":{"z": 1.0, "a": 12345678901234567890123},"epoch":0,"stops":[],'
     '"stop_error":null,"summary":null,"outcome":null,"failure":null,"traceback":"","usage":null,'
-    '"approval":null}}': BreakpointReached(
+    '"approval":null}}': HaltPointReached(
         id="b1",
         event="e1",
         side=EventSide.BEGIN,
@@ -115,7 +115,7 @@ FROM_AGENT: dict[str, Struct] = {
     '"clock":0.25,"data":null,"epoch":4,"stops":["s1","s2"],"stop_error":"no number",'
     '"summary":"It failed","outcome":"error","failure":{"type":"OSError","message":"gone"},'
     '"traceback":"","usage":{"input_tokens":3,"output_tokens":null,"cost":0.25,"estimated":true},'
-    '"approval":null}}': BreakpointReached(
+    '"approval":null}}': HaltPointReached(
         id="b2",
         event="e1",
         side=EventSide.END,
@@ -134,7 +134,7 @@ FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"breakpoint","body":{"id":"b3","event":"e1","side":"begin","waits":false,"at":1.5,'
     '"clock":0.25,"pieces":{"number":3,"like":1,"keep":2,"then":[7,", {}"]},"epoch":4,"stops":[],'
     '"stop_error":null,"summary":null,"outcome":null,"failure":null,"traceback":"","usage":null,"approval":'
-    '{"risk":"high","why":"It deletes files.","rule":null}}}': BreakpointReached(
+    '{"risk":"high","why":"It deletes files.","rule":null}}}': HaltPointReached(
         id="b3",
         event="e1",
         side=EventSide.BEGIN,
@@ -145,7 +145,7 @@ FROM_AGENT: dict[str, Struct] = {
         epoch=4,
         approval=ApprovalPrompt(risk=Risk.HIGH, why="It deletes files."),
     ),
-    '{"n":1,"type":"withdraw","body":{"breakpoint":"b1"}}': Withdraw(breakpoint="b1"),
+    '{"n":1,"type":"withdraw","body":{"breakpoint":"b1"}}': Withdraw(halt_point="b1"),
     '{"n":1,"type":"hello","body":{"version":2,"sdk":"s","program":"P","run":"r1","secret":"s","pid":7,'
     '"host":"here","boot":"b","workspace":null,"mode":"step","returns":true,"checks":false,"notice":"",'
     '"shares":true,"sent":0,"acknowledged":0,"waiting":[]}}': Hello(
@@ -165,10 +165,10 @@ FROM_AGENT: dict[str, Struct] = {
     ),
     '{"n":1,"type":"decide","body":{"breakpoint":"b1","approved":true,"reason":"",'
     '"data":{"Tool":"ls","Argument":1.0},"always":true}}': DecideApproval(
-        breakpoint="b1", approved=True, data=Raw(b'{"Tool":"ls","Argument":1.0}'), always=True
+        halt_point="b1", approved=True, data=Raw(b'{"Tool":"ls","Argument":1.0}'), always=True
     ),
     '{"n":1,"type":"decide","body":{"breakpoint":"b1","approved":false,"reason":"no",'
-    '"always":false}}': DecideApproval(breakpoint="b1", approved=False, reason="no"),
+    '"always":false}}': DecideApproval(halt_point="b1", approved=False, reason="no"),
     '{"n":1,"type":"edit_checked","body":{"check":"q1","refusal":null}}': EditChecked(check="q1"),
     '{"n":1,"type":"edit_checked","body":{"check":"q1","refusal":"no"}}': EditChecked(
         check="q1", refusal="no"
@@ -216,7 +216,7 @@ ANSWER = '{"n":1,"type":"answer","body":{"breakpoint":"b1","answer":%s}}'
 
 
 def answer(how: Answer) -> AnswerMessage:
-    return AnswerMessage(breakpoint="b1", answer=how)
+    return AnswerMessage(halt_point="b1", answer=how)
 
 
 RUN = (
@@ -263,7 +263,7 @@ TO_AGENT: dict[str, Struct] = {
         code=1000, reason="Again."
     ),
     '{"n":1,"type":"check_edit","body":{"check":"q1","breakpoint":"b1","data":1.0}}': CheckEdit(
-        check="q1", breakpoint="b1", data=Raw(b"1.0")
+        check="q1", halt_point="b1", data=Raw(b"1.0")
     ),
     ANSWER % '{"kind":"resume"}': answer(ResumeAnswer()),
     ANSWER % '{"kind":"resume","data":null}': answer(ResumeAnswer(data=Raw(b"null"))),

@@ -85,22 +85,22 @@ FROM_UI: dict[str, Struct] = {
         ui.StepRun(run="r")
     ),
     '{"n":1,"type":"step","id":"c","body":{"run":"r","breakpoint":"b","revision":2,"edit":"null"}}': (
-        ui.StepRun(run="r", breakpoint="b", revision=2, edit="null")
+        ui.StepRun(run="r", halt_point="b", revision=2, edit="null")
     ),
     '{"n":1,"type":"continue","id":"c","body":{"run":"r","breakpoint":"b","revision":1,'
-    '"edit":"\\"\\""}}': (ui.ContinueRun(run="r", breakpoint="b", revision=1, edit='""')),
+    '"edit":"\\"\\""}}': (ui.ContinueRun(run="r", halt_point="b", revision=1, edit='""')),
     '{"n":1,"type":"approve","id":"c","body":{"run":"r","breakpoint":"b","revision":2,"edit":"{}",'
     '"always":true,"confirmed":true}}': (
-        ui.ApproveCall(run="r", breakpoint="b", revision=2, edit="{}", always=True, confirmed=True)
+        ui.ApproveCall(run="r", halt_point="b", revision=2, edit="{}", always=True, confirmed=True)
     ),
     '{"n":1,"type":"deny","id":"c","body":{"run":"r","breakpoint":"b","revision":2,'
     '"reason":"Not today."}}': (
-        ui.DenyCall(run="r", breakpoint="b", revision=2, reason="Not today.")
+        ui.DenyCall(run="r", halt_point="b", revision=2, reason="Not today.")
     ),
     '{"n":1,"type":"halt","id":"c","body":{"run":"r"}}': ui.HaltRun(run="r"),
     '{"n":1,"type":"stop","id":"c","body":{"run":"r"}}': ui.StopRun(run="r"),
     '{"n":1,"type":"edit","id":"c","body":{"run":"r","breakpoint":"b","revision":1,"edit":null}}': (
-        ui.SetEdit(run="r", breakpoint="b", revision=1, edit=None)
+        ui.SetEdit(run="r", halt_point="b", revision=1, edit=None)
     ),
     f'{{"n":1,"type":"set_stop","id":"c","body":{{"stop":{STOP}}}}}': ui.SetStop(stop=the_stop),
     '{"n":1,"type":"delete_stop","id":"c","body":{"stop":"s"}}': ui.DeleteStop(stop="s"),

@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET, Raw
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.agent import BreakpointReached, Withdraw
+from agentstepper_nb.protocol.agent import HaltPointReached, Withdraw
 from agentstepper_nb.protocol.joined import decode_contents
 from agentstepper_nb.protocol.pieces import DeltaDecoder, EncodedContent
 from agentstepper_nb.protocol.ui import MessageBody
@@ -21,8 +21,8 @@ def body(data: str, pieces: EncodedContent | None = None) -> MessageBody:
     )
 
 
-def reached(data: bytes | None, pieces: EncodedContent | None = None) -> BreakpointReached:
-    return BreakpointReached(
+def reached(data: bytes | None, pieces: EncodedContent | None = None) -> HaltPointReached:
+    return HaltPointReached(
         id="b",
         event="e",
         side=EventSide.END,
@@ -44,7 +44,7 @@ def test_an_agents_contents() -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [body("1"), reached(b"1"), reached(None), Withdraw(breakpoint="b")]
+    "message", [body("1"), reached(b"1"), reached(None), Withdraw(halt_point="b")]
 )
 def test_what_is_whole_stays(message: object) -> None:
     assert decode_contents(message, DeltaDecoder()) is message  # type: ignore[arg-type]

@@ -21,7 +21,6 @@ from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
     AgentActivity,
     AnswerKind,
-    Breakpoint,
     ChangeKind,
     Commit,
     Event,
@@ -31,6 +30,7 @@ from agentstepper_nb.protocol.values import (
     Failure,
     FileBody,
     FileChange,
+    HaltPoint,
     Run,
     RunState,
 )
@@ -64,7 +64,7 @@ def test_the_recorded_run_is_written_again_as_it_was() -> None:
 
 def test_an_import_is_a_run_of_its_own() -> None:
     history = runfile.load_run(RECORDED, "mine")
-    assert {history.run.id} == {each.run for each in (*history.events, *history.breakpoints)}
+    assert {history.run.id} == {each.run for each in (*history.events, *history.halt_points)}
     assert history.run.id == "mine"
     assert unpack(runfile.dump_run(history)) == DOCUMENT | {"uuid": "mine"}
 
@@ -80,10 +80,10 @@ def test_what_the_recorded_run_holds() -> None:
         7,
         1,  # the first commit is the folder as it was
     )
-    queries = [point for point in history.breakpoints if point.kind is EventKind.LLM_QUERY]
+    queries = [point for point in history.halt_points if point.kind is EventKind.LLM_QUERY]
     assert run.query_bytes == sum(len(point.data.encode()) for point in queries) > 0
     assert (run.started_at, run.ended_at, run.can_stop) == (1795295422.0, 1795295426.0, False)
-    assert [(point.seq, point.kind.name, point.side.name) for point in history.breakpoints] == [
+    assert [(point.seq, point.kind.name, point.side.name) for point in history.halt_points] == [
         (1, "PROGRAM_STARTED", "BEGIN"),
         (2, "LLM_QUERY", "BEGIN"),
         (3, "LLM_QUERY", "END"),
@@ -92,9 +92,9 @@ def test_what_the_recorded_run_holds() -> None:
         (7, "PROGRAM_FINISHED", "BEGIN"),
     ]
     assert [e.seq for e in history.events if e.kind is EventKind.DEBUG_MESSAGE] == [6]
-    assert [point.edit is not None for point in history.breakpoints] == [0, 1, 0, 1, 0, 0]
-    assert all(point.answer is AnswerKind.RESUME for point in history.breakpoints)
-    assert [make_row(point).summary for point in history.breakpoints] == [
+    assert [point.edit is not None for point in history.halt_points] == [0, 1, 0, 1, 0, 0]
+    assert all(point.answer is AnswerKind.RESUME for point in history.halt_points)
+    assert [make_row(point).summary for point in history.halt_points] == [
         "Agent program started",
         "edited",
         "Calls write_file(path=b.txt, content=two)",
@@ -127,7 +127,7 @@ def ours() -> RunHistory:
         id="e", run="r", kind=EventKind.LLM_QUERY, at=1.0, name="m", outcome=EventOutcome.ERROR
     )
     points = (
-        Breakpoint(
+        HaltPoint(
             id="b1",
             run="r",
             event="e",
@@ -140,7 +140,7 @@ def ours() -> RunHistory:
             edit='""',
             answer=AnswerKind.RESUME,
         ),
-        Breakpoint(
+        HaltPoint(
             id="b2",
             run="r",
             event="e",
@@ -158,17 +158,17 @@ def ours() -> RunHistory:
     change = FileChange(path="b", kind=ChangeKind.RENAMED, previous_path="a", body=body)
     commit = Commit(id="k", run="r", at=1.5, title="t", seq=1, event="e", changes=(change,))
     run = Run(id="r", name="N", program="P", started_at=0.5, rows=2, commits=1)
-    return RunHistory(run=run, events=(event,), breakpoints=points, commits=(commit,))
+    return RunHistory(run=run, events=(event,), halt_points=points, commits=(commit,))
 
 
 def test_contents_keep_their_letters_where_strict_json_allows_and_their_values_always() -> None:
     loaded = runfile.load_run(runfile.dump_run(ours()))
-    assert [point.data for point in loaded.breakpoints] == [
+    assert [point.data for point in loaded.halt_points] == [
         '{"z": 1.0, "n": 12345678901234567890123, "x": NaN}',
         '"half \\ud800"',
     ]
-    assert [point.strict for point in loaded.breakpoints] == [False, False]
-    assert [point.edit for point in loaded.breakpoints] == ['""', None]
+    assert [point.strict for point in loaded.halt_points] == [False, False]
+    assert [point.edit for point in loaded.halt_points] == ['""', None]
     assert (loaded.commits[0].seq, loaded.commits[0].event) == (1, "e")
     assert (
         unpack(runfile.dump_run(loaded)).__repr__() == unpack(runfile.dump_run(ours())).__repr__()
@@ -325,7 +325,7 @@ def test_the_limit_is_what_may_be_unpacked() -> None:
 
 
 def nested(at: tuple[float, float, float, float]) -> RunHistory:
-    """A tool that asks a model, and says something meanwhile; with the times of its four breakpoints."""
+    """A tool that asks a model, and says something meanwhile; with the times of its four halt points."""
     outer = Event(id="o", run="r", kind=EventKind.TOOL_INVOCATION, at=at[0], name="t")
     inner = Event(id="i", run="r", kind=EventKind.LLM_QUERY, at=at[1], parent="o", depth=1)
     said = Event(
@@ -338,7 +338,7 @@ def nested(at: tuple[float, float, float, float]) -> RunHistory:
         (outer, EventSide.END),
     )
     points = tuple(
-        Breakpoint(
+        HaltPoint(
             id=f"{event.id} {side}",
             run="r",
             event=event.id,
@@ -355,13 +355,13 @@ def nested(at: tuple[float, float, float, float]) -> RunHistory:
         for seq, time, (event, side) in zip((1, 2, 4, 5), at, order, strict=True)
     )
     run = Run(id="r", name="N", program="P", started_at=0.5, rows=5)
-    return RunHistory(run=run, events=(outer, inner, said), breakpoints=points)
+    return RunHistory(run=run, events=(outer, inner, said), halt_points=points)
 
 
 def test_nested_events_come_back_in_order() -> None:
     for at in ((1.0, 2.0, 3.0, 4.0), (1.0, 1.0, 1.0, 1.0)):
         loaded = runfile.load_run(runfile.dump_run(nested(at)))
-        assert [(point.seq, point.id, point.depth) for point in loaded.breakpoints] == [
+        assert [(point.seq, point.id, point.depth) for point in loaded.halt_points] == [
             (1, "o begin", 0),
             (2, "i begin", 1),
             (4, "i end", 1),
@@ -381,8 +381,8 @@ def test_nested_events_of_an_older_file_are_put_in_order_by_time() -> None:
         for item in (event, *event["breakpoints"]):
             item.pop("seq", None)
     loaded = runfile.load_run(pack(document))
-    assert [point.id for point in loaded.breakpoints] == ["o begin", "i begin", "i end", "o end"]
-    assert len({point.seq for point in loaded.breakpoints}) == 4
+    assert [point.id for point in loaded.halt_points] == ["o begin", "i begin", "i end", "o end"]
+    assert len({point.seq for point in loaded.halt_points}) == 4
 
 
 def test_a_file_of_events_one_after_another_has_no_numbers() -> None:
@@ -411,15 +411,15 @@ def test_a_depth_that_no_run_has_is_refused(depth: int) -> None:
 
 
 def test_exceptions_and_summaries_travel() -> None:
-    begin, end = ours().breakpoints
+    begin, end = ours().halt_points
     failed = replace(
         end, failure=Failure(type="ValueError", message="no"), outcome=EventOutcome.ERROR
     )
     begin = replace(begin, sentence="Asks for it")
-    data = runfile.dump_run(replace(ours(), breakpoints=(begin, failed)))
+    data = runfile.dump_run(replace(ours(), halt_points=(begin, failed)))
     filed = unpack(data)["events"][0]["breakpoints"]
     assert [point["summary"] for point in filed] == ["Asks for it", "ValueError: no"]
-    loaded = runfile.load_run(data).breakpoints
+    loaded = runfile.load_run(data).halt_points
     assert (loaded[1].failure, loaded[1].outcome) == (failed.failure, EventOutcome.ERROR)
     assert [make_row(point).summary for point in loaded] == [
         "Asks for it",

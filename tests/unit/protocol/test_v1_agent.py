@@ -14,20 +14,20 @@ from agentstepper_nb.protocol.v1 import agent as v1
 from agentstepper_nb.protocol.v1.commits import dump_changes, dump_commit, load_commit
 from agentstepper_nb.protocol.values import ChangeKind, Commit, FileBody, FileChange
 
-BREAKPOINT = (
+HALT_POINT = (
     '{"message": "breakpoint", "data": {"uuid": "b", "agent": "A", "event_id": "e", "time": 1.5, '
     '"original_data": %s, "modified_data": null, "summary": null}}'
 )
 
 
-def breakpoint(data: str) -> v1.V1Breakpoint:
-    message = v1.decode_message(BREAKPOINT % data)
+def halt_point(data: str) -> v1.V1Breakpoint:
+    message = v1.decode_message(HALT_POINT % data)
     assert isinstance(message, v1.V1Breakpoint)
     return message
 
 
 def contents(data: str) -> str:
-    return bytes(breakpoint(data).original_data).decode()
+    return bytes(halt_point(data).original_data).decode()
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def contents(data: str) -> str:
     ],
 )
 def test_contents_are_kept_to_the_letter(data: str) -> None:
-    message, strict = v1.read_message(BREAKPOINT % data)
+    message, strict = v1.read_message(HALT_POINT % data)
     assert isinstance(message, v1.V1Breakpoint)
     assert (bytes(message.original_data).decode(), strict) == (data, True)
     assert f'"original_data":{data},' in v1.encode_message(message)
@@ -66,7 +66,7 @@ def test_contents_are_kept_to_the_letter(data: str) -> None:
     ],
 )
 def test_what_only_pythons_parser_takes_is_taken_and_marked(data: str, kept: str) -> None:
-    message, strict = v1.read_message(BREAKPOINT % data)
+    message, strict = v1.read_message(HALT_POINT % data)
     assert isinstance(message, v1.V1Breakpoint)
     assert (bytes(message.original_data).decode(), strict) == (kept, False)
     assert not v1.is_strict(kept)
@@ -76,7 +76,7 @@ def test_what_only_pythons_parser_takes_is_taken_and_marked(data: str, kept: str
 
 
 def test_half_a_surrogate_pair_outside_contents_is_replaced() -> None:
-    text = (BREAKPOINT % "1").replace('"summary": null', '"summary": "half \\ud800, whole ✓"')
+    text = (HALT_POINT % "1").replace('"summary": null', '"summary": "half \\ud800, whole ✓"')
     message = v1.decode_message(text)
     assert isinstance(message, v1.V1Breakpoint)
     assert message.summary == "half \ufffd, whole ✓"
@@ -113,7 +113,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
         ('{"message": "event"}', "malformed", "not of the form"),
         ('{"message": "event", "data": []}', "malformed", "not of the form"),
         (DEEP, "malformed", "Expected `object`, got `array`"),
-        (BREAKPOINT % DEEP, "malformed", "recursion depth"),
+        (HALT_POINT % DEEP, "malformed", "recursion depth"),
         ('{"message": "nap", "data": {}}', "unknown_message", "client server event message: “nap”"),
         (
             '{"message": 7, "data": {}}',

@@ -13,7 +13,6 @@ from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.v1 import ui as v1
 from agentstepper_nb.protocol.values import (
     AgentActivity,
-    Breakpoint,
     ChangeKind,
     Commit,
     Event,
@@ -22,6 +21,7 @@ from agentstepper_nb.protocol.values import (
     Failure,
     FileBody,
     FileChange,
+    HaltPoint,
     Run,
     RunMode,
     RunState,
@@ -90,9 +90,9 @@ def content(text: str, event: str) -> Any:
     return message["content"]
 
 
-def point(data: str = '"x"', **fields: Any) -> Breakpoint:
+def point(data: str = '"x"', **fields: Any) -> HaltPoint:
     values: dict[str, Any] = {"kind": EventKind.LLM_QUERY, "side": EventSide.BEGIN}
-    return Breakpoint(
+    return HaltPoint(
         id="b", run="r", event="e", seq=1, at=1795295422.9, data=data, **(values | fields)
     )
 
@@ -235,7 +235,7 @@ def test_a_run_whole_with_its_rows_in_order() -> None:
     )
     said = Event(id="d", run="r", kind=EventKind.DEBUG_MESSAGE, at=0.0, seq=2, data='"said"')
     asked = Event(id="e", run="r", kind=EventKind.LLM_QUERY, at=0.0)
-    history = RunHistory(run=run, events=(said, asked), breakpoints=(point(),))
+    history = RunHistory(run=run, events=(said, asked), halt_points=(point(),))
     shown = content(v1.encode_new_run(history), "new_run")["run"]
     assert [message["uuid"] for message in shown.pop("messages")] == ["b", "d"]
     assert shown == {

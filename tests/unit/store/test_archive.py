@@ -62,7 +62,7 @@ def refused(data: bytes, code: str, says: str | None = None, **options: Any) -> 
 
 def test_every_field_comes_back() -> None:
     assert archive.load_archive(DATA) == HISTORY
-    values: list[Any] = [HISTORY.run, *HISTORY.breakpoints, *HISTORY.events, *HISTORY.commits]
+    values: list[Any] = [HISTORY.run, *HISTORY.halt_points, *HISTORY.events, *HISTORY.commits]
     for kind in {type(value) for value in values}:
         for field in msgspec.structs.fields(kind):
             # Of a live run, or counted anew from the rows.
@@ -97,7 +97,7 @@ def test_the_same_run_makes_the_same_bytes() -> None:
 
 def test_an_import_is_a_run_of_its_own() -> None:
     history = archive.load_archive(DATA, "mine")
-    items = (*history.events, *history.breakpoints, *history.commits, *history.notes)
+    items = (*history.events, *history.halt_points, *history.commits, *history.notes)
     assert {history.run.id, *(item.run for item in items)} == {"mine"}
     assert archive.load_archive(archive.dump_archive(history), HISTORY.run.id) == HISTORY
 
@@ -116,7 +116,7 @@ def test_a_run_that_was_live_has_ended() -> None:
         None,
         stage.now,
     )
-    assert [point.answer for point in history.breakpoints] == [AnswerKind.WITHDRAWN]
+    assert [point.answer for point in history.halt_points] == [AnswerKind.WITHDRAWN]
 
 
 def test_a_run_of_version_1_comes_back() -> None:
@@ -183,8 +183,8 @@ def test_what_is_no_archive(data: bytes, says: str) -> None:
         ),
         ("run.json", {"state": "lively"}, "run.json is damaged"),
         ("events.jsonl", {"id": "d"}, "one event twice"),
-        ("events.jsonl", {"id": "f"}, "a breakpoint of no event"),
-        ("events.jsonl", {"kind": "llm_query"}, "a breakpoint of no event"),
+        ("events.jsonl", {"id": "f"}, "a halt point of no event"),
+        ("events.jsonl", {"kind": "llm_query"}, "a halt point of no event"),
         ("events.jsonl", {"name": "No Type"}, "an event of no type"),
         ("events.jsonl", {"data": "{"}, "no JSON"),
         ("events.jsonl", {"depth": -1}, "a depth"),
@@ -344,12 +344,12 @@ def replace_run(history: RunHistory, **changes: Any) -> RunHistory:
 
 def test_rows_with_gaps_between_their_numbers_are_numbered_anew() -> None:
     whole = with_every_field()
-    begin, end, asked = whole.breakpoints
+    begin, end, asked = whole.halt_points
     event, said, call = whole.events
     gaps = replace(
         whole,
         events=(event, replace(said, seq=900), call),
-        breakpoints=(replace(begin, seq=7), replace(end, seq=40), replace(asked, seq=1000)),
+        halt_points=(replace(begin, seq=7), replace(end, seq=40), replace(asked, seq=1000)),
         commits=(replace(whole.commits[0], seq=50),),
         run=replace(whole.run, hits=(replace(whole.run.hits[0], last=40),)),
     )

@@ -136,7 +136,7 @@ def test_it_looks_beside_a_core_and_says_who_that_is(folder: Path) -> None:
     [
         ("UPDATE runs SET heard = heard + 1 WHERE n = ?", "its header is hurt"),
         ("UPDATE events SET id = id || 'x' WHERE run = ? AND n % 5 = 0", "of its events is hurt"),
-        ("UPDATE breakpoints SET body = '{}' WHERE run = ?", "of its breakpoints is hurt"),
+        ("UPDATE breakpoints SET body = '{}' WHERE run = ?", "of its halt points is hurt"),
         ("DELETE FROM breakpoints WHERE run = ? AND n % 3 = 0", "breakpoints are there"),
         ("UPDATE commits SET body = '{}' WHERE run = ?", "of its commits is hurt"),
         ("DELETE FROM changes WHERE run = ? AND n % 2 = 0", "of 2 files of commit"),
@@ -179,21 +179,21 @@ def test_a_lost_row_is_replaced_by_one_that_says_so(built: Built, folder: Path) 
     harm(folder, "DELETE FROM breakpoints WHERE run = ? AND n % 2 = 0", number(folder, FIRST))
     told(folder)
     back, truth = histories(folder)[FIRST], built.truth[FIRST]
-    kept = {point.id for point in back.breakpoints}
-    lost = {point.seq for point in truth.breakpoints if point.id not in kept}
+    kept = {point.id for point in back.halt_points}
+    lost = {point.seq for point in truth.halt_points if point.id not in kept}
     assert lost
     fillers = [event for event in back.events if event.data == LOST_ROW]
     assert {event.seq for event in fillers} == lost
     assert {event.kind for event in fillers} == {EventKind.DEBUG_MESSAGE}
     assert back.run.rows == truth.run.rows
-    assert [point for point in truth.breakpoints if point.id in kept] == list(back.breakpoints)
+    assert [point for point in truth.halt_points if point.id in kept] == list(back.halt_points)
 
 
 def test_a_lost_content_is_replaced_by_words(built: Built, folder: Path) -> None:
     harm(folder, "UPDATE blobs SET bytes = x'00' WHERE run = ?", number(folder, FIRST))
     said = told(folder)
     back, truth = histories(folder)[FIRST], built.truth[FIRST]
-    pairs = list(zip(back.breakpoints, truth.breakpoints, strict=True))
+    pairs = list(zip(back.halt_points, truth.halt_points, strict=True))
     assert any(point.data == LOST_CONTENT for point, _ in pairs)
     assert all(replace(point, data=was.data) == was for point, was in pairs)
     assert "contents" in said
@@ -204,7 +204,7 @@ def test_a_lost_event_is_made_again_of_its_breakpoints(built: Built, folder: Pat
     told(folder)
     back, truth = histories(folder)[FIRST], built.truth[FIRST]
     known = {event.id: event.kind for event in truth.events}
-    of_rows = {point.event for point in back.breakpoints}
+    of_rows = {point.event for point in back.halt_points}
     assert of_rows <= {event.id for event in back.events}
     assert all(known[e.id] == e.kind for e in back.events if e.id in known)
 
@@ -229,7 +229,7 @@ def test_what_a_model_said_and_which_files_were_taken_in_come_along(
     with contextlib.closing(database.open_writer(folder / "store.sqlite")) as connection:
         tables = RecordWriter(connection)
         with migrations.transaction(connection):
-            point = built.truth[FIRST].breakpoints[0].id
+            point = built.truth[FIRST].halt_points[0].id
             tables.keep(SummarySaved(run=FIRST, id=point, key="key", text="It asks."))
             tables.finish()
             tables.took("old.run", FIRST)

@@ -19,11 +19,11 @@ from agentstepper_nb.protocol.stops import BreakpointRule, CostBudget, Price
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
     AnswerKind,
-    Breakpoint,
     Durability,
     Event,
     EventKind,
     EventSide,
+    HaltPoint,
     Run,
     RunState,
 )
@@ -72,7 +72,7 @@ class Kept(Stage):
     def history(self, run: str = "run") -> RunHistory:
         return self.loop.run(self.store.history(run))
 
-    def message(self, id: str, run: str = "run") -> Breakpoint | Event | None:
+    def message(self, id: str, run: str = "run") -> HaltPoint | Event | None:
         return self.loop.run(self.store.message(run, id))
 
     def found(self, query: str, run: str | None = None) -> list[str | None]:
@@ -154,8 +154,8 @@ def test_a_run_is_given_back_whole(stage: Kept) -> None:
         EventKind.TOOL_INVOCATION,
     ]
     assert history.events[0] == stage.event(event)
-    assert [point.seq for point in history.breakpoints] == [1, 2, 4]
-    assert history.breakpoints[0].id == asked
+    assert [point.seq for point in history.halt_points] == [1, 2, 4]
+    assert history.halt_points[0].id == asked
     assert history.events[1].id == said
     assert [commit.id for commit in history.commits] == ["c-run"]
 
@@ -164,13 +164,13 @@ def test_a_breakpoint_is_given_back_as_it_stands(stage: Kept) -> None:
     stage.start()
     _, asked = stage.query()
     pending = stage.message(asked)
-    assert isinstance(pending, Breakpoint)
+    assert isinstance(pending, HaltPoint)
     assert (pending.data, pending.edit, pending.answer) == ('"hello"', None, None)
     stage.edit(asked, "null")
     stage.now += 1
     stage.step()
     answered = stage.message(asked)
-    assert isinstance(answered, Breakpoint)
+    assert isinstance(answered, HaltPoint)
     assert (answered.edit, answered.revision, answered.answer, answered.answered_at) == (
         "null",
         2,
@@ -204,8 +204,8 @@ def test_runs_are_kept_apart(stage: Kept) -> None:
     whole_run(stage, "two")
     for run in ("one", "two"):
         history = stage.history(run)
-        assert {each.run for each in (*history.events, *history.breakpoints)} == {run}
-        assert len(history.breakpoints) == 3
+        assert {each.run for each in (*history.events, *history.halt_points)} == {run}
+        assert len(history.halt_points) == 3
 
 
 def test_a_renamed_run(stage: Kept) -> None:
@@ -229,7 +229,7 @@ def test_a_run_that_ended_is_idle(stage: Kept) -> None:
     history = stage.history()
     assert history.run == stage.run()
     assert history.run.state is RunState.IDLE
-    assert history.breakpoints[-1].kind is EventKind.PROGRAM_FINISHED
+    assert history.halt_points[-1].kind is EventKind.PROGRAM_FINISHED
 
 
 def test_notes_are_kept_replaced_and_taken_back(stage: Kept) -> None:
@@ -255,11 +255,11 @@ def test_tags_are_kept(stage: Kept) -> None:
 
 def test_a_sentence_stands_with_what_it_is_about_and_is_known_by_its_key(stage: Kept) -> None:
     whole_run(stage)
-    point, commit = stage.history().breakpoints[0], stage.history().commits[0]
+    point, commit = stage.history().halt_points[0], stage.history().commits[0]
     stage.sentence(point, "It greets.")
     stage.sentence(commit, "It fixes.")
     history = stage.history()
-    assert history.breakpoints[0] == replace(point, sentence="It greets.")
+    assert history.halt_points[0] == replace(point, sentence="It greets.")
     assert history.commits[0] == replace(commit, sentence="It fixes.")
     (key,) = {r.key for r in stage.records if isinstance(r, SummarySaved) and r.id == point.id}
     assert stage.loop.run(stage.store.sentence(key)) == "It greets."
@@ -328,7 +328,7 @@ def test_what_outlives_the_store(kind: Kind, stage: Kept, tmp_path: Path) -> Non
     for run in expected:
         assert runs[run].name == stage.run(run).name
         history = stage.loop.run(again.history(run))
-        assert [point.data for point in history.breakpoints][:3] == [
+        assert [point.data for point in history.halt_points][:3] == [
             '"hello"',
             '"answer"',
             '{"Tool": "ls", "Argument": null}',

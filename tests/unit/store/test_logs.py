@@ -9,10 +9,10 @@ from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
     AnswerKind,
     ApprovalPrompt,
-    Breakpoint,
     EventKind,
     EventSide,
     Failure,
+    HaltPoint,
     Risk,
     Run,
     RunEnding,
@@ -57,7 +57,7 @@ def test_a_run_that_crashed_says_how() -> None:
         ending=RunEnding.CRASHED,
         failure=FAILURE,
     )
-    point = Breakpoint(
+    point = HaltPoint(
         id="b",
         run="r",
         event="e",
@@ -70,7 +70,7 @@ def test_a_run_that_crashed_says_how() -> None:
         edit='"mended"',
         answer=AnswerKind.RESUME,
     )
-    assert render_run_text(RunHistory(run=run, breakpoints=(point,))).splitlines() == [
+    assert render_run_text(RunHistory(run=run, halt_points=(point,))).splitlines() == [
         "N (P)",
         "started 1970-01-01T00:00:00.000+00:00",
         "ended 1970-01-01T00:01:00.500+00:00, crashed",
@@ -85,7 +85,7 @@ def test_a_run_that_crashed_says_how() -> None:
 
 def test_what_was_asked_and_denied() -> None:
     run = Run(id="r", name="N", program="P", started_at=0.0)
-    point = Breakpoint(
+    point = HaltPoint(
         id="b",
         run="r",
         event="e",
@@ -98,7 +98,7 @@ def test_what_was_asked_and_denied() -> None:
         approval=ApprovalPrompt(risk=Risk.HIGH, why="It deletes files."),
         reason="Not today.",
     )
-    assert render_run_text(RunHistory(run=run, breakpoints=(point,))).splitlines()[-3:] == [
+    assert render_run_text(RunHistory(run=run, halt_points=(point,))).splitlines()[-3:] == [
         "null",
         "asks for approval, high risk: It deletes files.",
         "denied: Not today.",

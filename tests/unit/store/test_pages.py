@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agentstepper_nb.errors import DamagedRunError
 from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.values import Breakpoint, Event, EventSide
+from agentstepper_nb.protocol.values import Event, EventSide, HaltPoint
 from agentstepper_nb.store import MemoryStore, Store, open_store
 from agentstepper_nb.store.base import strip_contents
 from tests.helpers.histories import records_by_chance, rows_of, with_every_field
@@ -77,7 +77,7 @@ def test_a_page_is_a_piece_of_the_run(store: Store, seed: int) -> None:
 def test_rows_are_shown_one_by_one(store: Store) -> None:
     with on_a_loop(store, records_by_chance(1, steps=40)) as loop:
         whole = loop.run(store.page("run", 3, 20))
-        shown: list[Breakpoint | Event] = []
+        shown: list[HaltPoint | Event] = []
         commits = loop.run(store.look("run", 3, 20, shown.append, lambda point: True))
         assert tuple(sorted(shown, key=lambda row: row.seq)) == whole.rows
         assert commits == whole.commits
@@ -121,7 +121,7 @@ def test_a_row_that_changes_stays_in_its_place(store: Store) -> None:
     stage.say('"then"')
     with on_a_loop(store, stage.records) as loop:
         first, then = loop.run(store.page("run", 1, 9)).rows
-        assert isinstance(first, Breakpoint)
+        assert isinstance(first, HaltPoint)
         assert (first.id, first.edit, first.answer) == (asked, "null", "resume")
         assert then.data == '"then"'
 
@@ -190,7 +190,7 @@ def test_nothing_is_read_of_a_run_but_what_is_on_the_page(hurt: Tabled) -> None:
 
 def test_contents_that_are_not_needed_are_not_read(hurt: Tabled) -> None:
     asked: list[str] = []
-    shown: list[Breakpoint | Event] = []
+    shown: list[HaltPoint | Event] = []
     connection = hurt.reader._connection
     whole = {row.seq: row for row in hurt.reader.page("run", 1, 100).rows}
     connection.set_trace_callback(asked.append)
@@ -198,7 +198,7 @@ def test_contents_that_are_not_needed_are_not_read(hurt: Tabled) -> None:
     connection.set_trace_callback(None)
     assert not [each for each in asked if "JOIN blobs" in each]  # the answers are short
     for point in shown:
-        assert isinstance(point, Breakpoint)
+        assert isinstance(point, HaltPoint)
         needed = point.side is EventSide.END
         assert point == (whole[point.seq] if needed else replace(whole[point.seq], data=""))
     assert len(shown) == len(whole)
@@ -217,5 +217,5 @@ def test_what_prompts_share_is_read_once(hurt: Tabled) -> None:
     numbers = [number for each in read if each for number in each[1].split(",")]
     assert len(numbers) == len(set(numbers)) == nodes
     shown = replace(rows[-2], data="")  # the last prompt, which is whole
-    assert isinstance(shown, Breakpoint)
+    assert isinstance(shown, HaltPoint)
     assert rows[-2].data == hurt.reader.message("run", shown.id).data  # type: ignore[union-attr]

@@ -14,12 +14,12 @@ from agentstepper_nb.core.stops.watches import UsageTotals
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.stops import BreakpointRule
 from agentstepper_nb.protocol.values import (
-    Breakpoint,
     ChangeKind,
     Commit,
     EventKind,
     EventSide,
     FileChange,
+    HaltPoint,
     Run,
 )
 
@@ -66,8 +66,8 @@ def commit(seq: int, *paths: str, id: str = "c", **fields: Any) -> Commit:
     return Commit(id=f"{id}{seq}", run="run", at=1.0, title="T", seq=seq, changes=changes, **fields)
 
 
-def recorded(seq: int, point: ObservedPoint) -> Breakpoint:
-    return Breakpoint(
+def recorded(seq: int, point: ObservedPoint) -> HaltPoint:
+    return HaltPoint(
         id=f"b{seq}",
         run="run",
         event=f"e{seq}",
@@ -85,7 +85,7 @@ def recorded(seq: int, point: ObservedPoint) -> Breakpoint:
 
 
 def history(
-    *breakpoints: Breakpoint, commits: tuple[Commit, ...] = (), program: str = "coder"
+    *halt_points: HaltPoint, commits: tuple[Commit, ...] = (), program: str = "coder"
 ) -> RunHistory:
     run = Run(id="run", name="Run #1", program=program, started_at=1.0)
-    return RunHistory(run=run, breakpoints=breakpoints, commits=commits)
+    return RunHistory(run=run, halt_points=halt_points, commits=commits)

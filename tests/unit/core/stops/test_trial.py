@@ -29,13 +29,13 @@ from agentstepper_nb.protocol.stops import (
     Touched,
 )
 from agentstepper_nb.protocol.values import (
-    Breakpoint,
     ChangeKind,
     Commit,
     EventKind,
     EventOutcome,
     EventSide,
     FileChange,
+    HaltPoint,
     Usage,
 )
 
@@ -52,7 +52,7 @@ def test_where_it_would_have_hit() -> None:
         recorded(3, call({"path": "a"})),  # 2 is a debug message
         recorded(4, RESULT),
         recorded(5, call({"path": "b"})),
-        recorded(6, FINISHED),  # which the Core writes: agents have no such breakpoint
+        recorded(6, FINISHED),  # which the Core writes: agents have no such halt point
     )
     assert try_stop(stop(), run) == StopTrial(run="run", rows=4, hits=(1, 3, 4, 5), total=4)
     assert try_stop(stop(kind=TOOL, side=BEGIN, nth=2), run).hits == (5,)
@@ -153,7 +153,7 @@ points = st.sampled_from([*KINDS]).flatmap(
         ),
     )
 )
-#: A breakpoint, or files that were changed; a number is a row that isn't a breakpoint.
+#: A halt point, or files that were changed; a number is a row that isn't a halt point.
 runs = st.lists(
     points | st.sets(st.sampled_from(["a.py", "b.txt"]), min_size=1) | st.just(0), max_size=30
 )
@@ -187,7 +187,7 @@ class Live:
 
     stops: BreakpointEngine
     seq: int = 0
-    breakpoints: list[Breakpoint] = field(default_factory=list)
+    halt_points: list[HaltPoint] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     said: list[tuple[int, tuple[str, ...], bool]] = field(default_factory=list)
 
@@ -195,7 +195,7 @@ class Live:
         if isinstance(step, ObservedPoint):
             self.seq += 1
             verdict = self.stops.reach(step)
-            self.breakpoints.append(recorded(self.seq, step))
+            self.halt_points.append(recorded(self.seq, step))
             if verdict.hits or verdict.halts:
                 self.said.append((self.seq, verdict.hits, verdict.halts))
         elif isinstance(step, set):
@@ -205,7 +205,7 @@ class Live:
             self.seq += 1
 
     def history(self) -> RunHistory:
-        return history(*self.breakpoints, commits=tuple(self.commits))
+        return history(*self.halt_points, commits=tuple(self.commits))
 
 
 def told(steps: list[Any], stops: list[BreakpointRule]) -> Live:
@@ -277,5 +277,5 @@ def test_the_numbers_of_rows_say_their_order(steps: list[Any], one: BreakpointRu
     """However they are given, as long as the commits of one row keep theirs."""
     run = told(steps, []).history()
     commits = tuple(sorted(run.commits, key=lambda each: -each.seq))
-    shuffled = history(*reversed(run.breakpoints), commits=commits)
+    shuffled = history(*reversed(run.halt_points), commits=commits)
     assert try_stop(one, shuffled) == try_stop(one, run)

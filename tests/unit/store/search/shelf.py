@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from agentstepper_nb.protocol.records import (
-    BreakpointSaved,
+    HaltPointSaved,
     RunHistory,
     RunStarted,
 )
-from agentstepper_nb.protocol.values import Breakpoint, EventKind, EventSide, Run
+from agentstepper_nb.protocol.values import EventKind, EventSide, HaltPoint, Run
 from agentstepper_nb.store.search import SearchService
 
 Open = Callable[..., SearchService]
@@ -19,7 +19,7 @@ Open = Callable[..., SearchService]
 
 def history(run: str, text: str = "needle") -> RunHistory:
     header = Run(id=run, name=f"Run {run}", program="P", started_at=1.0)
-    point = Breakpoint(
+    point = HaltPoint(
         id=f"b-{run}",
         run=run,
         event="e",
@@ -29,12 +29,12 @@ def history(run: str, text: str = "needle") -> RunHistory:
         at=1.0,
         data=f'"{text} of {run}"',
     )
-    return RunHistory(run=header, breakpoints=(point,))
+    return RunHistory(run=header, halt_points=(point,))
 
 
 def records(run: str, text: str = "needle") -> list[Any]:
     whole = history(run, text)
-    return [RunStarted(run=whole.run), BreakpointSaved(breakpoint=whole.breakpoints[0])]
+    return [RunStarted(run=whole.run), HaltPointSaved(halt_point=whole.halt_points[0])]
 
 
 def found(index: SearchService, query: str = "needle", run: str | None = None) -> list[str]:

@@ -85,7 +85,7 @@ def test_only_what_waits_comes_with_its_contents(tmp_path: Path) -> None:
         records = list(read_restart_records(store.reader, store.reader.listed()))
         debugger.replay(records)
         assert debugger._runs == stage.debugger._runs
-        points = [record.breakpoint for record in records if hasattr(record, "breakpoint")]
+        points = [record.halt_point for record in records if hasattr(record, "breakpoint")]
     assert [point.data for point in points] == ["", '"hello"']
     assert event in debugger._runs.status["run"].open
 

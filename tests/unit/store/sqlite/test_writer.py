@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.protocol.records import (
-    BreakpointAnswered,
     EventSaved,
+    HaltPointAnswered,
     MessagesReceived,
     Record,
     RunStarted,
@@ -307,7 +307,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
 def test_what_cannot_be_kept_does_not_stop_the_others(
     heard: Heard, caplog: pytest.LogCaptureFixture
 ) -> None:
-    nothing = BreakpointAnswered(run="run", breakpoint="none", answer=AnswerKind.RESUME, at=0)
+    nothing = HaltPointAnswered(run="run", halt_point="none", answer=AnswerKind.RESUME, at=0)
 
     def put() -> None:
         heard.put("run", [run("run"), event("one")])
