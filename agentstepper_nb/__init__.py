@@ -13,6 +13,15 @@ from ._version import __version__
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from .breakpoints import (
+        Breakpoint,
+        add_breakpoint,
+        delete_price,
+        dry_run,
+        list_breakpoints,
+        list_prices,
+        set_price,
+    )
     from .chat.chat import Chat
     from .errors import (
         AgentStepperError,
@@ -30,7 +39,6 @@ if TYPE_CHECKING:
     )
     from .history import list_runs, load_run
     from .hub import AgentStepperCore
-    from .rules import Stop, add_stop, delete_price, list_prices, set_price, stops, try_stop
     from .runtime.client import Agents, AsyncAgents
     from .sdk import AgentStepper, Approval, AsyncAgentStepper
     from .widgets import DebuggerWidget
@@ -46,6 +54,7 @@ __all__ = [
     "Approval",
     "AsyncAgentStepper",
     "AsyncAgents",
+    "Breakpoint",
     "Chat",
     "ChatWidget",
     "CommandError",
@@ -58,18 +67,17 @@ __all__ = [
     "ProtocolError",
     "SessionsWidget",
     "StaleError",
-    "Stop",
     "ToolDeniedError",
     "WorkspaceError",
     "__version__",
-    "add_stop",
+    "add_breakpoint",
     "delete_price",
+    "dry_run",
+    "list_breakpoints",
     "list_prices",
     "list_runs",
     "load_run",
     "set_price",
-    "stops",
-    "try_stop",
 ]
 
 #: Where each public name lives; all others of `__all__` are errors.
@@ -84,15 +92,15 @@ _HOMES = {
     "ChatWidget": ".widgets.chat_widget",
     "DebuggerWidget": ".widgets",
     "SessionsWidget": ".widgets.sessions_widget",
-    "Stop": ".rules",
-    "add_stop": ".rules",
-    "delete_price": ".rules",
-    "list_prices": ".rules",
+    "Breakpoint": ".breakpoints",
+    "add_breakpoint": ".breakpoints",
+    "delete_price": ".breakpoints",
+    "list_prices": ".breakpoints",
     "load_run": ".history",
     "list_runs": ".history",
-    "set_price": ".rules",
-    "stops": ".rules",
-    "try_stop": ".rules",
+    "set_price": ".breakpoints",
+    "list_breakpoints": ".breakpoints",
+    "dry_run": ".breakpoints",
 }
 
 

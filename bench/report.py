@@ -91,9 +91,9 @@ _LEASE = """
 ## Continuing by a lease
 
 What one halt point costs the agent's own thread, in a real agent whose run continues: encoded, masked,
-decided and queued (docs/design/0011-stops-and-lease.md). Version 1 is the same agent, which waits for an
-answer there. A *long block* shares its interpreter with the thread that sends, and where contents are
-large it waits for the Core to keep them.
+decided and queued (docs/design/0011-breakpoints-and-lease.md). Version 1 is the same agent, which waits
+for an answer there. A *long block* shares its interpreter with the thread that sends, and where
+contents are large it waits for the Core to keep them.
 """
 
 _WIRE = """

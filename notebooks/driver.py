@@ -106,7 +106,11 @@ class Driver:
                 continue  # is given elsewhere: in the chat
             self._answered.add(id)
             self.steps += 1
-            if (row.name == "write_file" and row.side == "begin") or row.stops or row.approval:
+            if (
+                (row.name == "write_file" and row.side == "begin")
+                or row.breakpoints
+                or row.approval
+            ):
                 self._send(ui.GetMessage(run=run.id, message=id))
             else:
                 self._go_on(run.id, id, row.revision)

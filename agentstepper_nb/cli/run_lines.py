@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from math import floor, log10
 from typing import Final
 
-from ..protocol.stops import BreakpointRule, Reaction
+from ..breakpoints.breakpoint_syntax import format_breakpoint
+from ..protocol.breakpoint_rules import BreakpointRule, Reaction
 from ..protocol.values import (
     Actor,
     AgentActivity,
@@ -21,7 +22,6 @@ from ..protocol.values import (
     Usage,
 )
 from ..protocol.visible_text import escape_to_one_line
-from ..rules.breakpoint_syntax import format_breakpoint
 
 _NAMES: Final = {Actor.LLM: "LLM"}
 _AGENT: Final = {
@@ -114,19 +114,21 @@ def format_change(change: FileChange) -> str:
     return escape_to_one_line(f"  {_MARKS[change.kind]} {path}  +{change.added} -{change.removed}")
 
 
-def describe_halt(row: TimelineRow, stops: Mapping[str, BreakpointRule]) -> list[str]:
+def describe_halt(row: TimelineRow, breakpoints: Mapping[str, BreakpointRule]) -> list[str]:
     """Why a run is halted at a row, where that isn't because it was stepped.
 
     Args:
         row: The row.
-        stops: Those that are set, by their ids.
+        breakpoints: Those that are set, by their ids.
     """
-    hit = [stops[id] for id in row.stops if id in stops]
+    hit = [breakpoints[id] for id in row.breakpoints if id in breakpoints]
     lines = [
-        f"Halted by stop {format_breakpoint(stop)}." for stop in hit if stop.then is Reaction.HALT
+        f"Halted by breakpoint {format_breakpoint(breakpoint)}."
+        for breakpoint in hit
+        if breakpoint.then is Reaction.HALT
     ]
-    if row.stop_error is not None:
-        lines.append(f"Halted, since a stop failed here. {row.stop_error}")
+    if row.breakpoint_error is not None:
+        lines.append(f"Halted, since a breakpoint failed here. {row.breakpoint_error}")
     return list(map(escape_to_one_line, lines))
 
 

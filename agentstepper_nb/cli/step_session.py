@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from ..protocol import ui
-from ..protocol.stops import BreakpointRule
+from ..protocol.breakpoint_rules import BreakpointRule
 from ..protocol.values import Commit, Run, TimelineRow, drop_unchanged_commits
 from ..protocol.visible_text import escape_to_one_line
 from .core_connection import (
@@ -63,7 +63,7 @@ class StepSession:
         self.failed = False
         self.is_over = False
         self.has_connected = False  # the Core said hello once
-        self._stops: dict[str, BreakpointRule] = {}
+        self._breakpoints: dict[str, BreakpointRule] = {}
         self._looking: str | None = None  # the message that is being fetched, to be shown
         self._before: str | None = None  # runs before this one aren't known yet
         self._send = send
@@ -146,7 +146,7 @@ class StepSession:
     def _connected(self, hello: ui.CoreHello) -> None:
         self.has_connected = True
         self.runs = {run.id: run for run in hello.runs}
-        self._stops = {stop.id: stop for stop in hello.stops}
+        self._breakpoints = {breakpoint.id: breakpoint for breakpoint in hello.breakpoints}
         self._before = find_first_known_run(hello.runs) if hello.more else None
         self.screen.write_line(f"Connected to {hello.core}.", "dim")
         if not hello.control:
@@ -225,10 +225,10 @@ class StepSession:
         match message:
             case ui.UiError():
                 self._refused(message)
-            case ui.StopChanged(stop=stop):
-                self._stops[stop.id] = stop
-            case ui.StopGone(stop=stop_id):
-                self._stops.pop(stop_id, None)
+            case ui.BreakpointChanged(breakpoint=breakpoint):
+                self._breakpoints[breakpoint.id] = breakpoint
+            case ui.BreakpointGone(breakpoint=breakpoint_id):
+                self._breakpoints.pop(breakpoint_id, None)
             case ui.RunChanged() | ui.RunRemoved() | ui.RowChanged() | ui.CommitAdded():
                 self._pushed(message)
             case _ if answer:
@@ -335,7 +335,7 @@ class StepSession:
         self.halted = body
         if body.approval is not None:
             self._forget_typed()
-        for line in (*describe_halt(row, self._stops), *describe_approval(body.approval)):
+        for line in (*describe_halt(row, self._breakpoints), *describe_approval(body.approval)):
             self.screen.write_line(line, "yellow")
         edited = "" if body.edit is None else ", edited"
         self.screen.write_line(f"Halted at {row.seq}, {format_actors(row)}{edited}:", "green")

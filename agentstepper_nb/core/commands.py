@@ -11,7 +11,10 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError, StaleError
+from ..protocol.breakpoint_rules import MAX_BREAKPOINTS, BreakpointRule, Price
 from ..protocol.records import (
+    BreakpointDeleted,
+    BreakpointSaved,
     ImportedRunSaved,
     NoteSaved,
     PricesSet,
@@ -20,16 +23,13 @@ from ..protocol.records import (
     RunHistory,
     RunRenamed,
     RunTagged,
-    StopDeleted,
-    StopSaved,
     SummarySaved,
 )
-from ..protocol.stops import MOST_STOPS, BreakpointRule, Price
 from ..protocol.values import AgentActivity, AnswerKind, Commit, HaltPoint, Risk, RowNote
+from .breakpoints import check_rule
 from .input_checks import NOT_ASKED, check_denial, check_edit, check_step
 from .run_state import RunStatus
 from .state_table import HaltPolicy, RunSignal, TransitionRule, list_transition_rules
-from .stops import check_rule
 from .summaries import describe_call
 from .transitions import STOPPED, AnswerDecision, Output, RecordOutput, Transitions
 
@@ -258,42 +258,47 @@ class DebuggerCommands:
         self._moves.emit(NoteSaved(note=note if note.text.strip() else replace(note, text="")))
         return self._moves.drain()
 
-    def set_stop(self, stop: BreakpointRule) -> list[Output]:
-        """Set a stop, in place of the one with its id.
+    def set_breakpoint(self, breakpoint: BreakpointRule) -> list[Output]:
+        """Set a breakpoint, in place of the one with its id.
 
         Raises:
             ProtocolError: `invalid_stop`: it can't be understood, or there are too many.
         """
-        check_rule(stop)
-        if stop.id not in self._runs.stops and len(self._runs.stops) >= MOST_STOPS:
+        check_rule(breakpoint)
+        if (
+            breakpoint.id not in self._runs.breakpoints
+            and len(self._runs.breakpoints) >= MAX_BREAKPOINTS
+        ):
             raise ProtocolError(
-                "invalid_stop", f"There are {MOST_STOPS} stops already: delete one of them first."
+                "invalid_stop",
+                f"There are {MAX_BREAKPOINTS} breakpoints already: delete one of them first.",
             )
-        return self._rule(StopSaved(stop=stop))
+        return self._rule(BreakpointSaved(breakpoint=breakpoint))
 
-    def delete_stop(self, stop_id: str) -> list[Output]:
-        """Delete a stop.
+    def delete_breakpoint(self, breakpoint_id: str) -> list[Output]:
+        """Delete a breakpoint.
 
         Raises:
             CommandError: `unknown_stop`.
         """
-        if stop_id not in self._runs.stops:
+        if breakpoint_id not in self._runs.breakpoints:
             raise CommandError(
                 "unknown_stop",
-                f"There is no stop {stop_id[:80]}: it may have been deleted. Choose one of the list.",
+                f"There is no breakpoint {breakpoint_id[:80]}: it may have been deleted. "
+                "Choose one of the list.",
             )
-        return self._rule(StopDeleted(stop=stop_id))
+        return self._rule(BreakpointDeleted(breakpoint=breakpoint_id))
 
     def set_prices(self, prices: Iterable[Price]) -> list[Output]:
         """Set what models cost, in place of all that was set before."""
         return self._rule(PricesSet(prices=tuple(prices)))
 
-    def _rule(self, record: StopSaved | StopDeleted | PricesSet) -> list[Output]:
+    def _rule(self, record: BreakpointSaved | BreakpointDeleted | PricesSet) -> list[Output]:
         """Record a rule, and give the live runs' agents the leases that have changed by it."""
         live = [self._runs.status[run_id].run for run_id in self._runs.live]
         before = [self._moves.lease(run) for run in live]
         self._moves.emit(record)
-        self._halts.set_stops()
+        self._halts.set_breakpoints()
         for run, old in zip(live, before, strict=True):
             if (new := self._moves.lease(run)) != old:
                 self._moves.outputs.append(new)

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
+from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.records import (
     AgentProof,
     CommitSaved,
@@ -26,7 +27,6 @@ from ..protocol.records import (
     RunHeaderSaved,
     RunStarted,
 )
-from ..protocol.stops import BreakpointRule, Price
 from ..protocol.tool_names import find_tool_name
 from ..protocol.values import (
     PAIRED,
@@ -83,9 +83,9 @@ class Debugger:
         return None if run_id is None else self._runs.status[run_id].run
 
     @property
-    def stops(self) -> tuple[BreakpointRule, ...]:
-        """All stops, in the order in which they were made."""
-        return tuple(self._runs.stops.values())
+    def breakpoints(self) -> tuple[BreakpointRule, ...]:
+        """All breakpoints, in the order in which they were made."""
+        return tuple(self._runs.breakpoints.values())
 
     @property
     def prices(self) -> tuple[Price, ...]:
@@ -234,8 +234,8 @@ class Debugger:
         Args:
             halt_point: As the agent sent it. Number, kind, name, depth and duration are set here.
             at: Now, by the Core's clock.
-            leased: Whether the agent decided by a lease whether it waits, and says which stops hit;
-                otherwise that is decided here.
+            leased: Whether the agent decided by a lease whether it waits, and says which breakpoints
+                hit; otherwise that is decided here.
 
         Raises:
             ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`,

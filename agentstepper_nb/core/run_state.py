@@ -14,9 +14,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
+from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.header_bounds import cut_header
 from ..protocol.records import (
     AgentProof,
+    BreakpointDeleted,
+    BreakpointSaved,
     CommitSaved,
     EndedRunLoaded,
     EventSaved,
@@ -33,12 +36,10 @@ from ..protocol.records import (
     RunRenamed,
     RunStarted,
     RunTagged,
-    StopDeleted,
-    StopSaved,
     SummarySaved,
 )
-from ..protocol.stops import BreakpointRule, Price
 from ..protocol.values import (
+    BreakpointHits,
     Commit,
     Event,
     EventKind,
@@ -46,7 +47,6 @@ from ..protocol.values import (
     HaltPoint,
     Run,
     RunState,
-    StopHits,
     Usage,
 )
 
@@ -102,7 +102,8 @@ class CompactIdSet:
 
 Number = TypeVar("Number", int, float)
 
-#: Stops of which a run's header has hits: those that agents name beyond it are on their rows alone.
+#: Breakpoints of which a run's header has hits: those that agents name beyond it are on their rows
+#: alone.
 _HITS: Final = 1000
 
 
@@ -145,11 +146,13 @@ class RunStatus:
 
 @dataclass
 class RunStates:
-    """All runs' headers, the open events and pending halt points of the live ones, stops and prices."""
+    """All runs' headers, the open events and pending halt points of the live ones, breakpoints and
+    prices.
+    """
 
     status: dict[str, RunStatus] = field(default_factory=dict)  # oldest first
     live: dict[str, None] = field(default_factory=dict)  # what halted or started last comes last
-    stops: dict[str, BreakpointRule] = field(
+    breakpoints: dict[str, BreakpointRule] = field(
         default_factory=dict
     )  # in the order in which they were made
     prices: tuple[Price, ...] = ()
@@ -226,7 +229,7 @@ class RunStates:
         usage = status.run.usage
         if halt_point.usage is not None:
             usage = _sum(usage, halt_point.usage)
-        hits = _hit(status.run.hits, halt_point) if halt_point.stops else status.run.hits
+        hits = _hit(status.run.hits, halt_point) if halt_point.breakpoints else status.run.hits
         status.run = replace(status.run, rows=halt_point.seq, usage=usage, hits=hits)
         opened = status.open.get(halt_point.event)
         if opened:
@@ -276,13 +279,13 @@ class RunStates:
     def _pass_note(self, record: NoteSaved) -> None:
         """The store has it, and whoever reads the run."""
 
-    # ---- stops and prices ---------------------------------------------------------------------------
+    # ---- breakpoints and prices ----------------------------------------------------------------------
 
-    def _set_stop(self, record: StopSaved) -> None:
-        self.stops[record.stop.id] = record.stop
+    def _set_breakpoint(self, record: BreakpointSaved) -> None:
+        self.breakpoints[record.breakpoint.id] = record.breakpoint
 
-    def _delete_stop(self, record: StopDeleted) -> None:
-        self.stops.pop(record.stop, None)
+    def _delete_breakpoint(self, record: BreakpointDeleted) -> None:
+        self.breakpoints.pop(record.breakpoint, None)
 
     def _set_prices(self, record: PricesSet) -> None:
         self.prices = record.prices
@@ -305,8 +308,8 @@ APPLIERS: Final[dict[type[Record], Callable[[RunStates, Any], HaltPoint | None]]
     SummarySaved: RunStates._set_sentence,
     CommitSaved: RunStates._add_commit,
     NoteSaved: RunStates._pass_note,
-    StopSaved: RunStates._set_stop,
-    StopDeleted: RunStates._delete_stop,
+    BreakpointSaved: RunStates._set_breakpoint,
+    BreakpointDeleted: RunStates._delete_breakpoint,
     PricesSet: RunStates._set_prices,
 }
 
@@ -329,13 +332,15 @@ def _plus(one: Number | None, other: Number | None) -> Number | None:
     return one + other
 
 
-def _hit(so_far: tuple[StopHits, ...], halt_point: HaltPoint) -> tuple[StopHits, ...]:
-    """How often stops hit, this halt point included."""
-    found = {each.stop: each for each in so_far}
-    for stop in dict.fromkeys(halt_point.stops):
-        if stop in found or len(found) < _HITS:
-            count = found[stop].count if stop in found else 0
-            found[stop] = StopHits(stop=stop, count=count + 1, last=halt_point.seq)
+def _hit(so_far: tuple[BreakpointHits, ...], halt_point: HaltPoint) -> tuple[BreakpointHits, ...]:
+    """How often breakpoints hit, this halt point included."""
+    found = {each.breakpoint: each for each in so_far}
+    for breakpoint in dict.fromkeys(halt_point.breakpoints):
+        if breakpoint in found or len(found) < _HITS:
+            count = found[breakpoint].count if breakpoint in found else 0
+            found[breakpoint] = BreakpointHits(
+                breakpoint=breakpoint, count=count + 1, last=halt_point.seq
+            )
     return tuple(found.values())
 
 

@@ -11,8 +11,8 @@ CONTINUE   the agent runs and halts where a stop or an approval says so
 DETACHED   the agent is away; what may be done is what might be done if it were there
 ========== ===================================================================================
 
-`HaltPolicy` says which signal a halt point is: an agent that has a lease decides which stops hit, or
-else the run's stops do, here.
+`HaltPolicy` says which signal a halt point is: an agent that has a lease decides which breakpoints hit,
+or else the run's breakpoints do, here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from ..protocol.breakpoint_rules import Reaction
 from ..protocol.records import RunHistory
-from ..protocol.stops import Reaction
 from ..protocol.values import (
     CHANGES_LOST,
     AgentActivity,
@@ -40,10 +40,11 @@ from ..protocol.values import (
     RunMode,
     RunState,
 )
+from .breakpoints import BreakpointEngine, list_changed_paths, make_point, replay_run
 from .run_state import RunStates
-from .stops import BreakpointEngine, list_changed_paths, make_point, replay_run
 
-#: Characters of what a condition failed with: as an agent's stops make it, since it stands in its row.
+#: Characters of what a condition failed with: as an agent's breakpoints make it, since it stands in
+#: its row.
 _ERROR: Final = 1000
 
 
@@ -51,7 +52,7 @@ class RunSignal(Enum):
     """What can happen to a run."""
 
     HALT_POINT = auto()  # one that waits for an answer
-    HIT = auto()  # the same, and a stop says that the run halts there
+    HIT = auto()  # the same, and a breakpoint says that the run halts there
     ASKED = auto()  # the same, and it asks for an approval
     STEP = auto()
     CONTINUE = auto()
@@ -151,7 +152,7 @@ def list_transition_rules(run: Run) -> dict[RunSignal, TransitionRule]:
 
 
 class HaltPolicy:
-    """What stops make of the halt points of agents that have no lease.
+    """What breakpoints make of the halt points of agents that have no lease.
 
     Args:
         runs: The state of all runs.
@@ -164,17 +165,17 @@ class HaltPolicy:
 
     def begin(self, run: Run) -> None:
         """A run begins."""
-        self._engines[run.id] = BreakpointEngine(run.program, self._runs.stops.values())
+        self._engines[run.id] = BreakpointEngine(run.program, self._runs.breakpoints.values())
 
     def end(self, run_id: str) -> None:
         """A run has ended."""
         self._engines.pop(run_id, None)
 
-    def set_stops(self) -> None:
-        """The stops are others now."""
+    def set_breakpoints(self) -> None:
+        """The breakpoints are others now."""
         for engine in self._engines.values():
             if engine is not None:
-                engine.set(self._runs.stops.values())
+                engine.set(self._runs.breakpoints.values())
 
     def touch(self, commit: Commit) -> None:
         """Files of a run's workspace were changed."""
@@ -183,57 +184,62 @@ class HaltPolicy:
             engine.touch(list_changed_paths(commit.changes))
 
     def judge(self, run: Run, halt_point: HaltPoint, *, leased: bool) -> HaltPoint:
-        """A halt point with the stops that hit there.
+        """A halt point with the breakpoints that hit there.
 
         Args:
             run: The run.
             halt_point: The halt point, which was just reached.
-            leased: Whether the agent decided which stops hit.
+            leased: Whether the agent decided which breakpoints hit.
         """
         if leased:
             self._engines[run.id] = None
-            error = halt_point.stop_error
+            error = halt_point.breakpoint_error
             if error is None or len(error) <= _ERROR:
                 return halt_point
-            return replace(halt_point, stop_error=error[: _ERROR - 1] + "…")
+            return replace(halt_point, breakpoint_error=error[: _ERROR - 1] + "…")
         if self._engines.get(run.id) is None:
             self.begin(run)
         engine = self._engines[run.id]
         assert engine is not None
         verdict = engine.reach(make_point(halt_point))
-        return replace(halt_point, stops=verdict.hits, stop_error=verdict.error)
+        return replace(halt_point, breakpoints=verdict.hits, breakpoint_error=verdict.error)
 
     def signal(self, run: Run, halt_point: HaltPoint) -> RunSignal:
         """What a halt point is to its run. What doesn't wait can't halt, and Stop answers the rest."""
         if not halt_point.waits or run.stopping:
             return RunSignal.HALT_POINT
-        # A stop that hit may have been changed since.
-        hit = (self._runs.stops.get(id) for id in halt_point.stops)
-        halts = any(stop and stop.enabled and stop.then is Reaction.HALT for stop in hit)
-        if halts or halt_point.stop_error is not None:
+        # A breakpoint that hit may have been changed since.
+        hit = (self._runs.breakpoints.get(id) for id in halt_point.breakpoints)
+        halts = any(
+            breakpoint and breakpoint.enabled and breakpoint.then is Reaction.HALT
+            for breakpoint in hit
+        )
+        if halts or halt_point.breakpoint_error is not None:
             return RunSignal.HIT
         return RunSignal.HALT_POINT if halt_point.approval is None else RunSignal.ASKED
 
     def lacks_memory(self, run_id: str) -> bool:
-        """Whether nobody here knows what a run's stops remember: the run lives, and began under another
-        Core.
+        """Whether nobody here knows what a run's breakpoints remember: the run lives, and began under
+        another Core.
         """
         return run_id in self._runs.live and run_id not in self._engines
 
     def remember(self, run_id: str, history: RunHistory | None) -> None:
-        """Let a live run's stops know what came before.
+        """Let a live run's breakpoints know what came before.
 
         Args:
             run_id: The run; where the run has ended meanwhile, nothing is done.
-            history: All of the run; None where it can't be read, so that the stops begin anew.
+            history: All of the run; None where it can't be read, so that the breakpoints begin anew.
         """
         if not self.lacks_memory(run_id):
             return
         run = self._runs.status[run_id].run
-        engine = self._engines[run_id] = BreakpointEngine(run.program, self._runs.stops.values())
+        engine = self._engines[run_id] = BreakpointEngine(
+            run.program, self._runs.breakpoints.values()
+        )
         if history is not None:
             for _ in replay_run(engine, history):
-                pass  # what the stops say of a row was said when the row was reached
+                pass  # what the breakpoints say of a row was said when the row was reached
 
 
 def compute_leased_mode(run: Run) -> RunMode:

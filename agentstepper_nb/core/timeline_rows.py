@@ -102,8 +102,8 @@ def make_row(halt_point: HaltPoint, vocabulary: EventTypeRegistry = PLAIN) -> Ti
         failure=None if halt_point.failure is None else cut_failure(halt_point.failure),
         usage=halt_point.usage,
         duration=halt_point.duration,
-        stops=halt_point.stops,
-        stop_error=halt_point.stop_error,
+        breakpoints=halt_point.breakpoints,
+        breakpoint_error=halt_point.breakpoint_error,
         approval=halt_point.approval is not None,
         reason=None if halt_point.reason is None else extract_first_line(halt_point.reason),
     )

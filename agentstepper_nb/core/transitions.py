@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError
+from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.records import (
     HaltPointAnswered,
     HaltPointEdited,
@@ -20,7 +21,6 @@ from ..protocol.records import (
     Record,
     RunHeaderSaved,
 )
-from ..protocol.stops import BreakpointRule, Price
 from ..protocol.values import (
     AgentActivity,
     AnswerKind,
@@ -80,7 +80,7 @@ class LeaseGranted(NamedTuple):
 
     run: str
     mode: RunMode
-    stops: tuple[BreakpointRule, ...]  # those that are on and are for the run's program
+    breakpoints: tuple[BreakpointRule, ...]  # those that are on and are for the run's program
     prices: tuple[Price, ...]
 
 
@@ -167,12 +167,12 @@ class Transitions:
 
     def lease(self, run: Run) -> LeaseGranted:
         """What a run's agent may decide by itself, as things stand."""
-        stops = tuple(
-            stop
-            for stop in self.runs.stops.values()
-            if stop.enabled and fnmatchcase(run.program, stop.program)
+        breakpoints = tuple(
+            breakpoint
+            for breakpoint in self.runs.breakpoints.values()
+            if breakpoint.enabled and fnmatchcase(run.program, breakpoint.program)
         )
-        return LeaseGranted(run.id, compute_leased_mode(run), stops, self.runs.prices)
+        return LeaseGranted(run.id, compute_leased_mode(run), breakpoints, self.runs.prices)
 
     def follow(
         self,

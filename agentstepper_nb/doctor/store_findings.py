@@ -119,8 +119,8 @@ def _runs(about: FolderReport) -> Iterator[Finding]:
     if about.damaged_rules:
         yield _wrong(
             "rules",
-            f"{_many(about.damaged_rules, 'row')} of the stops and prices can't be read: a Core leaves "
-            "them out.",
+            f"{_many(about.damaged_rules, 'row')} of the breakpoints and prices can't be read: "
+            "a Core leaves them out.",
             f"{_repair(about)} Then set again what is missing.",
         )
     if about.damaged_marks:

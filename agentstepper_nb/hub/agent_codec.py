@@ -47,8 +47,8 @@ def decode_point(message: v2.HaltPointReached, run: str) -> HaltPoint:
         failure=message.failure,
         traceback=cut_text(message.traceback, TRACEBACK),
         usage=message.usage,
-        stops=message.stops,
-        stop_error=message.stop_error,
+        breakpoints=message.breakpoints,
+        breakpoint_error=message.breakpoint_error,
         approval=message.approval,
     )
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..core import EventTypeRegistry, make_debug_row, make_row
 from ..protocol.agent import Timeline
-from ..protocol.stops import MOST_STOPS
+from ..protocol.breakpoint_rules import MAX_BREAKPOINTS
 from ..protocol.values import (
     Commit,
     Event,
@@ -28,8 +28,8 @@ from .run_service import RunService
 EDGE: Final = 250
 #: Files of all commits together.
 _FILES: Final = 2000
-#: Stops that hit at one row.
-_STOPS: Final = 10
+#: Breakpoints that hit at one row.
+_MAX_BREAKPOINTS: Final = 10
 #: Characters of a text that an agent may have made as long as it liked.
 _TEXT: Final = 1000
 
@@ -71,7 +71,9 @@ def _row(spoken: HaltPoint | Event, vocabulary: EventTypeRegistry) -> TimelineRo
     if isinstance(spoken, Event):
         return make_debug_row(spoken)
     made = make_row(spoken, vocabulary)
-    return replace(made, failure=_short_failure(made.failure), stops=made.stops[:_STOPS])
+    return replace(
+        made, failure=_short_failure(made.failure), breakpoints=made.breakpoints[:_MAX_BREAKPOINTS]
+    )
 
 
 def _short_run(run: Run) -> Run:
@@ -81,7 +83,7 @@ def _short_run(run: Run) -> Run:
         workspace=None if run.workspace is None else _cut(run.workspace),
         notice=_cut(run.notice),
         failure=_short_failure(run.failure),
-        hits=run.hits[:MOST_STOPS],
+        hits=run.hits[:MAX_BREAKPOINTS],
     )
 
 

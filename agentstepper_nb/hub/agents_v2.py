@@ -110,7 +110,10 @@ class AgentSessionV2(AgentSession):
         if self._welcomed:
             self._epoch += 1
             leased = v2.LeaseMessage(
-                epoch=self._epoch, mode=lease.mode, stops=lease.stops, prices=lease.prices
+                epoch=self._epoch,
+                mode=lease.mode,
+                breakpoints=lease.breakpoints,
+                prices=lease.prices,
             )
             self._send(leased)
 
@@ -348,17 +351,21 @@ class AgentSessionV2(AgentSession):
         self._send(await program_requests.answer_request(self.hub, question, self._rights), id)
 
     def _must_remember(self, run: str, message: object) -> bool:
-        """Whether the run's stops are asked here, and what they saw under the Core before is unread."""
+        """Whether the run's breakpoints are asked here, and what they saw under the Core before is
+        unread.
+        """
         asked = isinstance(message, v2.HaltPointReached) and not message.epoch
         return asked and self.hub.debugger.halts.lacks_memory(run)
 
     async def _remember(self, run: str) -> None:
-        """Read what the run's stops saw, and go on with what came meanwhile."""
+        """Read what the run's breakpoints saw, and go on with what came meanwhile."""
         history = None
         try:
             history = await self.hub.history(run)
         except Exception as error:  # hurt, or deleted meanwhile
-            self.hub.log.warning("run %s: its stops begin anew: %s", extract_first_line(run), error)
+            self.hub.log.warning(
+                "run %s: its breakpoints begin anew: %s", extract_first_line(run), error
+            )
         self.hub.debugger.halts.remember(run, history)
         self._turns.go_on()
 

@@ -1,4 +1,4 @@
-"""Trying stops on runs that are recorded."""
+"""Trying breakpoints on runs that are recorded."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from ..core.stops import check_rule
-from ..core.stops import try_stop as tried_on
+from ..core.breakpoints import check_rule
+from ..core.breakpoints import dry_run as tried_on
 from ..errors import CommandError, DamagedRunError, ProtocolError
-from ..protocol.stops import BreakpointRule, StopTrial
+from ..protocol.breakpoint_rules import BreakpointRule, DryRunOutcome
 from ..protocol.values import Run
 from .run_service import RunService
 
-#: On so many runs a stop is tried where none is named.
+#: On so many runs a breakpoint is tried where none is named.
 LAST: Final = 20
 #: Seconds that a trial on one run may take.
 PATIENCE: Final = 30.0
 
 
 class Trial(NamedTuple):
-    """A run, and where the stop would have hit in it."""
+    """A run, and where the breakpoint would have hit in it."""
 
     run: Run
-    result: StopTrial
+    result: DryRunOutcome
 
 
-async def try_stop(
+async def dry_run(
     hub: RunService,
-    stop: BreakpointRule,
+    breakpoint: BreakpointRule,
     run: str | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> list[Trial]:
-    """Where a stop, set or not, would have hit.
+    """Where a breakpoint, set or not, would have hit.
 
     Args:
         hub: Whose runs.
-        stop: The stop.
-        run: The run's id; None: the last runs of agents that the stop is for, newest first, without
-            those that can't be read.
+        breakpoint: The breakpoint.
+        run: The run's id; None: the last runs of agents that the breakpoint is for, newest first,
+            without those that can't be read.
         is_wanted: Whether the answer is still waited for.
 
     Raises:
@@ -48,20 +48,22 @@ async def try_stop(
         CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
         DamagedRunError: What is kept of the run is hurt.
     """
-    check_rule(stop)
+    check_rule(breakpoint)
     if run is not None:
-        return [await _try(hub, stop, run, is_wanted)]
-    trials = []
-    fitting = (each.id for each in reversed(hub.runs()) if fnmatchcase(each.program, stop.program))
+        return [await _try(hub, breakpoint, run, is_wanted)]
+    outcomes = []
+    fitting = (
+        each.id for each in reversed(hub.runs()) if fnmatchcase(each.program, breakpoint.program)
+    )
     for _, id in zip(range(LAST), fitting, strict=False):
         try:
-            trials.append(await _try(hub, stop, id, is_wanted))
+            outcomes.append(await _try(hub, breakpoint, id, is_wanted))
         except CommandError as error:
             if error.code != "unknown_run":  # deleted meanwhile
                 raise
         except DamagedRunError as error:
             hub.log.warning("%s", error)
-    return trials
+    return outcomes
 
 
 def _check_wanted(is_wanted: Callable[[], bool]) -> None:
@@ -89,13 +91,13 @@ class _Turn:
         if time.monotonic() > self._until:
             raise ProtocolError(
                 "invalid_stop",
-                f"To try this stop takes longer than {PATIENCE:.0f} seconds on one run: give it a "
+                f"To try this breakpoint takes longer than {PATIENCE:.0f} seconds on one run: give it a "
                 "simpler condition.",
             )
 
 
 async def _try(
-    hub: RunService, stop: BreakpointRule, run: str, is_wanted: Callable[[], bool]
+    hub: RunService, breakpoint: BreakpointRule, run: str, is_wanted: Callable[[], bool]
 ) -> Trial:
     async with hub.trying:  # one after the other: each has a whole run in memory, and a thread busy
         _check_wanted(is_wanted)
@@ -103,7 +105,7 @@ async def _try(
         turn = _Turn(is_wanted)
         try:
             # On a thread: a long run takes seconds, in which agents and people would wait.
-            result = await asyncio.to_thread(tried_on, stop, history, turn.go_on)
+            result = await asyncio.to_thread(tried_on, breakpoint, history, turn.go_on)
         finally:
             turn.over = True
         return Trial(history.run, result)

@@ -6,19 +6,26 @@ from typing import Final
 
 from ..errors import CommandError
 from ..protocol import agent as v2
-from ..protocol.stops import DeleteStop, SetPrices, SetStop, TryStop
+from ..protocol.breakpoint_rules import DeleteBreakpoint, DryRunBreakpoint, SetBreakpoint, SetPrices
 from ..protocol.values import Run
 from .connection import AccessRights
-from .dry_runs import find_run_id, try_stop
+from .dry_runs import dry_run, find_run_id
 from .run_service import RunService
 
 #: Messages that need no hello.
-ProgramRequest = v2.UploadRun | v2.GetDebuggerRules | SetStop | DeleteStop | SetPrices | TryStop
+ProgramRequest = (
+    v2.UploadRun
+    | v2.GetDebuggerRules
+    | SetBreakpoint
+    | DeleteBreakpoint
+    | SetPrices
+    | DryRunBreakpoint
+)
 #: Those that reach beyond an agent's own run: what halts other runs, what is in them, which there are.
-_Controlling = SetStop | DeleteStop | SetPrices | TryStop | v2.UploadRun
+_Controlling = SetBreakpoint | DeleteBreakpoint | SetPrices | DryRunBreakpoint | v2.UploadRun
 
 _MAY_NOT: Final = (
-    "Agents may not set, delete or try stops, set prices, nor import runs: that takes the Core's "
+    "Agents may not set, delete or try breakpoints, set prices, nor import runs: that takes the Core's "
     "control token. A program on the Core's machine finds it by itself; elsewhere set "
     "AGENTSTEPPER_CONTROL_TOKEN to what stands in the file control-token of the Core's data folder."
 )
@@ -44,21 +51,23 @@ async def answer_request(
     match question:
         case v2.UploadRun(data=data):
             return v2.RunUploaded(run=await hub.import_run(data.encode()))
-        case TryStop(stop=stop, run=run):
-            trials = await try_stop(hub, stop, None if run is None else find_run_id(hub, run))
-            return v2.Tried(
-                trials=tuple(each.result for each in trials),
-                runs=tuple(_known_by(each.run) for each in trials),
+        case DryRunBreakpoint(breakpoint=breakpoint, run=run):
+            outcomes = await dry_run(
+                hub, breakpoint, None if run is None else find_run_id(hub, run)
             )
-        case SetStop(stop=stop):
-            hub.perform(hub.commands.set_stop(stop))
-        case DeleteStop(stop=id):
-            hub.perform(hub.commands.delete_stop(id))
+            return v2.ProgramDryRunAnswer(
+                outcomes=tuple(each.result for each in outcomes),
+                runs=tuple(_known_by(each.run) for each in outcomes),
+            )
+        case SetBreakpoint(breakpoint=breakpoint):
+            hub.perform(hub.commands.set_breakpoint(breakpoint))
+        case DeleteBreakpoint(breakpoint=id):
+            hub.perform(hub.commands.delete_breakpoint(id))
         case SetPrices(prices=prices):
             hub.perform(hub.commands.set_prices(prices))
         case v2.GetDebuggerRules():
             pass
-    rules = v2.DebuggerRules(stops=hub.debugger.stops, prices=hub.debugger.prices)
+    rules = v2.DebuggerRules(breakpoints=hub.debugger.breakpoints, prices=hub.debugger.prices)
     await hub.recorded()
     return rules
 

@@ -75,7 +75,7 @@ class RunService:
         self.kept = StoreInfo(kind="memory")
         self.listeners: list[RecordListener] = []
         self.closing = False
-        #: Held while a stop is tried on a run.
+        #: Held while a breakpoint is tried on a run.
         self.trying = asyncio.Lock()
         self._imports = RunImporter()
         self._agents: dict[str, RunPeer] = {}  # by run

@@ -14,15 +14,15 @@ from ..core import DebuggerCommands, Output, RecordOutput, make_debug_row, make_
 from ..errors import CommandError, ProtocolError
 from ..protocol import records
 from ..protocol import ui as v2
+from ..protocol.breakpoint_rules import BreakpointRule, Price
 from ..protocol.frame import VERSION, decode_address, encode_message
 from ..protocol.header_bounds import cut_header
 from ..protocol.records import Record
-from ..protocol.stops import BreakpointRule, Price
 from ..protocol.values import AgentActivity, Commit, Event, EventKind, HaltPoint, Run, StoreInfo
 from ..store.base import strip_contents
 from . import pagination
 from .connection import AccessRights, Connection, count_waiting_bytes
-from .dry_runs import try_stop
+from .dry_runs import dry_run
 from .extensions import Extensions
 from .peers import ViewPeer
 from .pushes import ViewUpdates
@@ -34,7 +34,7 @@ from .views import RequestedEdit, ViewSession
 #: Records that bring a run's header.
 _WithHeader = records.RunHeaderSaved | records.RunStarted | records.RunRenamed | records.RunTagged
 #: Commands that change nothing.
-_Watching = v2.OpenRun | v2.CloseRun | v2.FindRows | v2.TryStop | ViewQuery
+_Watching = v2.OpenRun | v2.CloseRun | v2.FindRows | v2.DryRunBreakpoint | ViewQuery
 #: Commands on what is pending, which stay in their order.
 _Decision = v2.StepRun | v2.ContinueRun | v2.ApproveCall | v2.DenyCall | v2.SetEdit
 
@@ -53,7 +53,7 @@ class ViewSessionV2(ViewSession):
         self._pushes = ViewUpdates(self._send, asyncio.get_running_loop, behind)
         self._finder: RowSearch | None = None  # once it is asked
         self._find: v2.FindRows | None = None  # the last
-        self._trials: dict[bool, v2.TryStop] = {}  # the last on one run, and on several
+        self._trials: dict[bool, v2.DryRunBreakpoint] = {}  # the last on one run, and on several
         self._told: dict[str, Run] = {}
         self._extensions = extensions
         self._vocabulary = hub.vocabulary
@@ -96,11 +96,11 @@ class ViewSessionV2(ViewSession):
         if record.note.run in self._pushes:
             self._pushes.put(record.note.run, partial(v2.NoteChanged, note=record.note))
 
-    def _tell_stop(self, record: records.StopSaved) -> None:
-        self._send(v2.StopChanged(stop=record.stop))
+    def _send_breakpoint(self, record: records.BreakpointSaved) -> None:
+        self._send(v2.BreakpointChanged(breakpoint=record.breakpoint))
 
-    def _tell_deleted_stop(self, record: records.StopDeleted) -> None:
-        self._send(v2.StopGone(stop=record.stop))
+    def _send_deleted_breakpoint(self, record: records.BreakpointDeleted) -> None:
+        self._send(v2.BreakpointGone(breakpoint=record.breakpoint))
 
     def _notify_prices(self, record: records.PricesSet) -> None:
         self._send(v2.PricesChanged(prices=record.prices))
@@ -166,9 +166,9 @@ class ViewSessionV2(ViewSession):
                 self._finder = self._finder or RowSearch(self.hub)
                 work = partial(self._find_rows, self._finder, command, id)
                 self._later(work, text, aside=True)
-            case v2.TryStop():
+            case v2.DryRunBreakpoint():
                 self._trials[command.run is None] = command
-                self._later(partial(self._try_stop, command, id), text, aside=True)
+                self._later(partial(self._dry_run, command, id), text, aside=True)
             case v2.CloseRun():
                 self._pushes.close(command.run)
                 if self._finder is not None:
@@ -206,13 +206,13 @@ class ViewSessionV2(ViewSession):
         if self._said_hello:
             raise ProtocolError("already_open", "This connection said hello before: go on with it.")
         self._said_hello = True
-        rules = self.hub.debugger.stops, self.hub.debugger.prices
+        rules = self.hub.debugger.breakpoints, self.hub.debugger.prices
         self.hub.when_listed(partial(self._welcome, id, *rules))
 
     def _welcome(
         self,
         id: str | None,
-        stops: tuple[BreakpointRule, ...],
+        breakpoints: tuple[BreakpointRule, ...],
         prices: tuple[Price, ...],
         runs: Sequence[Run],
     ) -> None:
@@ -227,7 +227,7 @@ class ViewSessionV2(ViewSession):
             runs=shown,
             more=more,
             store=self.hub.kept,
-            stops=stops,
+            breakpoints=breakpoints,
             prices=prices,
         )
         self._answer(hello, id)
@@ -239,12 +239,12 @@ class ViewSessionV2(ViewSession):
     async def _read(self, command: ViewQuery, id: str | None) -> None:
         self._answer(await self._bodies.told(await answer_query(self.hub, command)), id)
 
-    async def _try_stop(self, command: v2.TryStop, id: str | None) -> None:
+    async def _dry_run(self, command: v2.DryRunBreakpoint, id: str | None) -> None:
         several = command.run is None
-        trials = await try_stop(
-            self.hub, command.stop, command.run, lambda: self._trials[several] is command
+        outcomes = await dry_run(
+            self.hub, command.breakpoint, command.run, lambda: self._trials[several] is command
         )
-        self._answer(v2.StopTried(trials=tuple(each.result for each in trials)), id)
+        self._answer(v2.DryRunAnswer(outcomes=tuple(each.result for each in outcomes)), id)
 
     async def _write_note(self, command: v2.WriteNote, id: str | None) -> None:
         await self.hub.write_note(command.run, command.message, command.text)
@@ -324,7 +324,7 @@ def _outputs(to: DebuggerCommands, command: Struct, at: float) -> list[Output]:
             return to.edit(run, named, edit, revision)
         case v2.HaltRun() | v2.StopRun() | v2.RenameRun() | v2.TagRun():
             return _of_run(to, command, at)
-        case v2.SetStop() | v2.DeleteStop() | v2.SetPrices():
+        case v2.SetBreakpoint() | v2.DeleteBreakpoint() | v2.SetPrices():
             return _of_rules(to, command)
     return []
 
@@ -344,13 +344,13 @@ def _of_run(
 
 
 def _of_rules(
-    to: DebuggerCommands, command: v2.SetStop | v2.DeleteStop | v2.SetPrices
+    to: DebuggerCommands, command: v2.SetBreakpoint | v2.DeleteBreakpoint | v2.SetPrices
 ) -> list[Output]:
     match command:
-        case v2.SetStop(stop=stop):
-            return to.set_stop(stop)
-        case v2.DeleteStop(stop=id):
-            return to.delete_stop(id)
+        case v2.SetBreakpoint(breakpoint=breakpoint):
+            return to.set_breakpoint(breakpoint)
+        case v2.DeleteBreakpoint(breakpoint=id):
+            return to.delete_breakpoint(id)
         case v2.SetPrices(prices=prices):
             return to.set_prices(prices)
 
@@ -384,7 +384,7 @@ TELLERS: Final[dict[type[Record], Callable[[ViewSessionV2, Any], None]]] = {
     records.EventSaved: ViewSessionV2._notify_event,
     records.CommitSaved: ViewSessionV2._notify_commit,
     records.NoteSaved: ViewSessionV2._notify_note,
-    records.StopSaved: ViewSessionV2._tell_stop,
-    records.StopDeleted: ViewSessionV2._tell_deleted_stop,
+    records.BreakpointSaved: ViewSessionV2._send_breakpoint,
+    records.BreakpointDeleted: ViewSessionV2._send_deleted_breakpoint,
     records.PricesSet: ViewSessionV2._notify_prices,
 }

@@ -61,7 +61,7 @@ _agentstepper = _Parser(
     add_help=False,
     usage="%(prog)s [--kernel | --input | --export FILE [--run ID|NAME] | sessions | chat NAME | "
     "doctor | nest on | "
-    "stop … | stops | price … | prices | help]",
+    "break … | breakpoints | price … | prices | help]",
 )
 _agentstepper.add_argument("what", nargs="?")
 _agentstepper.add_argument("how", nargs="?")
@@ -73,8 +73,8 @@ _agentstepper.add_argument("-h", "--help", action="store_true")
 #: The words that may stand alone, and the only one that another follows.
 _ALONE: Final = ("sessions", "doctor", "help")
 _FOLLOWED: Final = ("nest", "on")
-#: The first words of lines that aren't options, but sentences: `stops` reads them.
-_RULES: Final = ("stop", "stops", "price", "prices")
+#: The first words of lines that aren't options, but sentences: `breakpoints` reads them.
+_RULES: Final = ("break", "breakpoints", "price", "prices")
 
 
 def _check(words: argparse.Namespace) -> None:
@@ -164,15 +164,15 @@ class AgentStepperMagics(Magics):
         ``%agentstepper nest on`` applies nest_asyncio2 (or nest_asyncio), so that ``asyncio.run``
         works on the kernel's main thread; a cell under ``%%step`` needs no such thing.
 
-        ``%agentstepper stop before tool run_tests where args.path == "src"`` lets agents halt there
-        while they continue; behind it ``nth 3``, ``once``, ``log``, ``for PROGRAM`` or
+        ``%agentstepper break before tool run_tests where args.path == "src"`` lets agents halt there
+        while they continue; behind it ``hit 3``, ``once``, ``log``, ``for PROGRAM`` or
         ``all agents``. Other places are ``after llm gpt-*``, ``after error``, ``tokens 50000``,
         ``cost 0.05``, ``repeated 3`` (in a row, or ``overall``) and ``touches src/*.py``. It is for the
         program that this kernel ran last, or for all agents where it ran none.
 
-        ``%agentstepper stops`` lists stops with their numbers, ``stop on|off|delete NUMBER`` changes
-        one, and ``stop try NUMBER``, or ``stop try`` and the words of one, tells where it would have
-        hit in past runs.
+        ``%agentstepper breakpoints`` lists breakpoints with their numbers,
+        ``break enable|disable|delete NUMBER`` changes one, and ``break dry-run NUMBER``, or
+        ``break dry-run`` and the words of one, tells where it would have hit in past runs.
 
         ``%agentstepper price MODEL INPUT OUTPUT`` says what a million tokens cost in US dollars, by
         which the costs are estimated that no provider tells. ``%agentstepper prices`` lists prices.
@@ -180,7 +180,7 @@ class AgentStepperMagics(Magics):
         ``%agentstepper help`` shows this. A name of several words stands in quotes.
         """
         if line.split()[:1] and line.split()[0] in _RULES:
-            from .stops import command
+            from .break_command import command
 
             return command(line)
         if line.split()[:1] == ["chat"]:
@@ -220,8 +220,9 @@ class AgentStepperMagics(Magics):
         kernel's main thread, for code that has to be there; the three above don't work then.
 
         ``--background`` leaves the kernel free for other cells: this one returns at once and goes on.
-        Its output, and what becomes of it, still appear under it. An interrupt doesn't reach it, Stop
-        does. ``dbg`` is the newest cell's run: give it another name first where cells run at once.
+        Its output, and what becomes of it, still appear under it. An interrupt doesn't reach it,
+        Breakpoint does. ``dbg`` is the newest cell's run: give it another name first where cells run at
+        once.
 
         ``--input`` asks by ``input()`` at each halt, where no view can be: in a terminal, as it does
         there without being told.

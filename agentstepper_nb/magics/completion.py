@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 _FIRST: Final = (
-    *("stop", "stops", "price", "prices", "sessions", "chat", "doctor", "nest", "help"),
+    *("break", "breakpoints", "price", "prices", "sessions", "chat", "doctor", "nest", "help"),
     *("--kernel", "--input", "--export", "--run"),
 )
 _PLACES: Final = ("any", "tool", "llm", "event", "start", "error")
 _WATCHES: Final = ("tokens", "cost", "repeated", "touches")
-_OPTIONS: Final = ("nth", "once", "log", "for", "all", "where")
+_OPTIONS: Final = ("hit", "once", "log", "for", "all", "where")
 _AFTER: Final[dict[str, tuple[str, ...]]] = {
     "before": (*_PLACES, *_OPTIONS),
     "after": (*_PLACES, *_OPTIONS),
     "all": ("agents",),
     # A name, a number or an expression follows, which nobody here knows.
-    **dict.fromkeys(("tokens", "cost", "repeated", "touches", "nth", "for", "where"), ()),
+    **dict.fromkeys(("tokens", "cost", "repeated", "touches", "hit", "for", "where"), ()),
 }
 
 
@@ -43,18 +43,27 @@ def _next(words: list[str], chats: Callable[[], Sequence[str]]) -> Sequence[str]
             return ("on",)
         case ["price"]:
             return ("delete",)
-        case ["stop", *rest]:
-            return _next_of_stop(rest)
+        case ["break", *rest]:
+            return _complete_breakpoint(rest)
     return ()
 
 
-def _next_of_stop(words: list[str]) -> Sequence[str]:
+def _complete_breakpoint(words: list[str]) -> Sequence[str]:
     match words:
         case []:
-            return ("before", "after", *_PLACES, *_WATCHES, "on", "off", "delete", "try")
-        case ["try"]:
+            return (
+                "before",
+                "after",
+                *_PLACES,
+                *_WATCHES,
+                "enable",
+                "disable",
+                "delete",
+                "dry-run",
+            )
+        case ["dry-run"]:
             return ("before", "after", *_PLACES, *_WATCHES)
-        case ["on" | "off" | "delete", *numbers]:
+        case ["enable" | "disable" | "delete", *numbers]:
             return () if numbers else ("all",)
         case _ if "where" in words:
             return ()

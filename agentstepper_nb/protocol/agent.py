@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from . import stops
+from . import breakpoint_rules
+from .breakpoint_rules import (
+    DeleteBreakpoint,
+    DryRunBreakpoint,
+    DryRunOutcome,
+    Positive,
+    Price,
+    SetBreakpoint,
+    SetPrices,
+)
 from .frame import MessageTable
 from .pieces import EncodedContent
-from .stops import DeleteStop, Positive, Price, SetPrices, SetStop, StopTrial, TryStop
 from .values import (
     ApprovalPrompt,
     Commit,
@@ -45,7 +53,7 @@ class Hello(Struct, frozen=True, kw_only=True):
     workspace: str | None = None
     mode: RunMode = (
         RunMode.STEP
-    )  # how the run begins: in CONTINUE it halts where stops and approvals say
+    )  # how the run begins: in CONTINUE it halts where breakpoints and approvals say
     returns: bool = True  # whether it connects again by itself where the connection is lost
     checks: bool = False  # whether it answers `CheckEdit`
     notice: Name = ""  # what a person must know of the whole run; see `Run.notice`
@@ -68,7 +76,12 @@ class EventBegun(Struct, frozen=True, kw_only=True):
     data: Raw | UnsetType = UNSET
 
 
-class HaltPointReached(Struct, frozen=True, kw_only=True):
+class HaltPointReached(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={"breakpoints": "stops", "breakpoint_error": "stop_error"},
+):
     """The begin or end of an event was reached."""
 
     id: Id
@@ -80,8 +93,8 @@ class HaltPointReached(Struct, frozen=True, kw_only=True):
     data: Raw | UnsetType = UNSET  # left out where it travels in pieces
     pieces: EncodedContent | UnsetType = UNSET  # of its JSON text
     epoch: Count = 0  # of the lease under which the agent decided whether it waits; 0: none
-    stops: stops.Hits = ()  # that hit here
-    stop_error: str | None = None  # the condition of a stop failed here, and how
+    breakpoints: breakpoint_rules.Hits = ()  # that hit here
+    breakpoint_error: str | None = None  # the condition of a breakpoint failed here, and how
     summary: str | None = None
     outcome: EventOutcome | None = None  # on the end: how the event ended
     failure: Failure | None = None
@@ -155,10 +168,10 @@ class UploadRun(Struct, frozen=True, kw_only=True):
 
 
 class GetDebuggerRules(Struct, frozen=True, kw_only=True):
-    """Answered by `DebuggerRules`. As `UploadRun`, this and the commands on stops need no hello.
+    """Answered by `DebuggerRules`. As `UploadRun`, this and the commands on breakpoints need no hello.
 
-    `SetStop`, `DeleteStop` and `SetPrices` are answered by `DebuggerRules` as well, `TryStop` by
-    `Tried`; its run may be named as people name one.
+    `SetBreakpoint`, `DeleteBreakpoint` and `SetPrices` are answered by `DebuggerRules` as well,
+    `DryRunBreakpoint` by `Tried`; its run may be named as people name one.
     """
 
 
@@ -196,9 +209,9 @@ AgentMessage = (
     | ProcessEnded
     | UploadRun
     | GetDebuggerRules
-    | SetStop
-    | DeleteStop
-    | TryStop
+    | SetBreakpoint
+    | DeleteBreakpoint
+    | DryRunBreakpoint
     | SetPrices
     | LeaveConnection
     | MessagePart
@@ -217,9 +230,9 @@ from_agent = MessageTable(
     process_ended=ProcessEnded,
     take_run=UploadRun,
     get_rules=GetDebuggerRules,
-    set_stop=SetStop,
-    delete_stop=DeleteStop,
-    try_stop=TryStop,
+    set_stop=SetBreakpoint,
+    delete_stop=DeleteBreakpoint,
+    try_stop=DryRunBreakpoint,
     set_prices=SetPrices,
     leave=LeaveConnection,
     part=MessagePart,
@@ -241,12 +254,16 @@ class Welcome(Struct, frozen=True, kw_only=True):
     shares: bool | UnsetType = UNSET  # told where hello has it: other runs may say hello here, too
 
 
-class LeaseMessage(Struct, frozen=True, kw_only=True):
-    """What the agent may decide by itself, until the next: in CONTINUE it waits where a stop says so."""
+class LeaseMessage(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):
+    """What the agent may decide by itself, until the next: in CONTINUE it waits where a breakpoint says
+    so.
+    """
 
     epoch: Positive  # grows with each
     mode: RunMode
-    stops: tuple[stops.BreakpointRule, ...] = ()  # those that are on and are for this program
+    breakpoints: tuple[
+        breakpoint_rules.BreakpointRule, ...
+    ] = ()  # those that are on and are for this program
     prices: tuple[Price, ...] = ()
 
 
@@ -332,17 +349,17 @@ class RunUploaded(Struct, frozen=True, kw_only=True):
     run: Run
 
 
-class DebuggerRules(Struct, frozen=True, kw_only=True):
+class DebuggerRules(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):
     """What people have set: answers `GetDebuggerRules` and each change, under its id."""
 
-    stops: tuple[stops.BreakpointRule, ...]  # in the order in which they were made
+    breakpoints: tuple[breakpoint_rules.BreakpointRule, ...]  # in the order in which they were made
     prices: tuple[Price, ...]
 
 
-class Tried(Struct, frozen=True, kw_only=True):
-    """Answers `TryStop`, under its id."""
+class ProgramDryRunAnswer(Struct, frozen=True, kw_only=True, rename={"outcomes": "trials"}):
+    """Answers `DryRunBreakpoint`, under its id."""
 
-    trials: tuple[StopTrial, ...]
+    outcomes: tuple[DryRunOutcome, ...]
     runs: tuple[Run, ...]  # that it was tried on, one for each
 
 
@@ -364,7 +381,7 @@ CoreToAgent = (
     | Timeline
     | RunUploaded
     | DebuggerRules
-    | Tried
+    | ProgramDryRunAnswer
     | AgentError
 )
 to_agent = MessageTable(
@@ -377,6 +394,6 @@ to_agent = MessageTable(
     timeline=Timeline,
     run_taken=RunUploaded,
     rules=DebuggerRules,
-    tried=Tried,
+    tried=ProgramDryRunAnswer,
     error=AgentError,
 )

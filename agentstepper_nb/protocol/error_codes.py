@@ -134,8 +134,8 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Ask for the run again; send the content again on a new connection.",
     ),
     "unknown_stop": (
-        "No stop has this id.",
-        "It may have been deleted by another UI; ask for the list of stops.",
+        "No breakpoint has this id.",
+        "It may have been deleted by another UI; ask for the list of breakpoints.",
     ),
     "invalid_edit": (
         "The edit isn't JSON, not of the form that the agent needs, changes what is read-only, or the "
@@ -175,8 +175,8 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Free space, or mend what the text names: the Core tries again by itself, and agents wait.",
     ),
     "invalid_stop": (
-        "The stop can't be set: its condition can't be read, say.",
-        "The text says where, and what can stand there; docs/guide/stops.md has the whole.",
+        "The breakpoint can't be set: its condition can't be read, say.",
+        "The text says where, and what can stand there; docs/guide/breakpoints.md has the whole.",
     ),
     "invalid_search": (
         "The words to look for can't be read.",
@@ -187,7 +187,7 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "The text says why: it is still being made, say, or this Python's SQLite lacks FTS5.",
     ),
     "superseded": (
-        "The same UI looked for other rows, or tried another stop, before the answer was there.",
+        "The same UI looked for other rows, or tried another breakpoint, before the answer was there.",
         "Take the answer to the last question.",
     ),
     "unknown_service": (

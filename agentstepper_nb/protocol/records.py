@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .stops import BreakpointRule, Price
+from .breakpoint_rules import BreakpointRule, Price
 from .values import AnswerKind, Commit, Event, HaltPoint, RowNote, Run
 
 
@@ -141,16 +141,18 @@ class SummarySaved(Struct, frozen=True, tag="sentence", kw_only=True):
     text: str
 
 
-class StopSaved(Struct, frozen=True, tag="stop", kw_only=True):
+class BreakpointSaved(Struct, frozen=True, tag="stop", kw_only=True, rename={"breakpoint": "stop"}):
     """A stop was set: it replaces the one of the same id."""
 
-    stop: BreakpointRule
+    breakpoint: BreakpointRule
 
 
-class StopDeleted(Struct, frozen=True, tag="stop_deleted", kw_only=True):
-    """A stop is gone."""
+class BreakpointDeleted(
+    Struct, frozen=True, tag="stop_deleted", kw_only=True, rename={"breakpoint": "stop"}
+):
+    """A breakpoint is gone."""
 
-    stop: str
+    breakpoint: str
 
 
 class PricesSet(Struct, frozen=True, tag="prices", kw_only=True):
@@ -175,7 +177,7 @@ Record = (
     | CommitSaved
     | NoteSaved
     | SummarySaved
-    | StopSaved
-    | StopDeleted
+    | BreakpointSaved
+    | BreakpointDeleted
     | PricesSet
 )

@@ -10,6 +10,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from .breakpoint_rules import BreakpointChanged as BreakpointChanged
+from .breakpoint_rules import BreakpointGone as BreakpointGone
+from .breakpoint_rules import BreakpointRule, Price
+from .breakpoint_rules import DeleteBreakpoint as DeleteBreakpoint
+from .breakpoint_rules import DryRunAnswer as DryRunAnswer
+from .breakpoint_rules import DryRunBreakpoint as DryRunBreakpoint
+from .breakpoint_rules import PricesChanged as PricesChanged
+from .breakpoint_rules import SetBreakpoint as SetBreakpoint
+from .breakpoint_rules import SetPrices as SetPrices
 from .frame import MessageTable
 from .pages import CloseRun as CloseRun
 from .pages import CommitsPage as CommitsPage
@@ -26,15 +35,6 @@ from .pages import RunsListed as RunsListed
 from .pages import SearchResults as SearchResults
 from .pages import SearchRuns as SearchRuns
 from .pieces import EncodedContent
-from .stops import BreakpointRule, Price
-from .stops import DeleteStop as DeleteStop
-from .stops import PricesChanged as PricesChanged
-from .stops import SetPrices as SetPrices
-from .stops import SetStop as SetStop
-from .stops import StopChanged as StopChanged
-from .stops import StopGone as StopGone
-from .stops import StopTried as StopTried
-from .stops import TryStop as TryStop
 from .values import (
     ApprovalPrompt,
     Commit,
@@ -213,9 +213,9 @@ from_ui = MessageTable(
     halt=HaltRun,
     stop=StopRun,
     edit=SetEdit,
-    set_stop=SetStop,
-    delete_stop=DeleteStop,
-    try_stop=TryStop,
+    set_stop=SetBreakpoint,
+    delete_stop=DeleteBreakpoint,
+    try_stop=DryRunBreakpoint,
     set_prices=SetPrices,
     rename_run=RenameRun,
     tag_run=TagRun,
@@ -230,7 +230,7 @@ from_ui = MessageTable(
 # ---- Core to view -----------------------------------------------------------------------------------
 
 
-class CoreHello(Struct, frozen=True, kw_only=True):
+class CoreHello(Struct, frozen=True, kw_only=True, rename={"breakpoints": "stops"}):
     """Answers hello with a snapshot."""
 
     version: int
@@ -239,7 +239,7 @@ class CoreHello(Struct, frozen=True, kw_only=True):
     runs: tuple[Run, ...]  # oldest first: the last ones, and all that live
     more: Count  # older ones that aren't among them
     store: StoreInfo  # without its size
-    stops: tuple[BreakpointRule, ...]  # in the order in which they were made
+    breakpoints: tuple[BreakpointRule, ...]  # in the order in which they were made
     prices: tuple[Price, ...]
 
 
@@ -341,10 +341,10 @@ class UiError(Struct, frozen=True, kw_only=True):
 
 CoreToUi = (
     CoreHello
-    | StopChanged
-    | StopGone
+    | BreakpointChanged
+    | BreakpointGone
     | PricesChanged
-    | StopTried
+    | DryRunAnswer
     | RunsListed
     | RowsPage
     | RowsFound
@@ -367,10 +367,10 @@ CoreToUi = (
 )
 to_ui = MessageTable(
     hello=CoreHello,
-    stop=StopChanged,
-    stop_gone=StopGone,
+    stop=BreakpointChanged,
+    stop_gone=BreakpointGone,
     prices=PricesChanged,
-    stop_tried=StopTried,
+    stop_tried=DryRunAnswer,
     runs=RunsListed,
     rows=RowsPage,
     rows_found=RowsFound,

@@ -167,10 +167,10 @@ class Usage(Struct, frozen=True, kw_only=True):
     estimated: bool = False  # whether the cost is made of tokens and prices that a person set
 
 
-class StopHits(Struct, frozen=True, kw_only=True):
-    """How often a stop hit in a run, and where last."""
+class BreakpointHits(Struct, frozen=True, kw_only=True, rename={"breakpoint": "stop"}):
+    """How often a breakpoint hit in a run, and where last."""
 
-    stop: str
+    breakpoint: str
     count: int
     last: int  # the seq of the row
 
@@ -209,7 +209,7 @@ class Run(Struct, frozen=True, kw_only=True):
     )
     exit_code: int | None = None  # of its process, where its parent told it; -9: ended by signal 9
     last_event: str | None = None  # of a run that broke off: what it did last, in words
-    hits: tuple[StopHits, ...] = ()
+    hits: tuple[BreakpointHits, ...] = ()
     #: What a person must know of the whole run, as "No sandbox: approvals …". Views warn with what
     #: stands before the first colon, and give all of it as the explanation. "": nothing.
     notice: str = ""
@@ -221,7 +221,9 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def of_version_1(self) -> bool:
-        """Whether an agent of version 1 made it, here: imported runs have no ending, or could stop."""
+        """Whether an agent of version 1 made it, here: imported runs have no ending, or could
+        breakpoint.
+        """
         return not self.can_stop and (self.live or self.ending is not None)
 
 
@@ -241,7 +243,12 @@ class Event(Struct, frozen=True, kw_only=True):
     ended_at: float | None = None
 
 
-class HaltPoint(Struct, frozen=True, kw_only=True):
+class HaltPoint(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={"breakpoints": "stops", "breakpoint_error": "stop_error"},
+):
     """The begin or the end of an event, where the run can halt and data can be edited."""
 
     id: str
@@ -268,8 +275,8 @@ class HaltPoint(Struct, frozen=True, kw_only=True):
     sentence: str | None = None  # what a model made of it in one sentence
     answer: AnswerKind | None = None  # None while it is pending
     answered_at: float | None = None  # POSIX seconds, the Core's clock
-    stops: tuple[str, ...] = ()  # that hit here, by their ids
-    stop_error: str | None = None  # the condition of a stop failed here, and how
+    breakpoints: tuple[str, ...] = ()  # that hit here, by their ids
+    breakpoint_error: str | None = None  # the condition of a breakpoint failed here, and how
     approval: ApprovalPrompt | None = None  # on the begin of a tool invocation that asks for one
     reason: str | None = None  # why it was denied
     always: bool = False  # approved, and from now on without being asked
@@ -343,7 +350,12 @@ def drop_unchanged_commits(commits: Iterable[Commit]) -> tuple[Commit, ...]:
     return tuple(dropwhile(lambda each: not each.snapshot and not each.changes, commits))
 
 
-class TimelineRow(Struct, frozen=True, kw_only=True):
+class TimelineRow(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={"breakpoints": "stops", "breakpoint_error": "stop_error"},
+):
     """One line of the timeline: a halt point or a debug message, without its contents."""
 
     id: str  # of the halt point, or of the debug message's event
@@ -366,8 +378,8 @@ class TimelineRow(Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     usage: Usage | None = None
     duration: float | None = None
-    stops: tuple[str, ...] = ()
-    stop_error: str | None = None
+    breakpoints: tuple[str, ...] = ()
+    breakpoint_error: str | None = None
     approval: bool = False  # whether it asks, or asked, for an approval
     reason: str | None = None  # why it was denied, in one line
 

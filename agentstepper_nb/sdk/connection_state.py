@@ -67,7 +67,7 @@ class RunConnectionListener(Protocol):
 
     @property
     def is_continuing(self) -> bool:
-        """Whether the run continues, without a Core too, wherever no stop halts it."""
+        """Whether the run continues, without a Core too, wherever no breakpoint halts it."""
 
     def on_lease(self, lease: LeaseMessage) -> None:
         """The Core pushed a lease."""

@@ -33,7 +33,7 @@ _ADVICE: Final = {
     "continue": "The agent goes on without it, unedited, and what it does is told once it is back.",
 }
 _LEASED: Final = (
-    "The agent goes on, as its run continues, and waits for it where a stop halts: start the Core "
+    "The agent goes on, as its run continues, and waits for it where a breakpoint halts: start the Core "
     "again, with the same data folder."
 )
 

@@ -1,8 +1,8 @@
 """What a run's agent sends, on whatever thread: decided by the lease, and put for the link to send.
 
-All that a run sends passes here, in the order in which it is recorded: what stops count live is what
-they would count on the recorded run. Telling them of messages and queueing these is one step under a
-lock, which is never held while anything blocks: but a signal's handler may halt inside it, so that the
+All that a run sends passes here, in the order in which it is recorded: what breakpoints count live is
+what they would count on the recorded run. Telling them of messages and queueing these is one step under
+a lock, which is never held while anything blocks: but a signal's handler may halt inside it, so that the
 reading thread, which brings the answer, never waits for it. In version 1, and before the first lease,
 the Core decides whether a halt point waits.
 """
@@ -20,8 +20,8 @@ from typing import Final, Protocol
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from ..core.stops import BreakpointEngine, ObservedPoint
-from ..core.stops.engine import list_changed_paths
+from ..core.breakpoints import BreakpointEngine, ObservedPoint
+from ..core.breakpoints.engine import list_changed_paths
 from ..discover import CoreEndpoint
 from ..protocol.agent import (
     AgentMessage,
@@ -33,7 +33,7 @@ from ..protocol.agent import (
     HaltPointReached,
     LeaseMessage,
 )
-from ..protocol.stops import Price
+from ..protocol.breakpoint_rules import Price
 from ..protocol.values import PAIRED, EventKind, EventSide, RunMode, Usage
 from .connection_state import RunConnectionState
 from .run_protocol import RunProtocol
@@ -160,7 +160,8 @@ class Outbox:
         self.put(HaltReleased())
 
 
-#: So many halt points, and bytes of them, are kept for the stops that may come with the first lease.
+#: So many halt points, and bytes of them, are kept for the breakpoints that may come with the first
+#: lease.
 _MOST_EARLY: Final = 1000
 _MOST_EARLY_BYTES: Final = MOST_CONNECTED
 #: Prices are for so many tokens.
@@ -191,7 +192,7 @@ class HaltLease:
         self._lock = threading.RLock()
         self._came: deque[LeaseMessage] = deque()  # leases that aren't in force yet
         self._lease: LeaseMessage | None = None
-        self._stops = BreakpointEngine(program)
+        self._breakpoints = BreakpointEngine(program)
         self._told: dict[str, _Told] = {}
         self._early: deque[ObservedPoint] = deque()  # reached before the first lease
         self._early_size = 0  # bytes
@@ -199,7 +200,7 @@ class HaltLease:
 
     @property
     def is_continuing(self) -> bool:
-        """Whether the run continues, without a Core too, wherever no stop halts it."""
+        """Whether the run continues, without a Core too, wherever no breakpoint halts it."""
         return self._lease is not None and self._lease.mode is RunMode.CONTINUE
 
     def take(self, lease: LeaseMessage) -> None:
@@ -259,7 +260,7 @@ class HaltLease:
         """Put the leases in force that came; one stays until it is, whatever interrupts this thread."""
         while self._came:
             lease = self._lease = self._came[0]
-            self._stops.set(lease.stops)
+            self._breakpoints.set(lease.breakpoints)
             self._catch_up()
             if self._came and self._came[0] is lease:  # else a finalizer did all this meanwhile
                 self._came.popleft()
@@ -277,7 +278,7 @@ class HaltLease:
             if isinstance(message, EventBegun):
                 self._begin(message)
             elif isinstance(message, CommitMade):
-                self._stops.touch(list_changed_paths(message.changes))
+                self._breakpoints.touch(list_changed_paths(message.changes))
         return messages
 
     def _begin(self, event: EventBegun) -> None:
@@ -311,13 +312,17 @@ class HaltLease:
         if lease is None:
             self._keep(point)
             return message
-        hits, halts, error = self._stops.reach(point)
+        hits, halts, error = self._breakpoints.reach(point)
         asks = message.approval is not None
         waits = message.waits and (halts or asks or lease.mode is not RunMode.CONTINUE)
-        return replace(message, waits=waits, epoch=lease.epoch, stops=hits, stop_error=error)
+        return replace(
+            message, waits=waits, epoch=lease.epoch, breakpoints=hits, breakpoint_error=error
+        )
 
     def _keep(self, point: ObservedPoint) -> None:
-        """Keep a halt point for the first lease's stops; what it does here, the Core's own decide."""
+        """Keep a halt point for the first lease's breakpoints; what it does here, the Core's own
+        decide.
+        """
         self._early.append(point)
         self._early_size += len(point.data)
         if len(self._early) >= _MOST_EARLY or self._early_size >= _MOST_EARLY_BYTES:
@@ -325,7 +330,7 @@ class HaltLease:
 
     def _catch_up(self) -> None:
         while self._early:
-            self._stops.reach(self._early.popleft())
+            self._breakpoints.reach(self._early.popleft())
         self._early_size = 0
 
 

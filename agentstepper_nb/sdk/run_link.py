@@ -292,7 +292,7 @@ class _Listener:
 
     @property
     def is_continuing(self) -> bool:
-        """Whether the run continues, without a Core too, wherever no stop halts it."""
+        """Whether the run continues, without a Core too, wherever no breakpoint halts it."""
         return self._link._leasehold.is_continuing
 
     def on_lease(self, lease: LeaseMessage) -> None:

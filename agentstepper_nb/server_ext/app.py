@@ -87,8 +87,8 @@ class AgentStepperExtension(ExtensionApp):
         "Default: what data_dir keeps, else one that is made."
     ).tag(config=True)
     control_token = Unicode(
-        help="The control token, by which programs control agents, set stops and prices, and import "
-        "runs: the agent token doesn't do. Kept and made as the agent token."
+        help="The control token, by which programs control agents, set breakpoints and "
+        "prices, and import runs: the agent token doesn't do. Kept and made as the agent token."
     ).tag(config=True)
     worker_token = Unicode(help="The worker token. Kept and made as the agent token.").tag(
         config=True

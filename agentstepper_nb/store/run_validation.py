@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
+from ..protocol.breakpoint_rules import MAX_BREAKPOINTS
 from ..protocol.header_bounds import TRACEBACK, cut_failure, cut_header, cut_text
 from ..protocol.json_bounds import Check, check_content, check_lenient, never_cancel
 from ..protocol.records import RunHistory
-from ..protocol.stops import MOST_STOPS
 from ..protocol.v1.agent import is_strict
 from ..protocol.values import (
     EVENT_NAME,
@@ -35,7 +35,7 @@ _NAME_LENGTH: Final = 1000
 _TAG_LENGTH: Final = 60
 _TAGS: Final = 20
 _NOTE_LENGTH: Final = 10_000
-#: What a Core keeps of stops.
+#: What a Core keeps of breakpoints.
 _HITS: Final = 1000
 _ERROR_LENGTH: Final = 1000
 _REASON_LENGTH: Final = 10_000
@@ -226,12 +226,16 @@ def _check_header(run: Run) -> None:
     _demand(max(len(run.name), len(run.program)) <= _NAME_LENGTH, "too long a name")
     _demand(len(run.tags) <= _TAGS, "too many tags")
     _demand(all(0 < len(tag) <= _TAG_LENGTH for tag in run.tags), "an empty tag or too long a one")
-    _check_unique("stop's count", (hits.stop for hits in run.hits))
-    _demand(len(run.hits) <= _HITS, "hits of too many stops")
+    _check_unique("stop's count", (hits.breakpoint for hits in run.hits))
+    _demand(len(run.hits) <= _HITS, "hits of too many breakpoints")
     for hits in run.hits:
-        _demand(0 < len(hits.stop) <= _ID_LENGTH, "a stop without an id, or with too long a one")
         _demand(
-            all(0 < n < _COUNT_END for n in (hits.count, hits.last)), "a stop that counts wrong"
+            0 < len(hits.breakpoint) <= _ID_LENGTH,
+            "a breakpoint without an id, or with too long a one",
+        )
+        _demand(
+            all(0 < n < _COUNT_END for n in (hits.count, hits.last)),
+            "a breakpoint that counts wrong",
         )
 
 
@@ -251,9 +255,11 @@ def _check_halt_point(point: HaltPoint, event: Event | None, before: int) -> Non
     _demand(point.kind is not EventKind.DEBUG_MESSAGE, "a debug message with halt points")
     _demand(before < point.seq, "halt points in no order")
     _demand(1 <= point.revision < _COUNT_END, "a revision that is none")
-    _demand(len(point.stops) <= MOST_STOPS, "too many stops at a row")
-    _demand(len(point.stop_error or "") <= _ERROR_LENGTH, "too long an error of a stop")
-    _demand(all(0 < len(id) <= _ID_LENGTH for id in point.stops), "a stop without an id")
+    _demand(len(point.breakpoints) <= MAX_BREAKPOINTS, "too many breakpoints at a row")
+    _demand(len(point.breakpoint_error or "") <= _ERROR_LENGTH, "too long an error of a stop")
+    _demand(
+        all(0 < len(id) <= _ID_LENGTH for id in point.breakpoints), "a breakpoint without an id"
+    )
     calls = point.kind is EventKind.TOOL_INVOCATION and point.side is EventSide.BEGIN
     _demand(point.approval is None or calls, "an approval of no call")
     _demand(len(point.reason or "") <= _REASON_LENGTH, "too long a reason")

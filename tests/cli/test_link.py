@@ -36,7 +36,7 @@ HELLO = ui.to_ui.encode(
         runs=(),
         more=0,
         store=STORE,
-        stops=(),
+        breakpoints=(),
         prices=(),
     ),
     1,

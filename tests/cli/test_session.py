@@ -19,7 +19,7 @@ from agentstepper_nb.cli.screen import Screen
 from agentstepper_nb.cli.step_keys import StepKeys
 from agentstepper_nb.cli.step_session import StepSession
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.stops import BreakpointRule, Reaction
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Reaction
 from agentstepper_nb.protocol.values import (
     Actor,
     ApprovalPrompt,
@@ -80,7 +80,7 @@ class Stage:
             runs=runs,
             more=more,
             store=StoreInfo(kind="memory"),
-            stops=(),
+            breakpoints=(),
             prices=(),
         )
         self.session.handle(CoreConnected(hello))
@@ -343,9 +343,13 @@ def test_what_halted_the_run_is_told() -> None:
     stage = Stage()
     stage.hello(HALTED)
     for id, then in (("s1", Reaction.HALT), ("s2", Reaction.LOG), ("s3", Reaction.HALT)):
-        stage.comes(ui.StopChanged(stop=BreakpointRule(id=id, side=EventSide.BEGIN, then=then)))
-    stage.comes(ui.StopGone(stop="s3"))
-    stage.opens(HALTED, replace(ROW, stops=("s1", "s2", "s3"), stop_error="no \x1b[1m number"))
+        stage.comes(
+            ui.BreakpointChanged(breakpoint=BreakpointRule(id=id, side=EventSide.BEGIN, then=then))
+        )
+    stage.comes(ui.BreakpointGone(breakpoint="s3"))
+    stage.opens(
+        HALTED, replace(ROW, breakpoints=("s1", "s2", "s3"), breakpoint_error="no \x1b[1m number")
+    )
     stage.shown()
     stage.halts()
     *before, halted, _, _ = stage.shown().splitlines()

@@ -8,14 +8,14 @@ from typing import Final
 
 import pytest
 
-from agentstepper_nb.core.stops import BreakpointEngine, ObservedPoint, check_rule
-from agentstepper_nb.core.stops.condition_view import NAMES
-from agentstepper_nb.core.stops.functions import FUNCTIONS, METHODS
-from agentstepper_nb.protocol.stops import BreakpointRule
+from agentstepper_nb.core.breakpoints import BreakpointEngine, ObservedPoint, check_rule
+from agentstepper_nb.core.breakpoints.condition_view import NAMES
+from agentstepper_nb.core.breakpoints.functions import FUNCTIONS, METHODS
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
 from agentstepper_nb.protocol.values import EventKind, EventOutcome, EventSide, Failure, Usage
 from tests.docs.pages import GUIDE
 
-PAGE: Final = (GUIDE / "stops.md").read_text()
+PAGE: Final = (GUIDE / "breakpoints.md").read_text()
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -51,14 +51,16 @@ def test_what_is_on_the_page_can_be_set(condition: str) -> None:
 
 @pytest.mark.parametrize("condition", EXAMPLES)
 def test_an_example_fails_nowhere(condition: str) -> None:
-    stops = BreakpointEngine("coder", [BreakpointRule(id="s", condition=condition)])
+    breakpoints = BreakpointEngine("coder", [BreakpointRule(id="s", condition=condition)])
     for kind, side, data in POINTS:
         error, used = (
             (EventOutcome.ERROR, Usage(input_tokens=5)) if side is EventSide.END else (None, None)
         )
         text = json.dumps(data).encode()
         assert (
-            stops.reach(ObservedPoint(kind, side, "read", text, 0, error, FAILURE, used)).error
+            breakpoints.reach(
+                ObservedPoint(kind, side, "read", text, 0, error, FAILURE, used)
+            ).error
             is None
         )
     assert len(EXAMPLES) > 5

@@ -35,7 +35,7 @@ def test_every_link_leads_somewhere_in_the_copy(copy: Path) -> None:
             if target.suffix in (".md", ".ipynb") and target not in seen:
                 seen.add(target)
                 todo.append(target)
-    assert copy / "docs" / "guide" / "stops.md" in seen
+    assert copy / "docs" / "guide" / "breakpoints.md" in seen
 
 
 def test_what_a_tutorial_left_is_not_copied(copy: Path) -> None:

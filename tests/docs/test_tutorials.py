@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from agentstepper_nb import add_stop, list_prices, set_price, stops
+from agentstepper_nb import add_breakpoint, list_breakpoints, list_prices, set_price
 from agentstepper_nb.hub import AgentStepperCore
 from notebooks.driver import Driver
 from tests.docs.pages import ROOT
@@ -72,14 +72,14 @@ def started(tmp_path: Path) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("name", sampled(("03_stops", "06_chat"), "03_stops"))
+@pytest.mark.parametrize("name", sampled(("03_breakpoints", "06_chat"), "03_breakpoints"))
 def test_a_tutorial_takes_away_only_what_it_has_set(
     core: AgentStepperCore, folder: Path, name: str
 ) -> None:
-    mine = add_stop("before tool deploy for elsewhere")
+    mine = add_breakpoint("before tool deploy for elsewhere")
     set_price("gpt-mini", 1, 2)
     execute(folder / f"{name}.ipynb")
-    assert stops() == [mine]
+    assert list_breakpoints() == [mine]
     assert [price.model for price in list_prices()] == ["gpt-mini"]
 
 

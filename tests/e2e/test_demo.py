@@ -110,7 +110,7 @@ def bookkeeper(tutorial: Tutorial, cell: int) -> DebuggerView:
 
 @pytest.mark.soak  # test_stops has a stop; make test-notebooks the tutorial
 def test_halt_where_it_matters(open_tutorial: Open) -> None:
-    tutorial = open_tutorial("03_stops")
+    tutorial = open_tutorial("03_breakpoints")
     first, second = [at for at, source in enumerate(tutorial.sources) if "%%step" in source]
     tutorial.run_until(first)
     bookkeeper(tutorial, first).expect_state("Finished", timeout=60_000)

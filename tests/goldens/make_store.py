@@ -19,6 +19,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from agentstepper_nb.protocol.breakpoint_rules import (
+    BreakpointRule,
+    CostBudget,
+    Price,
+    Reaction,
+    Repeated,
+    TokenBudget,
+    Touched,
+)
 from agentstepper_nb.protocol.records import ImportedRunSaved, Record, RunHistory, RunStarted
 from agentstepper_nb.protocol.runtime import ConversationCursor, ConversationStatus, SessionStatus
 from agentstepper_nb.protocol.runtime_store_messages import (
@@ -37,15 +46,6 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     PostMessage,
     StateQuery,
     StepQuery,
-)
-from agentstepper_nb.protocol.stops import (
-    BreakpointRule,
-    CostBudget,
-    Price,
-    Reaction,
-    Repeated,
-    TokenBudget,
-    Touched,
 )
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
@@ -124,17 +124,19 @@ def records(stage: Stage) -> list[Record]:
 
 
 def _rules(stage: Stage) -> None:
-    stage.set_stop(BreakpointRule(id="tokens", watch=TokenBudget(limit=10**6), enabled=False))
-    stage.set_stop(BreakpointRule(id="cost", watch=CostBudget(limit=2.5), then=Reaction.LOG))
-    stage.set_stop(BreakpointRule(id="again", watch=Repeated(times=4, in_a_row=False), once=True))
-    stage.set_stop(BreakpointRule(id="file", watch=Touched(path="*.py"), program="solve*"))
+    stage.set_breakpoint(BreakpointRule(id="tokens", watch=TokenBudget(limit=10**6), enabled=False))
+    stage.set_breakpoint(BreakpointRule(id="cost", watch=CostBudget(limit=2.5), then=Reaction.LOG))
+    stage.set_breakpoint(
+        BreakpointRule(id="again", watch=Repeated(times=4, in_a_row=False), once=True)
+    )
+    stage.set_breakpoint(BreakpointRule(id="file", watch=Touched(path="*.py"), program="solve*"))
     condition = "data.Tool == 'rm'"
     call, begin = EventKind.TOOL_INVOCATION, EventSide.BEGIN
-    stage.set_stop(
-        BreakpointRule(id="rm", kind=call, side=begin, name="r*", condition=condition, nth=2)
+    stage.set_breakpoint(
+        BreakpointRule(id="rm", kind=call, side=begin, name="r*", condition=condition, hit_count=2)
     )
-    stage.set_stop(BreakpointRule(id="gone"))
-    stage.delete_stop("gone")
+    stage.set_breakpoint(BreakpointRule(id="gone"))
+    stage.delete_breakpoint("gone")
     stage.set_prices(
         Price(model="gpt-*", input=1.25, output=10.0), Price(model="*", input=0, output=0)
     )
@@ -280,7 +282,7 @@ def main(folder: Path) -> None:
         (folder / name).write_bytes(data)
     truth = Truth(
         runs=tuple(replayed.debugger.runs),
-        stops=replayed.debugger.stops,
+        stops=replayed.debugger.breakpoints,
         prices=replayed.debugger.prices,
         histories=histories,
         sentences={"key of It asks to list a folder.": "It asks to list a folder."},

@@ -30,7 +30,7 @@ async def test_a_golden_store_opens_with_all_that_is_in_it(folder: Path) -> None
     store, debugger = open_store(folder), Debugger()
     debugger.replay(store.load())
     assert sorted(debugger.runs, key=by_id) == sorted(TOLD.runs, key=by_id)
-    assert (debugger.stops, debugger.prices) == (TOLD.stops, TOLD.prices)
+    assert (debugger.breakpoints, debugger.prices) == (TOLD.stops, TOLD.prices)
     for told in TOLD.histories:
         id, rows = told.run.id, rows_of(told)
         assert await store.history(id) == told

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from agentstepper_nb.core import Debugger
 from agentstepper_nb.errors import DamagedRunError, StoreError
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Price, Touched
 from agentstepper_nb.protocol.records import Record, RunHistory
-from agentstepper_nb.protocol.stops import BreakpointRule, Price, Touched
 from agentstepper_nb.protocol.values import ChangeKind, Commit, EventSide, FileBody, FileChange, Run
 from agentstepper_nb.store.checkup import FolderReport, examine_folder, repair_folder
 from agentstepper_nb.store.sqlite import migrations
@@ -116,7 +116,7 @@ def records() -> list[list[Record]]:
     for run in LIVE:
         stage.query(run)  # is halted there
     for id in ("first", "second", "third"):
-        stage.set_stop(
+        stage.set_breakpoint(
             BreakpointRule(id=id, condition="tokens > 2000", watch=Touched(path="src/*"))
         )
     stage.set_prices(Price(model="*", input=1.0, output=2.0))

@@ -14,6 +14,7 @@ from agentstepper_nb.protocol.values import (
     AgentActivity,
     AnswerKind,
     ApprovalPrompt,
+    BreakpointHits,
     ChangeKind,
     Commit,
     Event,
@@ -30,7 +31,6 @@ from agentstepper_nb.protocol.values import (
     RunEnding,
     RunMode,
     RunState,
-    StopHits,
     Usage,
 )
 from agentstepper_nb.store import MemoryStore
@@ -177,7 +177,7 @@ def with_every_field() -> RunHistory:
         detached_at=8.0,
         exit_code=-9,
         last_event="Calls ls",
-        hits=(StopHits(stop="s", count=2, last=2),),
+        hits=(BreakpointHits(breakpoint="s", count=2, last=2),),
     )
     event = Event(
         id="e",
@@ -212,8 +212,8 @@ def with_every_field() -> RunHistory:
         sentence="It asks.",
         answer=AnswerKind.DENY,
         answered_at=2.5,
-        stops=("s",),
-        stop_error="no number",
+        breakpoints=("s",),
+        breakpoint_error="no number",
         reason="Not today.",
     )
     end = replace(

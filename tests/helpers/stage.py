@@ -15,8 +15,8 @@ from agentstepper_nb.core import (
     RecordOutput,
 )
 from agentstepper_nb.core.run_state import RunStates
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Price
 from agentstepper_nb.protocol.records import AgentProof, Record, SummarySaved
-from agentstepper_nb.protocol.stops import BreakpointRule, Price
 from agentstepper_nb.protocol.values import (
     AnswerKind,
     ApprovalPrompt,
@@ -247,11 +247,11 @@ class Stage:
     def stop(self, run: str = "run") -> None:
         self.perform(self.debugger.commands.stop(run, self.now))
 
-    def set_stop(self, stop: BreakpointRule) -> None:
-        self.perform(self.debugger.commands.set_stop(stop))
+    def set_breakpoint(self, breakpoint: BreakpointRule) -> None:
+        self.perform(self.debugger.commands.set_breakpoint(breakpoint))
 
-    def delete_stop(self, id: str) -> None:
-        self.perform(self.debugger.commands.delete_stop(id))
+    def delete_breakpoint(self, id: str) -> None:
+        self.perform(self.debugger.commands.delete_breakpoint(id))
 
     def set_prices(self, *prices: Price) -> None:
         self.perform(self.debugger.commands.set_prices(prices))

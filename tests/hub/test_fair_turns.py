@@ -104,7 +104,7 @@ async def test_who_is_faster_than_the_store_waits_for_it() -> None:
     # Who sends little is never among those that wait.
     await speak("other", MARK - 1, heard, make_fair_turns(hub))
     assert not flood.done()
-    # A hub that stops calls back what waits, and nobody waits for its store any more.
+    # A hub that breakpoints calls back what waits, and nobody waits for its store any more.
     hub.closing = True
     for done in store.waiting:
         done()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from agentstepper_nb.protocol.stops import MOST_STOPS
+from agentstepper_nb.protocol.breakpoint_rules import MAX_BREAKPOINTS
 from agentstepper_nb.protocol.values import RunMode
 from tests.hub.conftest import Stand
 from tests.hub.peers import Agent, AgentV1, AgentV2, Json
@@ -62,21 +62,21 @@ def agents_messages(agent: Agent, turn: int) -> list[Json]:
 
 
 def rules_messages(turn: int) -> list[tuple[str, Json]]:
-    """What either kind of peer might say of stops and prices."""
-    stop = {
+    """What either kind of peer might say of breakpoints and prices."""
+    breakpoint = {
         "id": f"s{turn % 5}",
         "program": "P*",
         "kind": "llm_query",
         "side": "begin",
         "name": "m*",
     }
-    stop |= {"condition": "data.turn > 100 and run.tokens > 3", "nth": 2, "then": "log"}
+    breakpoint |= {"condition": "data.turn > 100 and run.tokens > 3", "nth": 2, "then": "log"}
     watch = [{"kind": "tokens", "limit": 9}, {"kind": "touched", "path": "a*"}, None][turn % 3]
     price = {"model": "m*", "input": 1.0, "output": 2.0}
     return [
-        ("set_stop", {"stop": stop | {"watch": watch}}),
+        ("set_stop", {"stop": breakpoint | {"watch": watch}}),
         ("delete_stop", {"stop": f"s{turn % 3}"}),
-        ("try_stop", {"stop": stop, "run": None}),
+        ("try_stop", {"stop": breakpoint, "run": None}),
         ("set_prices", {"prices": [price]}),
     ]
 
@@ -283,8 +283,8 @@ def flooded_by_a_ui(stand: Stand, version: int, messages: int) -> None:
 def holds(stand: Stand) -> None:
     """What always holds of a Core's state."""
     debugger = stand.core.hub.debugger
-    assert len(debugger.stops) <= MOST_STOPS
-    assert len({stop.id for stop in debugger.stops}) == len(debugger.stops)
+    assert len(debugger.breakpoints) <= MAX_BREAKPOINTS
+    assert len({breakpoint.id for breakpoint in debugger.breakpoints}) == len(debugger.breakpoints)
     for run in debugger.runs:
         assert len(run.hits) <= 1000
         assert run.pending == tuple(point.id for point in debugger.pending(run.id))
@@ -294,8 +294,8 @@ def holds(stand: Stand) -> None:
 def forget_all_stops(stand: Stand) -> None:
     ui = stand.ui(2)
     assert isinstance(ui, UiV2)
-    for stop in ui.hello["stops"]:
-        ui.command("delete_stop", stop=stop["id"])
+    for breakpoint in ui.hello["stops"]:
+        ui.command("delete_stop", stop=breakpoint["id"])
 
 
 def shows_all(stand: Stand, run: str) -> None:

@@ -1,7 +1,7 @@
 """Whatever runs and stops do: hits live are hits on the recorded run, and are the same after a resume.
 
-A scripted agent tells its stops of all it does, as the SDK does. What a run is, and where its connection
-or its Core goes away, is chance.
+A scripted agent tells its breakpoints of all it does, as the SDK does. What a run is, and where its
+connection or its Core goes away, is chance.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from agentstepper_nb.core.stops import BreakpointEngine, ObservedPoint, try_stop
+from agentstepper_nb.core.breakpoints import BreakpointEngine, ObservedPoint, dry_run
 from agentstepper_nb.hub import Hub
 from agentstepper_nb.protocol.agent import LeaseMessage
-from agentstepper_nb.protocol.records import Record, RunHistory
-from agentstepper_nb.protocol.stops import (
+from agentstepper_nb.protocol.breakpoint_rules import (
     BreakpointRule,
     CostBudget,
     Reaction,
@@ -27,6 +26,7 @@ from agentstepper_nb.protocol.stops import (
     TokenBudget,
     Touched,
 )
+from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.protocol.values import (
     EventKind,
     EventOutcome,
@@ -92,7 +92,7 @@ class Program(Agent):
     def __init__(self, *, leased: bool) -> None:
         super().__init__()
         self.leased = leased
-        self._stops = BreakpointEngine("P")
+        self._breakpoints = BreakpointEngine("P")
         self._lease: LeaseMessage | None = None
 
     async def connected(self, hub: Hub, **fields: Json) -> None:
@@ -102,7 +102,7 @@ class Program(Agent):
 
     def _read(self, body: Json) -> None:
         self._lease = msgspec.convert(body, LeaseMessage)
-        self._stops.set(self._lease.stops)
+        self._breakpoints.set(self._lease.breakpoints)
 
     async def come_to(
         self, id: str, event: str, point: ObservedPoint, chance: random.Random
@@ -113,7 +113,7 @@ class Program(Agent):
         decided: Json = {"waits": True}
         if self.leased:
             assert self._lease is not None
-            verdict = self._stops.reach(point)
+            verdict = self._breakpoints.reach(point)
             waits = self._lease.mode is RunMode.STEP or verdict.halts
             decided = {"waits": waits, "epoch": self._lease.epoch, "stops": verdict.hits}
             decided["stop_error"] = verdict.error
@@ -143,25 +143,25 @@ class Program(Agent):
         """Change a file of the workspace."""
         change = {"path": path, "kind": "changed"}
         self.say("commit", id=f"c{number}", at=1.0, title="t", changes=[change])
-        self._stops.touch([path])
+        self._breakpoints.touch([path])
 
 
 async def lived(
-    seed: int, stops: list[BreakpointRule], *, leased: bool, lost: Iterable[int]
+    seed: int, breakpoints: list[BreakpointRule], *, leased: bool, lost: Iterable[int]
 ) -> RunHistory:
     """Live a run of chance: the same for the same seed, wherever it is interrupted.
 
     Args:
         seed: Of its chance.
-        stops: Those that are set before it begins.
+        breakpoints: Those that are set before it begins.
         leased: Whether its agent takes leases.
         lost: Steps before which the connection goes away, or the Core starts again.
     """
     chance, people = random.Random(seed), random.Random(f"{seed} {lost}")
     store, interrupted = LastingStore(), set(lost)
     hub = await a_hub(store)
-    for stop in stops:
-        hub.perform(hub.commands.set_stop(stop))
+    for breakpoint in breakpoints:
+        hub.perform(hub.commands.set_breakpoint(breakpoint))
     agent = Program(leased=leased)
     await agent.connected(hub)
     open_events: list[tuple[str, EventKind, str | None]] = []
@@ -226,7 +226,7 @@ def stops_by_chance(chance: random.Random) -> list[BreakpointRule]:
             on_error=chance.random() < 0.1,
             condition=chance.choice(CONDITIONS),
             watch=chance.choice(WATCHES),
-            nth=chance.choice((1, 1, 1, 2, 3)),
+            hit_count=chance.choice((1, 1, 1, 2, 3)),
             once=chance.random() < 0.3,
             then=chance.choice(tuple(Reaction)),
             enabled=chance.random() < 0.9,
@@ -235,30 +235,30 @@ def stops_by_chance(chance: random.Random) -> list[BreakpointRule]:
     ]
 
 
-def hits(history: RunHistory, stop: str) -> tuple[int, ...]:
-    return tuple(point.seq for point in history.halt_points if stop in point.stops)
+def hits(history: RunHistory, breakpoint: str) -> tuple[int, ...]:
+    return tuple(point.seq for point in history.halt_points if breakpoint in point.breakpoints)
 
 
 async def agree(seed: int) -> int:
     """Show it for one seed: how many hits there were."""
     chance = random.Random(seed)
-    stops, leased = stops_by_chance(chance), chance.random() < 0.7
+    breakpoints, leased = stops_by_chance(chance), chance.random() < 0.7
     lost = sorted(chance.sample(range(1, STEPS), chance.choice((1, 1, 2, 3))))
-    history = await lived(seed, stops, leased=leased, lost=())
-    resumed = await lived(seed, stops, leased=leased, lost=lost)
+    history = await lived(seed, breakpoints, leased=leased, lost=())
+    resumed = await lived(seed, breakpoints, leased=leased, lost=lost)
     ids = [[each.id for each in each.halt_points[:-1]] for each in (history, resumed)]
     assert ids[0] == ids[1]  # the last is the Core's own
-    for stop in stops:
-        live = hits(history, stop.id)
-        counted = [each for each in history.run.hits if each.stop == stop.id]
+    for breakpoint in breakpoints:
+        live = hits(history, breakpoint.id)
+        counted = [each for each in history.run.hits if each.breakpoint == breakpoint.id]
         assert [(each.count, each.last) for each in counted] == (
             [(len(live), live[-1])] if live else []
         )
-        recorded = try_stop(stop, history)
+        recorded = dry_run(breakpoint, history)
         assert recorded.error is None
-        in_force = stop.enabled and stop.program != "Q"
-        assert live == (recorded.hits if in_force else ()), stop
-        assert hits(resumed, stop.id) == live, (stop, lost)
+        in_force = breakpoint.enabled and breakpoint.program != "Q"
+        assert live == (recorded.hits if in_force else ()), breakpoint
+        assert hits(resumed, breakpoint.id) == live, (breakpoint, lost)
     assert resumed.run.hits == history.run.hits
     return sum(each.count for each in history.run.hits)
 

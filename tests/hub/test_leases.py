@@ -11,29 +11,29 @@ import pytest
 from agentstepper_nb.hub import Hub
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import do_nothing
+from tests.hub.breakpoint_fields import BREAKPOINT, PRICES, lease, sent, started
 from tests.hub.desk import Agent, Json, Person, a_hub
-from tests.hub.stopping import PRICES, STOP, lease, sent, started
 from tests.hub.test_reading import settle
 
 
 async def test_a_lease_follows_the_welcome_and_each_change() -> None:
     hub = await a_hub()
     person, other = Person(hub), {"id": "other", "program": "Q*"}
-    for stop in (STOP, other, {"id": "off", "enabled": False}):
-        await person.command("set_stop", stop=stop)
+    for breakpoint in (BREAKPOINT, other, {"id": "off", "enabled": False}):
+        await person.command("set_stop", stop=breakpoint)
     agent = Agent("r")
     await agent.connect(hub)
     (only,) = agent.line.take("lease")
-    assert only == lease(1, "step", STOP)
+    assert only == lease(1, "step", BREAKPOINT)
     await person.command("continue", run="r")
     await person.command("set_stop", stop=other | {"once": True})
-    await person.command("set_stop", stop=STOP | {"then": "log"})
+    await person.command("set_stop", stop=BREAKPOINT | {"then": "log"})
     await person.command("set_prices", prices=PRICES)
     await person.command("delete_stop", stop="s")
     await person.command("stop", run="r")
-    logs = STOP | {"then": "log"}
+    logs = BREAKPOINT | {"then": "log"}
     assert agent.line.take("lease") == [
-        lease(2, "continue", STOP),
+        lease(2, "continue", BREAKPOINT),
         lease(3, "continue", logs),
         lease(4, "continue", logs, prices=PRICES),
         lease(5, "continue", prices=PRICES),
@@ -55,10 +55,10 @@ async def test_the_lease_comes_before_the_answers_of_a_continue() -> None:
     await hub.close()
 
 
-async def test_a_halt_by_a_stop_revokes_the_lease_and_is_shown() -> None:
+async def test_a_halt_by_a_breakpoint_revokes_the_lease_and_is_shown() -> None:
     hub = await a_hub()
     person, agent = Person(hub), await started(hub)
-    await person.command("set_stop", stop=STOP)
+    await person.command("set_stop", stop=BREAKPOINT)
     await person.command("continue", run="r")
     await person.command("open_run", run="r")
     agent.line.sent.clear()
@@ -160,23 +160,23 @@ async def test_a_lease_is_told_once_it_is_recorded_and_not_before_the_welcome() 
     await hub.close()
 
 
-async def test_a_stop_that_halts_reaches_an_agent_of_version_1() -> None:
+async def test_a_breakpoint_that_halts_reaches_an_agent_of_version_1() -> None:
     hub = await a_hub()
     person = Person(hub)
-    await person.command("set_stop", stop=STOP | {"nth": 2})
+    await person.command("set_stop", stop=BREAKPOINT | {"nth": 2})
     agent = OldAgent(hub)
     await person.command("continue", run=agent.run)
     for name in ("run_tests", "ls", "run_tests"):
         agent.call(name)
     run = hub.run(agent.run)
     assert (run.state, run.rows) == ("halted", 4)
-    assert [(each.stop, each.count, each.last) for each in run.hits] == [("s", 1, 4)]
+    assert [(each.breakpoint, each.count, each.last) for each in run.hits] == [("s", 1, 4)]
     assert not any("lease" in text for text in agent.texts)
     history = await hub.history(agent.run)
     assert [each.name for each in history.events] == [None, "run_tests", "ls", "run_tests"]
     file = (await person.command("export_run", run=agent.run))["body"]["data"]
     imported = (await person.command("import_run", data=file))["body"]["run"]
-    tried = await person.command("try_stop", stop=STOP | {"nth": 2}, run=imported["id"])
+    tried = await person.command("try_stop", stop=BREAKPOINT | {"nth": 2}, run=imported["id"])
     assert tried["body"]["trials"][0]["hits"] == [4]
     assert imported["hits"] == []  # such a file has no word for them
     await hub.close()

@@ -12,7 +12,7 @@ from agentstepper_nb.protocol.agent import (
     LeaseMessage,
     Timeline,
 )
-from agentstepper_nb.protocol.stops import BreakpointRule
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
 from agentstepper_nb.protocol.values import Run, RunMode
 from tests.sdk.scripted_core import PATIENCE, Peer
 
@@ -21,8 +21,8 @@ HALT = LeaseMessage(epoch=2, mode=RunMode.STEP)
 NOBODY = Run(id="r", name="", program="P", started_at=0)
 
 
-def continued(*stops: BreakpointRule) -> LeaseMessage:
-    return LeaseMessage(epoch=1, mode=RunMode.CONTINUE, stops=stops)
+def continued(*breakpoints: BreakpointRule) -> LeaseMessage:
+    return LeaseMessage(epoch=1, mode=RunMode.CONTINUE, breakpoints=breakpoints)
 
 
 def told(peer: Peer) -> list[tuple[bool, int]]:

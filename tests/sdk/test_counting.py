@@ -1,4 +1,4 @@
-"""What an agent's stops count while it runs is what they count on the run as it is recorded."""
+"""What an agent's breakpoints count while it runs is what they count on the run as it is recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agentstepper_nb import AgentStepper
-from agentstepper_nb.core.stops import try_stop
+from agentstepper_nb.core.breakpoints import dry_run
 from agentstepper_nb.hub import agent_codec
 from agentstepper_nb.protocol.agent import (
     CommitMade,
@@ -16,8 +16,14 @@ from agentstepper_nb.protocol.agent import (
     HaltPointReached,
     LeaseMessage,
 )
+from agentstepper_nb.protocol.breakpoint_rules import (
+    BreakpointRule,
+    Reaction,
+    Repeated,
+    TokenBudget,
+    Touched,
+)
 from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.stops import BreakpointRule, Reaction, Repeated, TokenBudget, Touched
 from agentstepper_nb.protocol.values import EventKind, EventSide, RunMode
 from tests.helpers.histories import kept
 from tests.helpers.stage import Stage
@@ -25,8 +31,8 @@ from tests.sdk.scripted_core import Peer, ScriptedCore
 
 LOG = Reaction.LOG
 STOPS = (
-    BreakpointRule(id="every third", kind=EventKind.TOOL_INVOCATION, nth=3, then=LOG),
-    BreakpointRule(id="one halt", name="b*", nth=5, once=True),
+    BreakpointRule(id="every third", kind=EventKind.TOOL_INVOCATION, hit_count=3, then=LOG),
+    BreakpointRule(id="one halt", name="b*", hit_count=5, once=True),
     BreakpointRule(
         id="inside", side=EventSide.BEGIN, condition="depth > 0 and args != 1", then=LOG
     ),
@@ -75,7 +81,7 @@ def recorded(peer: Peer) -> RunHistory:
 def test_hits_live_are_hits_on_the_recorded_run(
     seed: int, core: ScriptedCore, tmp_path: object
 ) -> None:
-    core.lease = LeaseMessage(epoch=1, mode=RunMode.CONTINUE, stops=STOPS)
+    core.lease = LeaseMessage(epoch=1, mode=RunMode.CONTINUE, breakpoints=STOPS)
     with AgentStepper("T", "127.0.0.1", core.port) as dbg, ThreadPoolExecutor(4) as threads:
         for thread in range(4):
             threads.submit(work, dbg, 10 * seed + thread)
@@ -83,9 +89,9 @@ def test_hits_live_are_hits_on_the_recorded_run(
     assert peer.ends() is not None
     history = recorded(peer)
     alone = {point.id for point in peer.points if not point.epoch}  # where the Core decided
-    for stop in STOPS:
-        live = [point.id for point in peer.points if stop.id in point.stops]
+    for breakpoint in STOPS:
+        live = [point.id for point in peer.points if breakpoint.id in point.breakpoints]
         by_seq = {point.seq: point.id for point in history.halt_points}
-        trial = try_stop(stop, history)
+        trial = dry_run(breakpoint, history)
         assert [id for id in map(by_seq.__getitem__, trial.hits) if id not in alone] == live
-    assert sum(len(point.stops) for point in peer.points) > 20
+    assert sum(len(point.breakpoints) for point in peer.points) > 20

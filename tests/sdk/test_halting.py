@@ -27,8 +27,8 @@ class Diary:
     def __init__(self, dbg: AgentStepper) -> None:
         self.lines: list[LeaseMessage | HaltPointReached] = []
         leasehold: Any = dbg._live().link._leasehold
-        stops, outbox = leasehold._stops, leasehold._outbox
-        take, put = stops.set, outbox.put
+        breakpoints, outbox = leasehold._breakpoints, leasehold._outbox
+        take, put = breakpoints.set, outbox.put
 
         def taking(rules: Any) -> None:
             self.lines.append(leasehold._lease)
@@ -39,7 +39,7 @@ class Diary:
             self.lines.extend(m for m in messages if isinstance(m, HaltPointReached))
             put(item, at_once=at_once)
 
-        stops.set, outbox.put = taking, putting
+        breakpoints.set, outbox.put = taking, putting
 
     def after(self, mode: RunMode) -> list[HaltPointReached]:
         """The halt points between the first lease of a mode and the next lease."""

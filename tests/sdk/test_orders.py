@@ -30,7 +30,7 @@ from agentstepper_nb.protocol.agent import (
     ResumeAnswer,
     Withdraw,
 )
-from agentstepper_nb.protocol.stops import BreakpointRule, Reaction
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Reaction
 from agentstepper_nb.protocol.values import AnswerKind, EventKind, EventSide, Run, RunMode
 from agentstepper_nb.sdk.outbox import HaltLease
 from agentstepper_nb.sdk.send_queue import MessageBatch, PendingFutures
@@ -146,7 +146,7 @@ class Orders(RuleBasedStateMachine):
     def push(self, leased: LeaseGranted) -> None:
         self.epoch += 1
         lease = LeaseMessage(
-            epoch=self.epoch, mode=leased.mode, stops=leased.stops, prices=leased.prices
+            epoch=self.epoch, mode=leased.mode, breakpoints=leased.breakpoints, prices=leased.prices
         )
         self.to_agent.append(lease)
 
@@ -167,17 +167,17 @@ class Orders(RuleBasedStateMachine):
     @rule(
         id=st.sampled_from(["s", "t"]),
         name=st.sampled_from([None, *TOOLS]),
-        nth=st.integers(1, 3),
+        hit_count=st.integers(1, 3),
         then=st.sampled_from(Reaction),
         enabled=st.booleans(),
     )
-    def set_stop(self, **fields: Any) -> None:
-        self.deliver(self.debugger.commands.set_stop(BreakpointRule(**fields)))
+    def set_breakpoint(self, **fields: Any) -> None:
+        self.deliver(self.debugger.commands.set_breakpoint(BreakpointRule(**fields)))
 
     @rule(id=st.sampled_from(["s", "t"]))
-    def delete_stop(self, id: str) -> None:
+    def delete_breakpoint(self, id: str) -> None:
         with suppress(CommandError):  # there is none
-            self.deliver(self.debugger.commands.delete_stop(id))
+            self.deliver(self.debugger.commands.delete_breakpoint(id))
 
     # ---- what always holds ----------------------------------------------------------------------------
 
@@ -190,8 +190,8 @@ class Orders(RuleBasedStateMachine):
         """In the end everything arrives, the run continues, and nobody waits any more."""
         if not hasattr(self, "wire"):
             return
-        for stop in ("s", "t"):
-            self.delete_stop(stop)
+        for breakpoint in ("s", "t"):
+            self.delete_breakpoint(breakpoint)
         for _ in range(3):
             self.press_continue()
             _exhaust(self.arrive, self.wire.sent)

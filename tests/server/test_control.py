@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from agentstepper_nb import Stop, add_stop, delete_price, list_prices, set_price, stops, try_stop
+from agentstepper_nb import (
+    Breakpoint,
+    add_breakpoint,
+    delete_price,
+    dry_run,
+    list_breakpoints,
+    list_prices,
+    set_price,
+)
 from agentstepper_nb.errors import CommandError
 from tests.server.conftest import CONTROL_TOKEN
 
@@ -42,11 +50,11 @@ async def begun(server: Any) -> AsyncIterator[None]:
 def controls() -> list[Callable[[], object]]:
     """One call for each message that takes the control token."""
     return [
-        lambda: add_stop("any for nobody"),
-        lambda: try_stop("any"),
+        lambda: add_breakpoint("any for nobody"),
+        lambda: dry_run("any"),
         lambda: set_price("gpt-mini", 1, 2),
         lambda: delete_price("gpt-mini"),
-        lambda: [stop.delete() for stop in stops()],
+        lambda: [stop.delete() for stop in list_breakpoints()],
     ]
 
 
@@ -62,19 +70,22 @@ async def test_who_controls(
             await asyncio.to_thread(call)
         (file,) = jp_runtime_dir.glob("agentstepper*")
         file.unlink()  # as for an agent on another machine: its environment names Core and token
-        for call in (*controls()[:4], Stop("any").delete):
+        for call in (*controls()[:4], Breakpoint("any").delete):
             with pytest.raises(CommandError, match="AGENTSTEPPER_CONTROL_TOKEN") as refused:
                 await asyncio.to_thread(call)
             assert refused.value.code == "watch_only"
-        assert (await asyncio.to_thread(stops), await asyncio.to_thread(list_prices)) == ([], [])
+        assert (await asyncio.to_thread(list_breakpoints), await asyncio.to_thread(list_prices)) == (
+            [],
+            [],
+        )
         monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", CONTROL_TOKEN)
         for call in controls():
             await asyncio.to_thread(call)
         monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "wrong")
         with pytest.raises(
-            ConnectionError, match="for stops and prices AGENTSTEPPER_CONTROL_TOKEN"
+            ConnectionError, match="for breakpoints and prices AGENTSTEPPER_CONTROL_TOKEN"
         ):
-            await asyncio.to_thread(stops)
+            await asyncio.to_thread(list_breakpoints)
         monkeypatch.delenv("AGENTSTEPPER_CONTROL_TOKEN")
 
 
@@ -106,5 +117,5 @@ async def test_a_kernel_of_the_server_sets_them(
             await kernels.shutdown_kernel(kernel, now=True)
     assert reply["content"]["status"] == "ok", reply["content"]
     debugger = extension.hub.debugger
-    assert [(stop.name, stop.enabled) for stop in debugger.stops] == [("open", True)]
+    assert [(stop.name, stop.enabled) for stop in debugger.breakpoints] == [("open", True)]
     assert [price.model for price in debugger.prices] == ["gpt-mini"]

@@ -9,9 +9,11 @@ from typing import Any, Final, get_args, get_type_hints
 import pytest
 
 from agentstepper_nb.core import run_state
-from agentstepper_nb.core.stops import conditions
+from agentstepper_nb.core.breakpoints import conditions
 from agentstepper_nb.hub import reads, views_v2
 from agentstepper_nb.protocol.records import (
+    BreakpointDeleted,
+    BreakpointSaved,
     EndedRunLoaded,
     HaltPointAnswered,
     HaltPointEdited,
@@ -19,8 +21,6 @@ from agentstepper_nb.protocol.records import (
     MessagesReceived,
     PricesSet,
     Record,
-    StopDeleted,
-    StopSaved,
     SummarySaved,
 )
 from agentstepper_nb.store import memory
@@ -30,7 +30,13 @@ from agentstepper_nb.store.sqlite import record_writer
 Handlers = Mapping[type, Callable[..., Any]]
 
 RECORDS: Final = frozenset(get_args(Record))
-FOR_A_RESTART: Final = {MessagesReceived, EndedRunLoaded, StopSaved, StopDeleted, PricesSet}
+FOR_A_RESTART: Final = {
+    MessagesReceived,
+    EndedRunLoaded,
+    BreakpointSaved,
+    BreakpointDeleted,
+    PricesSet,
+}
 #: Told as the row of their halt point, or not at all.
 AS_ROWS: Final = {
     *(HaltPointSaved, HaltPointEdited, HaltPointAnswered, SummarySaved),

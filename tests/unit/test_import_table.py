@@ -19,7 +19,7 @@ SOURCES = Path(__file__).parents[2] / PACKAGE
 class Row:
     """What one room may import beside itself and the standard library."""
 
-    # Rooms, or single modules of a room: "core" or "core.stops".
+    # Rooms, or single modules of a room: "core" or "core.breakpoints".
     rooms: tuple[str, ...] = ()
     # The same, but only where importing costs nothing until used: in a function, or for types.
     on_use: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ TABLE = {
     "entry_point_loader": Row(),
     "suggestions": Row(pure=True),
     "protocol": Row(packages={"msgspec": "", "regex": "protocol.visible_text"}, pure=True),
-    "core": Row(rooms=("protocol",), packages={"regex": "core.stops"}, pure=True),
+    "core": Row(rooms=("protocol",), packages={"regex": "core.breakpoints"}, pure=True),
     "llm_wire": Row(rooms=("protocol",), pure=True),
     "store": Row(
         rooms=("protocol",),
@@ -56,7 +56,7 @@ TABLE = {
     # Where the built JavaScript lies.
     "static_files": Row(),
     "sdk": Row(
-        rooms=("protocol", "core.stops", "discover", "llm_wire", "rpc.backoff"),
+        rooms=("protocol", "core.breakpoints", "discover", "llm_wire", "rpc.backoff"),
         on_use=("models.provider",),
         packages={"websockets": "", "wrapt": "", "uuid_utils": ""},
     ),
@@ -85,7 +85,7 @@ TABLE = {
         packages={"pandas": "", "uuid_utils": ""},
     ),
     # What people set for runs to come, for notebooks: it asks the Core, as agents reach it.
-    "rules": Row(rooms=("protocol", "discover"), on_use=("sdk.handshake",)),
+    "breakpoints": Row(rooms=("protocol", "discover"), on_use=("sdk.handshake",)),
     # The public door to what extensions need.
     "extend": Row(rooms=("protocol", "core", "hub")),
     "runtime": Row(
@@ -151,7 +151,7 @@ GUARDED = {name for row in TABLE.values() for name in row.packages}
 
 @dataclass(frozen=True)
 class Import:
-    """One imported name, in full: ``agentstepper_nb.core.stops.Stop`` or ``git.Repo``."""
+    """One imported name, in full: ``agentstepper_nb.core.breakpoints.Stop`` or ``git.Repo``."""
 
     name: str
     line: int
@@ -283,16 +283,19 @@ def test_the_table_names_only_rooms_that_it_has() -> None:
     ("module", "source"),
     [
         ("core.debugger", "from ..protocol import Message\nimport enum, collections.abc"),
-        ("core.debugger", "from . import stops\nfrom .stops import Stop"),
+        ("core.debugger", "from . import breakpoints\nfrom .breakpoints import Breakpoint"),
         (
             "core.debugger",
             "from ..errors import Refused\nfrom agentstepper_nb.errors import Refused",
         ),
         ("core.debugger", "from .. import errors, protocol"),
         ("core.debugger", "from datetime import datetime\ndatetime.fromisoformat('2026-11-21')"),
-        ("core.stops", "import regex\nfrom msgspec.structs import replace"),
+        ("core.breakpoints", "import regex\nfrom msgspec.structs import replace"),
         ("store.sqlite", "import sqlite3, os, time"),
-        ("sdk.run_link", "from ..core.stops import Stop\nfrom ..core import stops\nimport wrapt"),
+        (
+            "sdk.run_link",
+            "from ..core.breakpoints import Breakpoint\nfrom ..core import breakpoints\nimport wrapt",
+        ),
         ("sdk.stepper", "def ask():\n    from ..models.provider import Model"),
         ("sdk.stepper", "if TYPE_CHECKING:\n    from ..models.provider import Model"),
         ("models.openai", "import openai\nfrom openai.types import Model"),
@@ -311,7 +314,11 @@ def test_what_the_checker_lets_pass(module: str, source: str) -> None:
     ("module", "source", "named"),
     [
         ("protocol.frame", "from ..core import debugger", "agentstepper_nb.core.debugger"),
-        ("protocol.frame", "from agentstepper_nb.core.stops import Stop", "core.stops.Stop"),
+        (
+            "protocol.frame",
+            "from agentstepper_nb.core.breakpoints import Breakpoint",
+            "core.breakpoints.Breakpoint",
+        ),
         ("protocol.frame", "import agentstepper_nb.store", "agentstepper_nb.store"),
         (
             "protocol.frame",
@@ -323,7 +330,7 @@ def test_what_the_checker_lets_pass(module: str, source: str) -> None:
         ("protocol.frame", "if TYPE_CHECKING:\n    from ..store import Store", "store.Store"),
         ("protocol.frame", "def later():\n    from ..store import Store", "store.Store"),
         ("protocol.frame", "import attrs", "attrs"),
-        ("core.debugger", "import regex", "only core.stops may name it"),
+        ("core.debugger", "import regex", "only core.breakpoints may name it"),
         ("discover", "import msgspec", "msgspec"),
         ("core.debugger", "import os.path", "os.path"),
         ("core.debugger", "from time import monotonic", "time.monotonic"),
@@ -332,7 +339,7 @@ def test_what_the_checker_lets_pass(module: str, source: str) -> None:
         ("core.debugger", "from datetime import datetime as d, date\ndate.today()", "date.today"),
         ("llm_wire.sse", "__import__('uuid')", "uuid"),
         ("sdk.run_link", "from ..core import Debugger", "core.Debugger"),
-        ("sdk.run_link", "from ..core.stopsign import Red", "core.stopsign.Red"),
+        ("sdk.run_link", "from ..core.breakpointsign import Red", "core.breakpointsign.Red"),
         ("sdk.stepper", "from ..models.provider import Model", "models.provider.Model"),
         ("sdk.stepper", "def ask():\n    from ..models.openai import Model", "models.openai.Model"),
         ("models.provider", "import openai", "only models.openai may name it"),
@@ -348,5 +355,5 @@ def test_what_the_checker_refuses(module: str, source: str, named: str) -> None:
 
 
 def test_a_package_resolves_a_single_dot_to_itself() -> None:
-    assert refusals("core", "from .stops import Stop", is_package=True) == []
+    assert refusals("core", "from .stops import Breakpoint", is_package=True) == []
     assert refusals("core", "from ..hub import Hub", is_package=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentstepper_nb import AgentStepper, add_stop, stops
+from agentstepper_nb import AgentStepper, add_breakpoint, list_breakpoints
 from agentstepper_nb.discover import (
     CONTROL_VARIABLE,
     TOKEN_VARIABLE,
@@ -47,8 +47,8 @@ def test_it_is_what_is_found(core: KernelCore) -> None:
     with AgentStepper("found", stop_on_entry=False):
         pass
     assert [run.program for run in core.runs()] == ["found"]
-    add_stop("any for nobody")
-    assert len(stops()) == 1
+    add_breakpoint("any for nobody")
+    assert len(list_breakpoints()) == 1
 
 
 def test_after_its_end_nothing_is_found(core: KernelCore) -> None:

@@ -103,7 +103,7 @@ class FolderReport:
         damaged: Those of which something is damaged.
         missing: The runs of which the journal lost something.
         once: The same, of an earlier damage: Cores have gone on since.
-        damaged_rules: How many of the stops and prices are damaged.
+        damaged_rules: How many of the breakpoints and prices are damaged.
         damaged_marks: How many marks can't be read.
         search: Why the search's file can't be used; empty where it can.
         aside: The stores that were put aside.

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ...errors import StoreError
 from ...protocol.records import (
+    BreakpointSaved,
     CommitSaved,
     EventSaved,
     HaltPointSaved,
@@ -22,7 +23,6 @@ from ...protocol.records import (
     Record,
     RunStarted,
     RunTagged,
-    StopSaved,
 )
 from ..folder_lock import lock_folder
 from ..sqlite import migrations
@@ -182,14 +182,16 @@ class _RunRestorer:
         self._take_rules()
 
     def _take_rules(self) -> None:
-        """Take stops and prices, beside what was set since."""
+        """Take breakpoints and prices, beside what was set since."""
         since = read_rules(self._connection).records
-        stops = {record.stop.id for record in since if isinstance(record, StopSaved)}
+        breakpoints = {
+            record.breakpoint.id for record in since if isinstance(record, BreakpointSaved)
+        }
         priced = any(isinstance(record, PricesSet) for record in since)
         with migrations.transaction(self._connection):
             for record in self._damaged.rules():
                 match record:
-                    case StopSaved(stop=stop) if stop.id not in stops:
+                    case BreakpointSaved(breakpoint=breakpoint) if breakpoint.id not in breakpoints:
                         self._tables.keep(record)
                     case PricesSet() if not priced:
                         self._tables.keep(record)

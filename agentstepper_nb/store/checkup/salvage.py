@@ -149,7 +149,7 @@ class SalvageReader:
         return [(name, self._runs[n]) for name, n in found.items() if n in self._runs]
 
     def rules(self) -> tuple[Record, ...]:
-        """What leads to the stops and prices."""
+        """What leads to the breakpoints and prices."""
         found = (self.row("rules", n) for n in self.numbers("rules", 0))
         return decode_rules([row for row in found if row is not None]).records
 

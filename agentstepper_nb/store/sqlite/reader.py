@@ -128,7 +128,7 @@ class StoreReader:
             return None
 
     def rules(self) -> StoredRules:
-        """The stops and prices, without those that are hurt."""
+        """The breakpoints and prices, without those that are hurt."""
         with self._reading():
             return read_rules(self._connection)
 
@@ -225,7 +225,7 @@ def read_restart_records(reader: StoreReader, listed: Sequence[RunListing]) -> I
     """
     rules = reader.rules()
     if rules.damaged:
-        log.error("%d of the stops and prices are damaged and left out", rules.damaged)
+        log.error("%d of the breakpoints and prices are damaged and left out", rules.damaged)
     yield from rules.records
     rest: dict[str, list[Record]] = {}  # of those that live
     for each in listed:

@@ -11,6 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.records import (
+    BreakpointDeleted,
+    BreakpointSaved,
     CommitSaved,
     EndedRunLoaded,
     EventSaved,
@@ -27,8 +29,6 @@ from ...protocol.records import (
     RunRenamed,
     RunStarted,
     RunTagged,
-    StopDeleted,
-    StopSaved,
     SummarySaved,
 )
 from ...protocol.values import (
@@ -294,7 +294,7 @@ class RecordWriter:
                 body = kind.changed(body, sentence=record.text)
                 self._put_at(table, run, n, id, body, *rest)
 
-    def _set_rules(self, record: StopSaved | StopDeleted | PricesSet) -> None:
+    def _set_rules(self, record: BreakpointSaved | BreakpointDeleted | PricesSet) -> None:
         store_rule(self._connection, record, partial(self._number, "rules"))
 
     def _pass_found(self, record: EndedRunLoaded) -> None:
@@ -364,7 +364,7 @@ KEEPERS: Final[dict[type[Record], Callable[[RecordWriter, Any], None]]] = {
     SummarySaved: RecordWriter._sentence,
     CommitSaved: RecordWriter._add_commit,
     NoteSaved: RecordWriter._set_note,
-    StopSaved: RecordWriter._set_rules,
-    StopDeleted: RecordWriter._set_rules,
+    BreakpointSaved: RecordWriter._set_rules,
+    BreakpointDeleted: RecordWriter._set_rules,
     PricesSet: RecordWriter._set_rules,
 }

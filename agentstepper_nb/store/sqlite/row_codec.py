@@ -12,8 +12,8 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 import msgspec
 from msgspec import Struct, structs
 
-from ...protocol.records import AgentProof, PricesSet, Record, StopDeleted, StopSaved
-from ...protocol.stops import BreakpointRule, Price
+from ...protocol.breakpoint_rules import BreakpointRule, Price
+from ...protocol.records import AgentProof, BreakpointDeleted, BreakpointSaved, PricesSet, Record
 from ...protocol.values import Commit, Event, FileChange, HaltPoint, RowNote, Run
 
 #: What a column of SQLite's may hold.
@@ -134,6 +134,7 @@ class BodyCodec(Generic[T]):
                 for field in fields
             ],
             omit_defaults=True,
+            rename={field.name: field.encode_name for field in fields},
         )
         self._body: Any = body
         self._members = attrgetter(*(field.name for field in fields))
@@ -209,7 +210,7 @@ class RunRow:
 _RUN_COLUMNS: Final = attrgetter(*COLUMNS["runs"][:-1])
 
 
-# ---- stops, and what models cost ------------------------------------------------------------------
+# ---- breakpoints, and what models cost ---------------------------------------------------------------
 
 
 _PUT_RULE: Final = make_replace("rules")
@@ -217,10 +218,10 @@ _RULES: Final = make_select("rules", "1 ORDER BY n")
 _FIND_RULE: Final = "SELECT n FROM rules WHERE kind = ? AND id = ?"
 _DELETE_RULE: Final = "DELETE FROM rules WHERE kind = ? AND id = ?"
 
-_STOP, _PRICES = "stop", "prices"
+_BREAKPOINT, _PRICES = "stop", "prices"
 
 _encode = msgspec.json.Encoder().encode
-_stop: Final = msgspec.json.Decoder(BreakpointRule)
+_breakpoint: Final = msgspec.json.Decoder(BreakpointRule)
 _prices: Final = msgspec.json.Decoder(tuple[Price, ...])
 
 
@@ -228,7 +229,7 @@ class StoredRules(NamedTuple):
     """The rules that a store has.
 
     Args:
-        records: What leads to them, in the order in which stops were made.
+        records: What leads to them, in the order in which breakpoints were made.
         damaged: How many rows can't be read.
     """
 
@@ -253,7 +254,7 @@ def decode_rules(rows: Sequence[Sequence[Any]]) -> StoredRules:
 
 def store_rule(
     connection: sqlite3.Connection,
-    record: StopSaved | StopDeleted | PricesSet,
+    record: BreakpointSaved | BreakpointDeleted | PricesSet,
     number: Callable[[], int],
 ) -> None:
     """Change the table by one record, inside a transaction.
@@ -264,10 +265,10 @@ def store_rule(
         number: Gives a new row's number.
     """
     match record:
-        case StopSaved(stop=stop):
-            _put_rule(connection, (_STOP, stop.id), _encode(stop), number)
-        case StopDeleted(stop=id):
-            connection.execute(_DELETE_RULE, (_STOP, id))
+        case BreakpointSaved(breakpoint=breakpoint):
+            _put_rule(connection, (_BREAKPOINT, breakpoint.id), _encode(breakpoint), number)
+        case BreakpointDeleted(breakpoint=id):
+            connection.execute(_DELETE_RULE, (_BREAKPOINT, id))
         case PricesSet(prices=prices):
             _put_rule(connection, (_PRICES, ""), _encode(prices), number)
 
@@ -286,8 +287,8 @@ def _rule(row: Sequence[Any]) -> Record | None:
         return None
     _, kind, _, body, _ = row
     try:
-        if kind == _STOP:
-            return StopSaved(stop=_stop.decode(body))
+        if kind == _BREAKPOINT:
+            return BreakpointSaved(breakpoint=_breakpoint.decode(body))
         return PricesSet(prices=_prices.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -56,6 +56,8 @@ _AT_ROWS: Final = "run = ? AND seq BETWEEN ? AND ?"
 _OF_EVENTS: Final = "run = ? AND event IN (SELECT value FROM json_each(?))"
 _BEFORE: Final = "run = ? AND n < ? ORDER BY n DESC LIMIT ?"
 _LAST: Final = "SELECT max(seq) FROM {} WHERE run = ? AND seq > 0"
+#: What a person calls the rows of a table.
+_ROWS_OF: Final = {"breakpoints": "halt points"}
 #: Above every number of a row.
 _END: Final = 2**63 - 1
 
@@ -173,7 +175,9 @@ class RunRowReader:
         """All of the run's rows in a table, as many as were counted, in their order."""
         rows = self._execute(make_select(table, "run = ?"), (self._row.n,)).fetchall()
         if table in COUNTED and len(rows) != getattr(self._row, table):
-            raise self._damaged(f"{len(rows)} of {getattr(self._row, table)} {table} are there")
+            raise self._damaged(
+                f"{len(rows)} of {getattr(self._row, table)} {_ROWS_OF.get(table, table)} are there"
+            )
         for row in rows:
             self._check(table, row)
         return sorted(rows, key=lambda row: row[0])
@@ -187,7 +191,7 @@ class RunRowReader:
 
     def _check(self, table: str, row: Sequence[Any]) -> None:
         if not is_intact(table, self._id, row):
-            raise self._damaged(f"row {row[0]} of its {table} is hurt")
+            raise self._damaged(f"row {row[0]} of its {_ROWS_OF.get(table, table)} is hurt")
 
     def _changes(self) -> dict[int, list[FileChange]]:
         """The files of all commits, by their commit's number."""

@@ -4,11 +4,11 @@ import { type Client, CommandError, LinkLost } from "../client/client";
 import type { IconName } from "../icons/icon";
 import type {
   BreakpointRule,
+  DryRunOutcome,
   EventKind,
   FromUi,
   Price,
   Run,
-  StopTrial,
   TimelineRow,
   ToUi,
 } from "../protocol/types.gen";
@@ -98,7 +98,7 @@ export class Stops {
    *
    * @param run Null: in the last runs of agents that it is for.
    */
-  async try(stop: BreakpointRule, run: string | null): Promise<readonly StopTrial[]> {
+  async try(stop: BreakpointRule, run: string | null): Promise<readonly DryRunOutcome[]> {
     const { trials } = await this.#links.client.request("try_stop", { stop, run });
     return trials;
   }

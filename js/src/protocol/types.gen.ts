@@ -10,7 +10,7 @@ export type EventKind =
  */
 export type EventSide = "begin" | "end";
 /**
- * What happens where a stop hits.
+ * What happens where a breakpoint hits.
  */
 export type Reaction = "halt" | "log";
 /**
@@ -81,9 +81,9 @@ export interface FromUi {
   halt: HaltRun;
   stop: StopRun;
   edit: SetEdit;
-  set_stop: SetStop;
-  delete_stop: DeleteStop;
-  try_stop: TryStop;
+  set_stop: SetBreakpoint;
+  delete_stop: DeleteBreakpoint;
+  try_stop: DryRunBreakpoint;
   set_prices: SetPrices;
   rename_run: RenameRun;
   tag_run: TagRun;
@@ -233,9 +233,9 @@ export interface SetEdit {
   edit: string | null;
 }
 /**
- * Set a stop, in place of the one with its id; agents that run get it at once.
+ * Set a breakpoint, in place of the one with its id; agents that run get it at once.
  */
-export interface SetStop {
+export interface SetBreakpoint {
   stop: BreakpointRule;
 }
 /**
@@ -285,15 +285,15 @@ export interface Touched {
   path: string;
 }
 /**
- * Delete a stop.
+ * Delete a breakpoint.
  */
-export interface DeleteStop {
+export interface DeleteBreakpoint {
   stop: string;
 }
 /**
- * Answered by `StopTried`: where a stop, set or not, would have hit.
+ * Answered by `DryRunAnswer`: where a breakpoint, set or not, would have hit.
  */
-export interface TryStop {
+export interface DryRunBreakpoint {
   stop: BreakpointRule;
   run?: string | null;
 }
@@ -372,10 +372,10 @@ export interface SearchRuns {
 export interface GetStore {}
 export interface ToUi {
   hello: CoreHello;
-  stop: StopChanged;
-  stop_gone: StopGone;
+  stop: BreakpointChanged;
+  stop_gone: BreakpointGone;
   prices: PricesChanged;
-  stop_tried: StopTried;
+  stop_tried: DryRunAnswer;
   runs: RunsListed;
   rows: RowsPage;
   rows_found: RowsFound;
@@ -439,7 +439,7 @@ export interface Run {
   detached_at: number | null;
   exit_code: number | null;
   last_event: string | null;
-  hits: StopHits[];
+  hits: BreakpointHits[];
   notice: string;
 }
 /**
@@ -459,9 +459,9 @@ export interface Usage {
   estimated: boolean;
 }
 /**
- * How often a stop hit in a run, and where last.
+ * How often a breakpoint hit in a run, and where last.
  */
-export interface StopHits {
+export interface BreakpointHits {
   stop: string;
   count: number;
   last: number;
@@ -477,15 +477,15 @@ export interface StoreInfo {
   trouble: string | null;
 }
 /**
- * A stop is new or changed: it replaces the one of the same id.
+ * A breakpoint is new or changed: it replaces the one of the same id.
  */
-export interface StopChanged {
+export interface BreakpointChanged {
   stop: BreakpointRule;
 }
 /**
- * A stop was deleted.
+ * A breakpoint was deleted.
  */
-export interface StopGone {
+export interface BreakpointGone {
   stop: string;
 }
 /**
@@ -495,15 +495,15 @@ export interface PricesChanged {
   prices: Price[];
 }
 /**
- * Answers `TryStop`.
+ * Answers `DryRunBreakpoint`.
  */
-export interface StopTried {
-  trials: StopTrial[];
+export interface DryRunAnswer {
+  trials: DryRunOutcome[];
 }
 /**
- * Where a stop would have hit in a run that is recorded.
+ * Where a breakpoint would have hit in a run that is recorded.
  */
-export interface StopTrial {
+export interface DryRunOutcome {
   run: string;
   rows: number;
   hits: number[];

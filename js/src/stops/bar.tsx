@@ -6,7 +6,7 @@ import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import { problemOf } from "../model/stops";
-import type { BreakpointRule, StopTrial } from "../protocol/types.gen";
+import type { BreakpointRule, DryRunOutcome } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { count, visible, when } from "../view/words";
 import { draftLike, freshDraft, goTo, isLack, type StopDraft, stopOf } from "./draft";
@@ -170,7 +170,7 @@ export interface Past {
   /** What the answer is about. */
   about: string;
   /** Null while it is awaited. */
-  trials: readonly StopTrial[] | null;
+  trials: readonly DryRunOutcome[] | null;
   problem: Problem | null;
 }
 
@@ -244,7 +244,7 @@ export function PastRuns({ model, past }: { model: Debugger; past: Past }) {
   );
 }
 
-function PastRun({ model, trial }: { model: Debugger; trial: StopTrial }) {
+function PastRun({ model, trial }: { model: Debugger; trial: DryRunOutcome }) {
   const { run: id, hits, total, error } = trial;
   const run = model.runs.value.find((each) => each.id === id);
   const name = visible(run?.name ?? id);

@@ -117,7 +117,7 @@ function amountOf(watch: NonNullable<BreakpointRule["watch"]>): string {
   return String(watch.kind === "repeated" ? watch.times : watch.limit);
 }
 
-/** The bounds are those of protocol/stops.py. */
+/** The bounds are those of protocol/breakpoint_rules.py. */
 function watchOf({ watch, amount }: StopDraft): BreakpointRule["watch"] | Lack {
   const lack = (why: string): Lack => ({ field: "amount", why });
   switch (watch) {

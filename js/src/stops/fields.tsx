@@ -105,7 +105,7 @@ interface ConditionProps extends FieldProps {
   problem: string | null;
 }
 
-/** The longest that protocol/stops.py takes. */
+/** The longest that protocol/breakpoint_rules.py takes. */
 const LONGEST = 4096;
 
 export function ConditionField({ draft, problem, onChange }: ConditionProps) {

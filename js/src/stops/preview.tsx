@@ -5,7 +5,7 @@ import { Icon } from "../icons/icon";
 import type { Debugger } from "../model/debugger";
 import type { Problem, Run } from "../model/model";
 import { problemOf } from "../model/stops";
-import type { BreakpointRule, StopTrial } from "../protocol/types.gen";
+import type { BreakpointRule, DryRunOutcome } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { cx } from "../view/hooks";
 import { count, visible } from "../view/words";
@@ -105,7 +105,7 @@ function None({ run, lack, problem, stale }: Tried & { run: Run | null; lack: st
 
 interface SaidProps {
   model: Debugger;
-  trial: StopTrial;
+  trial: DryRunOutcome;
   run: Run;
 }
 
@@ -167,7 +167,7 @@ export function HitLinks({ model, run, hits, total }: HitLinksProps) {
 const PAUSE_MS = 300;
 
 export interface Tried {
-  trial: StopTrial | null;
+  trial: DryRunOutcome | null;
   /** What the Core refused. */
   problem: Problem | null;
   /** Whether it is about something else than what the bar says now: an answer is on its way. */
@@ -208,7 +208,7 @@ export function useTrial(model: Debugger, stop: BreakpointRule | null): Tried {
   return { trial, problem, stale: answer.about !== about };
 }
 
-async function outcome(trials: Promise<readonly StopTrial[]>): Promise<Omit<Tried, "stale">> {
+async function outcome(trials: Promise<readonly DryRunOutcome[]>): Promise<Omit<Tried, "stale">> {
   try {
     const [trial = null] = await trials;
     return { trial, problem: null };

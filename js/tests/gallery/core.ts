@@ -3,9 +3,9 @@ import type { Link, LinkEvents, Transport } from "../../src/client/transport";
 import type { CommandName, PushName } from "../../src/protocol/messages";
 import type {
   BreakpointRule,
+  DryRunOutcome,
   FromUi,
   Run,
-  StopTrial,
   StoreInfo,
   ToUi,
 } from "../../src/protocol/types.gen";
@@ -34,7 +34,7 @@ export interface Script {
   /** The stops that are set. */
   stops?: BreakpointRule[];
   /** Where a stop would have hit: in the shown run, then in others. */
-  tried?: StopTrial[];
+  tried?: DryRunOutcome[];
   /** Why no stop can be tried. */
   untried?: string;
   /** What commands are refused with. */

@@ -4,12 +4,12 @@ import type {
   BreakpointRule,
   Commit,
   CoreHello,
+  DryRunOutcome,
   FileChange,
   MessageBody,
   RowNote,
   Run,
   RunOpened,
-  StopTrial,
   StoreInfo,
   TimelineRow,
   Usage,
@@ -190,7 +190,7 @@ export const aStop = (id: string, fields: Partial<BreakpointRule> = {}): Breakpo
   ...fields,
 });
 
-export const aTrial = (run: string, hits: number[] = [], fields: Partial<StopTrial> = {}) => ({
+export const aTrial = (run: string, hits: number[] = [], fields: Partial<DryRunOutcome> = {}) => ({
   run,
   rows: 13,
   hits,

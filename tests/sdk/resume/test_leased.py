@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.agent import (
     MessagesAcknowledged,
     Withdraw,
 )
-from agentstepper_nb.protocol.stops import BreakpointRule
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
 from agentstepper_nb.protocol.values import EventSide, RunMode
 from agentstepper_nb.sdk import outbox
 from agentstepper_nb.sdk.send_queue import Kind, PendingFutures
@@ -72,7 +72,7 @@ def test_where_a_stop_halts_it_waits_for_its_core(agent: Agent, core: ScriptedCo
     core.lease = LeaseMessage(
         epoch=1,
         mode=RunMode.CONTINUE,
-        stops=(BreakpointRule(id="s", name="t", side=EventSide.BEGIN),),
+        breakpoints=(BreakpointRule(id="s", name="t", side=EventSide.BEGIN),),
     )
     ahead: list[int] = []
 
@@ -91,7 +91,7 @@ def test_where_a_stop_halts_it_waits_for_its_core(agent: Agent, core: ScriptedCo
     assert agent._gates[1].wait(PATIENCE)
     core.start()
     peer = core.peer()
-    while not (point := peer.next(HaltPointReached)).stops:
+    while not (point := peer.next(HaltPointReached)).breakpoints:
         assert not point.waits
     assert point.waits
     peer.answer(point.id, edit('{"Tool":"t","Argument":2}'))

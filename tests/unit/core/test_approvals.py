@@ -9,8 +9,8 @@ import pytest
 
 from agentstepper_nb.core import make_row
 from agentstepper_nb.errors import AgentStepperError, NeedsApprovalError, StaleError
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
 from agentstepper_nb.protocol.records import HaltPointAnswered, HaltPointEdited
-from agentstepper_nb.protocol.stops import BreakpointRule
 from agentstepper_nb.protocol.values import (
     AgentActivity,
     AnswerKind,
@@ -68,7 +68,7 @@ def test_one_that_nobody_waits_at_is_passed(stage: Stage) -> None:
 
 
 def test_a_stop_that_hits_where_it_is_asked_changes_the_mode(stage: Stage) -> None:
-    stage.set_stop(BreakpointRule(id="s"))
+    stage.set_breakpoint(BreakpointRule(id="s"))
     stage.ask()
     assert (stage.state(), stage.run().mode) == (RunState.HALTED, RunMode.STEP)
 
@@ -226,11 +226,11 @@ def test_a_step_that_is_stale_says_so_before_all_else(stage: Stage) -> None:
 
 
 def test_a_stop_that_halts_at_what_asks_leaves_the_approval_asked(stage: Stage) -> None:
-    stage.set_stop(BreakpointRule(id="s"))
+    stage.set_breakpoint(BreakpointRule(id="s"))
     asked = stage.ask()
     with pytest.raises(NeedsApprovalError):
         stage.step()
-    stage.delete_stop("s")
+    stage.delete_breakpoint("s")
     stage.resume()
     assert (stage.run().pending, stage.answers) == ((asked,), [])
 

@@ -163,7 +163,7 @@ def test_an_edit_says_what_it_belongs_to(
     stage: Stage, named: tuple[str | None, int | None]
 ) -> None:
     stage.query()
-    with pytest.raises(AgentStepperError, match="breakpoint and the revision") as refused:
+    with pytest.raises(AgentStepperError, match="halt point and the revision") as refused:
         stage.step(*named, edit="1")
     assert refused.value.code == "invalid_message"
 
@@ -222,12 +222,12 @@ def test_in_continue_a_named_breakpoint_is_stale(stage: Stage) -> None:
 
 
 def test_an_edit_of_what_is_not_pending(stage: Stage) -> None:
-    with pytest.raises(CommandError, match="isn't waiting at a breakpoint") as refused:
+    with pytest.raises(CommandError, match="isn't waiting at a halt point") as refused:
         stage.edit("none", "1")
     assert refused.value.code == "not_pending"
 
 
-# ---- stop -------------------------------------------------------------------------------------------
+# ---- stop --------------------------------------------------------------------------------------------
 
 
 def test_stop_answers_all_that_is_pending(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""Where a run halts by itself: decided by its agent, which has a lease, or by its stops here."""
+"""Where a run halts by itself: decided by its agent, which has a lease, or by its breakpoints here."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from msgspec.structs import replace
 
 from agentstepper_nb.core import LeaseGranted
 from agentstepper_nb.errors import CommandError, ProtocolError
-from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.stops import (
-    MOST_STOPS,
+from agentstepper_nb.protocol.breakpoint_rules import (
+    MAX_BREAKPOINTS,
     BreakpointRule,
     Price,
     Reaction,
     TokenBudget,
     Touched,
 )
+from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.values import (
     AgentActivity,
     AnswerKind,
+    BreakpointHits,
     ChangeKind,
     Commit,
     EventKind,
@@ -30,7 +31,6 @@ from agentstepper_nb.protocol.values import (
     Run,
     RunMode,
     RunState,
-    StopHits,
     Usage,
 )
 from tests.helpers.stage import Answered, Stage, replayed
@@ -41,11 +41,11 @@ OFF = BreakpointRule(id="off", enabled=False)
 PRICE = Price(model="gpt-*", input=1.0, output=2.0)
 
 
-def stage(*stops: BreakpointRule, state: RunState = RunState.CONTINUE) -> Stage:
-    """A run in a state, with stops that were set before it began."""
+def stage(*breakpoints: BreakpointRule, state: RunState = RunState.CONTINUE) -> Stage:
+    """A run in a state, with breakpoints that were set before it began."""
     stage = Stage()
-    for stop in stops:
-        stage.set_stop(stop)
+    for breakpoint in breakpoints:
+        stage.set_breakpoint(breakpoint)
     stage.start()
     if state is RunState.HALTED:
         stage.query()
@@ -61,7 +61,7 @@ class Case:
     """What a leased agent says of a halt point in a run, and what becomes of it."""
 
     waits: bool
-    stops: tuple[str, ...] = ()
+    breakpoints: tuple[str, ...] = ()
     error: str | None = None
     state: RunState = RunState.CONTINUE
     pends: bool = False
@@ -72,24 +72,26 @@ class Case:
 PASSES = Case(waits=False)
 CASES = {
     "nothing": PASSES,
-    "logged": Case(waits=False, stops=("logs",)),
+    "logged": Case(waits=False, breakpoints=("logs",)),
     # It was decided before the Step was read: nobody waits, so nothing is pending.
     "passed in step": Case(waits=False, state=RunState.STEP),
-    "passed by a stop that came later": Case(waits=False, stops=("halts",)),
+    "passed by a breakpoint that came later": Case(waits=False, breakpoints=("halts",)),
     "passed with an error": Case(waits=False, error="no number"),
     "passed though it is to stop": Case(waits=False, stopping=True),
     "waits in step": Case(waits=True, state=RunState.STEP, pends=True),
-    "waits in step, hit": Case(waits=True, stops=("halts",), state=RunState.STEP, pends=True),
+    "waits in step, hit": Case(waits=True, breakpoints=("halts",), state=RunState.STEP, pends=True),
     "waits beside another": Case(waits=True, state=RunState.HALTED, pends=True),
-    "halts": Case(waits=True, stops=("halts",), pends=True),
-    "halts among others": Case(waits=True, stops=("gone", "logs", "halts"), pends=True),
+    "halts": Case(waits=True, breakpoints=("halts",), pends=True),
+    "halts among others": Case(waits=True, breakpoints=("gone", "logs", "halts"), pends=True),
     "an error halts": Case(waits=True, error="no number", pends=True),
     "crossed a continue": Case(waits=True),
-    "the stop only logs by now": Case(waits=True, stops=("logs",)),
-    "the stop is off by now": Case(waits=True, stops=("off",)),
-    "the stop is gone by now": Case(waits=True, stops=("gone",)),
+    "the breakpoint only logs by now": Case(waits=True, breakpoints=("logs",)),
+    "the breakpoint is off by now": Case(waits=True, breakpoints=("off",)),
+    "the breakpoint is gone by now": Case(waits=True, breakpoints=("gone",)),
     "is to stop": Case(waits=True, answer=AnswerKind.STOP, stopping=True),
-    "is to stop, hit": Case(waits=True, stops=("halts",), answer=AnswerKind.STOP, stopping=True),
+    "is to stop, hit": Case(
+        waits=True, breakpoints=("halts",), answer=AnswerKind.STOP, stopping=True
+    ),
 }
 
 
@@ -101,9 +103,15 @@ def test_what_a_leased_agent_decided(case: Case) -> None:
         it.leases.clear()
     before = it.run()
     event = it.begin(EventKind.TOOL_INVOCATION, name="ls")
-    id = it.reach(event, leased=True, waits=case.waits, stops=case.stops, stop_error=case.error)
+    id = it.reach(
+        event,
+        leased=True,
+        waits=case.waits,
+        breakpoints=case.breakpoints,
+        breakpoint_error=case.error,
+    )
     point, run = it.point(id), it.run()
-    assert (point.stops, point.stop_error) == (case.stops, case.error)
+    assert (point.breakpoints, point.breakpoint_error) == (case.breakpoints, case.error)
     assert (id in run.pending) is case.pends
     if case.pends:
         assert (run.state, run.mode, run.agent_state) == (
@@ -123,12 +131,12 @@ def test_what_a_leased_agent_decided(case: Case) -> None:
 
 def test_hits_are_counted_with_the_last_row() -> None:
     it = stage(HALTS, LOGS)
-    for stops in (("logs",), (), ("halts", "logs", "logs"), ("gone",)):
-        it.reach(it.begin(), leased=True, waits=False, stops=stops)
+    for breakpoints in (("logs",), (), ("halts", "logs", "logs"), ("gone",)):
+        it.reach(it.begin(), leased=True, waits=False, breakpoints=breakpoints)
     assert it.run().hits == (
-        StopHits(stop="logs", count=2, last=3),
-        StopHits(stop="halts", count=1, last=3),
-        StopHits(stop="gone", count=1, last=4),
+        BreakpointHits(breakpoint="logs", count=2, last=3),
+        BreakpointHits(breakpoint="halts", count=1, last=3),
+        BreakpointHits(breakpoint="gone", count=1, last=4),
     )
 
 
@@ -136,20 +144,22 @@ def test_what_agents_make_up_does_not_grow_the_header() -> None:
     it = stage()
     for turn in range(12):
         names = tuple(f"s{turn}-{number}" for number in range(100))
-        it.reach(it.begin(), leased=True, waits=False, stops=names, stop_error="x" * 5000)
+        it.reach(
+            it.begin(), leased=True, waits=False, breakpoints=names, breakpoint_error="x" * 5000
+        )
     assert len(it.run().hits) == 1000
     assert {
-        len(each.halt_point.stop_error) for each in it.records if hasattr(each, "breakpoint")
+        len(each.halt_point.breakpoint_error) for each in it.records if hasattr(each, "halt_point")
     } == {1000}
 
 
 # ---- without a lease --------------------------------------------------------------------------------
 
 
-def test_without_a_lease_the_stops_are_asked_here() -> None:
+def test_without_a_lease_the_breakpoints_are_asked_here() -> None:
     it = stage(
         BreakpointRule(
-            id="third", kind=EventKind.TOOL_INVOCATION, side=EventSide.BEGIN, name="l*", nth=3
+            id="third", kind=EventKind.TOOL_INVOCATION, side=EventSide.BEGIN, name="l*", hit_count=3
         ),
         BreakpointRule(id="says", condition='data == "stop"', then=Reaction.LOG),
     )
@@ -162,8 +172,8 @@ def test_without_a_lease_the_stops_are_asked_here() -> None:
     it.reach(it.begin(EventKind.TOOL_INVOCATION, name="ls"), data='"stop"', waits=False)
     assert it.run().state is RunState.CONTINUE  # it didn't wait
     assert it.run().hits == (
-        StopHits(stop="third", count=2, last=5),
-        StopHits(stop="says", count=1, last=5),
+        BreakpointHits(breakpoint="third", count=2, last=5),
+        BreakpointHits(breakpoint="says", count=1, last=5),
     )
 
 
@@ -171,7 +181,7 @@ def test_a_condition_that_fails_halts_and_says_so() -> None:
     it = stage(BreakpointRule(id="s", condition="1 / 0 == 1", then=Reaction.LOG))
     id = it.reach(it.begin())
     assert it.run().pending == (id,)
-    assert "1 / 0" in (it.point(id).stop_error or "")
+    assert "1 / 0" in (it.point(id).breakpoint_error or "")
     assert it.run().hits == ()
 
 
@@ -183,60 +193,62 @@ def test_changes_of_the_workspace_are_told() -> None:
         commit = Commit(id=path, run="run", at=1.0, title="t", changes=(change,))
         it.perform(it.debugger.add_commit(commit))
         it.reach(it.begin())
-    assert it.run().hits == (StopHits(stop="s", count=1, last=3),)
+    assert it.run().hits == (BreakpointHits(breakpoint="s", count=1, last=3),)
 
 
-def test_a_stop_that_is_set_meanwhile_counts_from_then_on_and_usage_from_the_start() -> None:
-    it = stage(BreakpointRule(id="second", nth=2))
+def test_a_breakpoint_that_is_set_meanwhile_counts_from_then_on_and_usage_from_the_start() -> None:
+    it = stage(BreakpointRule(id="second", hit_count=2))
     for _ in range(2):
         it.resume()
         it.reach(it.begin(), usage=Usage(input_tokens=40))
-    it.set_stop(BreakpointRule(id="tokens", watch=TokenBudget(limit=100)))
-    it.set_stop(BreakpointRule(id="first"))
+    it.set_breakpoint(BreakpointRule(id="tokens", watch=TokenBudget(limit=100)))
+    it.set_breakpoint(BreakpointRule(id="first"))
     it.resume()
     it.reach(it.begin(), usage=Usage(output_tokens=40))
     assert it.run().hits == (
-        StopHits(stop="second", count=2, last=3),
-        StopHits(stop="tokens", count=1, last=3),
-        StopHits(stop="first", count=1, last=3),
+        BreakpointHits(breakpoint="second", count=2, last=3),
+        BreakpointHits(breakpoint="tokens", count=1, last=3),
+        BreakpointHits(breakpoint="first", count=1, last=3),
     )
 
 
 def test_once_an_agent_has_its_lease_nothing_is_decided_here() -> None:
-    it = stage(BreakpointRule(id="s", nth=2, then=Reaction.LOG))
+    it = stage(BreakpointRule(id="s", hit_count=2, then=Reaction.LOG))
     it.reach(it.begin())
     it.reach(it.begin(), leased=True, waits=False)
-    it.reach(it.begin())  # it lost its lease: its stops begin anew
+    it.reach(it.begin())  # it lost its lease: its breakpoints begin anew
     assert it.run().hits == ()
     it.reach(it.begin())
-    assert it.run().hits == (StopHits(stop="s", count=1, last=4),)
+    assert it.run().hits == (BreakpointHits(breakpoint="s", count=1, last=4),)
 
 
-def test_after_a_restart_stops_are_told_what_came_before() -> None:
-    before = stage(BreakpointRule(id="s", nth=3), BreakpointRule(id="t", watch=Touched(path="b")))
+def test_after_a_restart_breakpoints_are_told_what_came_before() -> None:
+    before = stage(
+        BreakpointRule(id="s", hit_count=3), BreakpointRule(id="t", watch=Touched(path="b"))
+    )
     before.reach(before.begin())
     change = FileChange(path="a", previous_path="b", kind=ChangeKind.RENAMED)
     commit = Commit(id="c", run="run", at=1.0, title="t", changes=(change,))
     before.perform(before.debugger.add_commit(commit))
     before.reach(before.begin())
-    assert before.run().hits == (StopHits(stop="t", count=1, last=2),)
+    assert before.run().hits == (BreakpointHits(breakpoint="t", count=1, last=2),)
     before.resume()
     after = Stage()
     after.debugger.replay(before.records)
     assert after.debugger.halts.lacks_memory("run")
-    points = [record.halt_point for record in before.records if hasattr(record, "breakpoint")]
+    points = [record.halt_point for record in before.records if hasattr(record, "halt_point")]
     commits = (replace(commit, seq=1),)
     history = RunHistory(run=after.run(), halt_points=tuple(points[:2]), commits=commits)
     after.debugger.halts.remember("run", history)
     assert not after.debugger.halts.lacks_memory("run")
     after.debugger.halts.remember("run", history)  # it is told once
     after.reach(after.begin(id="e9"), id="b9")
-    assert after.run().hits[1] == StopHits(stop="s", count=1, last=3)
+    assert after.run().hits[1] == BreakpointHits(breakpoint="s", count=1, last=3)
     assert after.run().pending == ("b9",)
 
 
-def test_where_what_came_before_cannot_be_read_stops_begin_anew() -> None:
-    before = stage(BreakpointRule(id="s", nth=2))
+def test_where_what_came_before_cannot_be_read_breakpoints_begin_anew() -> None:
+    before = stage(BreakpointRule(id="s", hit_count=2))
     before.reach(before.begin())
     after = Stage()
     after.debugger.replay(before.records)
@@ -244,7 +256,7 @@ def test_where_what_came_before_cannot_be_read_stops_begin_anew() -> None:
     assert not after.debugger.halts.lacks_memory("run")
     for id in ("b8", "b9"):
         after.reach(after.begin(id=f"e-{id}"), id=id)
-    assert after.run().hits == (StopHits(stop="s", count=1, last=3),)
+    assert after.run().hits == (BreakpointHits(breakpoint="s", count=1, last=3),)
     after.debugger.halts.remember("gone", None)
     assert not after.debugger.halts.lacks_memory("gone")
 
@@ -257,16 +269,16 @@ def test_a_run_that_began_here_needs_no_memory() -> None:
     assert not it.debugger.halts.lacks_memory("run")
 
 
-# ---- stops and prices -------------------------------------------------------------------------------
+# ---- breakpoints and prices --------------------------------------------------------------------------
 
 
-def test_stops_stay_in_the_order_in_which_they_were_made() -> None:
+def test_breakpoints_stay_in_the_order_in_which_they_were_made() -> None:
     it = stage(HALTS, LOGS)
-    it.set_stop(replace(HALTS, once=True))
-    it.set_stop(OFF)
-    assert it.debugger.stops == (replace(HALTS, once=True), LOGS, OFF)
-    it.delete_stop("logs")
-    assert [stop.id for stop in it.debugger.stops] == ["halts", "off"]
+    it.set_breakpoint(replace(HALTS, once=True))
+    it.set_breakpoint(OFF)
+    assert it.debugger.breakpoints == (replace(HALTS, once=True), LOGS, OFF)
+    it.delete_breakpoint("logs")
+    assert [breakpoint.id for breakpoint in it.debugger.breakpoints] == ["halts", "off"]
     it.set_prices(PRICE)
     assert it.debugger.prices == (PRICE,)
     assert replayed(it.records) == it.debugger._runs
@@ -275,17 +287,17 @@ def test_stops_stay_in_the_order_in_which_they_were_made() -> None:
 def test_what_cannot_be_set() -> None:
     it = stage()
     with pytest.raises(ProtocolError) as refused:
-        it.set_stop(BreakpointRule(id="s", condition="import os"))
+        it.set_breakpoint(BreakpointRule(id="s", condition="import os"))
     assert refused.value.code == "invalid_stop"
     with pytest.raises(CommandError) as unknown:
-        it.delete_stop("s")
+        it.delete_breakpoint("s")
     assert unknown.value.code == "unknown_stop"
-    for number in range(MOST_STOPS):
-        it.set_stop(BreakpointRule(id=f"s{number}"))
-    with pytest.raises(ProtocolError, match="200 stops already: delete one"):
-        it.set_stop(BreakpointRule(id="more"))
-    it.set_stop(BreakpointRule(id="s7", once=True))
-    assert len(it.debugger.stops) == MOST_STOPS
+    for number in range(MAX_BREAKPOINTS):
+        it.set_breakpoint(BreakpointRule(id=f"s{number}"))
+    with pytest.raises(ProtocolError, match="200 breakpoints already: delete one"):
+        it.set_breakpoint(BreakpointRule(id="more"))
+    it.set_breakpoint(BreakpointRule(id="s7", once=True))
+    assert len(it.debugger.breakpoints) == MAX_BREAKPOINTS
 
 
 # ---- leases -----------------------------------------------------------------------------------------
@@ -314,26 +326,26 @@ def test_a_lease_is_given_where_it_changes_and_not_else() -> None:
     assert leases(it, it.halt) == []
     assert leases(it, it.query) == []
     assert leases(it, it.step) == []
-    assert [each.stops for each in leases(it, it.set_stop, LOGS)] == [(HALTS, LOGS)]
-    assert leases(it, it.set_stop, LOGS) == []
-    assert leases(it, it.set_stop, OFF) == []
-    assert leases(it, it.set_stop, BreakpointRule(id="q", program="Q")) == []
-    assert [each.stops for each in leases(it, it.set_stop, replace(LOGS, enabled=False))] == [
-        (HALTS,)
-    ]
-    assert leases(it, it.delete_stop, "logs") == []
+    assert [each.breakpoints for each in leases(it, it.set_breakpoint, LOGS)] == [(HALTS, LOGS)]
+    assert leases(it, it.set_breakpoint, LOGS) == []
+    assert leases(it, it.set_breakpoint, OFF) == []
+    assert leases(it, it.set_breakpoint, BreakpointRule(id="q", program="Q")) == []
+    assert [
+        each.breakpoints for each in leases(it, it.set_breakpoint, replace(LOGS, enabled=False))
+    ] == [(HALTS,)]
+    assert leases(it, it.delete_breakpoint, "logs") == []
     assert [each.prices for each in leases(it, it.set_prices, PRICE)] == [(PRICE,)]
     it.resume()
     assert [each.mode for each in leases(it, it.stop)] == [RunMode.STEP]
     assert leases(it, it.finish) == []
-    assert leases(it, it.set_stop, replace(HALTS, once=True)) == []
+    assert leases(it, it.set_breakpoint, replace(HALTS, once=True)) == []
 
 
 def test_each_live_run_gets_its_own() -> None:
     it = stage()
     it.start("second", "Q")
     it.start("third", "P")
-    given = leases(it, it.set_stop, BreakpointRule(id="s", program="P"))
+    given = leases(it, it.set_breakpoint, BreakpointRule(id="s", program="P"))
     assert [each.run for each in given] == ["run", "third"]
 
 
@@ -346,7 +358,7 @@ def test_an_agent_that_is_away_has_a_lease_when_it_is_back() -> None:
 
 def test_an_imported_run_keeps_its_hits() -> None:
     it = Stage()
-    hits = (StopHits(stop="s", count=2, last=7),)
+    hits = (BreakpointHits(breakpoint="s", count=2, last=7),)
     run = Run(id="r", name="I", program="P", started_at=1.0, state=RunState.IDLE, hits=hits)
     it.perform(it.debugger.commands.import_run(RunHistory(run=run)))
     assert it.run("r").hits == hits

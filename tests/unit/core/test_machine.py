@@ -20,7 +20,10 @@ from msgspec.structs import replace
 
 from agentstepper_nb.core.state_table import compute_shown_state
 from agentstepper_nb.errors import AgentStepperError
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Price, Reaction
 from agentstepper_nb.protocol.records import (
+    BreakpointDeleted,
+    BreakpointSaved,
     CommitSaved,
     EventSaved,
     HaltPointAnswered,
@@ -34,14 +37,12 @@ from agentstepper_nb.protocol.records import (
     RunRenamed,
     RunStarted,
     RunTagged,
-    StopDeleted,
-    StopSaved,
 )
-from agentstepper_nb.protocol.stops import BreakpointRule, Price, Reaction
 from agentstepper_nb.protocol.values import (
     AgentActivity,
     AnswerKind,
     ApprovalPrompt,
+    BreakpointHits,
     EventKind,
     EventSide,
     Failure,
@@ -50,7 +51,6 @@ from agentstepper_nb.protocol.values import (
     RunEnding,
     RunMode,
     RunState,
-    StopHits,
 )
 from tests.helpers.stage import CALL, Stage, is_point, replayed, stored
 
@@ -67,7 +67,7 @@ few = st.integers(0, 7)
 revisions = st.sampled_from([None, 1, 1, 2, 3])
 edits = st.sampled_from(EDITS)
 reasons = st.sampled_from([None, None, "Not today.", ""])
-stop_ids = st.sampled_from(("s", "t", "u"))
+breakpoint_ids = st.sampled_from(("s", "t", "u"))
 
 
 class Anything(RuleBasedStateMachine):
@@ -147,13 +147,13 @@ class Anything(RuleBasedStateMachine):
         target=points,
         run=runs,
         waits=st.booleans(),
-        stops=st.lists(stop_ids, max_size=2),
+        breakpoints=st.lists(breakpoint_ids, max_size=2),
         error=st.sampled_from([None, None, None, "no number"]),
     )
-    def leased(self, run: str, waits: bool, stops: list[str], error: str | None) -> Named:
+    def leased(self, run: str, waits: bool, breakpoints: list[str], error: str | None) -> Named:
         """A halt point whose agent has decided whether it waits."""
         event = self.tries(self.stage.begin, EventKind.TOOL_INVOCATION, run)
-        said = {"waits": waits, "stops": tuple(stops), "stop_error": error}
+        said = {"waits": waits, "breakpoints": tuple(breakpoints), "breakpoint_error": error}
         point = event and self.tries(self.stage.reach, event, run=run, leased=True, **said)
         return run, point or "none"
 
@@ -273,16 +273,22 @@ class Anything(RuleBasedStateMachine):
         if number == 1:  # it leaves little to see
             self.tries(self.stage.stop, run)
 
-    @rule(id=stop_ids, then=st.sampled_from(Reaction), nth=st.integers(1, 3), on=st.booleans())
-    def set_stop(self, id: str, then: Reaction, nth: int, on: bool) -> None:
-        kind = EventKind.TOOL_INVOCATION if nth > 1 else None
+    @rule(
+        id=breakpoint_ids,
+        then=st.sampled_from(Reaction),
+        hit_count=st.integers(1, 3),
+        on=st.booleans(),
+    )
+    def set_breakpoint(self, id: str, then: Reaction, hit_count: int, on: bool) -> None:
+        kind = EventKind.TOOL_INVOCATION if hit_count > 1 else None
         self.tries(
-            self.stage.set_stop, BreakpointRule(id=id, kind=kind, nth=nth, then=then, enabled=on)
+            self.stage.set_breakpoint,
+            BreakpointRule(id=id, kind=kind, hit_count=hit_count, then=then, enabled=on),
         )
 
-    @rule(id=stop_ids)
-    def delete_stop(self, id: str) -> None:
-        self.tries(self.stage.delete_stop, id)
+    @rule(id=breakpoint_ids)
+    def delete_breakpoint(self, id: str) -> None:
+        self.tries(self.stage.delete_breakpoint, id)
 
     @rule(dollars=st.integers(1, 3))
     def price(self, dollars: int) -> None:
@@ -359,16 +365,20 @@ class Anything(RuleBasedStateMachine):
 
     @invariant()
     def hits_are_those_of_the_rows(self) -> None:
-        hits: dict[str, dict[str, StopHits]] = {run.id: {} for run in self.stage.debugger.runs}
+        hits: dict[str, dict[str, BreakpointHits]] = {
+            run.id: {} for run in self.stage.debugger.runs
+        }
         for record in self.stage.records:
             if isinstance(record, HaltPointSaved):
                 point = record.halt_point
-                for stop in set(point.stops):
-                    before = hits[point.run].get(stop)
+                for breakpoint in set(point.breakpoints):
+                    before = hits[point.run].get(breakpoint)
                     count = 1 + (before.count if before else 0)
-                    hits[point.run][stop] = StopHits(stop=stop, count=count, last=point.seq)
+                    hits[point.run][breakpoint] = BreakpointHits(
+                        breakpoint=breakpoint, count=count, last=point.seq
+                    )
         for run in self.stage.debugger.runs:
-            assert {each.stop: each for each in run.hits} == hits[run.id]
+            assert {each.breakpoint: each for each in run.hits} == hits[run.id]
 
     @invariant()
     def every_breakpoint_that_waits_is_answered_once_or_pending(self) -> None:
@@ -451,7 +461,7 @@ class Anything(RuleBasedStateMachine):
 
 def is_rule(record: Record) -> bool:
     """Whether a record belongs to no run."""
-    return isinstance(record, (StopSaved, StopDeleted, PricesSet))
+    return isinstance(record, (BreakpointSaved, BreakpointDeleted, PricesSet))
 
 
 def run_of(record: Record) -> str:

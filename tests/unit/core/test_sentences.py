@@ -55,7 +55,7 @@ def change(path: str, diff: str = "", **fields: Any) -> FileChange:
     [
         ("It reads cart.py.", "It reads cart.py"),
         ("  Reads cart.py  ", "Reads cart.py"),
-        ("Reads it. Then it stops.", "Reads it"),
+        ("Reads it. Then it breakpoints.", "Reads it"),
         ("Fails with 3 errors! Why?", "Fails with 3 errors!"),
         ("Sets v1.2 of cart.py, e.g. for tests.", "Sets v1.2 of cart.py, e.g. for tests"),
         ("Reads\ncart.py", "Reads"),
@@ -63,7 +63,7 @@ def change(path: str, diff: str = "", **fields: Any) -> FileChange:
         ("**Summary:**\n- Reads `cart.py`.", "Reads `cart.py`"),
         ("Summary: reads cart.py", "reads cart.py"),
         ("# Reads cart.py", "Reads cart.py"),
-        ("1. Reads cart.py.\n2. Stops.", "Reads cart.py"),
+        ("1. Reads cart.py.\n2. Breakpoints.", "Reads cart.py"),
         ('"Reads cart.py."', "Reads cart.py"),
         ("“Reads it.”", "Reads it"),
         ("*Reads it.*", "Reads it"),

@@ -79,7 +79,7 @@ REACHED: dict[RunState, Callable[[], Stage]] = {
 SENT: dict[RunSignal, Callable[[Stage], object]] = {
     RunSignal.HALT_POINT: lambda stage: stage.reach(stage.begin(id="e-new"), id="new"),
     RunSignal.HIT: lambda stage: stage.reach(
-        stage.begin(id="e-new"), id="new", leased=True, stop_error="It can't be told."
+        stage.begin(id="e-new"), id="new", leased=True, breakpoint_error="It can't be told."
     ),
     RunSignal.ASKED: lambda stage: stage.ask(id="new"),
     RunSignal.STEP: lambda stage: stage.step(),

@@ -11,7 +11,7 @@ import pytest
 from msgspec import Raw, Struct
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol import stops
+from agentstepper_nb.protocol import breakpoint_rules
 from agentstepper_nb.protocol.agent import (
     AgentError,
     Answer,
@@ -34,6 +34,7 @@ from agentstepper_nb.protocol.agent import (
     MessagePart,
     MessagesAcknowledged,
     ProcessEnded,
+    ProgramDryRunAnswer,
     RaiseAnswer,
     ResumeAnswer,
     RunDisconnected,
@@ -41,7 +42,6 @@ from agentstepper_nb.protocol.agent import (
     SkipAnswer,
     StopAnswer,
     Timeline,
-    Tried,
     UploadRun,
     Welcome,
     Withdraw,
@@ -65,7 +65,7 @@ from agentstepper_nb.protocol.values import (
     Usage,
 )
 
-A_STOP = (
+A_BREAKPOINT = (
     '{"id":"s1","program":"*","kind":null,"side":null,"name":null,"on_error":false,'
     '"condition":"depth > 1","watch":null,"nth":1,"once":false,"then":"halt","enabled":true}'
 )
@@ -124,8 +124,8 @@ FROM_AGENT: dict[str, Struct] = {
         clock=0.25,
         data=Raw(b"null"),
         epoch=4,
-        stops=("s1", "s2"),
-        stop_error="no number",
+        breakpoints=("s1", "s2"),
+        breakpoint_error="no number",
         summary="It failed",
         outcome=EventOutcome.ERROR,
         failure=Failure(type="OSError", message="gone"),
@@ -197,15 +197,23 @@ FROM_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"process_ended","body":{"pid":7,"code":-9}}': ProcessEnded(pid=7, code=-9),
     '{"n":1,"type":"take_run","body":{"data":"eJw="}}': UploadRun(data="eJw="),
     '{"n":1,"type":"get_rules","body":{}}': GetDebuggerRules(),
-    '{"n":1,"type":"set_stop","body":{"stop":' + A_STOP + "}}": stops.SetStop(
-        stop=stops.BreakpointRule(id="s1", condition="depth > 1")
+    '{"n":1,"type":"set_stop","body":{"stop":'
+    + A_BREAKPOINT
+    + "}}": breakpoint_rules.SetBreakpoint(
+        breakpoint=breakpoint_rules.BreakpointRule(id="s1", condition="depth > 1")
     ),
-    '{"n":1,"type":"delete_stop","body":{"stop":"s1"}}': stops.DeleteStop(stop="s1"),
-    '{"n":1,"type":"try_stop","body":{"stop":' + A_STOP + ',"run":"Night run"}}': stops.TryStop(
-        stop=stops.BreakpointRule(id="s1", condition="depth > 1"), run="Night run"
+    '{"n":1,"type":"delete_stop","body":{"stop":"s1"}}': breakpoint_rules.DeleteBreakpoint(
+        breakpoint="s1"
+    ),
+    '{"n":1,"type":"try_stop","body":{"stop":'
+    + A_BREAKPOINT
+    + ',"run":"Night run"}}': breakpoint_rules.DryRunBreakpoint(
+        breakpoint=breakpoint_rules.BreakpointRule(id="s1", condition="depth > 1"), run="Night run"
     ),
     '{"n":1,"type":"set_prices","body":{"prices":[{"model":"gpt-*","input":0.25,"output":2.0}]}}': (
-        stops.SetPrices(prices=(stops.Price(model="gpt-*", input=0.25, output=2.0),))
+        breakpoint_rules.SetPrices(
+            prices=(breakpoint_rules.Price(model="gpt-*", input=0.25, output=2.0),)
+        )
     ),
     '{"n":1,"type":"bye","body":{"ending":"crashed","failure":{"type":"E","message":"m"}}}': Bye(
         ending=RunEnding.CRASHED, failure=Failure(type="E", message="m")
@@ -227,17 +235,19 @@ RUN = (
     '"hits":[],"notice":""}'
 )
 the_run = Run(id="r1", name="Run #1 of p", program="p", started_at=1.5)
-STOP = (
+BREAKPOINT = (
     '{"id":"s1","program":"*","kind":null,"side":null,"name":null,"on_error":false,"condition":null,'
     '"watch":%s,"nth":1,"once":false,"then":"halt","enabled":true}'
 )
-WATCHES: dict[str, stops.Watch | None] = {
+WATCHES: dict[str, breakpoint_rules.Watch | None] = {
     "null": None,
-    '{"kind":"tokens","limit":1000}': stops.TokenBudget(limit=1000),
-    '{"kind":"cost","limit":0.5}': stops.CostBudget(limit=0.5),
-    '{"kind":"repeated","times":3,"in_a_row":true}': stops.Repeated(),
-    '{"kind":"repeated","times":2,"in_a_row":false}': stops.Repeated(times=2, in_a_row=False),
-    '{"kind":"touched","path":"tests/*"}': stops.Touched(path="tests/*"),
+    '{"kind":"tokens","limit":1000}': breakpoint_rules.TokenBudget(limit=1000),
+    '{"kind":"cost","limit":0.5}': breakpoint_rules.CostBudget(limit=0.5),
+    '{"kind":"repeated","times":3,"in_a_row":true}': breakpoint_rules.Repeated(),
+    '{"kind":"repeated","times":2,"in_a_row":false}': breakpoint_rules.Repeated(
+        times=2, in_a_row=False
+    ),
+    '{"kind":"touched","path":"tests/*"}': breakpoint_rules.Touched(path="tests/*"),
 }
 LEASE = (
     '{"n":1,"type":"lease","body":{"epoch":3,"mode":"continue","stops":[%s],'
@@ -248,11 +258,11 @@ TO_AGENT: dict[str, Struct] = {
     '{"n":1,"type":"welcome","body":{"version":2,"core":"agentstepper_nb 0.1.0","run":"r1",'
     '"received":7}}': Welcome(version=2, core="agentstepper_nb 0.1.0", run="r1", received=7),
     **{
-        LEASE % (STOP % watch): LeaseMessage(
+        LEASE % (BREAKPOINT % watch): LeaseMessage(
             epoch=3,
             mode=RunMode.CONTINUE,
-            stops=(stops.BreakpointRule(id="s1", watch=of),),
-            prices=(stops.Price(model="gpt-*", input=2.5, output=10.0),),
+            breakpoints=(breakpoint_rules.BreakpointRule(id="s1", watch=of),),
+            prices=(breakpoint_rules.Price(model="gpt-*", input=2.5, output=10.0),),
         )
         for watch, of in WATCHES.items()
     },
@@ -279,14 +289,16 @@ TO_AGENT: dict[str, Struct] = {
     ),
     f'{{"n":1,"type":"run_taken","body":{{"run":{RUN}}}}}': RunUploaded(run=the_run),
     '{"n":1,"type":"rules","body":{"stops":['
-    + A_STOP
+    + A_BREAKPOINT
     + '],"prices":[{"model":"m","input":0.0,"output":1.5}]}}': DebuggerRules(
-        stops=(stops.BreakpointRule(id="s1", condition="depth > 1"),),
-        prices=(stops.Price(model="m", input=0.0, output=1.5),),
+        breakpoints=(breakpoint_rules.BreakpointRule(id="s1", condition="depth > 1"),),
+        prices=(breakpoint_rules.Price(model="m", input=0.0, output=1.5),),
     ),
     '{"n":1,"type":"tried","body":{"trials":[{"run":"r1","rows":7,"hits":[2,4],"total":2,"error":"e"}],'
-    f'"runs":[{RUN}]}}}}': Tried(
-        trials=(stops.StopTrial(run="r1", rows=7, hits=(2, 4), total=2, error="e"),),
+    f'"runs":[{RUN}]}}}}': ProgramDryRunAnswer(
+        outcomes=(
+            breakpoint_rules.DryRunOutcome(run="r1", rows=7, hits=(2, 4), total=2, error="e"),
+        ),
         runs=(the_run,),
     ),
     '{"n":1,"type":"error","body":{"code":"duplicate","message":"m","n":3}}': AgentError(

@@ -12,13 +12,20 @@ from msgspec import Struct
 
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.breakpoint_rules import (
+    BreakpointRule,
+    DryRunOutcome,
+    Price,
+    Reaction,
+    TokenBudget,
+)
 from agentstepper_nb.protocol.pages import SearchHit, SearchHitPlace
 from agentstepper_nb.protocol.pieces import EncodedContent
-from agentstepper_nb.protocol.stops import BreakpointRule, Price, Reaction, StopTrial, TokenBudget
 from agentstepper_nb.protocol.values import (
     Actor,
     AnswerKind,
     ApprovalPrompt,
+    BreakpointHits,
     ChangeKind,
     Commit,
     Durability,
@@ -29,13 +36,12 @@ from agentstepper_nb.protocol.values import (
     Risk,
     RowNote,
     Run,
-    StopHits,
     StoreInfo,
     TimelineRow,
     Usage,
 )
 
-STOP = (
+BREAKPOINT = (
     '{"id":"s","program":"fix_*","kind":"tool_invocation","side":"begin","name":"write_*",'
     '"on_error":false,"condition":"data.path == \'a\'","watch":{"kind":"tokens","limit":1000},"nth":2,'
     '"once":true,"then":"log","enabled":false}'
@@ -48,7 +54,7 @@ the_stop = BreakpointRule(
     name="write_*",
     condition="data.path == 'a'",
     watch=TokenBudget(limit=1000),
-    nth=2,
+    hit_count=2,
     once=True,
     then=Reaction.LOG,
     enabled=False,
@@ -102,11 +108,14 @@ FROM_UI: dict[str, Struct] = {
     '{"n":1,"type":"edit","id":"c","body":{"run":"r","breakpoint":"b","revision":1,"edit":null}}': (
         ui.SetEdit(run="r", halt_point="b", revision=1, edit=None)
     ),
-    f'{{"n":1,"type":"set_stop","id":"c","body":{{"stop":{STOP}}}}}': ui.SetStop(stop=the_stop),
-    '{"n":1,"type":"delete_stop","id":"c","body":{"stop":"s"}}': ui.DeleteStop(stop="s"),
-    f'{{"n":1,"type":"try_stop","id":"c","body":{{"stop":{STOP},"run":null}}}}': ui.TryStop(
-        stop=the_stop
+    f'{{"n":1,"type":"set_stop","id":"c","body":{{"stop":{BREAKPOINT}}}}}': ui.SetBreakpoint(
+        breakpoint=the_stop
     ),
+    '{"n":1,"type":"delete_stop","id":"c","body":{"stop":"s"}}': ui.DeleteBreakpoint(
+        breakpoint="s"
+    ),
+    f'{{"n":1,"type":"try_stop","id":"c","body":{{"stop":{BREAKPOINT},'
+    f'"run":null}}}}': ui.DryRunBreakpoint(breakpoint=the_stop),
     f'{{"n":1,"type":"set_prices","id":"c","body":{{"prices":{PRICES}}}}}': ui.SetPrices(
         prices=the_prices
     ),
@@ -166,7 +175,7 @@ the_run = Run(
     detached_at=2.5,
     exit_code=-9,
     last_event="tool call ls (row 1)",
-    hits=(StopHits(stop="s", count=2, last=1),),
+    hits=(BreakpointHits(breakpoint="s", count=2, last=1),),
 )
 the_row = TimelineRow(
     id="b",
@@ -182,8 +191,8 @@ the_row = TimelineRow(
     revision=2,
     edited=True,
     answer=AnswerKind.DENY,
-    stops=("s",),
-    stop_error="no number",
+    breakpoints=("s",),
+    breakpoint_error="no number",
     approval=True,
     reason="Not today.",
 )
@@ -206,24 +215,27 @@ the_store = StoreInfo(kind="sqlite", durability=Durability.DURABLE, folder="/d",
 
 TO_UI: dict[str, Struct] = {
     '{"n":1,"type":"hello","id":"c","body":{"version":2,"core":"agentstepper_nb 0.1.0","control":true,'
-    f'"runs":[{RUN}],"more":3,"store":{STORE},"stops":[{STOP}],"prices":{PRICES}}}}}': ui.CoreHello(
+    f'"runs":[{RUN}],"more":3,"store":{STORE},"stops":[{BREAKPOINT}],'
+    f'"prices":{PRICES}}}}}': ui.CoreHello(
         version=2,
         core="agentstepper_nb 0.1.0",
         control=True,
         runs=(the_run,),
         more=3,
         store=the_store,
-        stops=(the_stop,),
+        breakpoints=(the_stop,),
         prices=the_prices,
     ),
-    f'{{"n":1,"type":"stop","id":"c","body":{{"stop":{STOP}}}}}': ui.StopChanged(stop=the_stop),
-    '{"n":1,"type":"stop_gone","id":"c","body":{"stop":"s"}}': ui.StopGone(stop="s"),
+    f'{{"n":1,"type":"stop","id":"c","body":{{"stop":{BREAKPOINT}}}}}': ui.BreakpointChanged(
+        breakpoint=the_stop
+    ),
+    '{"n":1,"type":"stop_gone","id":"c","body":{"stop":"s"}}': ui.BreakpointGone(breakpoint="s"),
     f'{{"n":1,"type":"prices","id":"c","body":{{"prices":{PRICES}}}}}': ui.PricesChanged(
         prices=the_prices
     ),
     '{"n":1,"type":"stop_tried","id":"c","body":{"trials":[{"run":"r","rows":9,"hits":[2,4],"total":2,'
-    '"error":"no number"}]}}': ui.StopTried(
-        trials=(StopTrial(run="r", rows=9, hits=(2, 4), total=2, error="no number"),)
+    '"error":"no number"}]}}': ui.DryRunAnswer(
+        outcomes=(DryRunOutcome(run="r", rows=9, hits=(2, 4), total=2, error="no number"),)
     ),
     f'{{"n":1,"type":"runs","id":"c","body":{{"runs":[{RUN}],"more":0}}}}': ui.RunsListed(
         runs=(the_run,), more=0

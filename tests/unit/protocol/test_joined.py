@@ -31,7 +31,7 @@ def reached(data: bytes | None, pieces: EncodedContent | None = None) -> HaltPoi
         clock=2.0,
         data=UNSET if data is None else Raw(data),
         pieces=pieces or UNSET,
-        stops=("s",),
+        breakpoints=("s",),
     )
 
 

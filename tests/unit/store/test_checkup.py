@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.errors import NewerStoreError, StoreError, StoreTakenError
-from agentstepper_nb.protocol.records import PricesSet, StopSaved, SummarySaved
-from agentstepper_nb.protocol.stops import BreakpointRule
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
+from agentstepper_nb.protocol.records import BreakpointSaved, PricesSet, SummarySaved
 from agentstepper_nb.protocol.values import EventKind, RunState
 from agentstepper_nb.store.checkup import examine_folder, repair_folder
 from agentstepper_nb.store.checkup.salvage import LOST_CONTENT, LOST_ROW, TAG
@@ -256,7 +256,7 @@ def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
     assert told(folder) == ""  # and nothing is left to do
 
 
-def test_stops_that_are_hurt_are_named_and_the_others_come_back(built: Built, folder: Path) -> None:
+def test_damaged_breakpoints_are_named_and_the_others_come_back(built: Built, folder: Path) -> None:
     harm(folder, "UPDATE rules SET body = replace(body, '2', '3') WHERE id = 'second'")
     about = examine_folder(folder)
     assert (about.damaged_rules, about.damaged, about.damaged_store) == (1, (), True)
@@ -267,10 +267,10 @@ def test_stops_that_are_hurt_are_named_and_the_others_come_back(built: Built, fo
     assert not examine_folder(folder).damaged_store
 
 
-def test_what_was_set_since_stays_where_stops_come_back(built: Built, folder: Path) -> None:
+def test_what_was_set_since_stays_where_breakpoints_come_back(built: Built, folder: Path) -> None:
     path = folder / "store.sqlite"
     path.rename(folder / f"store.sqlite{database.DAMAGED}1")
-    since = StopSaved(stop=BreakpointRule(id="second", once=True)), PricesSet(prices=())
+    since = BreakpointSaved(breakpoint=BreakpointRule(id="second", once=True)), PricesSet(prices=())
     with contextlib.closing(database.open_writer(path)) as connection:
         tables = RecordWriter(connection)
         with migrations.transaction(connection):

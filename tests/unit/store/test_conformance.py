@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from agentstepper_nb.core import Debugger
 from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, CostBudget, Price
 from agentstepper_nb.protocol.records import Record, RunHistory, RunStarted, SummarySaved
-from agentstepper_nb.protocol.stops import BreakpointRule, CostBudget, Price
 from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.protocol.values import (
     AnswerKind,
@@ -312,9 +312,9 @@ def test_what_outlives_the_store(kind: Kind, stage: Kept, tmp_path: Path) -> Non
     whole_run(stage, "live")
     stage.rename("mine", "ended")
     for id in ("first", "gone", "last"):
-        stage.set_stop(BreakpointRule(id=id, nth=2, watch=CostBudget(limit=0.5)))
-    stage.set_stop(BreakpointRule(id="first", condition="depth > 0"))
-    stage.delete_stop("gone")
+        stage.set_breakpoint(BreakpointRule(id=id, hit_count=2, watch=CostBudget(limit=0.5)))
+    stage.set_breakpoint(BreakpointRule(id="first", condition="depth > 0"))
+    stage.delete_breakpoint("gone")
     stage.set_prices(Price(model="old", input=1, output=2))
     stage.set_prices(Price(model="new", input=0.25, output=2), Price(model="*", input=1, output=1))
     stage.store.close()
@@ -335,7 +335,7 @@ def test_what_outlives_the_store(kind: Kind, stage: Kept, tmp_path: Path) -> Non
         ]
     if kind.lasts:
         assert debugger._runs == stage.debugger._runs
-        assert [stop.id for stop in debugger.stops] == ["first", "last"]
+        assert [breakpoint.id for breakpoint in debugger.breakpoints] == ["first", "last"]
     again.close()
 
 

@@ -45,7 +45,7 @@ class Restarted(Anything):
         assert runs == expected
         assert list(runs.status) == list(expected.status)
         assert list(runs.live) == list(expected.live)
-        assert list(runs.stops) == list(expected.stops)
+        assert list(runs.breakpoints) == list(expected.breakpoints)
         for run, status in expected.status.items():
             assert list(runs.status[run].pending) == list(status.pending)
             assert list(runs.status[run].open) == list(status.open)
@@ -85,7 +85,7 @@ def test_only_what_waits_comes_with_its_contents(tmp_path: Path) -> None:
         records = list(read_restart_records(store.reader, store.reader.listed()))
         debugger.replay(records)
         assert debugger._runs == stage.debugger._runs
-        points = [record.halt_point for record in records if hasattr(record, "breakpoint")]
+        points = [record.halt_point for record in records if hasattr(record, "halt_point")]
     assert [point.data for point in points] == ["", '"hello"']
     assert event in debugger._runs.status["run"].open
 

@@ -1,0 +1,135 @@
+"""A breakpoint that a person sets from Python, and the list of those that are set."""
+
+from __future__ import annotations
+
+import secrets
+
+from msgspec.structs import replace
+
+from ..protocol import breakpoint_rules as protocol
+from ..protocol.agent import DebuggerRules, GetDebuggerRules
+from . import breakpoint_syntax
+from .core_request import send_request
+from .text_tables import format_html_table, format_text_table
+
+_HEAD = ("", "", "breakpoint", "agents")
+
+
+class Breakpoint:
+    """A rule for where runs halt while they continue.
+
+    Making one sets nothing: `dry_run` tells where it would have hit, `add_breakpoint` sets it.
+
+    Args:
+        text: In words: `before tool write_file where "src/" in args.path once`. The page on breakpoints
+            in the guide has all of them.
+        program: The agents that it is for, by the name of their program, where the words name none;
+            `*` stands for anything.
+
+    Attributes:
+        value: The breakpoint as the protocol has it.
+
+    Raises:
+        ProtocolError: `invalid_stop`: the words aren't understood.
+    """
+
+    def __init__(self, text: str, program: str = "*") -> None:
+        self.value = breakpoint_syntax.parse_breakpoint(text, secrets.token_hex(6), program)
+
+    @classmethod
+    def of(cls, value: protocol.BreakpointRule) -> Breakpoint:
+        """A breakpoint as the protocol has it."""
+        breakpoint = cls.__new__(cls)
+        breakpoint.value = value
+        return breakpoint
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the breakpoint is in effect."""
+        return self.value.enabled
+
+    def enable(self) -> None:
+        """Enable the breakpoint; its hit count begins anew. Errors as of `add_breakpoint`."""
+        self._set(True)
+
+    def disable(self) -> None:
+        """Keep the breakpoint without effect. Errors as of `add_breakpoint`."""
+        self._set(False)
+
+    def delete(self) -> None:
+        """Delete the breakpoint.
+
+        Raises:
+            CommandError: `unknown_stop`: it isn't set; `watch_only`: the Core asks for its control
+                token.
+            ConnectionError: No Core can be reached.
+        """
+        send_request(protocol.DeleteBreakpoint(breakpoint=self.value.id), DebuggerRules)
+
+    def _set(self, enabled: bool) -> None:
+        value = replace(self.value, enabled=enabled)
+        send_request(protocol.SetBreakpoint(breakpoint=value), DebuggerRules)
+        self.value = value
+
+    def __str__(self) -> str:
+        return breakpoint_syntax.format_breakpoint(self.value)
+
+    def __repr__(self) -> str:
+        state = "" if self.enabled else " disabled"
+        return (
+            f"<Breakpoint{state}: {breakpoint_syntax.format_breakpoint(self.value, program=True)}>"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Breakpoint) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash(self.value.id)
+
+
+class Breakpoints(list[Breakpoint]):
+    """Breakpoints, in the order in which they were made; shown as a table, numbered from 1."""
+
+    def __repr__(self) -> str:
+        return format_text_table(_HEAD, self._rows()) if self else "No breakpoints are set."
+
+    def _repr_html_(self) -> str:
+        return format_html_table(_HEAD, self._rows()) if self else "<p>No breakpoints are set.</p>"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                str(number),
+                "enabled" if breakpoint.enabled else "disabled",
+                str(breakpoint),
+                breakpoint.value.program,
+            )
+            for number, breakpoint in enumerate(self, 1)
+        ]
+
+
+def list_breakpoints() -> Breakpoints:
+    """All breakpoints that are set, in the order in which they were made.
+
+    Raises:
+        ConnectionError: No Core can be reached.
+    """
+    return Breakpoints(
+        map(Breakpoint.of, send_request(GetDebuggerRules(), DebuggerRules).breakpoints)
+    )
+
+
+def add_breakpoint(breakpoint: Breakpoint | str) -> Breakpoint:
+    """Set a breakpoint: agents that run have it at once, others from their start on.
+
+    Args:
+        breakpoint: The breakpoint, or the words for it.
+
+    Raises:
+        ProtocolError: `invalid_stop`: the words or the condition aren't understood.
+        CommandError: It can't be kept now; `watch_only`: the Core asks for its control token.
+        ConnectionError: No Core can be reached.
+    """
+    made = breakpoint if isinstance(breakpoint, Breakpoint) else Breakpoint(breakpoint)
+    send_request(protocol.SetBreakpoint(breakpoint=made.value), DebuggerRules)
+    return made

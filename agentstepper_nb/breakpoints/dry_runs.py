@@ -1,0 +1,100 @@
+"""Where a breakpoint would have hit in runs that are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from ..protocol import breakpoint_rules as protocol
+from ..protocol.agent import ProgramDryRunAnswer
+from ..protocol.breakpoint_rules import DryRunOutcome
+from ..protocol.values import Run
+from ..protocol.visible_text import escape_to_one_line
+from .breakpoint import Breakpoint
+from .core_request import send_request
+from .text_tables import Cells, format_html_table, format_text_table
+
+_HEAD: Final = ("run", "rows", "hits", "at rows")
+#: As many places are shown in a table.
+_SHOWN: Final = 10
+
+
+class DryRunResult(NamedTuple):
+    """One run of a dry run."""
+
+    run: Run
+    result: DryRunOutcome
+
+    @property
+    def hits(self) -> tuple[int, ...]:
+        """The numbers of the rows at which it would have hit, the first thousand of them."""
+        return self.result.hits
+
+
+class DryRunResults(list[DryRunResult]):
+    """The runs of a dry run, newest first; shown as a table."""
+
+    @property
+    def total(self) -> int:
+        """How often it would have hit in all of them."""
+        return sum(outcome.result.total for outcome in self)
+
+    def __repr__(self) -> str:
+        return "\n".join([self._said, *self._table(format_text_table), *self._errors()])
+
+    def _repr_html_(self) -> str:
+        # An error is a row of its own, so that all that comes from a run is escaped in one place.
+        errors = [format_html_table((), [(text,)]) for text in self._errors()]
+        return "".join([f"<p>{self._said}</p>", *self._table(format_html_table), *errors])
+
+    @property
+    def _said(self) -> str:
+        if not self:
+            return "There is no run of such agents yet."
+        times = "once" if self.total == 1 else f"{self.total:,} times"
+        runs = "this run" if len(self) == 1 else f"these {len(self)} runs"
+        return f"It would have hit {times} in {runs}." if self.total else f"No hit in {runs}."
+
+    def _table(self, table: Callable[[Cells, Sequence[Cells]], str]) -> list[str]:
+        return [table(_HEAD, [_row(outcome) for outcome in self])] if self else []
+
+    def _errors(self) -> list[str]:
+        return [
+            escape_to_one_line(f"{run.name}: {result.error}")
+            for run, result in self
+            if result.error
+        ]
+
+
+def _row(outcome: DryRunResult) -> tuple[str, ...]:
+    result = outcome.result
+    places = [str(seq) for seq in result.hits[:_SHOWN]]
+    if result.total > len(places):
+        places.append("…")
+    return (
+        escape_to_one_line(outcome.run.name),
+        str(result.rows),
+        str(result.total),
+        ", ".join(places),
+    )
+
+
+def dry_run(breakpoint: Breakpoint | str, run: str | None = None) -> DryRunResults:
+    """Where a breakpoint would have hit, whether it is set or not.
+
+    Args:
+        breakpoint: The breakpoint, or the words for it.
+        run: A run's id, its name, or its program's (of several the newest); the last runs of the
+            agents that the breakpoint is for where none is given.
+
+    Raises:
+        ProtocolError: `invalid_stop`: the words or the condition aren't understood.
+        CommandError: `unknown_run`; `watch_only`: the Core asks for its control token.
+        ConnectionError: No Core can be reached.
+    """
+    made = breakpoint if isinstance(breakpoint, Breakpoint) else Breakpoint(breakpoint)
+    answer = send_request(
+        protocol.DryRunBreakpoint(breakpoint=made.value, run=run), ProgramDryRunAnswer
+    )
+    runs = {each.id: each for each in answer.runs}
+    return DryRunResults(DryRunResult(runs[each.run], each) for each in answer.outcomes)

@@ -1,0 +1,250 @@
+"""What conditions see of a halt point: names with values as JSON has them, each made when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.values import PAIRED, EventKind, EventOutcome, EventSide
+from .watches import ObservedPoint, UsageTotals
+
+
+def read_answer(data: Any) -> dict[str, Any]:
+    """An answer with all it has, its `text` and `tool_calls`, which have `name`, `args` and `id`."""
+    parts = list(_parts(data))
+    said = [part for part in parts if isinstance(part, str)]
+    calls = [part for part in parts if not isinstance(part, str)]
+    own = data if isinstance(data, dict) else {}
+    return {**own, "text": "\n".join(said), "tool_calls": calls}
+
+
+def read_messages(prompt: Any) -> list[Any]:
+    """The messages of a prompt; none where it has another shape."""
+    match prompt:
+        case {"messages": list() as messages} | {"input": list() as messages}:
+            return messages
+        case list() as messages:
+            return messages
+    return []
+
+
+def _parts(data: Any) -> Iterator[str | dict[str, Any]]:
+    """What was said and asked for, in its order, wherever one of the shapes has it."""
+    match data:
+        case str():
+            yield data
+        case list():
+            for item in data:
+                yield from _part(item)
+        case {"choices": [{"message": dict() as message}, *_]}:
+            yield from _message(message)
+        case {"output": list() as items}:
+            for item in items:
+                yield from _part(item)
+        case dict():
+            yield from _message(data)
+
+
+def _message(message: dict[str, Any]) -> Iterator[str | dict[str, Any]]:
+    """A message with its `content`, be it a text or a list of parts, and `tool_calls`."""
+    match message.get("content"):
+        case str() as text:
+            yield text
+        case list() as content:
+            for part in content:
+                yield from _part(part)
+    match message.get("tool_calls"):
+        case list() as calls:
+            for call in calls:
+                yield from _part(call)
+
+
+def _part(part: Any) -> Iterator[str | dict[str, Any]]:
+    match part:
+        case str():
+            yield part
+        case {"function": {"name": str() as name, **function}}:
+            yield _call(name, function.get("arguments"), part.get("id"))
+        case {"type": "function_call", "name": str() as name}:
+            yield _call(name, part.get("arguments"), part.get("call_id"))
+        case {"type": "tool_use", "name": str() as name}:
+            yield _call(name, part.get("input"), part.get("id"))
+        case {"type": "message"} | {"role": str()}:
+            yield from _message(part)
+        case {"type": "text" | "output_text", "text": str() as text}:
+            yield text
+
+
+def _call(name: str, args: Any, id: Any) -> dict[str, Any]:
+    if isinstance(args, str):  # JSON, as the model wrote it: it may be malformed
+        args = parse_json(args)
+    return {"name": name, "args": args, "id": id}
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What a JSON text says; one that isn't strict JSON is a text to us."""
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return text if isinstance(text, str) else text.decode("utf-8", "replace")
+
+
+class ConditionView:
+    """A halt point, to be read by names.
+
+    Args:
+        point: The halt point.
+        totals: What its run has used so far, it included.
+        program: Its run's program.
+    """
+
+    __slots__ = ("_known", "point", "program", "totals")
+
+    def __init__(self, point: ObservedPoint, totals: UsageTotals, program: str) -> None:
+        self.point = point
+        self.totals = totals
+        self.program = program
+        self._known: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of one of `NAMES`."""
+        known = self._known
+        if name not in known:
+            known[name] = NAMES[name](self)
+        return known[name]
+
+    def is_at(self, side: EventSide, *kinds: EventKind) -> bool:
+        """Whether this is such a side of an event of such a kind."""
+        return self.point.side is side and self.point.kind in kinds
+
+
+def list_texts(value: Any) -> Iterator[str]:
+    """The texts in a value as JSON has them, in their order; keys aren't among them."""
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            left += reversed(item.values())
+        elif isinstance(item, list):
+            left += reversed(item)
+
+
+_KINDS: Final = {EventKind.LLM_QUERY: "llm", EventKind.TOOL_INVOCATION: "tool"}
+
+
+def _kind(view: ConditionView) -> Any:
+    point = view.point
+    return (
+        point.name if point.kind is EventKind.CUSTOM else _KINDS.get(point.kind, point.kind.value)
+    )
+
+
+def _side(view: ConditionView) -> Any:
+    return "before" if view.point.side is EventSide.BEGIN else "after"
+
+
+def _tool(view: ConditionView) -> Any:
+    return view.point.name if view.point.kind is EventKind.TOOL_INVOCATION else None
+
+
+def _model(view: ConditionView) -> Any:
+    return view.point.name if view.point.kind is EventKind.LLM_QUERY else None
+
+
+def _data(view: ConditionView) -> Any:
+    return parse_json(view.point.data)
+
+
+def _args(view: ConditionView) -> Any:
+    if view.is_at(EventSide.BEGIN, EventKind.TOOL_INVOCATION):
+        match view["data"]:
+            case {"Argument": args}:
+                return args
+    return view["data"] if view.is_at(EventSide.BEGIN, EventKind.CUSTOM) else None
+
+
+def _prompt(view: ConditionView) -> Any:
+    return view["data"] if view.is_at(EventSide.BEGIN, EventKind.LLM_QUERY) else None
+
+
+def _messages(view: ConditionView) -> Any:
+    return read_messages(view["prompt"])
+
+
+def _answer(view: ConditionView) -> Any:
+    return read_answer(view["data"]) if view.is_at(EventSide.END, EventKind.LLM_QUERY) else None
+
+
+def _result(view: ConditionView) -> Any:
+    at_end = view.is_at(EventSide.END, EventKind.TOOL_INVOCATION, EventKind.CUSTOM)
+    return view["data"] if at_end else None
+
+
+def _text(view: ConditionView) -> Any:
+    return "\n".join(list_texts(view["data"]))
+
+
+def _outcome(view: ConditionView) -> Any:
+    point = view.point
+    if point.side is EventSide.BEGIN or point.kind not in PAIRED:
+        return None
+    return (point.outcome or EventOutcome.OK).value
+
+
+def _error(view: ConditionView) -> Any:
+    failure = view.point.failure
+    return None if failure is None else failure.message
+
+
+def _error_type(view: ConditionView) -> Any:
+    failure = view.point.failure
+    return None if failure is None else failure.type
+
+
+def _tokens(view: ConditionView) -> Any:
+    usage = view.point.usage
+    if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+        return None
+    return (usage.input_tokens or 0) + (usage.output_tokens or 0)
+
+
+def _cost(view: ConditionView) -> Any:
+    return None if view.point.usage is None else view.point.usage.cost
+
+
+def _run(view: ConditionView) -> Any:
+    totals = view.totals
+    return {
+        "tokens": totals.tokens,
+        "cost": totals.cost,
+        "events": totals.events,
+        "program": view.program,
+    }
+
+
+#: What a condition may name; docs/guide/breakpoints.md says what each is.
+NAMES: Final[dict[str, Callable[[ConditionView], Any]]] = {
+    "answer": _answer,
+    "args": _args,
+    "cost": _cost,
+    "data": _data,
+    "depth": lambda view: view.point.depth,
+    "error": _error,
+    "error_type": _error_type,
+    "kind": _kind,
+    "messages": _messages,
+    "model": _model,
+    "name": lambda view: view.point.name,
+    "outcome": _outcome,
+    "prompt": _prompt,
+    "result": _result,
+    "run": _run,
+    "side": _side,
+    "text": _text,
+    "tokens": _tokens,
+    "tool": _tool,
+}

@@ -1,0 +1,259 @@
+"""What breakpoints make of a run's halt points, one after the other, while it runs or once it is
+recorded.
+
+Pure: what was is what a breakpoint remembers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from ...errors import ProtocolError
+from ...protocol.breakpoint_rules import BreakpointRule, DryRunOutcome, Reaction
+from ...protocol.records import RunHistory
+from ...protocol.values import Commit, EventKind, EventSide, FileChange, HaltPoint
+from .condition_view import ConditionView
+from .conditions import load_condition, parse_condition
+from .evaluation import ConditionError
+from .watches import ObservedPoint, PointFilter, UsageTotals, compile_glob, make_watch
+
+
+class RuleVerdict(NamedTuple):
+    """What breakpoints say of a halt point."""
+
+    hits: tuple[str, ...] = ()  # ids, in the order of the breakpoints
+    halts: bool = False
+    error: str | None = None  # a condition failed, and how: it halts
+
+
+_NOTHING: Final = RuleVerdict()
+#: Characters of a condition by which a person knows its breakpoint.
+_SHOWN: Final = 60
+
+
+class BreakpointEngine:
+    """The breakpoints of one run, with all they remember of it.
+
+    Args:
+        program: The run's program.
+        breakpoints: In their order; those that are off or for other programs are passed over.
+    """
+
+    def __init__(self, program: str, breakpoints: Iterable[BreakpointRule] = ()) -> None:
+        self._program = program
+        self._totals = UsageTotals()
+        self._armed: list[_Armed] = []
+        self.set(breakpoints)
+
+    def set(self, breakpoints: Iterable[BreakpointRule]) -> None:
+        """Take these in place of those before. One that is as it was goes on counting; others begin."""
+        before = {armed.breakpoint.id: armed for armed in self._armed}
+        after: list[_Armed] = []
+        for breakpoint in breakpoints:
+            if breakpoint.enabled and compile_glob(breakpoint.program)(self._program):
+                known = before.get(breakpoint.id)
+                after.append(
+                    known if known and known.breakpoint == breakpoint else _Armed(breakpoint)
+                )
+        self._armed = after  # at once: what interrupts this changes nothing
+
+    @property
+    def needed(self) -> bool:
+        """Whether any breakpoint is in force: without one, nothing needs to be told but what was
+        used.
+        """
+        return bool(self._armed)
+
+    def touch(self, paths: Iterable[str]) -> None:
+        """These files of the workspace were changed: told before the halt point that follows."""
+        paths = tuple(paths)
+        for armed in self._armed:
+            if armed.watch is not None:
+                armed.watch.touch(paths)
+
+    def reach(self, point: ObservedPoint) -> RuleVerdict:
+        """A halt point was reached: to be called once for each of the run, in their order."""
+        count(self._totals, point)
+        view: ConditionView | None = None
+        hits: list[str] = []
+        halts = False
+        error: str | None = None
+        for armed in self._armed:
+            if not armed.concerns(point, self._totals):
+                continue
+            view = view or ConditionView(point, self._totals, self._program)
+            try:
+                if armed.hits(view):
+                    hits.append(armed.breakpoint.id)
+                    halts = halts or armed.breakpoint.then is Reaction.HALT
+            except ConditionError as failed:
+                error = error or _failed(armed.breakpoint, failed)
+        if not hits and error is None:
+            return _NOTHING
+        return RuleVerdict(tuple(hits), halts or error is not None, error)
+
+
+def count(totals: UsageTotals, point: ObservedPoint) -> None:
+    """Count a halt point in a run's totals, which watches and conditions read."""
+    if point.side is EventSide.BEGIN:
+        totals.events += 1
+    usage = point.usage
+    if usage is not None:
+        totals.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        totals.cost += usage.cost or 0.0
+
+
+class _Armed:
+    """A breakpoint in force, and what it remembers."""
+
+    __slots__ = ("_condition", "_done", "_matches", "_place", "breakpoint", "watch")
+
+    def __init__(self, breakpoint: BreakpointRule) -> None:
+        self.breakpoint = breakpoint
+        self._place = PointFilter(breakpoint)
+        self.watch = make_watch(breakpoint, self._place)
+        self._condition = (
+            None if breakpoint.condition is None else load_condition(breakpoint.condition)
+        )
+        self._matches = 0
+        self._done = False  # it hits no more
+
+    def concerns(self, point: ObservedPoint, totals: UsageTotals) -> bool:
+        """Whether all holds here but the condition, which is dear to ask."""
+        watch = self.watch
+        if watch is not None:
+            watch.see(point, totals)
+            if not watch.due:
+                return False
+        return not self._done and self._place.is_at(point)
+
+    def hits(self, view: ConditionView) -> bool:
+        """Whether it hits, where it concerns this halt point: it counts a match.
+
+        Raises:
+            ConditionError: Its condition fails.
+        """
+        if self._condition is not None and not self._condition(view):
+            return False
+        if self.watch is not None:
+            self.watch.due = False
+        self._matches += 1
+        if self._matches < self.breakpoint.hit_count:
+            return False
+        self._done = self.breakpoint.once
+        return True
+
+
+def _failed(breakpoint: BreakpointRule, error: ConditionError) -> str:
+    text = " ".join((breakpoint.condition or "").split())
+    shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return f"Stop “{shown}”: {error}"
+
+
+#: As many rows are named; all are counted.
+_NAMED: Final = 1000
+#: Rows that are no halt points of the agent's.
+_NEVER: Final = {
+    EventKind.DEBUG_MESSAGE: "a debug message",
+    EventKind.PROGRAM_FINISHED: "its own end",
+}
+
+
+def check_rule(breakpoint: BreakpointRule) -> None:
+    """See that a breakpoint can be set.
+
+    Raises:
+        ProtocolError: `invalid_stop`: it could never hit, or its condition can't be read, and where.
+    """
+    if breakpoint.kind in _NEVER:
+        raise ProtocolError("invalid_stop", f"No agent can halt at {_NEVER[breakpoint.kind]}.")
+    if breakpoint.condition is not None:
+        try:
+            parse_condition(breakpoint.condition)
+        except ConditionError as failed:
+            raise ProtocolError("invalid_stop", f"The condition can't be read: {failed}") from None
+
+
+def list_changed_paths(changes: Iterable[FileChange]) -> Iterator[str]:
+    """The paths that breakpoints see touched by a commit: of a renamed file both names."""
+    for change in changes:
+        yield change.path
+        if change.previous_path is not None:
+            yield change.previous_path
+
+
+def make_point(halt_point: HaltPoint) -> ObservedPoint:
+    """A recorded halt point as breakpoints saw it when it was reached."""
+    return ObservedPoint(
+        kind=halt_point.kind,
+        side=halt_point.side,
+        name=halt_point.name,
+        data=halt_point.data.encode("utf-8", "surrogatepass"),
+        depth=halt_point.depth,
+        outcome=halt_point.outcome,
+        failure=halt_point.failure,
+        usage=halt_point.usage,
+    )
+
+
+def dry_run(
+    breakpoint: BreakpointRule, history: RunHistory, go_on: Callable[[], None] = lambda: None
+) -> DryRunOutcome:
+    """Where a breakpoint would have hit in a run that is recorded, whatever its program.
+
+    Where its condition fails, the trial ends: the row is the last of the hits.
+
+    Args:
+        breakpoint: The breakpoint.
+        history: The run.
+        go_on: Called after each row; what it raises ends the trial.
+
+    Raises:
+        ProtocolError: As `check`.
+    """
+    check_rule(breakpoint)
+    breakpoints = BreakpointEngine(
+        history.run.program, [replace(breakpoint, program="*", enabled=True)]
+    )
+    hits: list[int] = []
+    rows = total = 0
+    error: str | None = None
+    for halt_point, verdict in replay_run(breakpoints, history):
+        rows += 1
+        if verdict.halts or verdict.hits:
+            total += 1
+            hits += [halt_point.seq] if total <= _NAMED else []
+        if verdict.error is not None:
+            error = verdict.error
+            break  # it would fail wherever it is asked: the person mends it first
+        go_on()
+    return DryRunOutcome(run=history.run.id, rows=rows, hits=tuple(hits), total=total, error=error)
+
+
+def replay_run(
+    breakpoints: BreakpointEngine, history: RunHistory
+) -> Iterator[tuple[HaltPoint, RuleVerdict]]:
+    """Tell breakpoints of a recorded run, as they would have been told while it ran."""
+    for step in _told(history):
+        if isinstance(step, Commit):
+            breakpoints.touch(list_changed_paths(step.changes))
+        else:
+            yield step, breakpoints.reach(make_point(step))
+
+
+def _told(history: RunHistory) -> list[HaltPoint | Commit]:
+    """What the agent's breakpoints were told, in the order in which they were.
+
+    The row at a run's end is the Core's own; debug messages are no halt points.
+    """
+    points = [each for each in history.halt_points if each.kind is not EventKind.PROGRAM_FINISHED]
+    steps: list[HaltPoint | Commit] = [*history.commits, *points]
+    # A commit is numbered by the row before it. The sort is stable: it stays before its followers.
+    return sorted(steps, key=_when)
+
+
+def _when(step: HaltPoint | Commit) -> tuple[int, bool]:
+    return (step.seq, isinstance(step, Commit))

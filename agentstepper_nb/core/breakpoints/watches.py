@@ -1,0 +1,223 @@
+"""What breakpoints are told and are about, and what they watch over a whole run.
+
+A watch is told of all, and comes true at a moment. From there it is *due*, until its breakpoint matches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fnmatch import translate
+from hashlib import blake2b
+from typing import NamedTuple, assert_never
+
+import msgspec
+
+from ...protocol.breakpoint_rules import BreakpointRule, CostBudget, Repeated, TokenBudget, Touched
+from ...protocol.values import EventKind, EventOutcome, EventSide, Failure, Usage
+
+
+class ObservedPoint(NamedTuple):
+    """A halt point, as breakpoints see it: as the agent sent it, whatever edits came after.
+
+    Args:
+        data: Its JSON text, UTF-8.
+    """
+
+    kind: EventKind
+    side: EventSide
+    name: str | None
+    data: bytes
+    depth: int = 0
+    outcome: EventOutcome | None = None
+    failure: Failure | None = None
+    usage: Usage | None = None
+
+
+def compile_glob(pattern: str) -> Callable[[str], bool]:
+    """A test for texts by a pattern as shells have it: `*`, `?` and `[...]`, with case, of the whole.
+
+    A `/` is a character like others: `src/*` is all that is below `src`.
+    """
+    if not any(mark in pattern for mark in "*?["):
+        return pattern.__eq__
+    fits = re.compile(translate(pattern)).match
+    return lambda text: fits(text) is not None
+
+
+class PointFilter:
+    """Which halt points a breakpoint is about."""
+
+    __slots__ = ("_fits", "_kind", "_on_error", "_side")
+
+    def __init__(self, breakpoint: BreakpointRule) -> None:
+        self._kind = breakpoint.kind
+        self._side = breakpoint.side
+        self._fits = None if breakpoint.name is None else compile_glob(breakpoint.name)
+        self._on_error = breakpoint.on_error
+
+    def is_of(self, point: ObservedPoint) -> bool:
+        """Whether the breakpoint is about this event, be it its begin or its end."""
+        kind, fits = self._kind, self._fits
+        return (kind is None or kind is point.kind) and (fits is None or fits(point.name or ""))
+
+    def is_at(self, point: ObservedPoint) -> bool:
+        """Whether the breakpoint is about this halt point."""
+        side = self._side
+        return (
+            (side is None or side is point.side)
+            and (not self._on_error or point.outcome is EventOutcome.ERROR)
+            and self.is_of(point)
+        )
+
+
+@dataclass(slots=True)
+class UsageTotals:
+    """What a run has used so far; `engine.count` adds a halt point."""
+
+    tokens: int = 0
+    cost: float = 0.0  # US dollars
+    events: int = 0  # that began
+
+
+class WatchState:
+    """A watch that never comes true by itself."""
+
+    __slots__ = ("due",)
+
+    def __init__(self) -> None:
+        #: Whether it came true, and its breakpoint has not matched since.
+        self.due = False
+
+    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
+        """A halt point was reached; the totals include it."""
+
+    def touch(self, paths: Iterable[str]) -> None:
+        """Files of the workspace were changed."""
+
+
+class _Budget(WatchState):
+    """Comes true once, when more was used than the limit."""
+
+    __slots__ = ("_limit", "_passed")
+
+    def __init__(self, limit: float) -> None:
+        super().__init__()
+        self._limit = limit
+        self._passed = False
+
+    def _compare(self, used: float) -> None:
+        if used > self._limit and not self._passed:
+            self._passed = self.due = True
+
+
+class _Tokens(_Budget):
+    __slots__ = ()
+
+    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
+        self._compare(totals.tokens)
+
+
+class _Cost(_Budget):
+    __slots__ = ()
+
+    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
+        self._compare(totals.cost)
+
+
+class _Repeated(WatchState):
+    """Comes true when so many of the events that its breakpoint is about began alike, and again after
+    as many.
+
+    Events of each kind are compared with each other; others between them don't count.
+    """
+
+    __slots__ = ("_last", "_place", "_times")
+
+    def __init__(self, times: int, place: PointFilter) -> None:
+        super().__init__()
+        self._times = times
+        self._place = place
+        self._last: dict[EventKind, tuple[str | None, bytes, int]] = {}
+
+    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
+        if point.side is not EventSide.BEGIN or not self._place.is_of(point):
+            return
+        name, data, count = self._last.get(point.kind, (None, b"", 0))
+        alike = name == point.name and is_same_json(data, point.data)
+        count = count + 1 if alike else 1
+        self._last[point.kind] = (point.name, point.data, count)
+        if count % self._times == 0:
+            self.due = True
+
+
+class _Recurring(WatchState):
+    """Comes true when so many events that its breakpoint is about began alike, wherever in the run."""
+
+    __slots__ = ("_counts", "_place", "_times")
+
+    def __init__(self, times: int, place: PointFilter) -> None:
+        super().__init__()
+        self._times = times
+        self._place = place
+        self._counts: dict[bytes, int] = {}
+
+    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
+        if point.side is not EventSide.BEGIN or not self._place.is_of(point):
+            return
+        beginning = _digest(point)
+        count = self._counts[beginning] = self._counts.get(beginning, 0) + 1
+        if count % self._times == 0:
+            self.due = True
+
+
+class _Touched(WatchState):
+    """Comes true when a file of such a path was changed."""
+
+    __slots__ = ("_fits",)
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__()
+        self._fits = compile_glob(pattern)
+
+    def touch(self, paths: Iterable[str]) -> None:
+        self.due = self.due or any(map(self._fits, paths))
+
+
+def make_watch(breakpoint: BreakpointRule, place: PointFilter) -> WatchState | None:
+    """A breakpoint's watch, at the begin of all; None where it has none."""
+    match breakpoint.watch:
+        case None:
+            return None
+        case TokenBudget(limit=limit):
+            return _Tokens(limit)
+        case CostBudget(limit=limit):
+            return _Cost(limit)
+        case Repeated(times=times, in_a_row=True):
+            return _Repeated(times, place)
+        case Repeated(times=times):
+            return _Recurring(times, place)
+        case Touched(path=path):
+            return _Touched(path)
+        case other:
+            assert_never(other)
+
+
+def is_same_json(one: bytes, other: bytes) -> bool:
+    """Whether two JSON texts say the same; the order of an object's keys says nothing."""
+    # Texts of one writer that differ in the order of keys alone are equally long.
+    return one == other or (len(one) == len(other) and _sorted(one) == _sorted(other))
+
+
+def _digest(point: ObservedPoint) -> bytes:
+    """Sixteen bytes that two events share where they began alike."""
+    parts = (point.kind.value, point.name, _sorted(point.data))
+    return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _sorted(text: bytes) -> bytes:
+    try:
+        return msgspec.json.encode(msgspec.json.decode(text), order="deterministic")
+    except (ValueError, RecursionError):  # text that only a lenient parser takes
+        return text

@@ -1,0 +1,181 @@
+"""The lines `%agentstepper break …`, `breakpoints`, `price …` and `prices`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from IPython.core.error import UsageError
+
+from .. import breakpoints
+from ..breakpoints.breakpoint_syntax import USAGE
+from ..core.breakpoints.conditions import parse_condition
+from ..core.breakpoints.evaluation import ConditionError
+from ..errors import AgentStepperError, ProtocolError
+from ..protocol.visible_text import escape_to_one_line
+from ..sdk import find_newest_program
+from .cell_mode import CellMode, find_core
+from .line_words import split_words
+
+#: What may be done with breakpoints that are set.
+ACTS: Final = ("enable", "disable", "delete", "dry-run")
+
+_BREAK_USAGE: Final = (
+    f"usage: %agentstepper break {USAGE}, or %agentstepper break enable|disable|delete NUMBER…|all, or "
+    "%agentstepper break dry-run NUMBER or words. "
+    "%agentstepper breakpoints lists them with their numbers."
+)
+_PRICE_USAGE: Final = (
+    "usage: %agentstepper price MODEL INPUT OUTPUT, in US dollars for a million tokens, or "
+    "%agentstepper price delete MODEL. %agentstepper prices lists them."
+)
+
+
+def command(line: str) -> Any:
+    """Execute a line that begins with `break`, `breakpoints`, `price` or `prices`.
+
+    Args:
+        line: What stands behind `%agentstepper`.
+
+    Returns:
+        What the cell shows as its value; None where something was printed.
+
+    Raises:
+        UsageError: The line isn't understood, or the Core refuses it.
+    """
+    word, rest = _split(line)
+    find_core(CellMode())  # in a kernel without a server's Core, one is started for what comes
+    try:
+        return _COMMANDS[word](rest)
+    except (AgentStepperError, ConnectionError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The first word, and what follows it."""
+    word, _, rest = text.strip().partition(" ")
+    return word, rest.strip()
+
+
+# ---- breakpoints -------------------------------------------------------------------------------------
+
+
+def _break(text: str) -> Any:
+    act, rest = _split(text)
+    if act == "dry-run":
+        breakpoint = _chosen(rest)[0] if rest.isdecimal() else _parse_breakpoint(rest)
+        with _pointing_into(breakpoint):
+            return breakpoints.dry_run(breakpoint)
+    if act in ACTS:
+        for breakpoint in _chosen(rest):
+            _DO[act](breakpoint)
+        return breakpoints.list_breakpoints()
+    breakpoint = _parse_breakpoint(text)
+    with _pointing_into(breakpoint):
+        breakpoints.add_breakpoint(breakpoint)
+    number = len(breakpoints.list_breakpoints())
+    print(
+        escape_to_one_line(
+            f"Breakpoint {number} is set for {_agents(breakpoint)}: {breakpoint}. "
+            f"%agentstepper break dry-run {number} tells where it would have hit."
+        )
+    )
+    return None
+
+
+@contextmanager
+def _pointing_into(breakpoint: breakpoints.Breakpoint) -> Iterator[None]:
+    """Show where a condition can't be read, where the Core refuses it for that."""
+    try:
+        yield
+    except ProtocolError as refused:
+        raise UsageError(f"{refused}{_pointer(breakpoint.value.condition)}") from None
+
+
+def _pointer(condition: str | None) -> str:
+    """Two lines: the condition, and a caret below what is wrong; empty where it can be read."""
+    if condition is None or not condition.isprintable():
+        return ""
+    try:
+        parse_condition(condition)
+    except ConditionError as failed:
+        if failed.column is not None:
+            return f"\n    {condition}\n    {' ' * failed.column}^"
+    return ""
+
+
+_DO: Final[dict[str, Callable[[breakpoints.Breakpoint], None]]] = {
+    "enable": breakpoints.Breakpoint.enable,
+    "disable": breakpoints.Breakpoint.disable,
+    "delete": breakpoints.Breakpoint.delete,
+}
+
+
+def _parse_breakpoint(text: str) -> breakpoints.Breakpoint:
+    """The breakpoint that is written; for the program that this kernel ran last, where no other is
+    named.
+    """
+    if not text:
+        raise UsageError(_BREAK_USAGE)
+    return breakpoints.Breakpoint(text, find_newest_program() or "*")
+
+
+def _agents(breakpoint: breakpoints.Breakpoint) -> str:
+    program = breakpoint.value.program
+    return "all agents" if program == "*" else f"agents called “{program}”"
+
+
+def _chosen(text: str) -> list[breakpoints.Breakpoint]:
+    """The breakpoints that are meant by their numbers."""
+    existing = breakpoints.list_breakpoints()
+    if text == "all":
+        return list(existing)
+    numbers = text.split()
+    if not numbers or not all(number.isdecimal() for number in numbers):
+        raise UsageError(_BREAK_USAGE)
+    found = [existing[int(n) - 1] for n in numbers if 0 < int(n) <= len(existing)]
+    if len(found) < len(numbers):
+        raise UsageError(
+            f"There is no breakpoint of that number: {len(existing)} are set. "
+            "%agentstepper breakpoints lists them."
+        )
+    return found
+
+
+# ---- prices -----------------------------------------------------------------------------------------
+
+
+def _price(text: str) -> Any:
+    match split_words(text):
+        case ["delete", model]:
+            return breakpoints.delete_price(model)
+        case [model, asked, said]:
+            return breakpoints.set_price(model, _dollars(asked), _dollars(said))
+    raise UsageError(_PRICE_USAGE)
+
+
+def _dollars(text: str) -> float:
+    try:
+        return float(text.removeprefix("$"))
+    except ValueError:
+        raise UsageError(_PRICE_USAGE) from None
+
+
+def _listed(show: Callable[[], Any], usage: str) -> Callable[[str], Any]:
+    """A word that nothing follows."""
+
+    def execute(rest: str) -> Any:
+        if rest:
+            raise UsageError(usage)
+        return show()
+
+    return execute
+
+
+_COMMANDS: Final[dict[str, Callable[[str], Any]]] = {
+    "break": _break,
+    "breakpoints": _listed(breakpoints.list_breakpoints, _BREAK_USAGE),
+    "price": _price,
+    "prices": _listed(breakpoints.list_prices, _PRICE_USAGE),
+}

@@ -1,0 +1,322 @@
+"""Stops, prices and leases, between people and agents, over one hub."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.hub import AccessRights, dry_runs
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, DryRunOutcome
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.values import Durability
+from agentstepper_nb.store import open_store
+from tests.hub.breakpoint_fields import BREAKPOINT, EVERY_RUNS, PRICES, lease, started, whole
+from tests.hub.desk import PATIENCE, Agent, Json, Line, Person, a_hub
+
+# ---- people -----------------------------------------------------------------------------------------
+
+
+async def test_every_ui_is_told_and_one_that_comes_later_too() -> None:
+    hub = await a_hub()
+    first, second = Person(hub), Person(hub, control=False)
+    hello = await first.line.expect("hello")
+    assert (hello["stops"], hello["prices"]) == ([], [])
+    await second.line.expect("hello")
+    assert (await first.command("set_stop", stop=BREAKPOINT))["type"] == "ok"
+    assert (await first.command("set_stop", stop={"id": "t"}))["type"] == "ok"
+    assert (await first.command("set_stop", stop=BREAKPOINT | {"nth": 3}))["type"] == "ok"
+    assert (await first.command("set_prices", prices=PRICES))["type"] == "ok"
+    assert (await first.command("delete_stop", stop="t"))["type"] == "ok"
+    for person in (first, second):
+        told = [(each["type"], each["body"]) for each in person.line.sent]
+        assert told == [
+            ("stop", {"stop": whole(BREAKPOINT)}),
+            ("stop", {"stop": whole({"id": "t"})}),
+            ("stop", {"stop": whole(BREAKPOINT | {"nth": 3})}),
+            ("prices", {"prices": PRICES}),
+            ("stop_gone", {"stop": "t"}),
+        ]
+    later = await Person(hub).line.expect("hello")
+    assert (later["stops"], later["prices"]) == ([whole(BREAKPOINT | {"nth": 3})], PRICES)
+    await hub.close()
+
+
+@pytest.mark.parametrize(
+    ("command", "body", "code"),
+    [
+        ("set_stop", {"stop": {"id": "s", "condition": "import os"}}, "invalid_stop"),
+        ("try_stop", {"stop": {"id": "s", "condition": "("}}, "invalid_stop"),
+        ("try_stop", {"stop": {"id": "s"}, "run": "none"}, "unknown_run"),
+        ("delete_stop", {"stop": "none"}, "unknown_stop"),
+        ("set_stop", {"stop": {"id": "s", "nth": 0}}, "invalid_message"),
+        ("set_prices", {"prices": PRICES * 201}, "invalid_message"),
+    ],
+    ids=range(6),
+)
+async def test_what_is_refused(command: str, body: Json, code: str) -> None:
+    hub = await a_hub()
+    person = Person(hub)
+    assert (await person.command(command, **body))["body"]["code"] == code
+    assert (hub.debugger.breakpoints, hub.debugger.prices) == ((), ())
+    await hub.close()
+
+
+async def test_who_may_only_watch_may_try() -> None:
+    hub = await a_hub()
+    watcher = Person(hub, control=False)
+    commands = {
+        "set_stop": {"stop": BREAKPOINT},
+        "delete_stop": {"stop": "s"},
+        "set_prices": {"prices": []},
+    }
+    for command, body in commands.items():
+        assert (await watcher.command(command, **body))["body"]["code"] == "watch_only"
+    assert (await watcher.command("try_stop", stop=BREAKPOINT))["body"] == {"trials": []}
+    await hub.close()
+
+
+async def test_a_breakpoint_is_tried_on_a_run_or_on_the_last_of_its_agents() -> None:
+    hub = await a_hub()
+    person = Person(hub)
+    for number in range(3):
+        agent = await started(hub, f"r{number}", program=f"P{number % 2}")
+        for event in range(number + 1):
+            agent.reach(f"b{event}", waits=False, epoch=1)
+        agent.bye()
+    live = await started(hub, "live", program="P0")
+    live.reach("b", data={"a": 1})
+    breakpoint = {"id": "s", "side": "begin", "program": "P0"}
+
+    async def tried(**more: Json) -> list[tuple[str, int, list[int]]]:
+        answer = await person.command("try_stop", stop=breakpoint | more.pop("stop", {}), **more)
+        return [(each["run"], each["rows"], each["hits"]) for each in answer["body"]["trials"]]
+
+    assert await tried() == [("live", 1, [1]), ("r2", 3, [1, 2, 3]), ("r0", 1, [1])]
+    assert await tried(run="r1") == [("r1", 2, [1, 2])]
+    assert await tried(stop={"condition": "data.a == 1"}) == [
+        ("live", 1, [1]),
+        ("r2", 3, []),
+        ("r0", 1, []),
+    ]
+    assert hub.debugger.breakpoints == ()
+    await hub.close()
+
+
+async def test_of_several_trials_on_one_run_the_last_is_answered() -> None:
+    hub = await a_hub()
+    person, agent = Person(hub), await started(hub)
+    agent.reach("b")
+    ids = [person.give("try_stop", stop={"id": id}, run="r") for id in ("s", "t", "u")]
+    assert (await person.command("try_stop", stop={"id": "all"}))["type"] == "stop_tried"
+    answers = {each["id"]: each["body"] for each in person.line.sent if each.get("id") in ids}
+    codes = [answers[id].get("code") for id in ids]
+    assert codes == ["superseded", "superseded", None]
+    await hub.close()
+
+
+async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread can't be cancelled: it looks after each row whether it is to go on."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def endless(
+        breakpoint: BreakpointRule, history: RunHistory, go_on: Callable[[], None]
+    ) -> DryRunOutcome:
+        loop.call_soon_threadsafe(begun.set)
+        try:
+            while True:
+                go_on()
+        finally:
+            loop.call_soon_threadsafe(ended.set)
+
+    monkeypatch.setattr(dry_runs, "tried_on", endless)
+    hub = await a_hub()
+    agent = await started(hub)
+    agent.reach("b")
+
+    async def ends() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await ended.wait()
+        begun.clear()
+        ended.clear()
+
+    async def begins() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await begun.wait()
+
+    asker = Agent()
+    asker.line = Line()
+    asker.session = hub.connect_agent(asker.line, 2, AccessRights())
+    asker.say("try_stop", "id", stop={"id": "t"}, run=None)
+    await begins()
+    asker.hang_up()
+    await ends()
+    person = Person(hub)
+    person.give("try_stop", stop={"id": "s"}, run="r")
+    await begins()
+    monkeypatch.setattr(dry_runs, "PATIENCE", 0.0)
+    person.give("try_stop", stop={"id": "t"}, run="r")  # it takes the place of the first
+    await ends()
+    refused = await person.line.expect("error", code="invalid_stop")
+    assert "simpler condition" in refused["message"]
+    await hub.close()
+
+
+async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = await a_hub()
+    (await started(hub)).reach("b")
+    held, most = 0, 0
+    history, tried = hub.history, dry_runs.tried_on
+
+    async def reading(run: str) -> RunHistory:
+        nonlocal held, most
+        held += 1
+        most = max(most, held)
+        return await history(run)
+
+    def trying(*args: Any) -> DryRunOutcome:
+        nonlocal held
+        held -= 1
+        return tried(*args)
+
+    monkeypatch.setattr(hub, "history", reading)
+    monkeypatch.setattr(dry_runs, "tried_on", trying)
+    asker = Agent()
+    asker.line = Line()
+    asker.session = hub.connect_agent(asker.line, 2, AccessRights())
+    for number in range(20):
+        asker.say("try_stop", f"q{number}", stop={"id": "t"}, run="r")
+    for _ in range(20):
+        await asker.line.expect("tried")
+    assert most == 1
+    await hub.close()
+
+
+async def test_a_trial_is_on_the_last_twenty_runs() -> None:
+    hub = await a_hub()
+    for number in range(22):
+        agent = await started(hub, f"r{number}")
+        agent.bye()
+    answer = await Person(hub).command("try_stop", stop=BREAKPOINT)
+    runs = [each["run"] for each in answer["body"]["trials"]]
+    assert runs == [f"r{number}" for number in range(21, 1, -1)]
+    await hub.close()
+
+
+# ---- from Python ------------------------------------------------------------------------------------
+
+
+async def test_programs_ask_without_a_hello() -> None:
+    hub = await a_hub()
+    person = Person(hub)
+    run = await started(hub, "r1", program="solver", workspace="~/secret")
+    run.reach("b")
+    asker = Agent()
+    asker.line = Line()
+    asker.session = hub.connect_agent(asker.line, 2, AccessRights())
+
+    async def ask(question: str, **body: Json) -> Json:
+        asker.say(question, "id", **body)
+        await asker._answered()
+        return asker.line.sent.pop()
+
+    asked = await ask("set_stop", stop=BREAKPOINT)
+    assert (asked["type"], asked["id"]) == ("rules", "id")
+    assert asked["body"] == {"stops": [whole(BREAKPOINT)], "prices": []}
+    assert (await ask("set_prices", prices=PRICES))["body"]["prices"] == PRICES
+    assert (await ask("get_rules"))["body"] == {"stops": [whole(BREAKPOINT)], "prices": PRICES}
+    for name in ("r1", "Run #1 of solver", "solver", None):
+        tried = await ask("try_stop", stop={"id": "t"}, run=name)
+        assert tried["type"] == "tried", tried
+        assert [each["run"] for each in tried["body"]["trials"]] == ["r1"]
+        assert [each["id"] for each in tried["body"]["runs"]] == ["r1"]
+        told = {key for key, value in tried["body"]["runs"][0].items() if value}
+        assert told <= {"id", "name", "program", "started_at", "state", "rows", *EVERY_RUNS}
+    assert (await ask("try_stop", stop={"id": "t"}, run="none"))["body"]["code"] == "unknown_run"
+    assert (await ask("delete_stop", stop="s"))["body"]["stops"] == []
+    assert (await ask("delete_stop", stop="s"))["body"]["code"] == "unknown_stop"
+    assert await person.line.expect("stop_gone") == {"stop": "s"}
+    assert [each.id for each in hub.runs()] == ["r1"]
+    await hub.close()
+
+
+async def test_an_agents_token_controls_nothing() -> None:
+    hub = await a_hub()
+    person = Person(hub)
+    await person.command("set_stop", stop=BREAKPOINT)
+    agent = await started(hub, "r1")
+    stranger = Agent()
+    stranger.line = Line()
+    stranger.session = hub.connect_agent(stranger.line, 2)
+    controlling: Json = {
+        "set_stop": {"stop": {"id": "t"}},
+        "delete_stop": {"stop": "s"},
+        "set_prices": {"prices": PRICES},
+        "try_stop": {"stop": {"id": "t"}, "run": None},
+    }
+    for asker in (stranger, agent):  # before a hello, and after one
+        for question, body in controlling.items():
+            asker.say(question, "id", **body)
+            refused = await asker.line.expect("error", code="watch_only")
+            assert "AGENTSTEPPER_CONTROL_TOKEN" in refused["message"]
+        asker.say("get_rules", "id")
+        assert await asker.line.expect("rules") == {"stops": [whole(BREAKPOINT)], "prices": []}
+    await hub.close()
+
+
+# ---- a Core that starts again -----------------------------------------------------------------------
+
+
+async def test_breakpoints_and_prices_outlive_a_core(tmp_path: Path) -> None:
+    hub = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    person = Person(hub)
+    for breakpoint in (BREAKPOINT, {"id": "t"}, {"id": "u"}):
+        await person.command("set_stop", stop=breakpoint)
+    await person.command("delete_stop", stop="t")
+    await person.command("set_prices", prices=PRICES)
+    agent = await started(hub)
+    await person.command("continue", run="r")
+    agent.hang_up()
+    await hub.close()
+    again = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    await agent.connect(again)
+    expected = lease(1, "continue", BREAKPOINT, {"id": "u"}, prices=PRICES)
+    assert await agent.line.expect("lease") == expected
+    await again.close()
+
+
+async def test_without_a_lease_counts_go_on_after_a_restart(tmp_path: Path) -> None:
+    """Messages that come while the Core reads what it forgot wait for that, in their order."""
+    hub = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    breakpoint = {"id": "s", "condition": 'data == "hi"', "nth": 4, "then": "log"}
+    await Person(hub).command("set_stop", stop=breakpoint)
+    agent = await started(hub)
+    for number in range(3):
+        agent.reach(f"b{number}")
+        hub.perform(hub.commands.step("r", hub.clock()))
+        await agent.line.expect("answer")
+    await hub.close()
+    agent.hang_up()
+    again = await a_hub(open_store(tmp_path, Durability.DURABLE))
+    await agent.connect(again)
+    await agent.line.expect("lease")
+    again.perform(again.commands.resume("r", again.clock()))
+    agent.again(after=1 + len(agent.said))
+    agent.reach("b3")
+    agent.reach("b4", event="none")  # refused, in its turn
+    agent.reach("b5", data="else")
+    agent.reach("b6")
+    await agent.line.expect("error", code="unknown_event")
+    await agent.line.expect("answer", breakpoint="b6")
+    agent.bye()
+    await again.recorded()
+    history = await again.history("r")
+    hits = [point.id for point in history.halt_points if point.breakpoints]
+    assert hits == ["b3", "b6"]
+    assert [(each.count, each.last) for each in history.run.hits] == [(2, 6)]
+    assert history.run.ending == "finished"
+    await again.close()

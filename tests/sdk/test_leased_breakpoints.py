@@ -1,0 +1,323 @@
+"""Stops that an agent decides for itself, under a lease."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from agentstepper_nb import AgentStepper
+from agentstepper_nb.core.breakpoints import BreakpointEngine, ObservedPoint, RuleVerdict
+from agentstepper_nb.protocol.agent import (
+    Answer,
+    Bye,
+    CommitMade,
+    EventBegun,
+    HaltPointReached,
+    LeaseMessage,
+    MessagesAcknowledged,
+    ResumeAnswer,
+    Withdraw,
+)
+from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Reaction, TokenBudget, Touched
+from agentstepper_nb.protocol.values import EventKind, EventSide, RunMode
+from agentstepper_nb.sdk import outbox, run_session
+from agentstepper_nb.sdk.outbox import HaltLease
+from agentstepper_nb.sdk.send_queue import PendingFutures, ResendBuffer
+from tests.sdk.doors import both, run
+from tests.sdk.leased import GO_ON, HALT, answering, ask, continued, hear, told
+from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit
+from tests.sdk.test_orders import Wire
+
+
+@both
+def test_a_breakpoint_halts_and_says_so(door: str, core: ScriptedCore) -> None:
+    log = BreakpointRule(id="log", kind=EventKind.TOOL_INVOCATION, then=Reaction.LOG)
+    second = BreakpointRule(id="second", side=EventSide.BEGIN, name="t", hit_count=2, once=True)
+    core.lease = continued(log, second)
+    core.policy = lambda peer, point: edit('{"Tool":"t","Argument":"edited"}')
+
+    async def scenario(dbg: Any) -> list[Any]:
+        seen = []
+        for n in range(3):
+            await ask(dbg)
+            seen.append((await dbg.begin_tool_invocation_breakpoint("t", n))[1])
+            await dbg.end_tool_invocation_breakpoint(n)
+        return seen
+
+    assert run(door, core, scenario) == [0, "edited", 2]
+    peer = core.peer()
+    peer.ends()
+    hits = [point.breakpoints for point in peer.points]
+    once, twice = [(), (), ("log",), ("log",)], [(), (), ("log", "second"), ("log",)]
+    assert hits == [(), *once, *twice, *once]
+    assert [point.waits for point in peer.points[1:]].count(True) == 1
+
+
+@both
+def test_a_breakpoint_counts_from_the_runs_first_breakpoint_also_while_it_steps(
+    door: str, core: ScriptedCore
+) -> None:
+    """The lease comes when some halt points were told already, at which the Core decided."""
+    third = BreakpointRule(id="s", kind=EventKind.LLM_QUERY, hit_count=3)
+
+    def policy(peer: Peer, point: HaltPointReached) -> Answer:
+        if len(peer.points) == 2:
+            peer.say(LeaseMessage(epoch=1, mode=RunMode.STEP, breakpoints=(third,)))
+        return ResumeAnswer()
+
+    core.policy = policy
+
+    async def scenario(dbg: Any) -> None:
+        await ask(dbg)
+        await ask(dbg)
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    assert [(point.epoch, point.breakpoints) for point in peer.points] == [
+        *[(0, ())] * 2,
+        *[(1, ()), (1, ("s",)), (1, ("s",))],
+    ]
+
+
+@both
+def test_what_was_used_before_a_breakpoint_was_set_counts(door: str, core: ScriptedCore) -> None:
+    core.lease = GO_ON
+    budget = BreakpointRule(id="s", watch=TokenBudget(limit=25))
+    core.requests = answering(LeaseMessage(epoch=2, mode=RunMode.CONTINUE, breakpoints=(budget,)))
+    answer = {"usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+
+    async def scenario(dbg: Any) -> None:
+        for n in range(3):
+            await dbg.begin_llm_query_breakpoint(n)
+            await dbg.end_llm_query_breakpoint(answer)
+            if n == 0:
+                await hear(dbg)
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    assert [bool(point.breakpoints) for point in peer.points] == [False] * 6 + [True]
+
+
+@both
+def test_a_file_that_was_touched(door: str, core: ScriptedCore, folder: Any) -> None:
+    core.lease = continued(BreakpointRule(id="s", side=EventSide.END, watch=Touched(path="*.cfg")))
+
+    async def scenario(dbg: Any) -> None:
+        for name in ("a.txt", "b.cfg", "c.txt"):
+            async with dbg.tool("write", name):
+                (folder / name).write_text("new")
+
+    run(door, core, scenario, agent_workspace_path=folder)
+    peer = core.peer()
+    peer.ends()
+    assert [bool(point.breakpoints) for point in peer.points[1:]] == [False] * 3 + [True] + [
+        False
+    ] * 2
+    assert any(isinstance(message, CommitMade) for message in peer.sent)
+
+
+@both
+def test_a_condition_that_fails_halts_and_says_how(door: str, core: ScriptedCore) -> None:
+    core.lease = continued(BreakpointRule(id="s", side=EventSide.BEGIN, condition="1 / 0 == 1"))
+
+    async def scenario(dbg: Any) -> None:
+        await ask(dbg)
+
+    run(door, core, scenario)
+    peer = core.peer()
+    peer.ends()
+    begun = peer.points[1]
+    assert begun.waits
+    assert begun.breakpoint_error is not None
+    assert "1 / 0" in begun.breakpoint_error
+
+
+def test_an_event_is_as_deep_as_its_core_has_it(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    depths = []
+
+    def reach(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
+        depths.append((point.name, point.side.value, point.depth))
+        return RuleVerdict()
+
+    monkeypatch.setattr(BreakpointEngine, "reach", reach)
+    core.lease = GO_ON
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        with dbg.event("outer"), dbg.llm("p", model="m"):
+            pass
+        outer = dbg.event("ended")
+        outer.__enter__()
+        with dbg.tool("inside", {}):
+            outer.__exit__(None, None, None)
+            with dbg.tool("under", {}):
+                pass
+    begun = [(name, depth) for name, side, depth in depths[1:] if side == "begin"]
+    assert begun == [("outer", 0), ("m", 1), ("ended", 0), ("inside", 1), ("under", 2)]
+    ended = [(name, depth) for name, side, depth in depths if side == "end"]
+    assert ended == [("m", 1), ("outer", 0), ("ended", 0), ("under", 2), ("inside", 1)]
+
+
+def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.lease = GO_ON
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        peer = core.peer()
+        peer.next(HaltPointReached)
+
+        def interrupted(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(BreakpointEngine, "reach", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            dbg.begin_llm_query_breakpoint("p")
+        point = peer.next(HaltPointReached)
+        assert peer.next(Withdraw).halt_point == point.id
+        assert dbg.begin_llm_query_breakpoint("q") == "q"
+        with ThreadPoolExecutor(1) as other:  # nobody holds the lock
+            assert other.submit(dbg.begin_llm_query_breakpoint, "r").result(PATIENCE) == "r"
+
+
+def test_a_finalizer_may_reach_a_breakpoint_inside_another(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.lease = GO_ON
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+        reach = BreakpointEngine.reach
+
+        def finalizes(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
+            monkeypatch.undo()
+            dbg.begin_llm_query_breakpoint("inner")
+            return reach(self, point)
+
+        monkeypatch.setattr(BreakpointEngine, "reach", finalizes)
+        assert dbg.begin_llm_query_breakpoint("outer") == "outer"
+    peer = core.peer()
+    peer.ends()
+    assert [bytes(point.data) for point in peer.points[1:]] == [b'"inner"', b'"outer"']  # type: ignore[arg-type]
+
+
+def test_a_signals_handler_may_halt_inside_a_breakpoint(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease that comes before its answer is in nobody's way."""
+
+    def policy(peer: Peer, point: HaltPointReached) -> Answer:
+        if point.data == Raw(b'"inner"'):
+            peer.say(GO_ON)
+        return ResumeAnswer()
+
+    core.lease, core.policy = HALT, policy
+
+    def work() -> None:
+        with AgentStepper("T", "127.0.0.1", core.port) as dbg:
+            reach = BreakpointEngine.reach
+
+            def handles(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
+                monkeypatch.undo()
+                assert dbg.begin_llm_query_breakpoint("inner") == "inner"
+                return reach(self, point)
+
+            monkeypatch.setattr(BreakpointEngine, "reach", handles)
+            assert dbg.begin_llm_query_breakpoint("outer") == "outer"
+            dbg.end_llm_query_breakpoint("r")
+
+    working = threading.Thread(target=work, daemon=True)
+    working.start()
+    working.join(PATIENCE)
+    assert not working.is_alive()
+    peer = core.peer()
+    peer.ends()
+    assert told(peer) == [(True, 2), (True, 2), (False, 1)]
+
+
+def test_each_lease_that_came_is_taken_up(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A breakpoint that was off for a moment begins anew, also where nobody had time to look
+    meanwhile.
+    """
+    breakpoint = BreakpointRule(id="s", kind=EventKind.LLM_QUERY, side=EventSide.BEGIN, once=True)
+    leasehold = HaltLease("T", Wire(), PendingFutures())  # type: ignore[arg-type]
+
+    def reach(n: int) -> tuple[str, ...]:
+        begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
+        point = HaltPointReached(
+            id=f"b{n}",
+            event=f"e{n}",
+            side=EventSide.BEGIN,
+            waits=True,
+            at=0,
+            clock=0,
+            data=Raw(b"1"),
+        )
+        *_, decided = leasehold._decided((begun, point))
+        assert isinstance(decided, HaltPointReached)
+        return decided.breakpoints
+
+    leasehold.take(continued(breakpoint))
+    assert (reach(1), reach(2)) == (("s",), ())
+    with ThreadPoolExecutor(1) as reader, leasehold._lock:
+        reader.submit(leasehold.take, GO_ON).result(PATIENCE)
+        reader.submit(leasehold.take, continued(breakpoint)).result(PATIENCE)
+    assert (reach(3), reach(4)) == (("s",), ())
+
+
+def test_what_is_kept_for_the_first_lease_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "_MOST_EARLY_BYTES", 1000)
+    leasehold = HaltLease("T", Wire(), PendingFutures())  # type: ignore[arg-type]
+    for n in range(50):
+        begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
+        data = Raw(b'"%s"' % (b"x" * 300))
+        point = HaltPointReached(
+            id=f"b{n}", event=f"e{n}", side=EventSide.BEGIN, waits=True, at=0, clock=0, data=data
+        )
+        leasehold.send((begun, point))
+        assert sum(len(point.data) for point in leasehold._early) < 1000
+
+
+def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
+    core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.lease, core.acknowledges = GO_ON, False
+    dbg = AgentStepper("T", "127.0.0.1", core.port)
+    peer, link = core.peer(), dbg._live().link
+    heard, acknowledge = threading.Event(), ResendBuffer.acknowledge
+
+    def hear(buffer: ResendBuffer, number: int) -> None:
+        acknowledge(buffer, number)
+        if number == 4:
+            heard.set()
+
+    monkeypatch.setattr(ResendBuffer, "acknowledge", hear)
+    dbg.begin_llm_query_breakpoint("p")
+    dbg.end_llm_query_breakpoint("r")
+    dbg.post_debug_message("m")  # by now all of it waits to be acknowledged
+    patience: list[float] = []
+
+    def wait(futures: list[Future[None]], seconds: float) -> None:
+        """Time goes by, in which the Core takes some more."""
+        patience.append(seconds)
+        assert link.closed in futures
+        if len(patience) == 1:
+            peer.next(Bye)
+            peer.say(MessagesAcknowledged(received=4))
+            assert heard.wait(PATIENCE)
+        else:
+            peer.say(MessagesAcknowledged(received=1 + len(peer.sent)))
+            link.closed.result(PATIENCE)
+
+    monkeypatch.setattr(run_session, "wait", wait)
+    run_session.finish_all_runs()
+    assert patience == [
+        run_session.EXIT_PATIENCE,
+        run_session.CLOSE_PATIENCE - run_session.EXIT_PATIENCE,
+    ]

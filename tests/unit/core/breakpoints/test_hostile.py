@@ -1,0 +1,353 @@
+"""Conditions that want more than they may have: each is refused, or ends soon, and says why."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentstepper_nb.core.breakpoints import BreakpointEngine, check_rule
+from agentstepper_nb.core.breakpoints.condition_view import ConditionView
+from agentstepper_nb.core.breakpoints.conditions import parse_condition
+from agentstepper_nb.core.breakpoints.evaluation import ConditionError
+from agentstepper_nb.core.breakpoints.functions import FUNCTIONS, TextPattern
+from agentstepper_nb.core.breakpoints.watches import UsageTotals
+from agentstepper_nb.errors import ProtocolError
+
+from .builders import END, LLM, breakpoint, call, point, value
+
+
+@pytest.mark.parametrize(
+    ("condition", "column", "why"),
+    [
+        # out of the room
+        ("open('/etc/passwd')", 1, "there is no function “open”"),
+        ("1 and __import__('os')", 7, "there is no function “__import__”"),
+        ("eval('1')", 1, "there is no function “eval”"),
+        ("getattr(args, 'x')", 1, "there is no function “getattr”"),
+        ("().__class__.__bases__", 1, "“__bases__” can't be used"),
+        ("args.__class__", 1, "“__class__” can't be used"),
+        ("any.__self__", 1, "“__self__” can't be used"),
+        ("args.path.format(args)", 1, "there is no method “format”"),
+        ("''.join(args)", 1, "there is no method “join”"),
+        ("args.path.encode()", 1, "there is no method “encode”"),
+        ("len.lower()", 1, "“len” is called, as len(…)"),
+        ("any", 1, "“any” is called, as any(…)"),
+        ("args.path()", 1, "there is no method “path”"),
+        ("args.path.lower()()", 1, "this can't be called"),
+        ("(lambda: 1)()", 1, "this can't be called"),
+        ("[len for len in args][0]('x')", 1, "this can't be called"),
+        ("[len('x') for len in args]", 2, "there is no function “len”"),
+        ("os", 1, "there is no “os”. There are answer, args,"),
+        ("True and __builtins__", 10, "there is no “__builtins__”"),
+        # forms that conditions don't have
+        ("lambda: 1", 1, "a lambda can't be used. Conditions have names, texts,"),
+        ("(x := 1)", 2, "“:=” can't be used"),
+        ("f'{args}'", 1, "an f-string can't be used"),
+        ("9 ** 9", 1, "this operator can't be used"),
+        ("1 << 9999999", 1, "this operator can't be used"),
+        ("~1", 1, "this operator can't be used"),
+        ("a @ b", 1, "this operator can't be used"),
+        ("max(*args)", 5, "“*” can't be used"),
+        ("[*args]", 2, "“*” can't be used"),
+        ("{**args}", 1, "the keys of an object are texts in quotes"),
+        ("{tool: 1}", 1, "the keys of an object are texts in quotes"),
+        ("{x for x in args}", 1, "a comprehension in braces can't be used"),
+        ("{x: x for x in args}", 1, "a comprehension in braces can't be used"),
+        ("contains((x for x in args), 'a')", 10, "a comprehension stands in brackets, or in any()"),
+        ("(x for x in args)", 1, "a comprehension stands in brackets, or in any()"),
+        ("[x async for x in args]", 14, "a comprehension has one name after for"),
+        ("[x for x, y in args]", 8, "a comprehension has one name after for"),
+        ("[x for args.x in args]", 8, "a comprehension has one name after for"),
+        ("args[::2]", 8, "a piece has a begin and an end, no step"),
+        ("args[...]", 6, "this kind of value can't be used"),
+        ("1j", 1, "this kind of value can't be used"),
+        ("b'x'", 1, "this kind of value can't be used"),
+        ("await args", 1, "await can't be used"),
+        ("len(obj=1)", 1, "len() takes no arguments by name"),
+        ("len()", 1, "len() was given 0 arguments, and takes one"),
+        ("contains('a')", 1, "contains() was given 1 arguments, and takes two"),
+        ("tool.strip('a', 'b')", 1, "strip() was given 2 arguments, and takes one or none"),
+        ("min()", 1, "min() was given 0 arguments"),
+        # no expressions
+        ("", 1, "something is missing at the end"),
+        ("  ", 3, "something is missing at the end"),
+        ("tool = 'x'", 6, "“=” means nothing here. Did you mean “==”?"),
+        ("args.i => 3", 8, "“=>” means nothing here. Did you mean “>=”?"),
+        ("'a=b' == tool && depth", 15, "“&&” means nothing here. Did you mean “and”?"),
+        ("!tool", 1, "“!” means nothing here. Did you mean “not”?"),
+        ("args.i >", 9, "something is missing at the end"),
+        ("  tool == 'x' and ", 18, "something is missing at the end"),
+        ("not", 4, "something is missing at the end"),
+        # a letter is wrong
+        ("tol == 'x'", 1, "there is no “tol”. Did you mean “tool”? There are answer, args,"),
+        ("tool == true", 9, "there is no “true”. Did you mean “True”?"),
+        ("tool == null", 9, "there is no “null”. Did you mean “None”?"),
+        ("lenn(args)", 1, "there is no function “lenn”. Did you mean “len”?"),
+        ("tool.startwith('x')", 1, "there is no method “startwith”. Did you mean “startswith”?"),
+        ("import os", 1, "it can't be read there"),
+        ("yield 1", 1, "it can't be read there"),
+        ("tool == 'x", 9, "it can't be read there"),
+        ("(1", 1, "it can't be read there"),
+        ("1; 2", 2, "it can't be read there"),
+        ("1) + (2", 2, "it can't be read there"),
+        ("a\x00b", 1, "it can't be read there"),
+        # what Python would only warn of
+        ("'ä' == 'é' or '\\d'", 16, "“\\d” means nothing here: put an r before the quotes, r'\\d'"),
+        ("tool or'\\d'", 9, "“\\d” means nothing here"),
+        ("'\\777'", 2, "“\\7” means nothing here"),
+        ("1or 2", 2, "put a space before “or”"),
+        ("0x1for x in args", 4, "put a space before “for”"),
+        # large ones
+        ("(" * 250 + "1" + ")" * 250, 201, "it can't be read there"),
+        ("not " * 100 + "1", 241, "it is nested too deeply here"),
+        ("1" + "+1" * 100, 1, "it is nested too deeply here"),
+        ("1" * 2000, 1, "a number gets too large"),
+        # patterns
+        ("matches(text, tool)", 15, "matches() takes its pattern in quotes"),
+        ("matches(text, 'a' + 'b')", 15, "matches() takes its pattern in quotes"),
+        ("matches(text, '(')", 15, "the pattern can't be read: missing )"),
+        ("matches(text, '\\bx')", 15, "“\\b” is a backspace here: put an r before the quotes"),
+    ],
+)
+def test_what_is_refused(condition: str, column: int, why: str) -> None:
+    with pytest.raises(ConditionError) as failed:
+        parse_condition(condition)
+    message = str(failed.value)
+    assert message.startswith(f"column {column}: ") and why in message
+    assert len(message) < 400
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ("'" + "x" * 4095 + "'", "it is longer than 4,096 bytes"),
+        ("'" + "ä" * 2100 + "'", "it is longer than 4,096 bytes"),
+        ("-" * 4000 + "1", "it is nested too deeply"),
+        ("'\ud800'", "has characters that no text has"),
+    ],
+)
+def test_what_is_refused_as_a_whole(condition: str, why: str) -> None:
+    with pytest.raises(ConditionError, match=why):
+        parse_condition(condition)
+
+
+def test_what_is_refused_cannot_be_set() -> None:
+    with pytest.raises(ProtocolError) as refused:
+        check_rule(breakpoint(condition="tool == x"))
+    assert refused.value.code == "invalid_stop"
+    assert refused.value.message.startswith(
+        "The condition can't be read: column 9: there is no “x”"
+    )
+    check_rule(breakpoint(condition="tool == 'x'"))
+    check_rule(breakpoint())
+
+
+STEPS = "it takes more than 100,000 steps here"
+LONG = "a text gets longer than 1,000,000 characters"
+LARGE = "a number gets too large"
+HUGE = "9" * 300
+MANY = {"l": list(range(1000)), "t": "x" * 600_000, "n": int(HUGE), "deep": [[[1] * 200] * 200] * 3}
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ("any(a == b == -1 for a in args.l for b in args.l)", STEPS),
+        ("len([[[1 for a in args.l] for b in args.l] for c in args.l])", STEPS),
+        ("sum(sum(b for b in args.l) for a in args.l)", STEPS),
+        ("any([9] in [args.l] for a in args.l)", STEPS),
+        ("any(-1 in args.l for a in args.l)", STEPS),
+        ("any(args.deep == args.deep for a in args.l)", STEPS),
+        ("any('yy' in args.t for a in args.l)", STEPS),
+        ("any(contains(args, 'yy') for a in args.l)", STEPS),
+        ("any(matches(args.t, 'yy') for a in args.l)", STEPS),
+        ("[matches('x', 'y') for a in args.l]", STEPS),
+        ("[args.t.upper() for a in args.l]", STEPS),
+        ("[args.t[1:] for a in args.l]", STEPS),
+        ("args.t + args.t", LONG),
+        ("[args.t + 'x' for a in args.l]", STEPS),
+        ("*".join(["args.n"] * 20), LARGE),
+        ("args.n * args.n * 1.0", LARGE),
+        ("int(args.n)", "int() can't make a number of a number"),
+        ("int('9' + str(args.n))", "int() can't make a number of a text"),
+        ("matches(args.t, '(x+)+$y')", "the search for '(x+)+$y' takes too long"),
+        ("matches(args.t, '(?:x|xx)+(?:x|xx)+(?:x|xx)+y')", "takes too long"),
+    ],
+)
+def test_what_would_take_too_much(condition: str, why: str) -> None:
+    breakpoints = BreakpointEngine("coder", [breakpoint(condition=condition)])
+    verdict = breakpoints.reach(call(MANY))
+    assert verdict.halts and verdict.error is not None and why in verdict.error
+    assert len(verdict.error) < 300
+
+
+def test_what_is_large_but_simple_is_fine() -> None:
+    prompt = [{"role": "user", "content": f"line {n}"} for n in range(3000)]
+    assert value("any(m.role == 'user' and 'line 2999' in m.content for m in args)", call(prompt))
+    assert value("contains(args, 'line 2999') and matches(args, 'line 29+$')", call(prompt))
+    assert value("len(text) > 1000 and args[-1] != args[0]", call(prompt))
+
+
+def test_data_that_is_nested_too_deeply_to_be_gone_through() -> None:
+    data: Any = "x"
+    for _ in range(5000):
+        data = {"type": "message", "content": [data]}
+    view = ConditionView(point(None, LLM, END), UsageTotals(), "coder")
+    view._known["data"] = data  # the parser breakpoints earlier, mostly
+    with pytest.raises(ConditionError, match="the data is nested too deeply here"):
+        parse_condition("answer.text == 'x'")(view)
+    assert parse_condition("contains(data, 'x')")(view)
+
+
+def test_text_that_is_nested_too_deeply_to_be_read_is_text() -> None:
+    deep = point(None, LLM, END)._replace(data=b'{"content": [' * 5000 + b"]}" * 5000)
+    breakpoints = BreakpointEngine("coder", [breakpoint(condition="answer.text == data == text")])
+    assert breakpoints.reach(deep).hits == ("s",)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(((a{1000}){1000}){1000}){1000}",
+        "(" * 20 + "a" + "{1,99})" * 20,
+        "(" * 40 + "a" + "+)" * 40,
+        "(" * 40 + "a" + "{1,})" * 40,
+        "(?:a{1000 }){ 1000}",
+        "a{1000000}",
+        "(a{1000}|b){1000}",
+        "a" * 501,
+    ],
+)
+def test_patterns_that_would_take_much_room(pattern: str) -> None:
+    with pytest.raises(ConditionError, match="the pattern is too long, or repeats too much"):
+        TextPattern(pattern)
+
+
+def test_a_pattern_cannot_hide_its_size_in_comments() -> None:
+    with pytest.raises(ConditionError, match="a pattern can't have the flag x"):
+        TextPattern("(?ix) (a{1000}) # \n {1000}")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"\d{4}-\d{2}-\d{2}T(\d{2}:){2}\d{2}", "at 2026-11-22T09:00:00"),
+        (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "01234567-89ab-cdef-0123-456789abcdef"),
+        (r"\brm\s+(-\w+\s+)*/", "sudo rm -r -f /"),
+        (r"(?i)error:\s+\w+(\.\w+)+", "ERROR: a.b.c"),
+        (r"(\w+\s+)+end", "one two three end"),
+        ("", ""),
+    ],
+)
+def test_patterns_as_people_write_them(pattern: str, text: str) -> None:
+    assert TextPattern(pattern).is_in(text)
+    assert not TextPattern(pattern + "(?!)").is_in(text)
+
+
+WORDS = [
+    *("tool", "args", "args.path", "messages", "text", "answer", "x", "len", "any", "max", "lower"),
+    *(
+        "1",
+        "0.5",
+        "'x'",
+        "None",
+        "True",
+        "and",
+        "or",
+        "not",
+        "in",
+        "is",
+        "if",
+        "else",
+        "for",
+        "lambda",
+    ),
+    *(
+        "==",
+        "<",
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "//",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ":",
+        ".",
+        ":=",
+        "**",
+    ),
+    *("matches", "contains", "__class__", "\\", '"', "'", "r'"),
+]
+
+
+@given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)))
+def test_whatever_is_written_is_answered(text: str) -> None:
+    """A condition, or a refusal: no other error, no warning; and a value or a failure."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        breakpoints = BreakpointEngine("coder", [breakpoint(condition=text or "1")])
+        verdict = breakpoints.reach(call({"path": "a", "n": 1}))
+    assert verdict.halts in (True, False)
+    assert verdict.error is None or verdict.error.startswith("Stop “")
+
+
+NAMED = ["args", "args.n", "args.t", "args.l", "text", "data", "run", "side", "tokens", "x"]
+GIVEN = ["None", "True", "0", "-1", "2.5", "1e308", "'x'", "''", "[]", "[1, 'x']", "{'n': 1}"]
+
+
+def larger(part: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    def form(*forms: str) -> st.SearchStrategy[str]:
+        holes = max(text.count("{}") for text in forms)
+        return st.builds(
+            lambda text, parts: text.format(*parts),
+            st.sampled_from(forms),
+            st.lists(part, min_size=holes, max_size=holes),
+        )
+
+    operators = [*("+", "-", "*", "/", "//", "%", "==", "!=", "<", "<=", ">", ">=")]
+    operators += [*("in", "not in", "and", "or", "is")]
+    calls = [f"{name}({{}})" for name in FUNCTIONS if name not in ("contains", "matches")]
+    methods = [f"({{}}).{name}()" for name in ("lower", "upper", "strip")]
+    methods += [f"({{}}).{name}({{}})" for name in ("startswith", "endswith", "strip")]
+    loops = [
+        "[{} for x in {}]",
+        "any({} for x in {})",
+        "sum({} for x in {} if {})",
+        "len({} for x in {})",
+    ]
+    return st.one_of(
+        form(*(f"({{}}) {sign} ({{}})" for sign in operators)),
+        form(*calls, "contains({}, {})", "max({}, {})", "matches({}, 'x+')"),
+        form(*methods, *loops),
+        form(
+            "({}).n",
+            "({})[{}]",
+            "({})[{}:{}]",
+            "({})[:{}]",
+            "not ({})",
+            "-({})",
+            "{} if {} else {}",
+        ),
+    )
+
+
+@given(
+    st.recursive(st.sampled_from([*NAMED, *GIVEN]), larger, max_leaves=8),
+    st.sampled_from([{"n": 3, "t": "xyz", "l": [1, "x", None, [2]]}, None, "x", 10**400, [[[[]]]]]),
+)
+def test_whatever_can_be_said_has_a_value_or_fails(text: str, args: Any) -> None:
+    """Python's own errors never come through."""
+    breakpoints = BreakpointEngine("coder", [breakpoint(condition=f"[{text} for x in [args]]")])
+    verdict = breakpoints.reach(call(args))
+    assert (verdict.error is None) is (verdict.hits == ("s",))
