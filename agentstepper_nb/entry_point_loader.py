@@ -50,7 +50,7 @@ class EntryPointLoader(Generic[T]):
         text = f"There is no {self._what} {_short(name)}; there are: {names or 'none'}."
         raise CommandError("invalid_message", text)
 
-    def usable(self) -> dict[str, T]:
+    def load_all(self) -> dict[str, T]:
         """Every object that can be used, by its name."""
         found: dict[str, T] = {}
         for point in sorted(entry_points(group=self._group), key=lambda point: point.name):

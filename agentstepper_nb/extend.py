@@ -3,7 +3,7 @@
 from .core import Summarizer
 from .hub import Hub
 from .hub.extensions import Extension
-from .protocol.values import Actor, AgentActivity, EventKind, EventSide, HaltPoint
+from .protocol.data_model import Actor, AgentActivity, EventKind, EventSide, HaltPoint
 
 __all__ = [
     "Actor",

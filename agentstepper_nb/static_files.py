@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 #: Written by the JavaScript build; in the wheel, not in git.
-STATIC = Path(__file__).parent / "widgets" / "static"
+STATIC_FOLDER = Path(__file__).parent / "widgets" / "static"
 
 NOT_BUILT = (
     "The view's JavaScript isn't built, so that there is nothing to show. In a checkout run "
@@ -23,16 +23,16 @@ class NotBuiltError(FileNotFoundError):
 
 
 def find_built_file(entry: str) -> str:
-    """The file, below `STATIC`, that the build made for one entry of its manifest.
+    """The file, below `STATIC_FOLDER`, that the build made for one entry of its manifest.
 
     Raises:
         NotBuiltError: There is no manifest, no such entry, or no such file.
     """
-    manifest = STATIC / "manifest.json"
+    manifest = STATIC_FOLDER / "manifest.json"
     try:
         name = json.loads(manifest.read_bytes())[entry]
     except (OSError, ValueError, KeyError, TypeError):
         raise NotBuiltError(f"{entry} of {manifest.name}") from None
-    if not isinstance(name, str) or not (STATIC / name).is_file():
+    if not isinstance(name, str) or not (STATIC_FOLDER / name).is_file():
         raise NotBuiltError(str(name))
     return name

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Final
 
 #: How alike two words are at least, from 0 to 1: one letter of four may be wrong.
-_ALIKE: Final = 0.7
+_MIN_SIMILARITY: Final = 0.7
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -20,5 +20,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     Returns:
         A sentence behind a space, or an empty text where no word is like it.
     """
-    found = get_close_matches(word.lower(), list(known), n=1, cutoff=_ALIKE)
+    found = get_close_matches(word.lower(), list(known), n=1, cutoff=_MIN_SIMILARITY)
     return f" Did you mean “{found[0]}”?" if found else ""

@@ -29,6 +29,7 @@ from agentstepper_nb.protocol.runtime import (
     AgentState,
     SessionStatus,
 )
+from agentstepper_nb.protocol.runtime_requests import SERVICE, ActionEnqueued, NewAction
 from agentstepper_nb.protocol.runtime_store_messages import (
     ActionCompletion,
     ClaimAction,
@@ -36,7 +37,6 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     EnqueueActions,
     SessionWrite,
 )
-from agentstepper_nb.protocol.runtime_wire import SERVICE, ActionEnqueued, NewAction
 from agentstepper_nb.rpc.connection import open_connection
 from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller
 from agentstepper_nb.runtime.dispatcher import Dispatcher
@@ -185,7 +185,7 @@ async def _door(url: str, token: str) -> AsyncGenerator[ReconnectingCaller, None
     """A connection of its own to the Core."""
     opened = await open_connection(CoreEndpoint(url, token), {}, _LOG)
     door = ReconnectingCaller()
-    door.open(opened.rpc_session)
+    door.attach(opened.rpc_session)
     try:
         yield door
     finally:

@@ -17,8 +17,8 @@ from msgspec import Raw, Struct
 from uuid_utils import uuid7
 
 from agentstepper_nb.protocol import agent as v2
+from agentstepper_nb.protocol.data_model import EventKind, EventSide
 from agentstepper_nb.protocol.frame import VERSION
-from agentstepper_nb.protocol.values import EventKind, EventSide
 
 #: Round trips of one turn.
 ROUND_TRIPS = 2

@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
 
 from agentstepper_nb.protocol import agent as v2
-from agentstepper_nb.protocol.values import EventKind
+from agentstepper_nb.protocol.data_model import EventKind
 
 from .arms import process
 from .leased import LeasedConversation, Person, plugged

@@ -12,7 +12,7 @@ import threading
 
 from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
 
-from agentstepper_nb.hub.sockets import READ
+from agentstepper_nb.hub.sockets import READ_BYTES
 from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES
 
 from .conversation import EVENT_PREFIX
@@ -70,7 +70,7 @@ class Floor:
 def _read_as_the_core_does(socket: ServerConnection) -> None:
     """Else the Core's ratio would be flattered by what it saves on reading."""
     if hasattr(socket.transport, "max_size"):
-        socket.transport.max_size = READ
+        socket.transport.max_size = READ_BYTES
 
 
 def _port(server: Server) -> int:

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 import msgspec
 
+from agentstepper_nb.protocol.data_model import EventSide
 from agentstepper_nb.protocol.records import ImportedRunSaved, Record, RunHistory
-from agentstepper_nb.protocol.values import EventSide
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.run_validation import prepare_import
 from tests.helpers.growth import grow, size

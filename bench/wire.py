@@ -16,10 +16,10 @@ from websockets.typing import Subprotocol
 
 from agentstepper_nb import AgentStepper
 from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.data_model import EventKind, EventSide, TimelineRow
+from agentstepper_nb.protocol.delta_decoding import decode_contents
+from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
-from agentstepper_nb.protocol.joined import decode_contents
-from agentstepper_nb.protocol.pieces import DeltaDecoder
-from agentstepper_nb.protocol.values import EventKind, EventSide, TimelineRow
 
 from .access import CONTROL, TOKENS
 from .arms import process

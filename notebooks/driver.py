@@ -15,10 +15,10 @@ from websockets.typing import Subprotocol
 from agentstepper_nb.discover import find_view_endpoint
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
 from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.data_model import Run, TimelineRow
+from agentstepper_nb.protocol.delta_decoding import decode_contents
+from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
-from agentstepper_nb.protocol.joined import decode_contents
-from agentstepper_nb.protocol.pieces import DeltaDecoder
-from agentstepper_nb.protocol.values import Run, TimelineRow
 
 #: Programs of tutorials whose reader presses Continue, and where a stop halts them what is edited
 #: in the call: where its argument stands, and what it is to be.

@@ -21,7 +21,7 @@ from ..protocol.breakpoint_rules import (
     Touched,
     Watch,
 )
-from ..protocol.values import EventKind, EventSide
+from ..protocol.data_model import EventKind, EventSide
 from ..suggestions import did_you_mean
 
 #: How a breakpoint is written, for help and for complaints.
@@ -45,16 +45,27 @@ _WATCHES: Final[dict[str, Callable[[str], Watch]]] = {
     "repeated": lambda text: Repeated(times=_number(text)),
     "touches": lambda text: Touched(path=text),
 }
-_OTHERS: Final = ("any", "error", "hit", "once", "log", "for", "all", "agents", "where", "overall")
+_OTHER_WORDS: Final = (
+    "any",
+    "error",
+    "hit",
+    "once",
+    "log",
+    "for",
+    "all",
+    "agents",
+    "where",
+    "overall",
+)
 #: Words that are names only in quotes.
-_KEYWORDS: Final = frozenset({*_SIDES, *_KINDS, *_WATCHES, *_OTHERS})
+_KEYWORDS: Final = frozenset({*_SIDES, *_KINDS, *_WATCHES, *_OTHER_WORDS})
 
 #: A text in quotes of either kind. A single one that nothing closes is an apostrophe.
 _QUOTED: Final = r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'(?!\S)"""
 _TOKEN: Final = re.compile(rf"""\s*(?:({_QUOTED})|([^\s"]\S*))""", re.DOTALL)
 _BARE: Final = re.compile(r"""[^\s"']\S*""")
 #: What may stand behind a condition as well: no expression ends so.
-_BEHIND: Final = re.compile(
+_TRAILING_OPTIONS: Final = re.compile(
     rf"""\s+(?:hit\s+\d+|once|log|all\s+agents|for\s+(?:{_QUOTED}|[^\s"'()\[\]{{}}]+))\s*$"""
 )
 
@@ -230,7 +241,7 @@ class _Reader:
     def _condition(self) -> None:
         """All that is left, without the options behind it."""
         rest = self._text[self._at :]
-        while (behind := _BEHIND.search(rest)) is not None:
+        while (behind := _TRAILING_OPTIONS.search(rest)) is not None:
             rest, options = rest[: behind.start()], _Reader(behind[0])
             while (word := options._word()) is not None:
                 options._take(*word)

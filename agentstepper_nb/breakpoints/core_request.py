@@ -13,18 +13,18 @@ from ..protocol.agent import AgentError, from_agent, to_agent
 Answer = TypeVar("Answer", bound=Struct)
 
 #: Seconds that a Core has to answer: for a dry run it reads long runs.
-_PATIENCE: Final = 60.0
+_TIMEOUT_S: Final = 60.0
 #: What a Core says that can't be carried out now; all else is the question's fault.
 _COMMANDS: Final = frozenset(
     {"watch_only", "unknown_run", "unknown_stop", "store_failed", "internal"}
 )
 
 
-def send_request(question: Struct, expected: type[Answer]) -> Answer:
+def send_request(request: Struct, expected: type[Answer]) -> Answer:
     """Ask the Core.
 
     Args:
-        question: A message that needs no hello.
+        request: A message that needs no hello.
         expected: What answers it.
 
     Raises:
@@ -38,8 +38,8 @@ def send_request(question: Struct, expected: type[Answer]) -> Answer:
     endpoint = discover_control()
     try:
         with open_socket(endpoint) as connection:
-            connection.send(from_agent.encode(question, 1, "ask"))
-            _, answer = to_agent.decode(connection.recv(timeout=_PATIENCE))
+            connection.send(from_agent.encode(request, 1, "ask"))
+            _, answer = to_agent.decode(connection.recv(timeout=_TIMEOUT_S))
     except Exception as error:
         raise explain_not_opened(endpoint, error) from None
     match answer:

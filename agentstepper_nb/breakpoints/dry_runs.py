@@ -8,15 +8,15 @@ from typing import Final, NamedTuple
 from ..protocol import breakpoint_rules as protocol
 from ..protocol.agent import ProgramDryRunAnswer
 from ..protocol.breakpoint_rules import DryRunOutcome
-from ..protocol.values import Run
-from ..protocol.visible_text import escape_to_one_line
+from ..protocol.data_model import Run
+from ..protocol.text_escaping import escape_to_one_line
 from .breakpoint import Breakpoint
 from .core_request import send_request
 from .text_tables import Cells, format_html_table, format_text_table
 
 _HEAD: Final = ("run", "rows", "hits", "at rows")
 #: As many places are shown in a table.
-_SHOWN: Final = 10
+_MAX_SHOWN_ROWS: Final = 10
 
 
 class DryRunResult(NamedTuple):
@@ -68,7 +68,7 @@ class DryRunResults(list[DryRunResult]):
 
 def _row(outcome: DryRunResult) -> tuple[str, ...]:
     result = outcome.result
-    places = [str(seq) for seq in result.hits[:_SHOWN]]
+    places = [str(seq) for seq in result.hits[:_MAX_SHOWN_ROWS]]
     if result.total > len(places):
         places.append("…")
     return (

@@ -4,7 +4,7 @@ A chat in a notebook or a program is `agentstepper_nb.Chat`. Here are the parts 
 clients are made of, each imported when it is first asked for: an agent's `InterpreterABC`, `Turn` and
 `Handoff`, what shows a chat, `Backend`, with `UserInput`, the clients from outside, `ChatClient` and
 `AsyncChatClient`, and for a program with an event loop of its own the `Interpreter`, with what it works
-by. The pieces of answers are in `pieces`, the agents that come with it in `connectors`.
+by. The outputs of answers are in `outputs`, the agents that come with it in `connectors`.
 """
 
 from __future__ import annotations

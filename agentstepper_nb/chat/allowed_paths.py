@@ -16,14 +16,14 @@ from typing import Final, NamedTuple
 
 from ..errors import CommandError
 from ..protocol.chat import ChatImage, ChatSourceText, Message, MessageType
-from ..protocol.image_types import PICTURE_LIMIT, detect_image_type
+from ..protocol.image_types import MAX_IMAGE_BYTES, detect_image_type
 from ..sdk.drivers import run_in_thread
 
 #: Bytes of a file whose text is shown.
-TEXT_LIMIT: Final = 1_000_000
+MAX_TEXT_CHARS: Final = 1_000_000
 
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class _Place(NamedTuple):
@@ -57,24 +57,24 @@ class AllowedPaths:
             CommandError: `not_allowed`: it isn't below the allowed paths, is no PNG, JPEG, GIF or WebP
                 by its bytes, or is too large.
         """
-        data = self._read(path, PICTURE_LIMIT)
+        data = self._read(path, MAX_IMAGE_BYTES)
         media_type = detect_image_type(data)
         if media_type is None:
             raise _refused(path, "is no PNG, JPEG, GIF or WebP picture")
         return ChatImage(media_type=media_type, data=data)
 
-    def text(self, path: str | Path, limit: int = TEXT_LIMIT) -> ChatSourceText:
+    def text(self, path: str | Path, max_chars: int = MAX_TEXT_CHARS) -> ChatSourceText:
         """The text of a file.
 
         Args:
             path: Where an agent says it is.
-            limit: How many bytes it may have.
+            max_chars: How many bytes it may have.
 
         Raises:
             CommandError: `not_allowed`: it isn't below the allowed paths, is no UTF-8 text, or is too
                 large.
         """
-        data = self._read(path, limit)
+        data = self._read(path, max_chars)
         if b"\0" in data:
             raise _refused(path, "is no text")
         try:
@@ -82,7 +82,7 @@ class AllowedPaths:
         except UnicodeDecodeError:
             raise _refused(path, "is no text in UTF-8") from None
 
-    def _read(self, path: str | Path, limit: int) -> bytes:
+    def _read(self, path: str | Path, max_chars: int) -> bytes:
         place = self._place(path)
         try:
             descriptor = _open(place)
@@ -90,11 +90,11 @@ class AllowedPaths:
             raise _refused(path, f"can't be read: {error.strerror}") from None
         with os.fdopen(descriptor, "rb") as file:
             try:
-                data = file.read(limit + 1)
+                data = file.read(max_chars + 1)
             except OSError as error:
                 raise _refused(path, f"can't be read: {error.strerror}") from None
-        if len(data) > limit:
-            raise _refused(path, f"is larger than {limit} bytes")
+        if len(data) > max_chars:
+            raise _refused(path, f"is larger than {max_chars} bytes")
         return data
 
     def _place(self, path: str | Path) -> _Place:
@@ -116,16 +116,16 @@ def _open(place: _Place) -> int:
     Raises:
         OSError: It isn't there, something on the way is a link by now, or it is no plain file.
     """
-    folder = os.open(place.root, _FOLDER)
+    folder = os.open(place.root, _FOLDER_FLAGS)
     try:
         for name in place.names[:-1]:
-            below = os.open(name, _FOLDER, dir_fd=folder)
+            below = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
             os.close(folder)
             folder = below
         name = place.names[-1]
         # To open a device may do something already.
         _must_be_file(os.stat(name, dir_fd=folder, follow_symlinks=False))
-        descriptor = os.open(name, _FILE, dir_fd=folder)
+        descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
     finally:
         os.close(folder)
     try:
@@ -148,7 +148,7 @@ def _refused(path: str | Path, why: str) -> CommandError:
     return CommandError("not_allowed", f"{shown} {why}.")
 
 
-async def read_picture(message: Message, allowed: AllowedPaths) -> ChatImage:
+async def read_message_image(message: Message, allowed: AllowedPaths) -> ChatImage:
     """The bytes of an IMAGE.
 
     Raises:
@@ -164,7 +164,7 @@ async def read_picture(message: Message, allowed: AllowedPaths) -> ChatImage:
     raise CommandError("not_allowed", "This message has no picture.")
 
 
-async def read_source(message: Message, allowed: AllowedPaths) -> ChatSourceText:
+async def read_message_source(message: Message, allowed: AllowedPaths) -> ChatSourceText:
     """The text of the file that a CODE names.
 
     Raises:

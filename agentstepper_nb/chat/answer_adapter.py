@@ -10,10 +10,16 @@ from functools import partial
 from typing import Any, Final
 
 from ..sdk.drivers import run_in_thread
-from .item_sources import ENDED, OVER, AsyncSource, ThreadPuller, contain_error
+from .item_sources import (
+    END_OF_ITEMS,
+    PROCESS_EXIT_REFUSED,
+    AsyncSource,
+    ThreadPuller,
+    wrap_exit_error,
+)
 
 #: What is iterable, and yet one item.
-_ITEMS: Final = (str, bytes, Mapping)
+_SINGLE_ITEM_TYPES: Final = (str, bytes, Mapping)
 
 
 def start_function(function: Callable[..., Any], call: Callable[[], Any]) -> Any:
@@ -69,7 +75,7 @@ async def iterate_answer(begin: Callable[[], object]) -> AsyncGenerator[Any, obj
             answer = await answer
         if isinstance(answer, AsyncIterable):
             given = _within(answer)
-        elif isinstance(answer, Iterable) and not isinstance(answer, _ITEMS):
+        elif isinstance(answer, Iterable) and not isinstance(answer, _SINGLE_ITEM_TYPES):
             given = _beside(answer)
         else:
             if answer is not None:
@@ -80,7 +86,7 @@ async def iterate_answer(begin: Callable[[], object]) -> AsyncGenerator[Any, obj
                 while True:
                     sent = yield await given.asend(sent)
     except SystemExit as error:  # which would end the loop
-        raise RuntimeError(ENDED.format(error=error)) from None
+        raise RuntimeError(PROCESS_EXIT_REFUSED.format(error=error)) from None
 
 
 async def _within(answer: AsyncIterable[Any]) -> AsyncGenerator[Any, object]:
@@ -96,7 +102,7 @@ async def _within(answer: AsyncIterable[Any]) -> AsyncGenerator[Any, object]:
 async def _beside(answer: Iterable[Any]) -> AsyncGenerator[Any, object]:
     puller, sent = ThreadPuller(answer), None
     try:
-        while (item := await asyncio.wrap_future(puller.pull(sent))) is not OVER:
+        while (item := await asyncio.wrap_future(puller.pull(sent))) is not END_OF_ITEMS:
             sent = yield item
     except asyncio.CancelledError:
         puller.stop()
@@ -114,4 +120,4 @@ def _guarded(call: Callable[[], Any]) -> Any:
     except (StopIteration, StopAsyncIteration) as error:
         raise RuntimeError(f"The function raised {error!r}.") from error
     except BaseException as error:
-        raise contain_error(error) from error.__cause__
+        raise wrap_exit_error(error) from error.__cause__

@@ -102,73 +102,73 @@ class EventListeners(Generic[Event]):
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._present: list[_Present] = []
-        self._waiting: deque[tuple[Event, tuple[_Present, ...]]] = deque()
-        self._telling = False
+        self._attached: list[_Attached] = []
+        self._waiting: deque[tuple[Event, tuple[_Attached, ...]]] = deque()
+        self._is_notifying = False
 
     def __bool__(self) -> bool:
-        return bool(self._present)
+        return bool(self._attached)
 
     def attach(
-        self, listener: Callable[[Event], None] | Backend[object], begin: Event
+        self, listener: Callable[[Event], None] | Backend[object], snapshot: Event
     ) -> Callable[[], None]:
         """Tell somebody: first of all how it is, at once.
 
         Args:
             listener: A function, or a backend.
-            begin: How it is.
+            snapshot: How it is.
 
         Returns:
             What ends the telling. Idempotent.
         """
-        present = _Present(listener)
-        self._present.append(present)
-        self._give(present, begin)
+        attached = _Attached(listener)
+        self._attached.append(attached)
+        self._deliver(attached, snapshot)
 
         def detach() -> None:
-            present.gone = True
-            if present in self._present:
-                self._present.remove(present)
+            attached.is_detached = True
+            if attached in self._attached:
+                self._attached.remove(attached)
 
         return detach
 
-    def tell(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         """Something happened."""
-        self._waiting.append((event, tuple(self._present)))
-        if self._telling:
+        self._waiting.append((event, tuple(self._attached)))
+        if self._is_notifying:
             return
-        self._telling = True
+        self._is_notifying = True
         try:
             while self._waiting:
-                told, present = self._waiting.popleft()
-                for each in present:
-                    self._give(each, told)
+                queued, attached = self._waiting.popleft()
+                for each in attached:
+                    self._deliver(each, queued)
         finally:
-            self._telling = False
+            self._is_notifying = False
 
     def close(self) -> None:
         """Nothing more is told."""
-        present, self._present = self._present, []
-        for each in present:
-            each.gone = True
+        attached, self._attached = self._attached, []
+        for each in attached:
+            each.is_detached = True
             if isinstance(each.listener, Backend):
                 try:
                     each.listener.closed()
                 except Exception:
                     self._log.exception("A backend failed at the session's end.")
 
-    def _give(self, present: _Present, event: Event) -> None:
-        if present.gone:
+    def _deliver(self, attached: _Attached, event: Event) -> None:
+        if attached.is_detached:
             return
         try:
-            present.receive(event)
+            attached.receive(event)
         except Exception:
-            if not present.failed:  # one that fails mostly goes on so
-                present.failed = True
+            if not attached.has_failed:  # one that fails mostly goes on so
+                attached.has_failed = True
                 self._log.exception("A listener failed at %s.", type(event).__name__)
 
 
-class _Present:
+class _Attached:
     """Somebody who is told."""
 
     def __init__(self, listener: Callable[[Any], None] | Backend[object]) -> None:
@@ -176,5 +176,5 @@ class _Present:
         self.receive: Callable[[Any], None] = (
             listener.receive if isinstance(listener, Backend) else listener
         )
-        self.failed = False
-        self.gone = False
+        self.has_failed = False
+        self.is_detached = False

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..discover import data_dir as default_data_dir
 from ..errors import CommandError
-from ..protocol.chat import AUTO_CHAT_MAX, WINDOW, ChatEvent, ChatSessionInfo, Message, State
+from ..protocol.chat import (
+    AUTO_CHAT_MAX,
+    DEFAULT_WINDOW,
+    ChatEvent,
+    ChatSessionInfo,
+    Message,
+    State,
+)
 from .allowed_paths import AllowedPaths
 from .backend import Backend, UserInput
 from .chat_thread import AnswerCollector, ChatThread, SessionMirror, is_awaiting_user
@@ -67,7 +74,7 @@ class Chat:
         allowed_paths: Iterable[str | Path] = (),
         auto_chat: bool = False,
         auto_chat_max: int = AUTO_CHAT_MAX,
-        window: int = WINDOW,
+        window: int = DEFAULT_WINDOW,
         debugger: bool = True,
         step: bool = False,
         data_dir: str | Path | None = None,
@@ -118,7 +125,7 @@ class Chat:
             CommandError: `session_busy`: somebody is answering; `unknown_agent`.
         """
         session, given = self.session_id, UserInput(content=text, agent_name=agent)
-        return self._wait_for(session, lambda: self._interpreter.say(session, given), wait)
+        return self._wait_for(session, lambda: self._interpreter.post(session, given), wait)
 
     def choose(
         self, choice: str, message: str | None = None, *, wait: bool = True
@@ -169,8 +176,8 @@ class Chat:
         return self.info.auto_chat_max
 
     @auto_chat_max.setter
-    def auto_chat_max(self, most: int) -> None:
-        self._set(auto_chat_max=most)
+    def auto_chat_max(self, turns: int) -> None:
+        self._set(auto_chat_max=turns)
 
     # ---- how it is ----------------------------------------------------------------------------------
 
@@ -190,7 +197,7 @@ class Chat:
         return self.info.state
 
     @property
-    def rests(self) -> bool:
+    def is_awaiting_user(self) -> bool:
         """Whether it is a person's turn: nobody answers or goes on, or a confirmation waits."""
         return self._thread.read(lambda: is_awaiting_user(self._interpreter, self.session_id))
 
@@ -220,7 +227,7 @@ class Chat:
             while (event := self._thread.wait(partial(_next, events))) is not None:
                 yield event
         finally:
-            if self._thread.lives:
+            if self._thread.is_running:
                 self._thread.wait(events.aclose)
 
     # ---- conversations ------------------------------------------------------------------------------
@@ -294,7 +301,7 @@ class Chat:
             DiscoveryError: No debugger runs here whose port they could come to, or there are several.
             ConnectionLostError: It can't be reached, or doesn't take this chat.
         """
-        return self._thread.wait(self._thread.outside().open)
+        return self._thread.wait(self._thread.remote_access().open)
 
     def token(
         self,
@@ -317,7 +324,7 @@ class Chat:
         """
         id = session or self.session_id
         self._thread.read(lambda: self._interpreter.info(id))
-        return self._thread.outside().tokens.issue(id, scope, expires_in, agent_name)
+        return self._thread.remote_access().tokens.issue(id, scope, expires_in, agent_name)
 
     def revoke(self, token: str | None = None) -> None:
         """Make a token worthless before its end.
@@ -325,7 +332,7 @@ class Chat:
         Args:
             token: The token, or its id; None: all of this conversation.
         """
-        tokens = self._thread.outside().tokens
+        tokens = self._thread.remote_access().tokens
         if token is None:
             tokens.revoke_session(self.session_id)
         else:
@@ -337,7 +344,7 @@ class Chat:
         Args:
             drop_old: Whether those that were signed before are worthless at once.
         """
-        self._thread.outside().tokens.rotate(drop_old=drop_old)
+        self._thread.remote_access().tokens.rotate(drop_old=drop_old)
 
     # ---- its end ------------------------------------------------------------------------------------
 
@@ -352,7 +359,7 @@ class Chat:
         self.close()
 
     def __repr__(self) -> str:
-        if not self._thread.lives:
+        if not self._thread.is_running:
             return "<Chat: closed>"
         info = self.info
         title = f" {info.title!r}" if info.title else ""

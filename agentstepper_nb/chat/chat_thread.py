@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Seconds that its end waits for agents to let go, and then for the thread.
-PATIENCE: Final = 1.5
-_THREADS_PATIENCE: Final = 0.5
-_OVER: Final = "This chat is closed, or was left behind by a fork: make a new one by Chat(…)."
-_ITSELF: Final = (
+CLOSE_TIMEOUT_S: Final = 1.5
+_JOIN_TIMEOUT_S: Final = 0.5
+_CLOSED: Final = "This chat is closed, or was left behind by a fork: make a new one by Chat(…)."
+_WAITS_FOR_ITSELF: Final = (
     "A chat can't wait for itself: this is its own event loop, where its agents answer. "
     "Yield what is to be said, or a HandOn to another agent."
 )
@@ -54,7 +54,7 @@ class ChatThread:
 
     def __init__(self, make: Callable[[], Interpreter], data_dir: Path) -> None:
         self._data_dir = data_dir
-        self._outside: RemoteChatAccess | None = None
+        self._remote_access: RemoteChatAccess | None = None
         self._thread = LoopThread("agentstepper-chat")
 
         async def made() -> tuple[Interpreter, asyncio.AbstractEventLoop]:
@@ -63,13 +63,13 @@ class ChatThread:
         try:
             self.interpreter, self.loop = self._thread.run(made)
         except BaseException:
-            self._thread.close(_THREADS_PATIENCE)
+            self._thread.close(_JOIN_TIMEOUT_S)
             raise
 
     @property
-    def lives(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it runs, in this process."""
-        return self._thread.lives
+        return self._thread.is_running
 
     def wait(self, begin: Callable[[], Awaitable[T]]) -> T:
         """Run something there, and wait for it. An interrupt cancels it, and is raised once it is over.
@@ -80,30 +80,30 @@ class ChatThread:
         Raises:
             RuntimeError: The chat is closed, or was left behind by a fork; or it would wait for itself.
         """
-        if not self.lives:
-            raise RuntimeError(_OVER)
+        if not self.is_running:
+            raise RuntimeError(_CLOSED)
         if self._is_here():
-            raise RuntimeError(_ITSELF)
+            raise RuntimeError(_WAITS_FOR_ITSELF)
         return self._thread.run(begin)
 
-    def read(self, ask: Callable[[], T]) -> T:
+    def read(self, function: Callable[[], T]) -> T:
         """Ask there what is answered at once. From its own loop too.
 
         Args:
-            ask: Asks it.
+            function: Asks it.
 
         Raises:
             RuntimeError: The chat is closed, or was left behind by a fork.
         """
-        if not self.lives:
-            raise RuntimeError(_OVER)
+        if not self.is_running:
+            raise RuntimeError(_CLOSED)
         if self._is_here():
-            return ask()
+            return function()
         answer: Future[T] = Future()
 
         def answered() -> None:
             try:
-                answer.set_result(ask())
+                answer.set_result(function())
             except BaseException as error:
                 answer.set_exception(error)
 
@@ -117,41 +117,43 @@ class ChatThread:
         Args:
             work: Begins it.
         """
-        if self.lives:
+        if self.is_running:
             asyncio.run_coroutine_threadsafe(work(), self.loop)
 
-    def outside(self) -> RemoteChatAccess:
+    def remote_access(self) -> RemoteChatAccess:
         """What lets programs in from outside; made when it is first asked for."""
 
-        def outside() -> RemoteChatAccess:
+        def remote_access() -> RemoteChatAccess:
             from .remote.service import RemoteChatAccess
             from .remote.tokens import ChatTokens
 
-            if self._outside is None:
-                self._outside = RemoteChatAccess(self.interpreter, ChatTokens(self._data_dir))
-            return self._outside
+            if self._remote_access is None:
+                self._remote_access = RemoteChatAccess(self.interpreter, ChatTokens(self._data_dir))
+            return self._remote_access
 
-        return self.read(outside)
+        return self.read(remote_access)
 
     def close(self) -> None:
         """End it. Idempotent; it doesn't hang, also where an agent holds the loop up: a program may be
         ending.
         """
-        if not self.lives:
+        if not self.is_running:
             return
         ended: Future[None] = asyncio.run_coroutine_threadsafe(self._close(), self.loop)
         if not self._is_here():  # a garbage collection may be anywhere
             try:
-                ended.result(PATIENCE)
+                ended.result(CLOSE_TIMEOUT_S)
             except TimeoutError:
-                _log.warning("an agent didn't let go in %g s: it is left to itself", PATIENCE)
+                _log.warning(
+                    "an agent didn't let go in %g s: it is left to itself", CLOSE_TIMEOUT_S
+                )
             except Exception:
                 _log.exception("a chat didn't close well")
-        self._thread.close(_THREADS_PATIENCE)
+        self._thread.close(_JOIN_TIMEOUT_S)
 
     async def _close(self) -> None:
-        if self._outside is not None:
-            await self._outside.close()
+        if self._remote_access is not None:
+            await self._remote_access.close()
         await self.interpreter.close()
 
     def _is_here(self) -> bool:
@@ -213,7 +215,7 @@ class AnswerCollector:
         detach = self._interpreter.attach(self._session, self._receive)
         try:
             begin()
-            while not self._rests():
+            while not self._is_awaiting_user():
                 self._changed.clear()
                 await self._changed.wait()
         except asyncio.CancelledError:
@@ -240,7 +242,7 @@ class AnswerCollector:
             return False
         return True
 
-    def _rests(self) -> bool:
+    def _is_awaiting_user(self) -> bool:
         return self._removed or is_awaiting_user(self._interpreter, self._session)
 
 

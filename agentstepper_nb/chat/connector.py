@@ -89,7 +89,7 @@ class Turn:
     data_dir: Path
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("agentstepper_nb.chat"))
     agents: tuple[ChatAgentInfo, ...] = ()
-    continues: bool = False
+    is_continuation: bool = False
 
 
 class InterpreterABC(ABC):

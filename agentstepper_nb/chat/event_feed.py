@@ -25,12 +25,12 @@ from . import message_types
 
 #: Events that may wait for a reader, and how much of text and data in them. Beyond that the reader is
 #: given a new `ChatSessionSnapshot` in place of what it missed.
-MOST_EVENTS: Final = 256
-MOST_WEIGHT: Final = 2 * 1024 * 1024
+MAX_EVENTS: Final = 256
+MAX_WAITING_CHARS: Final = 2 * 1024 * 1024
 #: Characters up to which pieces of one message that wait together are one.
-_JOINED: Final = 64 * 1024
+_MAX_JOINED_CHARS: Final = 64 * 1024
 #: What an event weighs beside its message.
-_LEAST: Final = 200
+_EVENT_OVERHEAD_CHARS: Final = 200
 
 Listener = Callable[[ChatEvent], None]
 #: Begins to tell a listener, with a `ChatSessionSnapshot` at once; gives what ends it.
@@ -46,8 +46,8 @@ class EventFeed:
     Args:
         session: The session's id.
         attach: Begins to tell of it.
-        most: Events that may wait.
-        most_weight: How much of text and data may wait in them.
+        max_events: Events that may wait.
+        max_waiting_chars: How much of text and data may wait in them.
     """
 
     def __init__(
@@ -55,18 +55,18 @@ class EventFeed:
         session: str,
         attach: Attach,
         *,
-        most: int = MOST_EVENTS,
-        most_weight: int = MOST_WEIGHT,
+        max_events: int = MAX_EVENTS,
+        max_waiting_chars: int = MAX_WAITING_CHARS,
     ) -> None:
         self._session = session
         self._attach = attach
-        self._most = most
-        self._most_weight = most_weight
+        self._max_events = max_events
+        self._max_waiting_chars = max_waiting_chars
         self._waiting: deque[tuple[ChatEvent, int]] = deque()
-        self._weight = 0
-        self._came = asyncio.Event()
+        self._waiting_chars = 0
+        self._event_arrived = asyncio.Event()
         self._detach: Callable[[], None] | None = None
-        self._begun = False
+        self._has_begun = False
 
     async def read(self) -> AsyncGenerator[ChatEvent, None]:
         """The events, until the session is removed. Closing it ends the telling.
@@ -76,23 +76,23 @@ class EventFeed:
         """
         try:
             while True:
-                await self._something()
+                await self._wait_for_event()
                 event, weight = self._waiting.popleft()
-                self._weight -= weight
+                self._waiting_chars -= weight
                 yield event
                 if isinstance(event, ChatSessionRemoved):
                     return
         finally:
             self._stop()
 
-    async def _something(self) -> None:
+    async def _wait_for_event(self) -> None:
         """Wait until there is an event."""
         while not self._waiting:
-            self._came.clear()
+            self._event_arrived.clear()
             if self._detach is None:
                 self._listen()
             else:
-                await self._came.wait()
+                await self._event_arrived.wait()
 
     def _listen(self) -> None:
         """Begin, or begin again where something was missed."""
@@ -100,10 +100,10 @@ class EventFeed:
             # The `ChatSessionSnapshot` comes during the call.
             self._detach = self._attach(self._receive)
         except CommandError:
-            if not self._begun:
+            if not self._has_begun:
                 raise
             self._put(ChatSessionRemoved(session_id=self._session))
-        self._begun = True
+        self._has_begun = True
 
     def _receive(self, event: ChatEvent) -> None:
         match event:
@@ -112,43 +112,45 @@ class EventFeed:
             case ChatMessageDelta():
                 event = self._joined(event)
             case ChatMessageChanged(message=message):
-                self._drop_last(lambda last: _about(last) == message.id)
+                self._drop_last(lambda last: _find_message_id(last) == message.id)
             case ChatSessionChanged():
                 self._drop_last(lambda last: isinstance(last, ChatSessionChanged))
         self._put(event)
-        crowded = len(self._waiting) > self._most or self._weight > self._most_weight
+        crowded = (
+            len(self._waiting) > self._max_events or self._waiting_chars > self._max_waiting_chars
+        )
         if crowded and len(self._waiting) > 1:
             self._forget()
             self._stop()
-        self._came.set()
+        self._event_arrived.set()
 
     def _joined(self, delta: ChatMessageDelta) -> ChatMessageDelta:
         """A piece, with the one of the same message that it follows, which then waits no longer."""
         last = self._waiting[-1][0] if self._waiting else None
         if not isinstance(last, ChatMessageDelta) or last.message_id != delta.message_id:
             return delta
-        if len(last.text) + len(delta.text) > _JOINED:
+        if len(last.text) + len(delta.text) > _MAX_JOINED_CHARS:
             return delta
         self._take_last()
         return replace(delta, text=last.text + delta.text)
 
-    def _drop_last(self, said_by: Callable[[ChatEvent], bool]) -> None:
+    def _drop_last(self, is_replaced: Callable[[ChatEvent], bool]) -> None:
         """Let go of the last events that wait, as far as the one to come says what they say."""
-        while self._waiting and said_by(self._waiting[-1][0]):
+        while self._waiting and is_replaced(self._waiting[-1][0]):
             self._take_last()
 
     def _put(self, event: ChatEvent) -> None:
-        weight = _weight(event)
+        weight = _estimate_event_size(event)
         self._waiting.append((event, weight))
-        self._weight += weight
+        self._waiting_chars += weight
 
     def _take_last(self) -> None:
         _, weight = self._waiting.pop()
-        self._weight -= weight
+        self._waiting_chars -= weight
 
     def _forget(self) -> None:
         self._waiting.clear()
-        self._weight = 0
+        self._waiting_chars = 0
 
     def _stop(self) -> None:
         detach, self._detach = self._detach, None
@@ -156,7 +158,7 @@ class EventFeed:
             detach()
 
 
-def _about(event: ChatEvent) -> str | None:
+def _find_message_id(event: ChatEvent) -> str | None:
     """The message that an event is about."""
     match event:
         case ChatMessageDelta(message_id=id):
@@ -166,7 +168,7 @@ def _about(event: ChatEvent) -> str | None:
     return None
 
 
-def _weight(event: ChatEvent) -> int:
+def _estimate_event_size(event: ChatEvent) -> int:
     match event:
         case ChatMessageDelta(text=text):
             return len(text)
@@ -174,18 +176,18 @@ def _weight(event: ChatEvent) -> int:
             return estimate_size(message)
         case ChatSessionSnapshot():
             return 0  # it is told in any case: nothing could stand in its place
-    return _LEAST
+    return _EVENT_OVERHEAD_CHARS
 
 
 def estimate_size(message: Message) -> int:
     """About how much a message takes where it waits or travels."""
     values = (message.arguments, message.result, message.details)
     said = sum(len(msgspec.json.encode(value)) for value in values if value is not None)
-    return _LEAST + len(message.content) + len(message.data or b"") + said
+    return _EVENT_OVERHEAD_CHARS + len(message.content) + len(message.data or b"") + said
 
 
 #: How much of messages travels at once. Who wants older ones asks for them.
-MOST: Final = 4 * 1024 * 1024
+MAX_PAGE_CHARS: Final = 4 * 1024 * 1024
 
 _BUILT_IN: Final = frozenset(MessageType)
 
@@ -222,15 +224,17 @@ def to_known_message(message: Message) -> Message:
         )
 
 
-def select_newest(messages: Iterable[Message], most: int = MOST) -> tuple[Message, ...]:
+def select_newest(
+    messages: Iterable[Message], max_events: int = MAX_PAGE_CHARS
+) -> tuple[Message, ...]:
     """The newest messages, made ready, as many as travel at once: one at least, and all that are open.
 
     Args:
         messages: Oldest first.
-        most: How much they may weigh.
+        max_events: How much they may weigh.
     """
     taken: list[Message] = []
-    room = most
+    room = max_events
     for message in reversed(list(messages)):
         told = prepare_message(message)
         room -= estimate_size(told)
@@ -239,7 +243,7 @@ def select_newest(messages: Iterable[Message], most: int = MOST) -> tuple[Messag
     return tuple(reversed(taken))
 
 
-class EventPreparer:
+class EventEncoder:
     """Makes one reader's events ready, in their order.
 
     An extension's message that is still open is told whole each time: what is added to it isn't what is
@@ -249,7 +253,7 @@ class EventPreparer:
     def __init__(self) -> None:
         self._open: dict[str, Message] = {}  # those of extensions' types
 
-    def ready(self, event: ChatEvent) -> ChatEvent:
+    def prepare(self, event: ChatEvent) -> ChatEvent:
         """An event, made ready.
 
         Args:

@@ -12,25 +12,31 @@ from typing import Any, Final
 from uuid import uuid4
 
 from ..errors import CommandError
-from ..llm_wire.answer_builder import clean_text
+from ..llm_wire.answer_builder import replace_surrogates
 from ..protocol.chat import (
     AUTO_CHAT_MAX,
-    WINDOW,
+    DEFAULT_WINDOW,
     ChatImage,
     ChatMessagePage,
     ChatSessionInfo,
     ChatSourceText,
     Message,
 )
-from .allowed_paths import AllowedPaths, read_picture, read_source
+from .allowed_paths import AllowedPaths, read_message_image, read_message_source
 from .backend import Backend, Listener, UserInput
 from .connector import InterpreterABC
 from .memory import Memory
 from .session import ChatConfig, ChatSession, TurnHandle
 from .session_agents import check_agents
-from .sessions import MAX_TITLE, ChatSessions, SessionId
+from .sessions import MAX_TITLE_CHARS, ChatSessions, SessionId
 from .streams import StreamWrapper
-from .turn import RunningTurn, find_next_agent, find_refusal, make_continuation, make_user_message
+from .turn import (
+    RunningTurn,
+    find_continuation_refusal,
+    find_next_agent,
+    make_continuation,
+    make_user_message,
+)
 
 _log: Final = logging.getLogger("agentstepper_nb.chat")
 
@@ -72,7 +78,7 @@ class Interpreter(ChatSessions):
         allowed: AllowedPaths,
         auto_chat: bool = False,
         auto_chat_max: int = AUTO_CHAT_MAX,
-        window: int = WINDOW,
+        window: int = DEFAULT_WINDOW,
         debugger: bool = True,
         step: bool = False,
         keep: bool = True,
@@ -117,17 +123,17 @@ class Interpreter(ChatSessions):
         """
         found = self.find(session)
         if default_agent is not None:
-            found.agents.named(default_agent)  # what is refused sets nothing
+            found.agents.find_agent(default_agent)  # what is refused sets nothing
         if auto_chat_max is not None:
             found.auto.max = auto_chat_max
         if default_agent is not None:
             found.agents.default = default_agent
         if title is not None:
-            found.title = clean_text(title)[:MAX_TITLE]
+            found.title = replace_surrogates(title)[:MAX_TITLE_CHARS]
         if auto_chat is not None:
             found.auto_chat = auto_chat
-        found.changed()
-        found.note()
+        found.notify_changed()
+        found.record_info()
         if auto_chat or auto_chat_max is not None:
             self._go_on(found)
         return found.info
@@ -145,7 +151,7 @@ class Interpreter(ChatSessions):
         Raises:
             CommandError: `session_busy`: a turn is under way, or it is claimed.
         """
-        self.find(session).begin(claims=True)
+        self.find(session).begin(is_claim=True)
 
     def process_message(
         self, session: SessionId, message: str | UserInput | Message
@@ -164,10 +170,10 @@ class Interpreter(ChatSessions):
                 is none, or comes too late.
             ProtocolError: `invalid_message`: it is no message.
         """
-        self.say(session, message)
+        self.post(session, message)
         return self._stream(self.find(session).turn)
 
-    def say(self, session: SessionId, message: str | UserInput | Message) -> Message:
+    def post(self, session: SessionId, message: str | UserInput | Message) -> Message:
         """As `process_message`, for who hears of the turn otherwise.
 
         Returns:
@@ -177,9 +183,9 @@ class Interpreter(ChatSessions):
         if isinstance(message, UserInput) and message.confirms is not None:
             return found.choose(message.confirms, message.content)
         said = make_user_message(message, found)
-        agent = found.agents.named(said.agent_name)
+        agent = found.agents.find_agent(said.agent_name)
         found.begin()
-        found.auto.user_said()
+        found.auto.reset()
         self._begin(found, said, agent)
         return said
 
@@ -190,7 +196,7 @@ class Interpreter(ChatSessions):
             CommandError: `auto_chat_refused`, with why.
         """
         found = self.find(session)
-        why = find_refusal(found)
+        why = find_continuation_refusal(found)
         if why is not None:
             raise CommandError("auto_chat_refused", f"AutoChat can't go on: {why}.")
         return self._stream(self._continue(found))
@@ -201,7 +207,7 @@ class Interpreter(ChatSessions):
         if found.turn is not None:
             await found.turn.stop()
         else:
-            found.give_up_claim()
+            found.release_claim()
 
     def choose(self, session: SessionId, message_id: str, choice: str) -> Message:
         """Answer a CONFIRMATION.
@@ -242,7 +248,7 @@ class Interpreter(ChatSessions):
         Raises:
             CommandError: `not_allowed`, `unknown_message_id`.
         """
-        return await read_picture(self.message(session, message), self._allowed)
+        return await read_message_image(self.message(session, message), self._allowed)
 
     async def source(self, session: SessionId, message: str) -> ChatSourceText:
         """The text of the file that a CODE names.
@@ -250,7 +256,7 @@ class Interpreter(ChatSessions):
         Raises:
             CommandError: `not_allowed`, `unknown_message_id`.
         """
-        return await read_source(self.message(session, message), self._allowed)
+        return await read_message_source(self.message(session, message), self._allowed)
 
     # ---- who listens, and who answers ---------------------------------------------------------------
 
@@ -269,7 +275,7 @@ class Interpreter(ChatSessions):
             ProtocolError: `invalid_message`: it has no name, one that is taken, or an unknown role.
         """
         found = self.find(session)
-        found.tell_agent(found.agents.add(agent))
+        found.notify_agent_changed(found.agents.add(agent))
 
     def remove_agent(self, session: SessionId, name: str) -> None:
         """Let an agent go; a turn that it has goes on for as long as it answers.
@@ -278,7 +284,7 @@ class Interpreter(ChatSessions):
             CommandError: `unknown_agent`.
         """
         found = self.find(session)
-        found.tell_agent(found.agents.remove(name))
+        found.notify_agent_changed(found.agents.remove(name))
 
     # ---- parts --------------------------------------------------------------------------------------
 
@@ -288,27 +294,31 @@ class Interpreter(ChatSessions):
         message: Message,
         agent: InterpreterABC,
         *,
-        continues: bool = False,
+        is_continuation: bool = False,
     ) -> RunningTurn:
-        turn = RunningTurn(session, message, agent, self._ended, continues=continues)
+        turn = RunningTurn(session, message, agent, self._ended, is_continuation=is_continuation)
         session.turn = turn
-        turn.say(message)
+        turn.post(message)
         return turn
 
     def _stream(self, turn: TurnHandle | None) -> StreamWrapper[Message]:
         assert turn is not None
-        return StreamWrapper(turn.outlet(), loop=self._loop)
+        return StreamWrapper(turn.open_output(), loop=self._loop)
 
     def _continue(self, session: ChatSession) -> RunningTurn:
         agent = find_next_agent(session)
         prompt = make_continuation(agent, session)
         session.begin()
-        session.auto.took()
-        return self._begin(session, prompt, agent, continues=True)
+        session.auto.count_turn()
+        return self._begin(session, prompt, agent, is_continuation=True)
 
     def _ended(self, turn: RunningTurn) -> None:
         self._go_on(turn.session)
 
     def _go_on(self, session: ChatSession) -> None:
-        if session.auto_chat and not session.closing and find_refusal(session) is None:
+        if (
+            session.auto_chat
+            and not session.is_closing
+            and find_continuation_refusal(session) is None
+        ):
             self._continue(session)

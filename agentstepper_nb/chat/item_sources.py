@@ -26,17 +26,17 @@ class EndOfItems(Enum):
     OVER = "over"
 
 
-OVER: Final = EndOfItems.OVER
+END_OF_ITEMS: Final = EndOfItems.OVER
 
 _CANCELLED: Final = "What gives the answer was cancelled, and not by who reads it."
 #: Said of code that would end this process.
-ENDED: Final = "What gives the answer wanted to end its process: {error!r}."
+PROCESS_EXIT_REFUSED: Final = "What gives the answer wanted to end its process: {error!r}."
 
 
-def contain_error(error: BaseException) -> BaseException:
+def wrap_exit_error(error: BaseException) -> BaseException:
     """An error as it is given on: what would end the process or a loop is one like others."""
     if isinstance(error, SystemExit | KeyboardInterrupt | GeneratorExit):
-        return RuntimeError(ENDED.format(error=error))
+        return RuntimeError(PROCESS_EXIT_REFUSED.format(error=error))
     return error
 
 
@@ -57,12 +57,12 @@ class SyncSource:
     def close(self, over: Future[None]) -> None:
         """Close it, and settle the future, with the error that closing raises."""
         try:
-            for each in _apart(self._iterator, self._source):
+            for each in _separate_iterator(self._iterator, self._source):
                 ending = getattr(each, "close", None)
                 if callable(ending):
                     ending()
         except BaseException as error:
-            over.set_exception(contain_error(error))
+            over.set_exception(wrap_exit_error(error))
         else:
             over.set_result(None)
 
@@ -83,7 +83,7 @@ class AsyncSource:
 
     async def close(self) -> None:
         """Close it, by what it has for that."""
-        for each in _apart(self._iterator, self._source):
+        for each in _separate_iterator(self._iterator, self._source):
             ending = getattr(each, "aclose", None) or getattr(each, "close", None)
             if callable(ending):
                 closing = ending()
@@ -91,7 +91,7 @@ class AsyncSource:
                     await closing
 
 
-def _apart(iterator: object, source: object) -> list[object]:
+def _separate_iterator(iterator: object, source: object) -> list[object]:
     """An iterator and its source, where they are there and are two."""
     return [source] if iterator is None or iterator is source else [iterator, source]
 
@@ -110,7 +110,7 @@ class Puller(Protocol):
             sent: What a generator is sent, at the yield where it stands.
 
         Returns:
-            A future of it: an item, the error that the source raised, or `OVER`, then for good.
+            A future of it: an item, the error that the source raised, or `END_OF_ITEMS`, then for good.
         """
 
     def stop(self) -> Future[None]:
@@ -119,7 +119,7 @@ class Puller(Protocol):
         The future has the error that closing raised, where it did.
         """
 
-    def within(self) -> bool:
+    def is_inside(self) -> bool:
         """Whether the caller is where the source runs: who waits there for its end waits for itself."""
 
 
@@ -135,16 +135,16 @@ class InlinePuller(Puller):
         self._turn = threading.RLock()  # held while the source runs
         self._runs_on: int | None = None  # the thread, while it does
         self._stopping = False
-        self._over: Future[None] = _promise()
+        self._over: Future[None] = _make_shielded_future()
 
     def pull(self, sent: object = None) -> Future[Any]:
         """See `Puller`."""
         future: Future[Any] = Future()
         with self._turn:
             try:
-                future.set_result(OVER if self._stopping else self._step(sent))
+                future.set_result(END_OF_ITEMS if self._stopping else self._step(sent))
             except StopIteration:
-                future.set_result(OVER)
+                future.set_result(END_OF_ITEMS)
         return future
 
     def _step(self, sent: object) -> Any:
@@ -160,11 +160,11 @@ class InlinePuller(Puller):
         """See `Puller`."""
         with self._turn:
             self._stopping = True
-            if not self.within():  # else it is closed once it has given
+            if not self.is_inside():  # else it is closed once it has given
                 self._close()
         return self._over
 
-    def within(self) -> bool:
+    def is_inside(self) -> bool:
         """See `Puller`."""
         return self._runs_on == threading.get_ident()
 
@@ -185,13 +185,13 @@ class ThreadPuller(Puller):
     def __init__(self, source: Iterable[Any]) -> None:
         self._source = SyncSource(source)
         self._wanted: SimpleQueue[_Request | None] = SimpleQueue()
-        self._over: Future[None] = _promise()
+        self._over: Future[None] = _make_shielded_future()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def pull(self, sent: object = None) -> Future[Any]:
         """See `Puller`."""
-        future: Future[Any] = _promise()
+        future: Future[Any] = _make_shielded_future()
         self._tell((future, sent))
         return future
 
@@ -200,7 +200,7 @@ class ThreadPuller(Puller):
         self._tell(None)
         return self._over
 
-    def within(self) -> bool:
+    def is_inside(self) -> bool:
         """See `Puller`."""
         return threading.current_thread() is self._thread
 
@@ -222,10 +222,10 @@ class ThreadPuller(Puller):
             try:
                 future.set_result(self._source.next(sent))
             except StopIteration:
-                future.set_result(OVER)
+                future.set_result(END_OF_ITEMS)
                 break
             except BaseException as error:
-                future.set_exception(contain_error(error))
+                future.set_exception(wrap_exit_error(error))
                 break
         self._source.close(self._over)
         self._refuse()
@@ -236,7 +236,7 @@ class ThreadPuller(Puller):
             while True:
                 request = self._wanted.get_nowait()
                 if request is not None:
-                    request[0].set_result(OVER)
+                    request[0].set_result(END_OF_ITEMS)
 
 
 class LoopPuller(Puller):
@@ -251,16 +251,16 @@ class LoopPuller(Puller):
         self._loop = loop
         self._source = AsyncSource(source)
         self._requests: asyncio.Queue[_Request] = asyncio.Queue()
-        self._over: Future[None] = _promise()
+        self._over: Future[None] = _make_shielded_future()
         self._task: asyncio.Task[None] | None = None
         self._running = False  # from the task's first step until the source is to be closed
         self._stopping = False
 
     def pull(self, sent: object = None) -> Future[Any]:
         """See `Puller`."""
-        future: Future[Any] = _promise()
+        future: Future[Any] = _make_shielded_future()
         if not self._call(self._want, (future, sent)):
-            future.set_result(OVER)
+            future.set_result(END_OF_ITEMS)
         return future
 
     def stop(self) -> Future[None]:
@@ -269,7 +269,7 @@ class LoopPuller(Puller):
             self._over.set_result(None)  # its loop is closed, and ended all that ran there
         return self._over
 
-    def within(self) -> bool:
+    def is_inside(self) -> bool:
         """See `Puller`."""
         try:
             return self._loop is asyncio.get_running_loop()
@@ -285,7 +285,7 @@ class LoopPuller(Puller):
 
     def _want(self, request: _Request) -> None:
         if self._over.done():
-            request[0].set_result(OVER)
+            request[0].set_result(END_OF_ITEMS)
             return
         self._requests.put_nowait(request)
         self._start()
@@ -312,23 +312,23 @@ class LoopPuller(Puller):
             self._running = False
             await self._close()
             while not self._requests.empty():
-                self._requests.get_nowait()[0].set_result(OVER)
+                self._requests.get_nowait()[0].set_result(END_OF_ITEMS)
 
     async def _answer(self, future: Future[Any], sent: object) -> bool:
         """Answer a request; whether there may be more."""
         try:
             future.set_result(await self._source.next(sent))
         except StopAsyncIteration:
-            future.set_result(OVER)
+            future.set_result(END_OF_ITEMS)
         except asyncio.CancelledError:
             if self._stopping:
-                future.set_result(OVER)
+                future.set_result(END_OF_ITEMS)
                 raise
             future.set_exception(RuntimeError(_CANCELLED))
             if is_task_cancelled():
                 raise
         except BaseException as error:
-            future.set_exception(contain_error(error))
+            future.set_exception(wrap_exit_error(error))
         else:
             return True
         return False
@@ -337,7 +337,7 @@ class LoopPuller(Puller):
         try:
             await self._source.close()
         except BaseException as error:
-            self._over.set_exception(contain_error(error))
+            self._over.set_exception(wrap_exit_error(error))
             if isinstance(error, asyncio.CancelledError):
                 raise
         else:
@@ -350,7 +350,7 @@ def is_task_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _promise() -> Future[Any]:
+def _make_shielded_future() -> Future[Any]:
     """A future that its reader can't cancel: what it is for happens all the same."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()

@@ -15,7 +15,7 @@ from filelock import lock_descriptor, unlock_descriptor
 from ..errors import CommandError
 
 #: Bytes of lines that go with the process, up to which they are in memory.
-MOST_IN_MEMORY: Final = 64 * 1024 * 1024
+MAX_MEMORY_BYTES: Final = 64 * 1024 * 1024
 
 
 class LineStore(ABC):
@@ -59,7 +59,7 @@ class MemoryLineStore(LineStore):
     """Lines that go with the process. What is too much for memory is in a file without a name."""
 
     def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(MOST_IN_MEMORY)  # noqa: SIM115 - `close` closes it
+        self._file = SpooledTemporaryFile(MAX_MEMORY_BYTES)  # noqa: SIM115 - `close` closes it
 
     def append(self, line: bytes) -> int:
         """See `LineStore`."""
@@ -115,13 +115,13 @@ class FileLineStore(LineStore):
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
-        self._closed = False
+        self._is_closed = False
         with suppress(FileNotFoundError):
             self._open(os.O_RDWR)
 
     def append(self, line: bytes) -> int:
         """See `LineStore`."""
-        if self._closed:
+        if self._is_closed:
             raise OSError("it is closed")
         if self._descriptor is None:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -133,7 +133,7 @@ class FileLineStore(LineStore):
     def read(self, offset: int, length: int) -> bytes:
         """See `LineStore`."""
         if self._descriptor is None:
-            raise OSError("it is closed" if self._closed else "nothing was written yet")
+            raise OSError("it is closed" if self._is_closed else "nothing was written yet")
         return os.pread(self._descriptor, length, offset)
 
     def remove(self) -> None:
@@ -144,7 +144,7 @@ class FileLineStore(LineStore):
 
     def close(self) -> None:
         """See `LineStore`."""
-        self._closed = True
+        self._is_closed = True
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             with suppress(OSError):  # a forked process may have it still, and would hold the lock

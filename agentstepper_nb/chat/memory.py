@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from ..errors import CommandError
 from ..protocol.chat import (
+    DEFAULT_WINDOW,
     MAX_MESSAGE_LENGTH,
-    WINDOW,
     ChatEvent,
     ChatMessageChanged,
     ChatMessageDelta,
@@ -31,7 +31,7 @@ class Memory:
         ValueError: One of them is less than 1, or the window larger than what is held.
     """
 
-    def __init__(self, limit: int = MAX_MESSAGE_LENGTH, window: int = WINDOW) -> None:
+    def __init__(self, limit: int = MAX_MESSAGE_LENGTH, window: int = DEFAULT_WINDOW) -> None:
         if not 1 <= window <= limit:
             raise ValueError(f"A window of {window} messages can't be given of {limit}.")
         self.limit = limit
@@ -96,7 +96,7 @@ class Memory:
 
 
 #: Characters and bytes that are held in memory together, beside the newest messages.
-MOST_HELD: Final = 64 * 1024 * 1024
+MAX_HELD_BYTES: Final = 64 * 1024 * 1024
 
 
 class SessionMessages:
@@ -105,29 +105,29 @@ class SessionMessages:
     Args:
         memory: Holds the newest.
         transcript: Keeps all.
-        tell: Tells who listens.
-        failed: Called, once, with why the transcript can't be written.
+        notify: Tells who listens.
+        on_write_failure: Called, once, with why the transcript can't be written.
     """
 
     def __init__(
         self,
         memory: Memory,
         transcript: ChatTranscript,
-        tell: Callable[[ChatEvent], None],
-        failed: Callable[[OSError], None],
+        notify: Callable[[ChatEvent], None],
+        on_write_failure: Callable[[OSError], None],
     ) -> None:
         self.memory = memory
         self.transcript = transcript
-        self._tell = tell
-        self._failed = failed
+        self._notify = notify
+        self._on_write_failure = on_write_failure
         self._has_failed = False
         #: What came since of messages that aren't whole: joined where somebody looks.
-        self._growing: dict[str, list[str]] = {}
+        self._open_message: dict[str, list[str]] = {}
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """Those in memory, as they are so far."""
-        for message_id, parts in self._growing.items():
+        for message_id, parts in self._open_message.items():
             self._join(message_id, parts)
         return self.memory.messages
 
@@ -146,7 +146,7 @@ class SessionMessages:
         Raises:
             CommandError: `unknown_message_id`.
         """
-        self._join(message_id, self._growing.get(message_id, []))
+        self._join(message_id, self._open_message.get(message_id, []))
         found = self.memory.get(message_id) or self.transcript.read(message_id)
         if found is None:
             raise CommandError(
@@ -154,7 +154,7 @@ class SessionMessages:
             )
         return found
 
-    def take(self, message: Message) -> bool:
+    def add(self, message: Message) -> bool:
         """Something is said, as `MessageBuilder` gives it.
 
         Args:
@@ -163,50 +163,50 @@ class SessionMessages:
         Returns:
             Whether it was more than a piece.
         """
-        parts = self._growing.get(message.id)
+        parts = self._open_message.get(message.id)
         if not message.final and parts is not None:
             parts.append(message.content)
-            self._tell(
+            self._notify(
                 ChatMessageDelta(
                     session_id=message.session_id, message_id=message.id, text=message.content
                 )
             )
             return False
         if message.final:
-            self._growing.pop(message.id, None)
+            self._open_message.pop(message.id, None)
         else:
-            self._growing[message.id] = []
+            self._open_message[message.id] = []
         if self.memory.get(message.id) is not None or message.id not in self.transcript:
             self.memory.put(message)  # else it went long ago, and is edited now
-        self._make_room()
+        self._drop_over_limit()
         error = None
         if message.final or message.type == MessageType.CONFIRMATION:
-            error = _tried(lambda: self.transcript.say(message))
-        self._tell(ChatMessageChanged(message=message))
-        self._complain(error)
+            error = _catch_os_error(lambda: self.transcript.record_message(message))
+        self._notify(ChatMessageChanged(message=message))
+        self._report_failure(error)
         return True
 
-    def remove(self, gone: Iterable[str]) -> None:
+    def remove(self, removed_ids: Iterable[str]) -> None:
         """Messages are gone."""
-        ids = tuple(gone)
+        ids = tuple(removed_ids)
         for message_id in ids:
-            self._growing.pop(message_id, None)
+            self._open_message.pop(message_id, None)
             self.memory.remove(message_id)
-        self.keep(lambda: self.transcript.drop(ids))
+        self.write_transcript(lambda: self.transcript.record_removal(ids))
 
-    def keep(self, write: Callable[[], None]) -> None:
+    def write_transcript(self, write: Callable[[], None]) -> None:
         """Write to the transcript; the conversation goes on where that fails."""
-        self._complain(_tried(write))
+        self._report_failure(_catch_os_error(write))
 
-    def _complain(self, error: OSError | None) -> None:
+    def _report_failure(self, error: OSError | None) -> None:
         if error is not None and not self._has_failed:
             self._has_failed = True
-            self._failed(error)
+            self._on_write_failure(error)
 
-    def _make_room(self) -> None:
+    def _drop_over_limit(self) -> None:
         """Let the oldest go where pictures and long texts are too much together."""
         held = sum(map(estimate_memory_bytes, self.memory.messages))
-        while held > MOST_HELD and len(self.memory) > self.memory.window:
+        while held > MAX_HELD_BYTES and len(self.memory) > self.memory.window:
             held -= estimate_memory_bytes(self.memory.messages[0])
             self.memory.drop_oldest()
 
@@ -222,7 +222,7 @@ def estimate_memory_bytes(message: Message) -> int:
     return len(message.content) + len(message.data or b"")
 
 
-def _tried(write: Callable[[], None]) -> OSError | None:
+def _catch_os_error(write: Callable[[], None]) -> OSError | None:
     try:
         write()
     except OSError as error:

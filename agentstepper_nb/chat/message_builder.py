@@ -10,25 +10,25 @@ from uuid import uuid4
 from msgspec.structs import asdict, replace
 
 from ..errors import CommandError, ProtocolError
-from ..llm_wire.answer_builder import clean_text
+from ..llm_wire.answer_builder import replace_surrogates
 from ..protocol.chat import MAX_MESSAGE_LENGTH, AgentOutput, Message, MessageType
 from . import message_types
 from .connector import TextReplacement
 from .request_converter import convert_mapping
 
 #: Characters of a message's content: what is said beyond them is left out, and a mark says so.
-MAX_CONTENT: Final = 1_000_000
+MAX_CONTENT_CHARS: Final = 1_000_000
 #: Calls that may wait for their results at once; of more, the oldest is given up.
 MAX_CALLS: Final = 100
 
 _CUT: Final = "\n… (cut: a message has at most 1,000,000 characters)"
-_ROOM: Final = MAX_CONTENT - len(_CUT)
+_MAX_BEFORE_CUT_CHARS: Final = MAX_CONTENT_CHARS - len(_CUT)
 #: Types whose messages are their text: a piece without any is nothing.
 _TEXTS: Final = frozenset({MessageType.MESSAGE, MessageType.CODE, MessageType.CONSOLE})
 #: The fields that a piece and the one that goes on with it have alike.
-_ALIKE: Final = ("type", "role", "format", "language")
+_MERGE_FIELDS: Final = ("type", "role", "format", "language")
 #: The fields of which a piece has none that goes on with another.
-_MORE: Final = (
+_TOO_MUCH_CONTENT: Final = (
     "media_type",
     "data",
     "path",
@@ -52,20 +52,20 @@ class PartialMessage:
     def __init__(self, message: Message) -> None:
         self.message = message
         self._parts: list[str] = []
-        self._left = _ROOM
+        self._remaining_chars = _MAX_BEFORE_CUT_CHARS
 
-    def grow(self, text: str) -> Message:
+    def append(self, text: str) -> Message:
         """Add some content; gives the message with what was added alone."""
-        if self._left < 0:
+        if self._remaining_chars < 0:
             text = ""
-        elif len(text) > self._left:
-            text, self._left = text[: self._left] + _CUT, -1
+        elif len(text) > self._remaining_chars:
+            text, self._remaining_chars = text[: self._remaining_chars] + _CUT, -1
         else:
-            self._left -= len(text)
+            self._remaining_chars -= len(text)
         self._parts.append(text)
         return replace(self.message, content=text)
 
-    def whole(self, **changes: Any) -> Message:
+    def complete(self, **changes: Any) -> Message:
         """The message, complete."""
         return replace(self.message, content="".join(self._parts), final=True, **changes)
 
@@ -96,11 +96,11 @@ class MessageBuilder:
         self._agent_name = agent_name
         self._clock = clock
         self._new_id = new_id
-        self._saying: PartialMessage | None = None
+        self._open: PartialMessage | None = None
         self._calls: list[PartialMessage] = []
-        self._asking: dict[str, PartialMessage] = {}
+        self._confirmations: dict[str, PartialMessage] = {}
 
-    def take(self, item: str | AgentOutput | TextReplacement | Mapping[str, Any]) -> list[Message]:
+    def add(self, item: str | AgentOutput | TextReplacement | Mapping[str, Any]) -> list[Message]:
         """Take some of the answer in.
 
         Args:
@@ -113,24 +113,24 @@ class MessageBuilder:
             ProtocolError: `invalid_message`: it is nothing that can be said. It has changed nothing.
         """
         if isinstance(item, TextReplacement):
-            return self._replaced(clean_text(item.content))
-        piece = to_piece(item)
+            return self._replaced(replace_surrogates(item.content))
+        piece = to_agent_output(item)
         if piece.type in _TEXTS and not piece.content and not _has_more(piece):
             return []
         if piece.type == MessageType.FUNCTION:
             return self._function(piece)
-        saying = None if piece.anew else self._saying
+        saying = None if piece.anew else self._open
         if saying is not None and _goes_on(piece, saying.message):
-            told = saying.grow(clean_text(piece.content))
+            told = saying.append(replace_surrogates(piece.content))
             return [told] if told.content else []
         opened, told = self._opened(piece)
         before = self._said()
         if piece.type == MessageType.CONFIRMATION:
-            self._asking[told.id] = opened
+            self._confirmations[told.id] = opened
         elif piece.data is not None or piece.path is not None:
-            return [*before, opened.whole()]
+            return [*before, opened.complete()]
         else:
-            self._saying = opened
+            self._open = opened
         return [*before, told]
 
     def chosen(self, message_id: str, choice: str | None) -> Message:
@@ -146,7 +146,7 @@ class MessageBuilder:
         Raises:
             CommandError: `not_waiting`: it doesn't wait, or this is none of its choices.
         """
-        asked = self._asking.get(message_id)
+        asked = self._confirmations.get(message_id)
         if asked is None:
             raise CommandError(
                 "not_waiting", "This confirmation doesn't wait for a choice any more."
@@ -154,23 +154,23 @@ class MessageBuilder:
         if choice is not None and choice not in asked.message.choices:
             known = ", ".join(asked.message.choices)
             raise CommandError("not_waiting", f"{choice!r} is none of the choices: {known}.")
-        del self._asking[message_id]
-        return asked.whole(chosen=choice)
+        del self._confirmations[message_id]
+        return asked.complete(chosen=choice)
 
     def close(self) -> list[Message]:
         """The answer is over: what isn't whole is as it is. Gives these messages, whole."""
         calls, self._calls = self._calls, []
-        asking, self._asking = self._asking, {}
+        asking, self._confirmations = self._confirmations, {}
         rest = [*calls, *asking.values()]
         rest.sort(key=lambda each: each.message.created_at)
-        return [*(each.whole() for each in rest), *self._said()]
+        return [*(each.complete() for each in rest), *self._said()]
 
     # ---- parts --------------------------------------------------------------------------------------
 
     def _opened(self, piece: AgentOutput) -> tuple[PartialMessage, Message]:
         """A new message, checked; and what is told of it."""
-        content = clean_text(piece.content)
-        fields = asdict(piece) | {"content": content[:MAX_CONTENT]}
+        content = replace_surrogates(piece.content)
+        fields = asdict(piece) | {"content": content[:MAX_CONTENT_CHARS]}
         del fields["anew"]
         message = message_types.check_message(
             Message(
@@ -183,23 +183,23 @@ class MessageBuilder:
             )
         )
         opened = PartialMessage(replace(message, content=""))
-        return opened, opened.grow(content)
+        return opened, opened.append(content)
 
     def _said(self) -> list[Message]:
         """The end of the text that is being said."""
-        saying, self._saying = self._saying, None
-        return [] if saying is None else [saying.whole()]
+        saying, self._open = self._open, None
+        return [] if saying is None else [saying.complete()]
 
     def _replaced(self, content: str) -> list[Message]:
-        saying, self._saying = self._saying, None
+        saying, self._open = self._open, None
         if saying is None:
             if not content:
                 return []
             opened, _ = self._opened(AgentOutput(content=content))
-            return [opened.whole()]
+            return [opened.complete()]
         told = PartialMessage(saying.message)
-        told.grow(content)
-        return [told.whole()]
+        told.append(content)
+        return [told.complete()]
 
     def _function(self, piece: AgentOutput) -> list[Message]:
         if piece.ok is None and piece.result is None:
@@ -208,12 +208,12 @@ class MessageBuilder:
         if call is not None:
             checked = message_types.check_message(replace(call.message, result=piece.result, ok=ok))
             self._calls.remove(call)
-            call.grow(clean_text(piece.content))
-            return [*self._said(), call.whole(result=checked.result, ok=ok)]
+            call.append(replace_surrogates(piece.content))
+            return [*self._said(), call.complete(result=checked.result, ok=ok)]
         call_id = piece.call_id or self._new_id()
         piece = replace(piece, call_id=call_id, name=piece.name or "?", ok=ok)
         opened, _ = self._opened(piece)
-        return [*self._said(), opened.whole()]
+        return [*self._said(), opened.complete()]
 
     def _called(self, piece: AgentOutput) -> list[Message]:
         arguments = {} if piece.arguments is None else piece.arguments
@@ -222,7 +222,7 @@ class MessageBuilder:
         before = self._said()
         self._calls.append(opened)
         if len(self._calls) > MAX_CALLS:
-            before.append(self._calls.pop(0).whole())
+            before.append(self._calls.pop(0).complete())
         return [*before, told]
 
     def _call_of(self, call_id: str | None) -> PartialMessage | None:
@@ -232,7 +232,7 @@ class MessageBuilder:
         return next((each for each in self._calls if each.message.call_id == call_id), None)
 
 
-def to_piece(item: object) -> AgentOutput:
+def to_agent_output(item: object) -> AgentOutput:
     """What an agent yielded, as a piece.
 
     Args:
@@ -267,12 +267,12 @@ def is_emptied(message: Message) -> bool:
 
 
 def _has_more(piece: AgentOutput) -> bool:
-    return any(getattr(piece, name) not in (None, ()) for name in _MORE)
+    return any(getattr(piece, name) not in (None, ()) for name in _TOO_MUCH_CONTENT)
 
 
 def _goes_on(piece: AgentOutput, message: Message) -> bool:
     return not _has_more(piece) and all(
-        getattr(piece, name) == getattr(message, name) for name in _ALIKE
+        getattr(piece, name) == getattr(message, name) for name in _MERGE_FIELDS
     )
 
 
@@ -292,11 +292,11 @@ class MessageCollector:
     def messages(self) -> tuple[Message, ...]:
         """Each message in the order in which it began: whole, or as far as it has come."""
         return tuple(
-            replace(each.whole(), final=False) if isinstance(each, PartialMessage) else each
+            replace(each.complete(), final=False) if isinstance(each, PartialMessage) else each
             for each in self._messages.values()
         )
 
-    def take(self, item: object) -> None:
+    def add(self, item: object) -> None:
         """Take an item in: a message, or a piece of one; what is neither is nothing here.
 
         Args:
@@ -305,7 +305,7 @@ class MessageCollector:
         if isinstance(item, Message):
             self._put(item)
         elif isinstance(item, str | AgentOutput | TextReplacement | Mapping):
-            for message in self._pieces.take(item):
+            for message in self._pieces.add(item):
                 self._put(message)
 
     def close(self) -> None:
@@ -323,7 +323,7 @@ class MessageCollector:
                 if isinstance(known, PartialMessage)
                 else PartialMessage(replace(message, content=""))
             )
-            opened.grow(message.content)
+            opened.append(message.content)
             self._messages[message.id] = opened
         while len(self._messages) > self._most:
             del self._messages[next(iter(self._messages))]

@@ -18,33 +18,33 @@ from msgspec.structs import replace
 
 from ..errors import ProtocolError
 from ..protocol.chat import Message, MessageType
-from ..protocol.field_errors import make_form_error
-from ..protocol.image_types import MEDIA_TYPES, PICTURE_LIMIT, detect_image_type
-from .word_registry import WordRegistry
+from ..protocol.field_errors import make_field_error
+from ..protocol.image_types import MAX_IMAGE_BYTES, MEDIA_TYPES, detect_image_type
+from .extension_registry import ExtensionRegistry
 
 #: The fields that messages of every type may have.
-COMMON: Final = frozenset(
+COMMON_FIELDS: Final = frozenset(
     ["id", "session_id", "role", "type", "content", "agent_name", "created_at", "final", "details"]
 )
 _BLANK: Final = Message(id="-", session_id="-", role="user", created_at=0)
 
 #: The choices that a CONFIRMATION may have, and the characters of each.
-CHOICES_LIMIT: Final = 20
-CHOICE_LENGTH: Final = 1000
+MAX_CHOICES: Final = 20
+MAX_CHOICE_CHARS: Final = 1000
 
 _CODE_FORMATS: Final = ("source", "result")
 _TICKS: Final = re.compile(r"`{3,}")
 #: Characters of a message's content.
-CONTENT_LIMIT: Final = 1_000_000
+MAX_CONTENT_CHARS: Final = 1_000_000
 #: Bytes of a call's arguments or result, and of details, as JSON.
-VALUE_LIMIT: Final = 1_000_000
+MAX_VALUE_CHARS: Final = 1_000_000
 #: How deep these are nested at most.
-DEPTH_LIMIT: Final = 64
+MAX_DEPTH: Final = 64
 
 #: The longest that the other texts may be.
-_LENGTHS: Final = {
-    "content": CONTENT_LIMIT,
-    "data": PICTURE_LIMIT,
+_MAX_FIELD_CHARS: Final = {
+    "content": MAX_CONTENT_CHARS,
+    "data": MAX_IMAGE_BYTES,
     "path": 4096,
     "language": 100,
     "format": 100,
@@ -55,8 +55,8 @@ _LENGTHS: Final = {
 }
 _VALUES: Final = ("arguments", "result", "details")
 # Python itself writes no longer numbers.
-_BITS: Final = 10_000
-_TOO_DEEP: Final = f"It is nested deeper than {DEPTH_LIMIT} levels"
+_MAX_INTEGER_BITS: Final = 10_000
+_TOO_DEEP: Final = f"It is nested deeper than {MAX_DEPTH} levels"
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def add_message_type(kind: MessageTypeSpec) -> None:
             f"Messages have no {', '.join(sorted(unknown))}: put what else {kind.name} needs in "
             "`details`."
         )
-    kinds.add(kind)
+    type_registry.add(kind)
 
 
 def find_message_type(word: str) -> MessageTypeSpec:
@@ -108,7 +108,7 @@ def find_message_type(word: str) -> MessageTypeSpec:
     Raises:
         ProtocolError: `invalid_message`: there is none, which says those that there are.
     """
-    return kinds.get(word)
+    return type_registry.get(word)
 
 
 def check_message(message: Message) -> Message:
@@ -126,7 +126,7 @@ def check_message(message: Message) -> Message:
     checked = _checked(message)
     if checked.data is not None:
         checked = replace(checked, media_type=detect_image_type(checked.data))
-    if checked.type not in kinds.built_in:
+    if checked.type not in type_registry.built_in:
         # Else a backend that doesn't know the type would have nothing to show, nor a model to read.
         _checked(_built_in(checked))
         format_message_text(checked)
@@ -142,7 +142,7 @@ def to_displayed_message(message: Message) -> Message:
     Raises:
         ProtocolError: `invalid_message`: its type isn't there, or its extension fails.
     """
-    return message if message.type in kinds.built_in else _built_in(message)
+    return message if message.type in type_registry.built_in else _built_in(message)
 
 
 def format_message_text(message: Message) -> str:
@@ -154,8 +154,8 @@ def format_message_text(message: Message) -> str:
     Raises:
         ProtocolError: `invalid_message`: its type isn't there, or its extension fails.
     """
-    own = kinds.get(message.type)
-    text = _asked(own, own.as_text, message)
+    own = type_registry.get(message.type)
+    text = _call_extension(own, own.as_text, message)
     if not isinstance(text, str):
         raise _refused(own.name, f"as_text gave {type(text).__name__}, not a text")
     return text
@@ -163,25 +163,33 @@ def format_message_text(message: Message) -> str:
 
 def _checked(message: Message) -> Message:
     checked = check_message_fields(message)
-    own = kinds.get(checked.type)
+    own = type_registry.get(checked.type)
     for field in Message.__struct_fields__:
-        if field not in COMMON | own.fields and getattr(checked, field) != getattr(_BLANK, field):
+        if field not in COMMON_FIELDS | own.fields and getattr(checked, field) != getattr(
+            _BLANK, field
+        ):
             raise _refused(own.name, f"{field}: no message of this type has one")
-    wrong = _asked(own, own.check, checked)
+    wrong = _call_extension(own, own.check, checked)
     if wrong is not None:
         raise _refused(own.name, str(wrong))
     return checked
 
 
 def _built_in(message: Message) -> Message:
-    own = kinds.get(message.type)
-    made = _asked(own, own.shown, message)
-    if not isinstance(made, Message) or made.type not in kinds.built_in or made.id != message.id:
+    own = type_registry.get(message.type)
+    made = _call_extension(own, own.shown, message)
+    if (
+        not isinstance(made, Message)
+        or made.type not in type_registry.built_in
+        or made.id != message.id
+    ):
         raise _refused(own.name, "type: it isn't shown as a built-in one, or not under its id")
     return made
 
 
-def _asked(own: MessageTypeSpec, ask: Callable[[Message], object], message: Message) -> object:
+def _call_extension(
+    own: MessageTypeSpec, ask: Callable[[Message], object], message: Message
+) -> object:
     """What an extension says, which needn't be what it should."""
     try:
         return ask(message)
@@ -235,12 +243,12 @@ def _check_confirmation(message: Message) -> str | None:
     choices = message.choices
     if not message.content.strip():
         return "content: say what is asked"
-    if not 1 <= len(choices) <= CHOICES_LIMIT:
-        return f"choices: give 1 to {CHOICES_LIMIT}"
+    if not 1 <= len(choices) <= MAX_CHOICES:
+        return f"choices: give 1 to {MAX_CHOICES}"
     if len(set(choices)) < len(choices):
         return "choices: each has to be another"
-    if not all(each.strip() and len(each) <= CHOICE_LENGTH for each in choices):
-        return f"choices: each has 1 to {CHOICE_LENGTH} characters"
+    if not all(each.strip() and len(each) <= MAX_CHOICE_CHARS for each in choices):
+        return f"choices: each has 1 to {MAX_CHOICE_CHARS} characters"
     if message.chosen is not None and message.chosen not in choices:
         return "chosen: it is one of the choices"
     if message.chosen is not None and not message.final:
@@ -303,7 +311,7 @@ def _built(
     return MessageTypeSpec(name.value, check, lambda message: message, as_text, frozenset(fields))
 
 
-kinds: Final = WordRegistry(
+type_registry: Final = ExtensionRegistry(
     "message type",
     "type",
     (
@@ -346,30 +354,30 @@ def check_message_fields(message: Message) -> Message:
         raise _malformed(None, _TOO_DEEP) from None
     except (TypeError, ValueError) as error:
         raise _malformed(None, f"A message holds what JSON can carry: {error}") from None
-    fields = {name: _mended(name, value) for name, value in given.items()}
+    fields = {name: _normalize_value(name, value) for name, value in given.items()}
     try:
         made = msgspec.convert(fields, Message)
     except msgspec.ValidationError as error:
-        raise make_form_error(error) from None
+        raise make_field_error(error) from None
     _check_sizes(made)
     return made
 
 
-def _mended(field: str, value: Any, depth: int = 0) -> Any:
+def _normalize_value(field: str, value: Any, depth: int = 0) -> Any:
     """A value of built-in types as JSON has it."""
-    if depth > DEPTH_LIMIT:
+    if depth > MAX_DEPTH:
         raise _malformed(field, _TOO_DEEP)
     match value:
         case str():
             return _text(value)
         case dict():
-            return {_text(key): _mended(field, of, depth + 1) for key, of in value.items()}
+            return {_text(key): _normalize_value(field, of, depth + 1) for key, of in value.items()}
         case list() | tuple():
-            return [_mended(field, each, depth + 1) for each in value]
+            return [_normalize_value(field, each, depth + 1) for each in value]
         case float() if not math.isfinite(value):
             return None
-        case int() if value.bit_length() > _BITS:
-            raise _malformed(field, f"It holds a number of more than {_BITS} bits")
+        case int() if value.bit_length() > _MAX_INTEGER_BITS:
+            raise _malformed(field, f"It holds a number of more than {_MAX_INTEGER_BITS} bits")
         case bytes() if depth or field != "data":
             raise _malformed(field, "It holds bytes, which JSON can't carry")
     return value
@@ -385,14 +393,14 @@ def _text(text: str) -> str:
 
 
 def _check_sizes(message: Message) -> None:
-    for field, limit in _LENGTHS.items():
+    for field, limit in _MAX_FIELD_CHARS.items():
         value = getattr(message, field)
         if value is not None and len(value) > limit:
             raise _malformed(field, f"It is larger than {limit}")
     for field in _VALUES:
         value = getattr(message, field)
-        if value is not None and len(msgspec.json.encode(value)) > VALUE_LIMIT:
-            raise _malformed(field, f"As JSON it is larger than {VALUE_LIMIT} bytes")
+        if value is not None and len(msgspec.json.encode(value)) > MAX_VALUE_CHARS:
+            raise _malformed(field, f"As JSON it is larger than {MAX_VALUE_CHARS} bytes")
 
 
 def _malformed(field: str | None, what: str) -> ProtocolError:

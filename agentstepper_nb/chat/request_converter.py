@@ -17,11 +17,11 @@ import msgspec
 
 from ..errors import ProtocolError
 from ..protocol.chat import AgentOutput, MessageType
-from ..protocol.field_errors import make_form_error
+from ..protocol.field_errors import make_field_error
 from .message_types import find_message_type
 
 # Paths that an error names.
-_NAMED: Final = 10
+_MAX_NAMED_KEYS: Final = 10
 _NOTHING: Final = object()
 
 
@@ -84,13 +84,13 @@ class RequestConverter:
         try:
             piece = msgspec.convert(fields, AgentOutput)
         except msgspec.ValidationError as error:
-            raise make_form_error(error) from None
+            raise make_field_error(error) from None
         find_message_type(piece.type)
         return piece
 
     def _no_message(self, given: dict[str, Any]) -> ProtocolError:
         wanted = ", ".join(f"`{rule.source_path}`" for rule in self.rules)
-        paths = islice(flatten(given), _NAMED) if given else ()
+        paths = islice(flatten(given), _MAX_NAMED_KEYS) if given else ()
         there = ", ".join(f"`{path:.100}`" for path in paths) or "nothing"
         return ProtocolError("invalid_message", f"It has {there}; a message has some of {wanted}.")
 
@@ -160,14 +160,14 @@ def _code_language(given: dict[str, Any]) -> Any:
     return given.get("language") or given.get("format")
 
 
-_SPOKEN: Final = (MappingRule("role", "role", _role),)
-_CODE: Final = (*_SPOKEN, MappingRule("", "type", _constant(MessageType.CODE.value)))
-_IMAGE: Final = (*_SPOKEN, MappingRule("", "type", _constant(MessageType.IMAGE.value)))
+_ROLE_RULES: Final = (MappingRule("role", "role", _role),)
+_CODE_RULES: Final = (*_ROLE_RULES, MappingRule("", "type", _constant(MessageType.CODE.value)))
+_IMAGE_RULES: Final = (*_ROLE_RULES, MappingRule("", "type", _constant(MessageType.IMAGE.value)))
 
 #: `{"code": {"language": "python", "code": "print(1)"}}`.
 NESTED_CODE: Final = RequestConverter(
     (
-        *_CODE,
+        *_CODE_RULES,
         MappingRule("code.code", "content"),
         MappingRule("code.language", "language"),
         MappingRule("code", "format", _code_format),
@@ -176,7 +176,7 @@ NESTED_CODE: Final = RequestConverter(
 #: `{"language": "python", "code": "print(1)"}`.
 FLAT_CODE: Final = RequestConverter(
     (
-        *_CODE,
+        *_CODE_RULES,
         MappingRule("code", "content"),
         MappingRule("language", "language"),
         MappingRule("", "format", _code_format),
@@ -185,7 +185,7 @@ FLAT_CODE: Final = RequestConverter(
 #: `{"type": "code", "format": "python", "content": "print(1)"}`, as open-interpreter has it.
 TYPED_CODE: Final = RequestConverter(
     (
-        *_CODE,
+        *_CODE_RULES,
         MappingRule("content", "content", _content),
         MappingRule("", "language", _code_language),
         MappingRule("", "format", _code_format),
@@ -200,10 +200,10 @@ TYPED_CONSOLE: Final = RequestConverter(
     )
 )
 #: `{"type": "image", "format": "path", "content": "plot.png"}`.
-IMAGE_FILE: Final = RequestConverter((*_IMAGE, MappingRule("content", "path")))
+IMAGE_FILE: Final = RequestConverter((*_IMAGE_RULES, MappingRule("content", "path")))
 #: `{"type": "image", "format": "base64.png", "content": "iVBORw0KG…"}`.
-IMAGE_BYTES: Final = RequestConverter((*_IMAGE, MappingRule("content", "data")))
-DEFAULT: Final = RequestConverter(DEFAULT_RULES)
+IMAGE_BYTES: Final = RequestConverter((*_IMAGE_RULES, MappingRule("content", "data")))
+DEFAULT_CONVERTER: Final = RequestConverter(DEFAULT_RULES)
 
 
 def convert_mapping(mapping: Mapping[str, Any]) -> AgentOutput:
@@ -233,13 +233,13 @@ def _converter_for(mapping: Mapping[str, Any]) -> RequestConverter:
             return IMAGE_FILE
         case "image", str():
             return IMAGE_BYTES
-    return DEFAULT
+    return DEFAULT_CONVERTER
 
 
 #: How deep a mapping that is flattened may be nested, and how many values and characters of paths it
 #: may have.
-DEPTH_LIMIT: Final = 32
-SIZE_LIMIT: Final = 1_000_000
+MAX_DEPTH: Final = 32
+MAX_VALUES: Final = 1_000_000
 
 _INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
 # Of a path: an escaped character, a dot, or what stands between these.
@@ -265,8 +265,8 @@ def flatten(value: Any) -> dict[str, Any]:
         path, each = todo.pop()
         below = _items(each)
         size += 1 + sum(map(len, path))
-        if len(path) > DEPTH_LIMIT or size + len(below) > SIZE_LIMIT:
-            text = f"It is nested deeper than {DEPTH_LIMIT} levels, or larger than {SIZE_LIMIT}."
+        if len(path) > MAX_DEPTH or size + len(below) > MAX_VALUES:
+            text = f"It is nested deeper than {MAX_DEPTH} levels, or larger than {MAX_VALUES}."
             raise ProtocolError("invalid_message", text)
         if not below:
             flat[".".join(path)] = each

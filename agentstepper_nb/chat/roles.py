@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..protocol.chat import AgentName
-from .word_registry import WordRegistry
+from .extension_registry import ExtensionRegistry
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class RoleSpec:
     """
 
     name: str
-    may_hand_on: bool = False
+    can_hand_off: bool = False
     instructions: str = ""
     summary: str = ""
 
 
-roles: Final = WordRegistry(
+role_registry: Final = ExtensionRegistry(
     "role",
     "role",
     (
@@ -46,7 +46,7 @@ roles: Final = WordRegistry(
         ),
         RoleSpec(
             AgentName.SUPERVISOR.value,
-            may_hand_on=True,
+            can_hand_off=True,
             instructions="You direct other agents. Decide who is to take on the task or its next part, "
             "and hand it on with everything that is needed to do it. Answer yourself where no other "
             "agent is needed, and say when the task is done.",
@@ -61,7 +61,7 @@ roles: Final = WordRegistry(
         ),
         RoleSpec(
             AgentName.CREW.value,
-            may_hand_on=True,
+            can_hand_off=True,
             instructions="You speak for a team of agents. Do the part of the task that is yours, hand "
             "on what a colleague can do better, and put together what came of it into one answer.",
             summary="speaks for a team, and may hand on within it",
@@ -84,22 +84,22 @@ def add_role(spec: RoleSpec) -> None:
     Raises:
         ValueError: Its name is no word of capitals, digits and underscores, or is a built-in role's.
     """
-    roles.add(spec)
+    role_registry.add(spec)
 
 
-def find_role(word: str) -> RoleSpec:
+def find_role(name: str) -> RoleSpec:
     """The role of a word.
 
     Args:
-        word: As an agent names it.
+        name: As an agent names it.
 
     Raises:
         ProtocolError: `invalid_message`: there is none, which says those that there are. Nothing is
             taken for OTHER.
     """
-    return roles.get(word)
+    return role_registry.get(name)
 
 
 def list_role_names() -> tuple[str, ...]:
     """The words of all roles, the built-in ones first."""
-    return roles.words()
+    return role_registry.names()

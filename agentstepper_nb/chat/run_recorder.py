@@ -25,20 +25,20 @@ from ..sdk.drivers import run_in_thread
 from ..sdk.run_link import RunLink
 
 #: Seconds that the goodbye may take: the Core may be away, and whoever ends a session waits.
-GOODBYE_S: Final = 2.0
+CLOSE_TIMEOUT_S: Final = 2.0
 #: Seconds until a debugger is looked for again where there was none.
-AGAIN_S: Final = 1.0
+RETRY_INTERVAL_S: Final = 1.0
 #: Seconds that a turn waits for a debugger: for a first time, and where there was none.
-FIRST_S: Final = 10.0
-LATER_S: Final = 1.0
+FIRST_CONNECT_TIMEOUT_S: Final = 10.0
+CONNECT_TIMEOUT_S: Final = 1.0
 
 _OFF: Final = "It was switched off for this chat: debugger=False."
-_SLOW: Final = "It didn't answer yet: the next turn looks again."
-_AWAY: Final = "Its Core is away: what is done meanwhile is shown once it is back."
-_OVER: Final = "The turn of the chat was broken off."
+_NOT_CONNECTED_YET: Final = "It didn't answer yet: the next turn looks again."
+_CORE_AWAY: Final = "Its Core is away: what is done meanwhile is shown once it is back."
+_TURN_CANCELLED: Final = "The turn of the chat was broken off."
 
 #: Does what is recorded: given the debugger, if there is one, and the arguments with a person's edit.
-Act = Callable[[AsyncAgentStepper | None, Any], Awaitable[Any]]
+RecordedAction = Callable[[AsyncAgentStepper | None, Any], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class RunRecorder:
         workspace: The folder whose changes are shown, if that can be done.
         debugger: Whether there is to be one.
         step: Whether the run begins stepping.
-        changed: Called where `run_id`, `why_not` or `halted` are others.
+        notify_changed: Called where `run_id`, `unavailable_reason` or `halted` are others.
         log: The interpreter's.
         clock: Gives seconds.
     """
@@ -74,22 +74,22 @@ class RunRecorder:
         workspace: Path | None,
         debugger: bool,
         step: bool,
-        changed: Callable[[], None],
+        notify_changed: Callable[[], None],
         log: logging.Logger,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.run_id: str | None = None
         """The newest run."""
-        self.why_not: str | None = None if debugger else _OFF
+        self.unavailable_reason: str | None = None if debugger else _OFF
         """Why there is none."""
         self._name = name
         self._workspace = workspace
         self._debugger = debugger
         self._step = step
         self._clock = clock
-        self._changed = changed
+        self._changed = notify_changed
         self._log = log
-        self._halting = HaltWatcher(changed)
+        self._halt_watcher = HaltWatcher(notify_changed)
         self._dbg: AsyncAgentStepper | None = None
         self._connecting: asyncio.Task[AsyncAgentStepper] | None = None
         self._tried: float | None = None
@@ -98,24 +98,24 @@ class RunRecorder:
     @property
     def halted(self) -> bool:
         """Whether it waits for a person in the debugger."""
-        return self._halting.now
+        return self._halt_watcher.now
 
     async def begin_turn(self) -> None:
         """A turn begins: a Stop that was pressed since the last one ends the run, not the turn."""
         dbg = self._dbg
-        if dbg is None or dbg._live().link.away:
+        if dbg is None or dbg._current_session().link.is_away:
             return
-        timeline = await run_in_thread(partial(dbg._timeline, LATER_S))
+        timeline = await run_in_thread(partial(dbg._timeline, CONNECT_TIMEOUT_S))
         if timeline is not None and timeline.run.stopping:
             await self.stopped()
 
-    async def tool(self, name: str, args: Any, act: Act) -> RecordedResult:
+    async def tool(self, name: str, args: Any, action: RecordedAction) -> RecordedResult:
         """Do something, in a person's hands where a debugger is there.
 
         Args:
             name: What it is called.
-            args: Its arguments: a JSON value. What `act` is given is the same object, unless edited.
-            act: Does it; gives a JSON value.
+            args: Its arguments: a JSON value. What `action` is given is the same object, unless edited.
+            action: Does it; gives a JSON value.
 
         Raises:
             ToolDeniedError: A person denied it.
@@ -125,13 +125,13 @@ class RunRecorder:
         """
         dbg = await self._open()
         if dbg is None:
-            return RecordedResult(await act(None, args))
+            return RecordedResult(await action(None, args))
         call = dbg.tool(name, args)
-        begun, done, mine = False, False, None
+        has_begun, done, own_result = False, False, None
         self._open_turns += 1
         try:
             async with call:
-                begun = True
+                has_begun = True
                 if not call.skipped:
                     if call.name != name:
                         raise ProtocolError(
@@ -139,24 +139,24 @@ class RunRecorder:
                             f"A turn of {name} can't be made one of {str(call.name)[:100]!r}.",
                         )
                     with make_ambient(dbg):
-                        mine = call.result = await act(dbg, call.args)
+                        own_result = call.result = await action(dbg, call.args)
                     done = True
         except ConnectionLostError as error:
-            if begun and not done:
+            if has_begun and not done:
                 raise  # something that the agent asked for got lost
-            self._lost(dbg, error)
-            return RecordedResult(mine if done else await act(None, args))
+            self._disconnect(dbg, error)
+            return RecordedResult(own_result if done else await action(None, args))
         finally:
             self._open_turns -= 1
             if self._open_turns == 0 and self._dbg is not None:
-                self._dbg._live().link.await_message()
-            self._look()
-        return RecordedResult(call.result, edited=not done or call.result is not mine)
+                self._dbg._current_session().link.await_message()
+            self._check_link()
+        return RecordedResult(call.result, edited=not done or call.result is not own_result)
 
     def withdraw(self) -> None:
         """A turn was broken off: what still waits in the debugger, on a thread say, ends there."""
         if self._dbg is not None:
-            self._dbg._live().link.withdraw(lambda: AgentStopped(_OVER))
+            self._dbg._current_session().link.withdraw(lambda: AgentStopped(_TURN_CANCELLED))
 
     async def stopped(self) -> None:
         """Stop was pressed: the run ends by that. What comes next has a new one."""
@@ -171,35 +171,35 @@ class RunRecorder:
         await self._end(None)
 
     async def _open(self) -> AsyncAgentStepper | None:
-        if self._dbg is None and self._debugger and self._may_try():
-            await self._try()
-        self._look()
+        if self._dbg is None and self._debugger and self._can_connect():
+            await self._connect_in_time()
+        self._check_link()
         return self._dbg
 
-    def _may_try(self) -> bool:
-        waits = self._tried is not None and self._clock() - self._tried < AGAIN_S
+    def _can_connect(self) -> bool:
+        waits = self._tried is not None and self._clock() - self._tried < RETRY_INTERVAL_S
         return self._connecting is not None or not waits
 
-    async def _try(self) -> None:
+    async def _connect_in_time(self) -> None:
         """Connect; what takes too long goes on beside the turn, for the next one."""
         if self._connecting is None:
             self._connecting = asyncio.create_task(self._connected())
-        patience = FIRST_S if self._tried is None else LATER_S
+        timeout_s = FIRST_CONNECT_TIMEOUT_S if self._tried is None else CONNECT_TIMEOUT_S
         self._tried = self._clock()
-        await asyncio.wait({self._connecting}, timeout=patience)
+        await asyncio.wait({self._connecting}, timeout=timeout_s)
         if not self._connecting.done():
-            self._say(_SLOW)
+            self._set_unavailable(_NOT_CONNECTED_YET)
             return
         connecting, self._connecting = self._connecting, None
         try:
             self._dbg = connecting.result()
         except (AgentStepperError, OSError) as error:
             self._log.info("The chat isn't shown in the debugger: %s", error)
-            self._say(str(error))
+            self._set_unavailable(str(error))
             return
-        self.run_id, self.why_not, self._tried = self._dbg.run_id, None, None
-        self._halting.follow(self._dbg)
-        self._dbg._live().link.on_away(bind_to_loop(self._look))
+        self.run_id, self.unavailable_reason, self._tried = self._dbg.run_id, None, None
+        self._halt_watcher.follow(self._dbg)
+        self._dbg._current_session().link.on_away(bind_to_loop(self._check_link))
         self._changed()
 
     async def _connected(self) -> AsyncAgentStepper:
@@ -217,31 +217,31 @@ class RunRecorder:
             on_disconnect="continue",
         )
 
-    def _look(self) -> None:
+    def _check_link(self) -> None:
         """See whether the Core is there."""
         if self._dbg is not None:
-            self._say(_AWAY if self._dbg._live().link.away else None)
+            self._set_unavailable(_CORE_AWAY if self._dbg._current_session().link.is_away else None)
 
-    def _lost(self, dbg: AsyncAgentStepper, error: ConnectionLostError) -> None:
+    def _disconnect(self, dbg: AsyncAgentStepper, error: ConnectionLostError) -> None:
         if dbg is not self._dbg:  # of a turn that was left alone, and of another run
             return
         self._dbg = None
-        self._halting.follow(None)
-        self._say(str(error))
+        self._halt_watcher.follow(None)
+        self._set_unavailable(str(error))
 
-    def _say(self, why: str | None) -> None:
-        if why != self.why_not:
-            self.why_not = why
+    def _set_unavailable(self, why: str | None) -> None:
+        if why != self.unavailable_reason:
+            self.unavailable_reason = why
             self._changed()
 
     async def _end(self, error: BaseException | None) -> None:
         dbg, self._dbg = self._dbg, None
         if dbg is None:
             return
-        self._halting.follow(None)
+        self._halt_watcher.follow(None)
         kind = None if error is None else type(error)
         try:
-            async with asyncio.timeout(GOODBYE_S):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await dbg.__aexit__(kind, error, None)
         except (TimeoutError, AgentStepperError) as why:
             self._log.info("The run of %s said no goodbye: %r", dbg.program_name, why)
@@ -255,15 +255,15 @@ class HaltWatcher:
     """Looks at one run after the other. Used on the interpreter's event loop.
 
     Args:
-        changed: Called where `now` is another.
+        notify_changed: Called where `now` is another.
 
     Attributes:
         now: Whether a halt point waits.
     """
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    def __init__(self, notify_changed: Callable[[], None]) -> None:
         self.now = False
-        self._changed = changed
+        self._changed = notify_changed
         self._link: RunLink | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -273,16 +273,16 @@ class HaltWatcher:
         Args:
             dbg: The run; None for none.
         """
-        link = None if dbg is None else dbg._live().link
+        link = None if dbg is None else dbg._current_session().link
         if link is self._link:
             return
         self._link = link
-        self._look()
+        self._check_link()
         if link is not None:
-            link.on_halted(bind_to_loop(self._look))
+            link.on_halted(bind_to_loop(self._check_link))
 
-    def _look(self) -> None:
-        halted = self._link is not None and self._link.halted
+    def _check_link(self) -> None:
+        halted = self._link is not None and self._link.is_halted
         if not halted:
             self._stop_timer()
             self._set(False)

@@ -17,9 +17,9 @@ from msgspec import Raw, Struct
 from ..errors import CommandError, ProtocolError
 from ..protocol import chat as wire
 from ..protocol.chat import Message
-from ..protocol.field_errors import make_form_error
+from ..protocol.field_errors import make_field_error
 from .backend import UserInput
-from .event_feed import Attach, EventFeed, EventPreparer, Listener, prepare_message, select_newest
+from .event_feed import Attach, EventEncoder, EventFeed, Listener, prepare_message, select_newest
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -73,7 +73,7 @@ class ChatService:
     ) -> None:
         self._interpreter = interpreter
         self._right = right
-        self._only = session
+        self._session = session
         self._sent = SentMessages() if sent is None else sent
         watch = ChatRight.WATCH
         here = interpreter
@@ -114,7 +114,7 @@ class ChatService:
         """
         known = self._methods.get(method)
         if known is None:
-            raise _unknown(method)
+            raise _make_unknown_method_error(method)
         if known.right > self._right:
             raise CommandError(
                 "watch_only", f"You may watch this chat, but not {method!r}: ask who runs it."
@@ -134,7 +134,7 @@ class ChatService:
             case "watch_sessions":
                 items = self._watch_sessions()
             case _:
-                raise _unknown(method)
+                raise _make_unknown_method_error(method)
         async with aclosing(items):
             async for item in items:
                 yield item
@@ -147,19 +147,19 @@ class ChatService:
     async def _watch(self, asked: wire.ChatSessionRequest) -> AsyncGenerator[Struct, None]:
         session = asked.session
         self._check_session(session)
-        feed = EventFeed(session, self._told(session))
+        feed = EventFeed(session, self._open_stream(session))
         async with aclosing(feed.read()) as events:
             n = 0
             async for event in events:
                 n += 1
                 yield wire.NumberedChatEvent(n=n, event=event)
 
-    def _told(self, session: str) -> Attach:
+    def _open_stream(self, session: str) -> Attach:
         """How a reader is told of a session."""
 
         def attach(listener: Listener) -> Callable[[], None]:
-            telling = EventPreparer()
-            return self._interpreter.attach(session, lambda event: listener(telling.ready(event)))
+            telling = EventEncoder()
+            return self._interpreter.attach(session, lambda event: listener(telling.prepare(event)))
 
         return attach
 
@@ -185,8 +185,8 @@ class ChatService:
 
     def _send(self, asked: wire.SendChatMessage) -> wire.Message:
         given = UserInput(content=asked.content, agent_name=asked.agent_name)
-        say = partial(self._interpreter.say, asked.session, given)
-        return prepare_message(self._sent.once(asked.session, asked.key, say))
+        post = partial(self._interpreter.post, asked.session, given)
+        return prepare_message(self._sent.once(asked.session, asked.key, post))
 
     def _set(self, asked: wire.UpdateChatSession) -> wire.ChatSessionInfo:
         return self._interpreter.set(
@@ -207,11 +207,11 @@ class ChatService:
     # ---- who may ------------------------------------------------------------------------------------
 
     def _check_session(self, session: str | None) -> None:
-        if self._only is not None and session is not None and session != self._only:
+        if self._session is not None and session is not None and session != self._session:
             raise CommandError("out_of_scope", "You were let into another session than this one.")
 
     def _check_all(self) -> None:
-        if self._only is not None:
+        if self._session is not None:
             raise CommandError(
                 "out_of_scope",
                 "You were let into one session: others aren't yours to list or change.",
@@ -231,17 +231,17 @@ def decode_params(params: Raw, kind: type[Params]) -> Params:
     try:
         return msgspec.json.decode(params, type=kind)
     except msgspec.ValidationError as error:
-        raise make_form_error(error) from None
+        raise make_field_error(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise ProtocolError("invalid_message", f"This isn't JSON: {error}.") from None
 
 
-def _unknown(method: str) -> CommandError:
+def _make_unknown_method_error(method: str) -> CommandError:
     return CommandError("unknown_service", f"The chat has no {method[:80]!r}.")
 
 
 #: Keys that are known again, the newest.
-MOST_KEYS: Final = 256
+MAX_KEYS: Final = 256
 
 
 class SentMessages:
@@ -250,22 +250,22 @@ class SentMessages:
     def __init__(self) -> None:
         self._messages: dict[tuple[str, str], Message] = {}  # oldest first
 
-    def once(self, session: str, key: str | None, say: Callable[[], Message]) -> Message:
+    def once(self, session: str, key: str | None, post: Callable[[], Message]) -> Message:
         """Say something, unless it was said.
 
         Args:
             session: Where.
             key: What tells it from all else that its sender sends; None: it is said in any case.
-            say: Says it. What it refuses wasn't said, and may be tried again.
+            post: Says it. What it refuses wasn't said, and may be tried again.
 
         Returns:
             The message, as it was said the first time.
         """
         if key is None:
-            return say()
+            return post()
         known = self._messages.get((session, key))
         if known is None:
-            known = self._messages[session, key] = say()
-            if len(self._messages) > MOST_KEYS:
+            known = self._messages[session, key] = post()
+            if len(self._messages) > MAX_KEYS:
                 del self._messages[next(iter(self._messages))]
         return known

@@ -36,7 +36,7 @@ from .session_states import AutoChat, SessionStates
 from .transcripts import ChatTranscript
 
 #: Characters of a title that is taken from the first message.
-_TITLE: Final = 60
+_MAX_TITLE_CHARS: Final = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class PendingConfirmation:
     """
 
     choices: tuple[str, ...]
-    settle: Callable[[str | None], Message]
+    end_confirmation: Callable[[str | None], Message]
     answer: asyncio.Future[str] = field(compare=False)
 
 
@@ -83,7 +83,7 @@ class TurnHandle(Protocol):
     agent: InterpreterABC
     had_confirmation: bool
 
-    def outlet(self) -> AsyncIterator[Message]:
+    def open_output(self) -> AsyncIterator[Message]:
         """What is said from now on."""
 
     async def stop(self, grace_s: float | None = None) -> None:
@@ -107,37 +107,37 @@ class ChatSession:
         self.title = kept.title
         self.auto_chat = kept.auto_chat
         self.config = config
-        self.machine = SessionStates()
+        self.states = SessionStates()
         self.auto = AutoChat(kept.auto_chat_max)
         self.agents = SessionAgents(self.id, config.agents, kept.default_agent)
         self.listeners = EventListeners[ChatEvent](config.log)
         self.turn: TurnHandle | None = None
-        self.had_turn: TurnHandle | None = None  # the last one that ended
+        self.last_turn: TurnHandle | None = None  # the last one that ended
         self.waiting: dict[str, PendingConfirmation] = {}
-        self.closing = False
-        self._claimed = False
+        self.is_closing = False
+        self._is_claimed = False
         self._speaking: str | None = None
-        self._listed = listed
+        self._on_list_changed = listed
         self._created_at, self._updated_at = kept.created_at, kept.updated_at
         self.recording = RunRecorder(
             self._run_name,
             workspace=config.workspace,
             debugger=config.debugger,
             step=config.step,
-            changed=self.changed,
+            notify_changed=self.notify_changed,
             log=config.log,
         )
         self.recording.run_id = kept.run_id
         memory = Memory(window=config.window)
         self.conversation = SessionMessages(
-            memory, transcript, self.listeners.tell, self._cant_keep
+            memory, transcript, self.listeners.notify, self._report_write_failure
         )
-        for message in transcript.newest(memory.limit):
-            memory.put(_closed(message))
+        for message in transcript.read_newest(memory.limit):
+            memory.put(_mark_final(message))
         if len(transcript):  # a turn was had: it isn't new
-            self.machine.begin()
-            self.machine.end(kept.ending or TurnEnding.STOPPED)
-        self._told = self.info
+            self.states.begin()
+            self.states.end(kept.ending or TurnEnding.STOPPED)
+        self._sent_info = self.info
 
     # ---- what it is ---------------------------------------------------------------------------------
 
@@ -148,8 +148,8 @@ class ChatSession:
         return ChatSessionInfo(
             id=self.id,
             title=self.title,
-            state=self.machine.state,
-            ending=self.machine.ending,
+            state=self.states.state,
+            ending=self.states.ending,
             agents=self.agents.infos(),
             default_agent=self.agents.default,
             speaking=self._speaking,
@@ -159,7 +159,7 @@ class ChatSession:
             auto_chat_max=self.auto.max,
             halted=self.recording.halted,
             run_id=self.recording.run_id,
-            no_debugger=self.recording.why_not,
+            no_debugger=self.recording.unavailable_reason,
             created_at=self._created_at,
             updated_at=self._updated_at,
             messages=len(self.conversation.transcript),
@@ -171,47 +171,47 @@ class ChatSession:
         """Tell somebody of it, from how it is now on."""
         return self.listeners.attach(listener, self._begin())
 
-    def changed(self) -> None:
+    def notify_changed(self) -> None:
         """Tell how it is, where that is not what was told last."""
         info = self.info
-        if info == self._told:
+        if info == self._sent_info:
             return
-        listed = _as_listed(info) != _as_listed(self._told)
-        self._told = info
-        self.listeners.tell(ChatSessionChanged(session=info))
+        listed = _select_list_fields(info) != _select_list_fields(self._sent_info)
+        self._sent_info = info
+        self.listeners.notify(ChatSessionChanged(session=info))
         if listed:
-            self._listed()
+            self._on_list_changed()
 
     # ---- turns --------------------------------------------------------------------------------------
 
-    def begin(self, *, claims: bool = False) -> None:
+    def begin(self, *, is_claim: bool = False) -> None:
         """A turn begins: that which was claimed, or another.
 
         Args:
-            claims: Whether its message is still to come: it begins with that.
+            is_claim: Whether its message is still to come: it begins with that.
 
         Raises:
             CommandError: `session_busy`.
         """
-        if claims or not self._claimed:
-            self.machine.begin()
-            self._moved()
-        self._claimed = claims
+        if is_claim or not self._is_claimed:
+            self.states.begin()
+            self._touch()
+        self._is_claimed = is_claim
 
-    def give_up_claim(self) -> None:
+    def release_claim(self) -> None:
         """No message comes. Without a claim it does nothing."""
-        if self._claimed:
-            self._claimed = False
+        if self._is_claimed:
+            self._is_claimed = False
             self.end(TurnEnding.STOPPED)
 
     def end(self, ending: TurnEnding) -> None:
         """The turn has ended."""
-        self.had_turn, self.turn = self.turn, None
-        self.machine.end(ending)
-        self._moved()
-        self.note()
+        self.last_turn, self.turn = self.turn, None
+        self.states.end(ending)
+        self._touch()
+        self.record_info()
 
-    def speaks(
+    def set_speaking(
         self, agent: InterpreterABC, phase: ChatAgentPhase, error: str | None = None
     ) -> None:
         """An agent begins its part of a turn, or has ended it.
@@ -223,13 +223,13 @@ class ChatSession:
         """
         self._speaking = agent.name if phase is ChatAgentPhase.RUNNING else None
         if agent in self.agents:  # it may have been removed
-            self.tell_agent(self.agents.phase(agent.name, phase), error)
-        self.changed()
+            self.notify_agent_changed(self.agents.phase(agent.name, phase), error)
+        self.notify_changed()
 
-    def tell_agent(self, agent: ChatAgentInfo, error: str | None = None) -> None:
+    def notify_agent_changed(self, agent: ChatAgentInfo, error: str | None = None) -> None:
         """An agent is elsewhere in its session."""
-        self.listeners.tell(ChatAgentChanged(session_id=self.id, agent=agent, error=error))
-        self.changed()
+        self.listeners.notify(ChatAgentChanged(session_id=self.id, agent=agent, error=error))
+        self.notify_changed()
 
     # ---- messages -----------------------------------------------------------------------------------
 
@@ -250,22 +250,22 @@ class ChatSession:
             **fields,
         )
 
-    def say(self, message: Message) -> None:
+    def post(self, message: Message) -> None:
         """Something is said; what says nothing any more is gone."""
         if is_emptied(message):
             self.remove([message.id])
             return
         if not self.title and message.role == "user" and message.final:
-            self.title = _title(message.content)
-        if self.conversation.take(message):
-            self._moved()
+            self.title = _make_title(message.content)
+        if self.conversation.add(message):
+            self._touch()
 
     def remove(self, gone: Sequence[str]) -> None:
         """Messages are gone, which is told by how it is without them."""
         self.conversation.remove(gone)
         self._updated_at = self.config.clock()
-        self._told = self.info
-        self.listeners.tell(self._begin())
+        self._sent_info = self.info
+        self.listeners.notify(self._begin())
 
     def choose(self, message_id: str, choice: str) -> Message:
         """Answer a confirmation.
@@ -280,12 +280,12 @@ class ChatSession:
         if choice not in asked.choices:
             there = ", ".join(map(repr, asked.choices))
             raise CommandError("not_waiting", f"{choice[:100]!r} is none of the choices: {there}.")
-        return self.settle(message_id, choice)
+        return self.end_confirmation(message_id, choice)
 
-    def settle(self, message_id: str, choice: str | None) -> Message:
+    def end_confirmation(self, message_id: str, choice: str | None) -> Message:
         """A confirmation waits no longer: somebody chose, or with None it is withdrawn."""
         asked = self.waiting.pop(message_id)
-        message = asked.settle(choice)
+        message = asked.end_confirmation(choice)
         if not asked.answer.done():
             if choice is None:
                 asked.answer.cancel()
@@ -293,27 +293,29 @@ class ChatSession:
                 asked.answer.set_result(choice)
         return message
 
-    def note(self) -> None:
+    def record_info(self) -> None:
         """Keep how it stands."""
-        self.conversation.keep(lambda: self.conversation.transcript.note(self.info))
+        self.conversation.write_transcript(
+            lambda: self.conversation.transcript.record_info(self.info)
+        )
 
     async def close(self) -> None:
         """Its end here: the agents let go of it, its run ends, its transcript is closed."""
         try:
-            self.note()
+            self.record_info()
             for name in [agent.name for agent in self.agents]:
-                self.tell_agent(self.agents.phase(name, ChatAgentPhase.ENDED))
-            await asyncio.gather(self.recording.close(), *map(self._leave, self.agents))
+                self.notify_agent_changed(self.agents.phase(name, ChatAgentPhase.ENDED))
+            await asyncio.gather(self.recording.close(), *map(self._release, self.agents))
         finally:
             self.conversation.transcript.close()
 
-    async def _leave(self, agent: InterpreterABC) -> None:
+    async def _release(self, agent: InterpreterABC) -> None:
         what = f"{agent.name} didn't let go of chat session {self.id}."
         await release_connector(partial(agent.ended, self.id), what, self.config.log)
 
-    def _moved(self) -> None:
+    def _touch(self) -> None:
         self._updated_at = self.config.clock()
-        self.changed()
+        self.notify_changed()
 
     def _begin(self) -> ChatSessionSnapshot:
         return ChatSessionSnapshot(session=self.info, messages=self.conversation.messages)
@@ -321,25 +323,25 @@ class ChatSession:
     def _run_name(self) -> str:
         return f"chat {self.title or self.agents.default or self.id}"
 
-    def _cant_keep(self, error: OSError) -> None:
+    def _report_write_failure(self, error: OSError) -> None:
         self.config.log.error("Chat session %s can't be written: %s", self.id, error)
         text = (
             f"This conversation can't be written to disk any more: {error}. It goes on, and what is "
             "said from here on is lost when the chat ends."
         )
-        self.say(self.message("system", text, format="error"))
+        self.post(self.message("system", text, format="error"))
 
 
-def _closed(message: Message) -> Message:
+def _mark_final(message: Message) -> Message:
     """A message that is read back: what waited when its process ended doesn't any more."""
     return message if message.final else replace(message, final=True)
 
 
-def _title(content: str) -> str:
+def _make_title(content: str) -> str:
     line = content.strip().partition("\n")[0].strip()
-    return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
+    return line if len(line) <= _MAX_TITLE_CHARS else f"{line[: _MAX_TITLE_CHARS - 1]}…"
 
 
-def _as_listed(info: ChatSessionInfo) -> ChatSessionInfo:
+def _select_list_fields(info: ChatSessionInfo) -> ChatSessionInfo:
     """A session as a list shows it: without what changes with each message."""
     return replace(info, messages=0, kept=0, window_from=None, updated_at=0)

@@ -10,18 +10,18 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from ..errors import AgentStepperError, AgentStopped, CommandError, ProtocolError
-from ..llm_wire.answer_builder import clean_text
+from ..llm_wire.answer_builder import replace_surrogates
 from ..protocol.chat import AgentName, AgentType, ChatAgentInfo, ChatAgentPhase
 from .connector import Handoff, InterpreterABC
-from .item_sources import contain_error
+from .item_sources import wrap_exit_error
 from .roles import find_role
 
 T = TypeVar("T")
 
 #: Hand-ons within a turn.
-MOST_HAND_ONS: Final = 8
-_LONGEST_NAME: Final = 100
-_LONGEST_LINE: Final = 1000
+MAX_HANDOFFS: Final = 8
+_MAX_NAME_CHARS: Final = 100
+_MAX_LINE_CHARS: Final = 1000
 
 log = logging.getLogger("agentstepper_nb.chat")
 
@@ -54,7 +54,7 @@ class SessionAgents:
 
     @default.setter
     def default(self, name: str | None) -> None:
-        self._default = self.named(name).name
+        self._default = self.find_agent(name).name
 
     def __contains__(self, agent: object) -> bool:
         return agent in self._agents.values()
@@ -79,7 +79,7 @@ class SessionAgents:
             name=agent.name,
             role=agent.role,
             type=agent.agent_type,
-            description=clean_text(str(agent.description))[:_LONGEST_LINE],
+            description=replace_surrogates(str(agent.description))[:_MAX_LINE_CHARS],
         )
         self._agents[agent.name], self._infos[agent.name] = agent, info
         self._default = self._default or agent.name
@@ -94,14 +94,14 @@ class SessionAgents:
         Raises:
             CommandError: `unknown_agent`.
         """
-        self.named(name)
+        self.find_agent(name)
         ended = self.phase(name, ChatAgentPhase.ENDED)
         del self._agents[name], self._infos[name]
         if self._default == name:
             self._default = next(iter(self._agents), None)
         return ended
 
-    def named(self, name: str | None) -> InterpreterABC:
+    def find_agent(self, name: str | None) -> InterpreterABC:
         """The agent that a message is for.
 
         Args:
@@ -123,18 +123,18 @@ class SessionAgents:
     def info(self, name: str) -> ChatAgentInfo:
         """An agent, as it is told of."""
         agent = self._agents[name]
-        notice = clean_text(str(self._asked(agent, agent.notice, "")))[:_LONGEST_LINE]
+        notice = replace_surrogates(str(self._asked(agent, agent.notice, "")))[:_MAX_LINE_CHARS]
         return replace(
             self._infos[name], run_id=self._asked(agent, agent.run_id, None), notice=notice
         )
 
-    def _asked(self, agent: InterpreterABC, ask: Callable[[str], T], otherwise: T) -> T:
+    def _asked(self, agent: InterpreterABC, ask: Callable[[str], T], fallback: T) -> T:
         """What an agent says of itself in this session; whoever looks is told without what fails."""
         try:
             return ask(self._session_id)
         except Exception:
             log.exception("%s can't say its run or its notice.", agent.name)
-            return otherwise
+            return fallback
 
     def infos(self) -> tuple[ChatAgentInfo, ...]:
         """All of them."""
@@ -144,7 +144,7 @@ class SessionAgents:
         if not self._agents:
             return "This chat has no agent: give it one."
         there = ", ".join(self._agents)
-        return f"This chat has no agent called {str(name)[:_LONGEST_NAME]!r}: there is {there}."
+        return f"This chat has no agent called {str(name)[:_MAX_NAME_CHARS]!r}: there is {there}."
 
 
 class HandoffChain:
@@ -157,10 +157,10 @@ class HandoffChain:
 
     def __init__(self, agents: SessionAgents, first: InterpreterABC) -> None:
         self._agents = agents
-        self._had = {first.name}
-        self._left = MOST_HAND_ONS
+        self._known_names = {first.name}
+        self._left = MAX_HANDOFFS
 
-    def follow(self, giver: InterpreterABC, hand_on: Handoff) -> InterpreterABC:
+    def follow(self, giver: InterpreterABC, handoff: Handoff) -> InterpreterABC:
         """Who goes on.
 
         A turn comes back to an agent that had its part only where that one is a SUPERVISOR: so no two
@@ -168,26 +168,28 @@ class HandoffChain:
 
         Args:
             giver: Who hands on.
-            hand_on: To whom.
+            handoff: To whom.
 
         Raises:
             CommandError: `may_not_hand_on`: the giver's role doesn't let it, there is no such agent, it
                 had its part, or there were too many.
         """
-        if not find_role(giver.role).may_hand_on:
+        if not find_role(giver.role).can_hand_off:
             raise _refused(f"{giver.name} is {giver.role}, a role that doesn't hand on")
         try:
-            taker = self._agents.named(hand_on.agent_name)
+            taker = self._agents.find_agent(handoff.agent_name)
         except CommandError as error:
             raise _refused(f"{giver.name} handed on to nobody. {error.message}") from None
-        if taker is giver or (taker.name in self._had and taker.role != AgentName.SUPERVISOR):
+        if taker is giver or (
+            taker.name in self._known_names and taker.role != AgentName.SUPERVISOR
+        ):
             raise _refused(
                 f"{giver.name} handed on to {taker.name}, which had its part of this turn"
             )
         if not self._left:
-            raise _refused(f"the turn was handed on {MOST_HAND_ONS} times")
+            raise _refused(f"the turn was handed on {MAX_HANDOFFS} times")
         self._left -= 1
-        self._had.add(taker.name)
+        self._known_names.add(taker.name)
         return taker
 
 
@@ -198,7 +200,11 @@ def check_agent(agent: InterpreterABC) -> InterpreterABC:
         ProtocolError: `invalid_message`: it has no name, or an unknown role or type.
     """
     name = getattr(agent, "name", None)
-    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or clean_text(name) != name:
+    if (
+        not isinstance(name, str)
+        or not 0 < len(name) <= _MAX_NAME_CHARS
+        or replace_surrogates(name) != name
+    ):
         raise ProtocolError(
             "invalid_message", "An agent needs a name of 1 to 100 characters.", field="name"
         )
@@ -222,7 +228,7 @@ def check_agents(agents: Iterable[InterpreterABC], default: str | None) -> None:
     """
     together = SessionAgents("", agents)
     if default is not None:
-        together.named(default)
+        together.find_agent(default)
 
 
 def _refused(why: str) -> CommandError:
@@ -230,7 +236,7 @@ def _refused(why: str) -> CommandError:
 
 
 #: Characters of an error that are told.
-_LONGEST_ERROR: Final = 2000
+_MAX_ERROR_CHARS: Final = 2000
 
 
 def explain_error(error: BaseException) -> str:
@@ -243,12 +249,12 @@ def explain_error(error: BaseException) -> str:
         return f"The agent wanted to end its process: SystemExit({error.code!r})."
     name = type(error).__name__
     try:
-        text = clean_text(str(error))
+        text = replace_surrogates(str(error))
     except Exception:  # an agent's own class may fail at that, too
         return f"{name}, which can't say what it is about."
     if not isinstance(error, AgentStepperError):
         text = f"{name}: {text}" if text else f"{name}."
-    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}…"
+    return text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]}…"
 
 
 def is_stop(error: BaseException) -> bool:
@@ -259,38 +265,38 @@ def is_stop(error: BaseException) -> bool:
 
 
 #: Seconds that a connector has to let go.
-PATIENCE_S: Final = 1.0
+RELEASE_TIMEOUT_S: Final = 1.0
 #: Seconds that it has to end, once it was cancelled.
-LAST_S: Final = 0.2
+CANCEL_TIMEOUT_S: Final = 0.2
 
 
 async def release_connector(
-    leave: Callable[[], Awaitable[None]], what: str, log: logging.Logger
+    release: Callable[[], Awaitable[None]], what: str, log: logging.Logger
 ) -> None:
     """Let a connector go; one that doesn't end is left alone. What it does wrong is logged.
 
     Args:
-        leave: Its part of it.
+        release: Its part of it.
         what: Said in the log: what it didn't do.
         log: The interpreter's.
     """
-    leaving = asyncio.create_task(_guarded(leave))
-    for patience in (PATIENCE_S, LAST_S):
-        if (await asyncio.wait({leaving}, timeout=patience))[0]:
+    releasing = asyncio.create_task(_guarded(release))
+    for timeout_s in (RELEASE_TIMEOUT_S, CANCEL_TIMEOUT_S):
+        if (await asyncio.wait({releasing}, timeout=timeout_s))[0]:
             break
-        leaving.cancel()
+        releasing.cancel()
     else:
         log.error("%s It doesn't end, though it was cancelled; it is left alone.", what)
         return
-    if leaving.cancelled():
+    if releasing.cancelled():
         log.error("%s It was cancelled.", what)
-    elif (error := leaving.exception()) is not None:
+    elif (error := releasing.exception()) is not None:
         log.error("%s", what, exc_info=error)
 
 
-async def _guarded(leave: Callable[[], Awaitable[None]]) -> None:
+async def _guarded(release: Callable[[], Awaitable[None]]) -> None:
     """Do it; what would end the loop is an error like others."""
     try:
-        await leave()
+        await release()
     except BaseException as error:
-        raise contain_error(error) from None
+        raise wrap_exit_error(error) from None

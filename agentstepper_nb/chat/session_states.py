@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import CommandError, ProtocolError
-from ..protocol.chat import AUTO_CHAT_MAX, MOST_AUTO, State, TurnEnding
+from ..protocol.chat import AUTO_CHAT_MAX, MAX_AUTO_TURNS, State, TurnEnding
 
 
 class SessionStates:
@@ -21,7 +21,7 @@ class SessionStates:
         self.ending: TurnEnding | None = None
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether a turn is under way."""
         return self.state is State.STATE_RUNNING
 
@@ -31,7 +31,7 @@ class SessionStates:
         Raises:
             CommandError: `session_busy`: one is under way.
         """
-        if self.running:
+        if self.is_running:
             raise CommandError(
                 "session_busy", "A turn is under way: wait until it has ended, or stop it."
             )
@@ -47,7 +47,7 @@ class SessionStates:
         Raises:
             AssertionError: None is under way, which is its caller's fault.
         """
-        if not self.running:
+        if not self.is_running:
             raise AssertionError(f"no turn is under way that could end: {self.state.value}")
         self.state = State.STATE_STOP
         self.ending = ending
@@ -77,16 +77,16 @@ class AutoChat:
 
     @max.setter
     def max(self, turns: int) -> None:
-        if type(turns) is not int or not 0 <= turns <= MOST_AUTO:
-            text = f"AutoChat may take 0 to {MOST_AUTO} turns by itself, not {turns!r:.40}."
+        if type(turns) is not int or not 0 <= turns <= MAX_AUTO_TURNS:
+            text = f"AutoChat may take 0 to {MAX_AUTO_TURNS} turns by itself, not {turns!r:.40}."
             raise ProtocolError("invalid_message", text, "auto_chat_max")
         self._max = turns
 
-    def user_said(self) -> None:
+    def reset(self) -> None:
         """A user said something: it counts from there."""
         self.turns = 0
 
-    def took(self) -> None:
+    def count_turn(self) -> None:
         """A turn was begun by AutoChat."""
         self.turns += 1
 

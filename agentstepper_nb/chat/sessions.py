@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from ..errors import CommandError
-from ..llm_wire.answer_builder import clean_text
+from ..llm_wire.answer_builder import replace_surrogates
 from ..protocol.chat import ChatSessionInfo, ChatSessionList, ChatSessionRemoved, State
 from .backend import EventListeners
 from .session import ChatConfig, ChatSession
@@ -20,7 +20,7 @@ from .transcripts import ChatTranscript, ChatTranscripts, make_unknown_session_e
 _LAST_GRACE_S: Final = 0.4
 
 #: Characters of a title.
-MAX_TITLE: Final = 200
+MAX_TITLE_CHARS: Final = 200
 
 #: A session's id: as it was given, or as text.
 SessionId = UUID | str
@@ -56,7 +56,7 @@ class ChatSessions:
         session_id, now = uuid4(), self._config.clock()
         info = ChatSessionInfo(
             id=str(session_id),
-            title=clean_text(title)[:MAX_TITLE],
+            title=replace_surrogates(title)[:MAX_TITLE_CHARS],
             state=State.STATE_INIT,
             default_agent=self._config.default_agent,
             auto_chat=self._config.auto_chat,
@@ -85,11 +85,11 @@ class ChatSessions:
         """
         if session is None:
             for newest in reversed(self._live.values()):
-                if not newest.closing:
+                if not newest.is_closing:
                     return newest
             raise CommandError("unknown_session", "There is no chat session yet: create one.")
         found = self._live.get(str(session))
-        if found is None or found.closing:
+        if found is None or found.is_closing:
             raise make_unknown_session_error(str(session))
         return found
 
@@ -98,14 +98,14 @@ class ChatSessions:
         found = self._live.get(str(session))
         if found is not None:
             return found.info
-        for kept in self._transcripts.kept():
-            if kept.id == str(session):
-                return kept
+        for stored in self._transcripts.stored():
+            if stored.id == str(session):
+                return stored
         raise make_unknown_session_error(str(session))
 
     def sessions(self) -> list[ChatSessionInfo]:
         """All sessions, live and kept, the one that changed last first."""
-        self._kept = self._transcripts.kept(self._live)
+        self._kept = self._transcripts.stored(self._live)
         return self._sorted()
 
     def attach_sessions(self, listener: Callable[[ChatSessionList], None]) -> Callable[[], None]:
@@ -127,7 +127,7 @@ class ChatSessions:
             self._removed(str(session))
             return
         found = self.find(session)
-        found.closing = True
+        found.is_closing = True
         removing = asyncio.create_task(self._remove(found))
         self._removing.add(removing)
         removing.add_done_callback(self._removing.discard)
@@ -143,7 +143,7 @@ class ChatSessions:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
-        live = [each for each in self._live.values() if not each.closing]
+        live = [each for each in self._live.values() if not each.is_closing]
         ending = [*map(self._retire, live), *self._removing]
         await asyncio.gather(*ending, return_exceptions=True)
         for each in live:
@@ -173,7 +173,7 @@ class ChatSessions:
 
     async def _remove(self, session: ChatSession) -> None:
         await self._retire(session)
-        session.listeners.tell(ChatSessionRemoved(session_id=session.id))
+        session.listeners.notify(ChatSessionRemoved(session_id=session.id))
         session.listeners.close()
         try:
             session.conversation.transcript.remove()
@@ -182,11 +182,11 @@ class ChatSessions:
 
     async def _retire(self, session: ChatSession) -> None:
         """One is live no longer."""
-        session.closing = True
+        session.is_closing = True
         try:
             if session.turn is not None:
                 await session.turn.stop(_LAST_GRACE_S)
-            session.give_up_claim()
+            session.release_claim()
             await session.close()
         except Exception:  # it is gone all the same
             self._config.log.exception("Chat session %s didn't end as it should.", session.id)
@@ -198,15 +198,15 @@ class ChatSessions:
     def _changed(self) -> None:
         """A session changed so that the list shows it."""
         if self._due is None and self._listeners:
-            self._due = asyncio.get_running_loop().call_soon(self._tell)
+            self._due = asyncio.get_running_loop().call_soon(self._notify)
 
     def _removed(self, session_id: str) -> None:
         self._kept = [each for each in self._kept if each.id != session_id]
         self._changed()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._due = None
-        self._listeners.tell(ChatSessionList(sessions=tuple(self._sorted())))
+        self._listeners.notify(ChatSessionList(sessions=tuple(self._sorted())))
 
     def _sorted(self) -> list[ChatSessionInfo]:
         live = {session.id: session.info for session in self._live.values()}

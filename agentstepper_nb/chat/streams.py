@@ -23,13 +23,13 @@ from ..protocol.chat import Message
 from ..rpc.loop_thread import LoopThread
 from ..sdk.drivers import run_in_thread, wait_result
 from .connector import Answer, ConfirmCallback, InterpreterABC, Item, TextReplacement, Turn
-from .item_sources import OVER, InlinePuller, LoopPuller, Puller, ThreadPuller
+from .item_sources import END_OF_ITEMS, InlinePuller, LoopPuller, Puller, ThreadPuller
 from .message_builder import MessageCollector
 
 T = TypeVar("T")
 
-_TWICE: Final = "This stream is being read, or was: ask for another answer to read another."
-_OWN_LOOP: Final = (
+_READ_TWICE: Final = "This stream is being read, or was: ask for another answer to read another."
+_BLOCKS_OWN_LOOP: Final = (
     "This stream's source lives on the event loop that runs here, which would wait for itself: read it "
     "with `async for`."
 )
@@ -63,8 +63,8 @@ class StreamWrapper(Generic[T]):
     ) -> None:
         self._source = source
         self._loop = loop
-        self._gathered = MessageCollector()
-        self._choosing = threading.Lock()
+        self._collected = MessageCollector()
+        self._puller_lock = threading.Lock()
         self._puller: Puller | None = None
         self._thread: LoopThread | None = None
         self._read = False
@@ -73,7 +73,7 @@ class StreamWrapper(Generic[T]):
     @property
     def final(self) -> tuple[Message, ...]:
         """What was said, as messages, the newest of them; while it is read, as far as it has come."""
-        return self._gathered.messages
+        return self._collected.messages
 
     # ---- reading ------------------------------------------------------------------------------------
 
@@ -86,8 +86,8 @@ class StreamWrapper(Generic[T]):
     def _items(self) -> Generator[T, None, None]:
         puller = self._begin(sync=True)
         try:
-            while (item := wait_result(puller.pull())) is not OVER:
-                self._gathered.take(item)
+            while (item := wait_result(puller.pull())) is not END_OF_ITEMS:
+                self._collected.add(item)
                 yield item
         finally:
             self.close()
@@ -95,8 +95,8 @@ class StreamWrapper(Generic[T]):
     async def _aitems(self) -> AsyncGenerator[T, None]:
         puller = self._begin(sync=False)
         try:
-            while (item := await asyncio.wrap_future(puller.pull())) is not OVER:
-                self._gathered.take(item)
+            while (item := await asyncio.wrap_future(puller.pull())) is not END_OF_ITEMS:
+                self._collected.add(item)
                 yield item
         except asyncio.CancelledError:
             if isinstance(puller, ThreadPuller):
@@ -117,15 +117,15 @@ class StreamWrapper(Generic[T]):
 
         Where the source itself runs it doesn't wait: on the event loop that it belongs to, use `aclose`.
         """
-        puller = self._chosen(sync=True)
+        puller = self._choose_puller(sync=True)
         over = puller.stop()
-        if not puller.within():
+        if not puller.is_inside():
             wait_result(over)
         self._end()
 
     async def aclose(self) -> None:
         """As `close`. Cancelling this leaves the source to close by itself."""
-        puller = self._chosen(sync=False)
+        puller = self._choose_puller(sync=False)
         over = (
             await run_in_thread(puller.stop) if isinstance(puller, InlinePuller) else puller.stop()
         )
@@ -146,9 +146,9 @@ class StreamWrapper(Generic[T]):
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    def _chosen(self, *, sync: bool) -> Puller:
+    def _choose_puller(self, *, sync: bool) -> Puller:
         """What pulls, by who asks first."""
-        with self._choosing:
+        with self._puller_lock:
             if self._puller is None:
                 self._puller = self._made(sync)
             return self._puller
@@ -164,20 +164,20 @@ class StreamWrapper(Generic[T]):
         return LoopPuller(self._source, self._loop)
 
     def _begin(self, *, sync: bool) -> Puller:
-        puller = self._chosen(sync=sync)
-        if sync and puller.within():
-            raise RuntimeError(_OWN_LOOP)
-        with self._choosing:
+        puller = self._choose_puller(sync=sync)
+        if sync and puller.is_inside():
+            raise RuntimeError(_BLOCKS_OWN_LOOP)
+        with self._puller_lock:
             if self._read:
-                raise RuntimeError(_TWICE)
+                raise RuntimeError(_READ_TWICE)
             self._read = True
         return puller
 
     def _end(self) -> None:
-        with self._choosing:
+        with self._puller_lock:
             ended, self._ended = self._ended, True
         if not ended:
-            self._gathered.close()
+            self._collected.close()
             if self._thread is not None:
                 self._thread.close()
 
@@ -197,13 +197,13 @@ class AnswerChannel:
         self._said: asyncio.Queue[Item | None] = asyncio.Queue()  # None: that was all
         self._confirm = confirm
 
-    def say(self, item: Item) -> None:
+    def send(self, item: Item) -> None:
         """There is more of the answer."""
         self._said.put_nowait(item)
 
-    def say_instead(self, text: str) -> None:
+    def replace_text(self, text: str) -> None:
         """The text that was said last is this one, in truth."""
-        self.say(TextReplacement(text))
+        self.send(TextReplacement(text))
 
     async def ask(self, text: str, choices: Sequence[str], details: Any = None) -> str:
         """Ask the person, once all that was said before is told; gives the choice."""
@@ -237,15 +237,15 @@ class StreamingAgent(InterpreterABC):
 
     def chat(self, message: Message, turn: Turn) -> Answer:
         """See `InterpreterABC.chat`."""
-        saying = AnswerChannel(turn.confirm)
-        return saying.read(partial(self.answer, message, turn, saying))
+        channel = AnswerChannel(turn.confirm)
+        return channel.read(partial(self.answer, message, turn, channel))
 
     @abstractmethod
-    async def answer(self, message: Message, turn: Turn, saying: AnswerChannel) -> None:
+    async def answer(self, message: Message, turn: Turn, channel: AnswerChannel) -> None:
         """Answer a message. Cancelling it ends the answer; it raises what ends the turn.
 
         Args:
             message: What to answer.
             turn: What there is beside it.
-            saying: Whom to tell.
+            channel: Whom to tell.
         """

@@ -26,9 +26,9 @@ from .line_store import FileLineStore, LineStore, MemoryLineStore, ReadOnlyLineS
 
 log = logging.getLogger("agentstepper_nb.chat")
 
-_ENDING: Final = ".jsonl"
+_SUFFIX: Final = ".jsonl"
 #: Bytes at a file's beginning and end, in which its first and its last line are looked for.
-_ENDS: Final = 64 * 1024
+_EDGE_BYTES: Final = 64 * 1024
 
 
 class ChatTranscripts:
@@ -61,8 +61,8 @@ class ChatTranscripts:
             lines = FileLineStore(path)
             if not lines.size:
                 raise FileNotFoundError
-            return ChatTranscript(lines, read_first_line(lines.read(0, _ENDS), session_id))
-        except (OSError, *DAMAGED) as error:
+            return ChatTranscript(lines, read_first_line(lines.read(0, _EDGE_BYTES), session_id))
+        except (OSError, *DECODE_ERRORS) as error:
             if lines is not None:
                 lines.close()
             if isinstance(error, FileNotFoundError):
@@ -70,11 +70,11 @@ class ChatTranscripts:
             text = f"The chat session in {path} can't be read: {error}."
             raise CommandError("session_failed", text) from None
 
-    def kept(self, beside: Container[str] = ()) -> list[ChatSessionInfo]:
+    def stored(self, excluded_ids: Container[str] = ()) -> list[ChatSessionInfo]:
         """The sessions whose transcripts are kept, in no order.
 
         Args:
-            beside: Ids of those that needn't be looked at: they are open here.
+            excluded_ids: Ids of those that needn't be looked at: they are open here.
         """
         if self._folder is None:
             return []
@@ -82,7 +82,10 @@ class ChatTranscripts:
         try:
             with os.scandir(self._folder) as entries:
                 for entry in entries:
-                    if _is_transcript(entry) and entry.name.removesuffix(_ENDING) not in beside:
+                    if (
+                        _is_transcript(entry)
+                        and entry.name.removesuffix(_SUFFIX) not in excluded_ids
+                    ):
                         known[entry.name] = self._look(entry)
         except OSError:  # there is no folder yet
             return []
@@ -102,14 +105,14 @@ class ChatTranscripts:
             return known
         try:
             return mark, _summary(Path(entry.path))
-        except (OSError, *DAMAGED) as error:
+        except (OSError, *DECODE_ERRORS) as error:
             log.warning("%s can't be listed: %s", entry.path, error)
             return mark, None
 
     def _path(self, session_id: str) -> Path:
         if self._folder is None or not is_session_id(session_id):
             raise make_unknown_session_error(session_id)
-        return self._folder / f"{session_id}{_ENDING}"
+        return self._folder / f"{session_id}{_SUFFIX}"
 
 
 def is_session_id(text: str) -> bool:
@@ -126,30 +129,34 @@ def make_unknown_session_error(session_id: str) -> CommandError:
 
 
 def _is_transcript(entry: os.DirEntry[str]) -> bool:
-    return entry.name.endswith(_ENDING) and is_session_id(entry.name.removesuffix(_ENDING))
+    return entry.name.endswith(_SUFFIX) and is_session_id(entry.name.removesuffix(_SUFFIX))
 
 
 def _summary(path: Path) -> ChatSessionInfo:
     """What a file says of its session: by its last line, where that is a note, else by all of it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        first = read_first_line(file.read(_ENDS), path.stem)
-        file.seek(max(0, os.fstat(descriptor).st_size - _ENDS))
+        first = read_first_line(file.read(_EDGE_BYTES), path.stem)
+        file.seek(max(0, os.fstat(descriptor).st_size - _EDGE_BYTES))
         tail = file.read()
-        last = read_note(tail.rstrip(b"\n").rpartition(b"\n")[2]) if tail.endswith(b"\n") else None
+        last = (
+            read_session_info(tail.rstrip(b"\n").rpartition(b"\n")[2])
+            if tail.endswith(b"\n")
+            else None
+        )
         if last is not None:
             return replace(last, id=path.stem)
         return ChatTranscript(ReadOnlyLineStore(descriptor), first).summary()
 
 
 #: What a damaged line is refused by: it is no UTF-8, no JSON, or none of ours.
-DAMAGED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 #: A session's file is of this form; a later one is left alone.
-FORM: Final = 1
+FORMAT_VERSION: Final = 1
 #: Characters of an agent's description that are kept.
-_ABOUT: Final = 1000
+_MAX_DESCRIPTION_CHARS: Final = 1000
 #: Bytes that are read at once, of pictures mostly.
-MOST_READ: Final = 64 * 1024 * 1024
+MAX_READ_BYTES: Final = 64 * 1024 * 1024
 
 
 class _Line(Struct, kw_only=True, omit_defaults=True):
@@ -161,23 +168,23 @@ class _Line(Struct, kw_only=True, omit_defaults=True):
     gone: tuple[str, ...] = ()
 
 
-class _Mention(Struct):
+class _IndexedMessage(Struct):
     """A message, as far as an index needs it."""
 
     id: str
     created_at: float = 0.0
 
 
-class _Indexed(Struct):
+class _IndexedLine(Struct):
     """A line, as far as an index needs it."""
 
     form: int | None = None
     session: Raw = Raw()
-    message: _Mention | None = None
+    message: _IndexedMessage | None = None
     gone: tuple[str, ...] = ()
 
 
-_index: Final = msgspec.json.Decoder(_Indexed)
+_index: Final = msgspec.json.Decoder(_IndexedLine)
 _line: Final = msgspec.json.Decoder(_Line)
 _info: Final = msgspec.json.Decoder(ChatSessionInfo)
 
@@ -198,7 +205,7 @@ class ChatTranscript:
         self._places: dict[str, tuple[int, int] | None] = {}
         self._updated_at = session.updated_at
         if lines.size:
-            self._take_index()
+            self._read_index()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -206,7 +213,7 @@ class ChatTranscript:
     def __contains__(self, message_id: str) -> bool:
         return message_id in self._places
 
-    def say(self, message: Message) -> None:
+    def record_message(self, message: Message) -> None:
         """Keep a message: a new one, or one that is another now.
 
         Raises:
@@ -216,7 +223,7 @@ class ChatTranscript:
         self._updated_at = max(self._updated_at, message.created_at)
         self._places[message.id] = self._append(_Line(message=message))
 
-    def drop(self, gone: Iterable[str]) -> None:
+    def record_removal(self, gone: Iterable[str]) -> None:
         """Forget messages.
 
         Raises:
@@ -228,7 +235,7 @@ class ChatTranscript:
         if ids:
             self._append(_Line(gone=ids))
 
-    def note(self, session: ChatSessionInfo) -> None:
+    def record_info(self, session: ChatSessionInfo) -> None:
         """Keep how the session stands, for lists of what is kept. Before the first message it isn't.
 
         Raises:
@@ -245,13 +252,13 @@ class ChatTranscript:
             return None
         try:
             return _line.decode(self._lines.read(*place)).message
-        except (OSError, *DAMAGED):
+        except (OSError, *DECODE_ERRORS):
             log.exception("A message of chat session %s can't be read.", self.session.id)
             return None
 
-    def newest(self, count: int) -> tuple[Message, ...]:
+    def read_newest(self, count: int) -> tuple[Message, ...]:
         """The newest messages, oldest first: so many, or as many as may be read at once."""
-        return self._read(self._fitting(list(self._places)[-count:]))
+        return self._read(self._select_within_limit(list(self._places)[-count:]))
 
     def before(self, message_id: str, limit: int) -> ChatMessagePage:
         """The newest messages before one.
@@ -270,7 +277,7 @@ class ChatTranscript:
             raise CommandError(
                 "unknown_message_id", f"This conversation has no message {message_id[:100]!r}."
             ) from None
-        page = self._fitting(ids[max(0, end - limit) : end])
+        page = self._select_within_limit(ids[max(0, end - limit) : end])
         return ChatMessagePage(messages=self._read(page), more=end > len(page))
 
     def close(self) -> None:
@@ -302,13 +309,13 @@ class ChatTranscript:
             self.session, messages=len(self), state=state, updated_at=self._updated_at, live=False
         )
 
-    def _fitting(self, ids: list[str]) -> list[str]:
+    def _select_within_limit(self, ids: list[str]) -> list[str]:
         """The newest of them that may be read at once: one at least."""
-        room, taken = MOST_READ, 0
+        remaining_bytes, taken = MAX_READ_BYTES, 0
         for each in reversed(ids):
             place = self._places[each]
-            room -= 0 if place is None else place[1]
-            if room < 0 and taken:
+            remaining_bytes -= 0 if place is None else place[1]
+            if remaining_bytes < 0 and taken:
                 break
             taken += 1
         return ids[len(ids) - taken :]
@@ -319,22 +326,24 @@ class ChatTranscript:
 
     def _append(self, line: _Line) -> tuple[int, int]:
         if not self._lines.size:
-            self._lines.append(_encoded(_Line(form=FORM, session=make_closed_info(self.session))))
+            self._lines.append(
+                _encoded(_Line(form=FORMAT_VERSION, session=make_closed_info(self.session)))
+            )
         data = _encoded(line)
         return self._lines.append(data), len(data)
 
-    def _take_index(self) -> None:
+    def _read_index(self) -> None:
         offset, bad = 0, 0
         for data in _split(self._lines):
             try:
-                self._take(_index.decode(data), offset, len(data))
-            except DAMAGED:
+                self._index_line(_index.decode(data), offset, len(data))
+            except DECODE_ERRORS:
                 bad += bool(data.strip())
             offset += len(data)
         if bad:
             log.warning("%d lines of chat session %s are damaged.", bad, self.session.id)
 
-    def _take(self, line: _Indexed, offset: int, length: int) -> None:
+    def _index_line(self, line: _IndexedLine, offset: int, length: int) -> None:
         if bytes(line.session):
             self.session = replace(_info.decode(line.session), id=self.session.id)
             self._updated_at = max(self._updated_at, self.session.updated_at)
@@ -351,14 +360,18 @@ def make_closed_info(session: ChatSessionInfo) -> ChatSessionInfo:
         session,
         state=State.STATE_INIT if session.state is State.STATE_INIT else State.STATE_STOP,
         agents=tuple(
-            replace(each, phase=ChatAgentPhase.ENDED, description=each.description[:_ABOUT])
+            replace(
+                each,
+                phase=ChatAgentPhase.ENDED,
+                description=each.description[:_MAX_DESCRIPTION_CHARS],
+            )
             for each in session.agents
         ),
         speaking=None,
         waiting=None,
         halted=False,
         no_debugger=None,
-        kept=0,
+        stored=0,
         window_from=None,
         live=False,
     )
@@ -371,18 +384,18 @@ def _encoded(line: _Line) -> bytes:
 def read_first_line(data: bytes, session_id: str) -> ChatSessionInfo:
     """What a file's first line says; its name is what counts."""
     line = _line.decode(data.partition(b"\n")[0])
-    if line.form != FORM or line.session is None:
+    if line.form != FORMAT_VERSION or line.session is None:
         raise OSError("a newer agentstepper_nb wrote it, or it is no transcript")
     return replace(line.session, id=session_id)
 
 
-def read_note(line: bytes) -> ChatSessionInfo | None:
+def read_session_info(line: bytes) -> ChatSessionInfo | None:
     """What a line notes of the session; None where it is another line, or was cut."""
     if not line.startswith(b'{"session":'):
         return None
     try:
         return _line.decode(line).session
-    except DAMAGED:
+    except DECODE_ERRORS:
         return None
 
 

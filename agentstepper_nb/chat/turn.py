@@ -9,22 +9,22 @@ from typing import Final
 from msgspec.structs import replace
 
 from ..errors import CommandError
-from ..llm_wire.answer_builder import clean_text
+from ..llm_wire.answer_builder import replace_surrogates
 from ..protocol.chat import Message, TurnEnding
 from . import message_types
-from .agent_part import AgentPart
+from .agent_reply import AgentReply
 from .backend import UserInput
 from .connector import InterpreterABC
 from .item_sources import is_task_cancelled
-from .memory import MOST_HELD, estimate_memory_bytes
-from .message_builder import MAX_CONTENT
+from .memory import MAX_HELD_BYTES, estimate_memory_bytes
+from .message_builder import MAX_CONTENT_CHARS
 from .session import ChatSession
 from .session_agents import HandoffChain, explain_error, is_stop
 
 #: Seconds that a turn which was cancelled has to end, before it is cancelled again.
 GRACE_S: Final = 2.0
 #: How often it is cancelled before it is left alone.
-CANCELS: Final = 2
+MAX_CANCELS: Final = 2
 
 
 class RunningTurn:
@@ -34,7 +34,7 @@ class RunningTurn:
         session: The session.
         message: What is to be answered; it was said.
         agent: Whom it is for.
-        continues: Whether AutoChat says the message.
+        is_continuation: Whether AutoChat says the message.
         ended: Called once it has ended, and the session stands in STOP.
     """
 
@@ -45,17 +45,17 @@ class RunningTurn:
         agent: InterpreterABC,
         ended: Callable[[RunningTurn], None],
         *,
-        continues: bool = False,
+        is_continuation: bool = False,
     ) -> None:
         self.session = session
         self.agent = agent
         self.had_confirmation = False
         self._message = message
-        self._continues = continues
-        self._ended = ended
-        self._outlets: list[TurnOutput] = []
-        self._part: AgentPart | None = None
-        self._over = False
+        self._is_continuation = is_continuation
+        self._on_end = ended
+        self._outputs: list[TurnOutput] = []
+        self._reply: AgentReply | None = None
+        self._has_ended = False
         name = f"chat session {session.id}"
         # In the interpreter's own context: what surrounds who said something isn't the turn's.
         self._task = asyncio.create_task(
@@ -63,19 +63,19 @@ class RunningTurn:
         )
         self._task.add_done_callback(lambda _: self._finish(TurnEnding.STOPPED))
 
-    def outlet(self) -> TurnOutput:
+    def open_output(self) -> TurnOutput:
         """What is said from now on."""
-        outlet = TurnOutput(self.cancel)
-        self._outlets.append(outlet)
-        return outlet
+        open_output = TurnOutput(self.cancel)
+        self._outputs.append(open_output)
+        return open_output
 
-    def say(self, message: Message) -> None:
+    def post(self, message: Message) -> None:
         """Something is said; once the turn is over, it isn't."""
-        if self._over:
+        if self._has_ended:
             return
-        self.session.say(message)
-        for outlet in self._outlets:
-            outlet.put(message)
+        self.session.post(message)
+        for open_output in self._outputs:
+            open_output.put(message)
 
     def cancel(self) -> None:
         """End it, as soon as it lets itself be ended: what it does at its end isn't disturbed."""
@@ -92,7 +92,7 @@ class RunningTurn:
         if self._task is asyncio.current_task():
             return
         grace = GRACE_S if grace_s is None else grace_s
-        for _ in range(CANCELS):
+        for _ in range(MAX_CANCELS):
             if (await asyncio.wait({self._task}, timeout=grace))[0]:
                 break
             self._task.cancel()
@@ -114,25 +114,25 @@ class RunningTurn:
     async def _answer(self) -> None:
         agent = self.agent
         hand_ons = HandoffChain(self.session.agents, self.agent)
-        message, continues = self._message, self._continues
+        message, is_continuation = self._message, self._is_continuation
         await self.session.recording.begin_turn()
         while True:
-            part = self._part = AgentPart(
-                self.session, agent, message, self.say, continues=continues
+            part = self._reply = AgentReply(
+                self.session, agent, message, self.post, is_continuation=is_continuation
             )
             try:
                 hand_on = await part.run()
             finally:
                 self.had_confirmation = self.had_confirmation or part.had_confirmation
-            if hand_on is None or self._over or is_task_cancelled():
+            if hand_on is None or self._has_ended or is_task_cancelled():
                 return
-            agent, continues = hand_ons.follow(agent, hand_on), False
+            agent, is_continuation = hand_ons.follow(agent, hand_on), False
             if hand_on.text is not None:
-                message = message_types.check_message(part.blank(hand_on.text))
-                self.say(message)
+                message = message_types.check_message(part.make_message(hand_on.text))
+                self.post(message)
 
     async def _failed(self, error: BaseException) -> TurnEnding:
-        if self._over or is_task_cancelled():
+        if self._has_ended or is_task_cancelled():
             if isinstance(error, Exception):
                 self.session.config.log.warning(
                     "%s failed as it was stopped.", self.agent.name, exc_info=error
@@ -143,28 +143,28 @@ class RunningTurn:
             return TurnEnding.STOPPED
         # A person reads it in the conversation; where the code failed, who wants to know.
         self.session.config.log.info("A turn of %s failed.", self.agent.name, exc_info=error)
-        self.say(self.session.message("system", explain_error(error), format="error"))
+        self.post(self.session.message("system", explain_error(error), format="error"))
         return TurnEnding.ERROR
 
     def _finish(self, ending: TurnEnding) -> None:
-        if self._over:
+        if self._has_ended:
             return
-        if self._part is not None:
-            self._part.close()
-        self._over = True
+        if self._reply is not None:
+            self._reply.close()
+        self._has_ended = True
         if ending is not TurnEnding.DONE:
             self.session.recording.withdraw()
         self.session.end(ending)
-        for outlet in self._outlets:
-            outlet.end()
-        self._part, self._outlets = None, []
-        self._ended(self)
+        for open_output in self._outputs:
+            open_output.end()
+        self._reply, self._outputs = None, []
+        self._on_end(self)
 
 
 #: What waits for a reader, in characters and bytes; of more, the oldest messages go.
-MOST_UNREAD: Final = MOST_HELD
+MAX_UNREAD_BYTES: Final = MAX_HELD_BYTES
 #: What a message takes beside that.
-_LEAST: Final = 500
+_MESSAGE_OVERHEAD_BYTES: Final = 500
 
 
 class TurnOutput:
@@ -180,30 +180,32 @@ class TurnOutput:
     def __init__(self, cancel: Callable[[], None]) -> None:
         self._cancel = cancel
         self._unread: dict[str, list[Message]] = {}  # a whole one, or pieces; by the message's id
-        self._held = 0
-        self._over = False
-        self._there = asyncio.Event()
+        self._unread_bytes = 0
+        self._has_ended = False
+        self._unread_arrived = asyncio.Event()
 
     # ---- the turn's side ----------------------------------------------------------------------------
 
     def put(self, message: Message) -> None:
         """Something is said."""
-        if self._over:
+        if self._has_ended:
             return
         pieces = self._unread.setdefault(message.id, [])
         if message.final:
-            self._held -= _weight(pieces)
+            self._unread_bytes -= _estimate_unread_bytes(pieces)
             pieces.clear()
-        self._held += estimate_memory_bytes(message) if pieces else _weight([message])
+        self._unread_bytes += (
+            estimate_memory_bytes(message) if pieces else _estimate_unread_bytes([message])
+        )
         pieces.append(message)
-        while self._held > MOST_UNREAD and len(self._unread) > 1:
+        while self._unread_bytes > MAX_UNREAD_BYTES and len(self._unread) > 1:
             self._take()
-        self._there.set()
+        self._unread_arrived.set()
 
     def end(self) -> None:
         """The turn has ended: what is unread may still be read. Idempotent."""
-        self._over = True
-        self._there.set()
+        self._has_ended = True
+        self._unread_arrived.set()
 
     # ---- the reader's -------------------------------------------------------------------------------
 
@@ -212,10 +214,10 @@ class TurnOutput:
 
     async def __anext__(self) -> Message:
         while not self._unread:
-            if self._over:
+            if self._has_ended:
                 raise StopAsyncIteration
-            self._there.clear()
-            await self._there.wait()
+            self._unread_arrived.clear()
+            await self._unread_arrived.wait()
         pieces = self._take()
         if len(pieces) == 1:
             return pieces[0]
@@ -223,7 +225,7 @@ class TurnOutput:
 
     async def aclose(self) -> None:
         """Nobody wants the rest: the turn ends, where it hasn't. Idempotent."""
-        over = self._over
+        over = self._has_ended
         self._unread.clear()
         self.end()
         if not over:
@@ -231,12 +233,12 @@ class TurnOutput:
 
     def _take(self) -> list[Message]:
         pieces = self._unread.pop(next(iter(self._unread)))
-        self._held -= _weight(pieces)
+        self._unread_bytes -= _estimate_unread_bytes(pieces)
         return pieces
 
 
-def _weight(pieces: Sequence[Message]) -> int:
-    return _LEAST + sum(map(estimate_memory_bytes, pieces)) if pieces else 0
+def _estimate_unread_bytes(pieces: Sequence[Message]) -> int:
+    return _MESSAGE_OVERHEAD_BYTES + sum(map(estimate_memory_bytes, pieces)) if pieces else 0
 
 
 def make_user_message(message: str | UserInput | Message, session: ChatSession) -> Message:
@@ -266,7 +268,7 @@ def make_continuation(agent: InterpreterABC, session: ChatSession) -> Message:
         agent: The agent.
         session: The session.
     """
-    prompt = clean_text(agent.continuation_prompt or "")[:MAX_CONTENT]
+    prompt = replace_surrogates(agent.continuation_prompt or "")[:MAX_CONTENT_CHARS]
     return session.message("system", prompt, agent_name=agent.name)
 
 
@@ -278,17 +280,17 @@ def find_next_agent(session: ChatSession) -> InterpreterABC:
     Raises:
         CommandError: `unknown_agent`: there is none.
     """
-    turn = session.had_turn
+    turn = session.last_turn
     if turn is not None and turn.agent in session.agents:
         return turn.agent
-    return session.agents.named(None)
+    return session.agents.find_agent(None)
 
 
-def find_refusal(session: ChatSession) -> str | None:
+def find_continuation_refusal(session: ChatSession) -> str | None:
     """Why a session may not go on by itself now; None where it may."""
-    machine, turn = session.machine, session.had_turn
+    states, turn = session.states, session.last_turn
     why = session.auto.may_continue(
-        machine.state, machine.ending, turn is not None and turn.had_confirmation
+        states.state, states.ending, turn is not None and turn.had_confirmation
     )
     if why is not None:
         return why

@@ -22,12 +22,12 @@ _BYTES: Final = "bytes"
 _HAND_ON: Final = "hand_on"
 
 #: Characters that the messages of one value in the debugger have together, and one of them at most.
-_ROOM: Final = 4_000_000
-_MOST: Final = 200_000
+_MAX_TOTAL_CHARS: Final = 4_000_000
+_MAX_VALUE_CHARS: Final = 200_000
 _VALUES: Final = ("arguments", "result", "details")
 
 #: Makes a message that hasn't been said yet: the fields that aren't a person's to edit.
-Blank = Callable[[], Message]
+MakeMessage = Callable[[], Message]
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class TurnInput:
 
 
 @dataclass(frozen=True)
-class AnswerPart:
+class AgentAnswer:
     """What an agent gave: its part of a turn.
 
     Args:
@@ -58,9 +58,9 @@ class AnswerPart:
 
 def encode_turn_input(given: TurnInput) -> dict[str, Any]:
     """What an agent is given, as the arguments of its event. The window's messages have their ids."""
-    room = _room(given.window)
+    room = _limit_per_message(given.window)
     window = [{"id": each.id, **_as_json(each, room)} for each in given.window]
-    return {"message": _as_json(given.message, _MOST), "window": window}
+    return {"message": _as_json(given.message, _MAX_VALUE_CHARS), "window": window}
 
 
 def decode_turn_input(value: Any, given: TurnInput) -> TurnInput:
@@ -78,18 +78,20 @@ def decode_turn_input(value: Any, given: TurnInput) -> TurnInput:
     """
     if not isinstance(value, dict) or set(value) - {"message", "window"} or "message" not in value:
         raise _unusable("arguments", 'they must be {"message": {…}, "window": [{…}]}')
-    known, room = {each.id: each for each in given.window}, _room(given.window)
+    known, room = {each.id: each for each in given.window}, _limit_per_message(given.window)
     window: list[Message] = []
     for item in _listed("arguments", value.get("window", [])):
         item = dict(item) if isinstance(item, dict) else {"content": item}
         was = known.get(str(item.pop("id", None)))
         window.append(_from_json("arguments", item, was or _anonymous(given, len(window)), room))
-    return TurnInput(_from_json("arguments", value["message"], given.message, _MOST), tuple(window))
+    return TurnInput(
+        _from_json("arguments", value["message"], given.message, _MAX_VALUE_CHARS), tuple(window)
+    )
 
 
-def encode_answer_part(part: AnswerPart) -> list[dict[str, Any]]:
+def encode_agent_answer(part: AgentAnswer) -> list[dict[str, Any]]:
     """What an agent gave, as the result of its event."""
-    room = _room(part.messages)
+    room = _limit_per_message(part.messages)
     shown = [_as_json(each, room) for each in part.messages]
     if part.hand_on is not None:
         told = {} if part.hand_on.text is None else {"text": part.hand_on.text}
@@ -97,13 +99,13 @@ def encode_answer_part(part: AnswerPart) -> list[dict[str, Any]]:
     return shown
 
 
-def decode_answer_part(value: Any, part: AnswerPart, blank: Blank) -> AnswerPart:
+def decode_agent_answer(value: Any, part: AgentAnswer, make_message: MakeMessage) -> AgentAnswer:
     """What a person made of it, or gave in its place: messages, a single one, or just text.
 
     Args:
         value: As it is now.
         part: As it was: a message takes the place of the one that was at its position.
-        blank: Makes a message for one that is new.
+        make_message: Makes a message for one that is new.
 
     Raises:
         ProtocolError: It can't be used; the text says why.
@@ -112,17 +114,17 @@ def decode_answer_part(value: Any, part: AnswerPart, blank: Blank) -> AnswerPart
     hand_on = None
     if items and isinstance(items[-1], dict) and _HAND_ON in items[-1]:
         hand_on = _hand_on(items.pop())
-    room = _room(part.messages)
+    room = _limit_per_message(part.messages)
     messages: list[Message] = []
     for number, item in enumerate(items):
-        was = part.messages[number] if number < len(part.messages) else blank()
+        was = part.messages[number] if number < len(part.messages) else make_message()
         messages.append(_from_json("result", item, was, room))
-    return AnswerPart(tuple(messages), hand_on)
+    return AgentAnswer(tuple(messages), hand_on)
 
 
-def _room(messages: Sequence[Message]) -> int:
+def _limit_per_message(messages: Sequence[Message]) -> int:
     """How much of each message is shown where there are so many."""
-    return min(_MOST, _ROOM // max(1, len(messages)))
+    return min(_MAX_VALUE_CHARS, _MAX_TOTAL_CHARS // max(1, len(messages)))
 
 
 def _as_json(message: Message, room: int) -> dict[str, Any]:

@@ -56,25 +56,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"agentstepper_nb {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    from .agent_arguments import add_chat, add_code, add_policy
+    from .agent_arguments import add_chat_command, add_code_command, add_policy_command
     from .arguments import (
-        add_backup,
-        add_doctor,
-        add_export,
-        add_run,
-        add_serve,
-        add_step,
-        add_worker,
+        add_backup_command,
+        add_doctor_command,
+        add_export_command,
+        add_run_command,
+        add_serve_command,
+        add_step_command,
+        add_worker_command,
     )
 
-    add_serve(commands)
-    add_step(commands)
-    add_run(commands)
-    add_doctor(commands)
-    add_export(commands)
-    add_backup(commands)
-    add_worker(commands)
-    add_code(commands)
-    add_chat(commands)
-    add_policy(commands)
+    add_serve_command(commands)
+    add_step_command(commands)
+    add_run_command(commands)
+    add_doctor_command(commands)
+    add_export_command(commands)
+    add_backup_command(commands)
+    add_worker_command(commands)
+    add_code_command(commands)
+    add_chat_command(commands)
+    add_policy_command(commands)
     return parser

@@ -27,7 +27,7 @@ stopped in the debugger; a conversation ends with 0
 """
 
 
-def add_code(commands: Commands) -> None:
+def add_code_command(commands: Commands) -> None:
     """Describe `agentstepper code`."""
     parser = commands.add_parser(
         "code",
@@ -49,7 +49,7 @@ def add_code(commands: Commands) -> None:
         help="go on with a session: how its id begins; without one the last of this workspace",
     )
     add("--list", action="store_true", help="list the sessions that are kept, and end")
-    add_settings(parser)
+    add_setting_options(parser)
     add("--step", action="store_true", help="begin stepping in the debugger")
     add("--no-debugger", action="store_true", help="don't look for a debugger")
     add("--data", metavar="DIR", help="where sessions are kept (agentstepper/ in Jupyter's data)")
@@ -67,7 +67,7 @@ exit codes: 0 well, 1 it can't begin, or what came through a pipe ended in an er
 """
 
 
-def add_chat(commands: Commands) -> None:
+def add_chat_command(commands: Commands) -> None:
     """Describe `agentstepper chat`."""
     parser = commands.add_parser(
         "chat",
@@ -130,7 +130,7 @@ tools. With --tool read_file files can't be read; with --tool write_file they ca
 """
 
 
-def add_policy(commands: Commands) -> None:
+def add_policy_command(commands: Commands) -> None:
     """Describe `agentstepper policy`."""
     parser = commands.add_parser(
         "policy",
@@ -203,7 +203,7 @@ _FLAGS: Final = {"auto_approve": "--yes"}
 _UNITS: Final = {"timeout": "SECONDS", "limit": "BYTES", "bytes": "BYTES"}
 
 
-def add_settings(parser: ArgumentParser) -> None:
+def add_setting_options(parser: ArgumentParser) -> None:
     """Add an option for each setting. One that isn't given is None.
 
     Args:
@@ -215,13 +215,13 @@ def add_settings(parser: ArgumentParser) -> None:
         _add(parser, field.name, field.type)
 
 
-def read_settings(given: argparse.Namespace) -> CodingSettings:
+def read_settings(namespace: argparse.Namespace) -> CodingSettings:
     """The settings that a command line gives.
 
     Args:
-        given: What the command line says.
+        namespace: What the command line says.
     """
-    values = {name: getattr(given, name) for name in FIELDS}
+    values = {name: getattr(namespace, name) for name in FIELDS}
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     return CodingSettings(**values | lists)
 

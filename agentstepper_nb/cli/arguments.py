@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     # Only the type checker knows that this class takes an argument.
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
-LEVELS: Final = ("debug", "info", "warning", "error")
-FORMATS: Final = ("run", "archive", "log")
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+EXPORT_FORMATS: Final = ("run", "archive", "log")
 DURABILITIES: Final = ("relaxed", "durable", "sync")
 
 _SERVE: Final = """\
@@ -49,7 +49,7 @@ it, .log for people. `agentstepper serve` may be running meanwhile, or not.
 """
 
 
-def add_serve(commands: Commands) -> None:
+def add_serve_command(commands: Commands) -> None:
     """Describe `agentstepper serve`. Nothing has a default here: a file may set it as well."""
     parser = commands.add_parser(
         "serve",
@@ -128,7 +128,7 @@ def add_serve(commands: Commands) -> None:
         help="a model that puts each step into a sentence; it is sent what agents send, and reached by "
         "OPENAI_API_KEY or OPENAI_BASE_URL",
     )
-    add("--log-level", choices=LEVELS, help="how much is told on the error output (info)")
+    add("--log-level", choices=LOG_LEVELS, help="how much is told on the error output (info)")
     add(
         "--until-eof",
         action="store_true",
@@ -137,7 +137,7 @@ def add_serve(commands: Commands) -> None:
     add("--config", metavar="FILE", help="a TOML file that sets the same names; the shell wins")
 
 
-def add_step(commands: Commands) -> None:
+def add_step_command(commands: Commands) -> None:
     """Describe `agentstepper step`."""
     parser = commands.add_parser(
         "step",
@@ -160,7 +160,7 @@ def add_step(commands: Commands) -> None:
     )
 
 
-def add_run(commands: Commands) -> None:
+def add_run_command(commands: Commands) -> None:
     """Describe `agentstepper run`."""
     parser = commands.add_parser(
         "run",
@@ -184,7 +184,7 @@ def add_run(commands: Commands) -> None:
     add("misplaced", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
-def add_doctor(commands: Commands) -> None:
+def add_doctor_command(commands: Commands) -> None:
     """Describe `agentstepper doctor`."""
     parser = commands.add_parser(
         "doctor",
@@ -202,7 +202,7 @@ def add_doctor(commands: Commands) -> None:
     add("--json", action="store_true", help="for programs: one JSON document")
 
 
-def add_export(commands: Commands) -> None:
+def add_export_command(commands: Commands) -> None:
     """Describe `agentstepper export`."""
     parser = commands.add_parser(
         "export",
@@ -216,11 +216,11 @@ def add_export(commands: Commands) -> None:
     add(
         "--data", metavar="DIR", help="where runs are kept (agentstepper/ in Jupyter's data folder)"
     )
-    add("--format", choices=FORMATS, help="the format, where the file's name doesn't say it")
+    add("--format", choices=EXPORT_FORMATS, help="the format, where the file's name doesn't say it")
     add("--force", action="store_true", help="replace the file where it exists")
 
 
-def add_backup(commands: Commands) -> None:
+def add_backup_command(commands: Commands) -> None:
     """Describe `agentstepper backup`."""
     parser = commands.add_parser(
         "backup",
@@ -236,7 +236,7 @@ def add_backup(commands: Commands) -> None:
     )
 
 
-def add_worker(commands: Commands) -> None:
+def add_worker_command(commands: Commands) -> None:
     """Describe `agentstepper worker`."""
     parser = commands.add_parser(
         "worker",
@@ -262,7 +262,7 @@ def add_worker(commands: Commands) -> None:
         metavar="S",
         help="seconds after which it looks for work though nobody has woken it (%(default)g)",
     )
-    add("--log-level", choices=LEVELS, default="info", help="how much is told (%(default)s)")
+    add("--log-level", choices=LOG_LEVELS, default="info", help="how much is told (%(default)s)")
     add("--until-eof", action="store_true", help="end where the standard input does")
 
 

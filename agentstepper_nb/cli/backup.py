@@ -12,11 +12,11 @@ from . import FAILED, OK
 from .terminal_text import escape_controls
 
 
-def run(given: Namespace) -> int:
+def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        given: What the command line says.
+        namespace: What the command line says.
 
     Returns:
         1 where the folder can't be copied, else 0.
@@ -24,8 +24,8 @@ def run(given: Namespace) -> int:
     from .. import discover
     from ..store.backup import back_up
 
-    folder = discover.data_dir() if given.data is None else Path(given.data).expanduser()
-    name = given.to or time.strftime("agentstepper-backup-%Y%m%d-%H%M%S")
+    folder = discover.data_dir() if namespace.data is None else Path(namespace.data).expanduser()
+    name = namespace.to or time.strftime("agentstepper-backup-%Y%m%d-%H%M%S")
     target = Path(name).expanduser()
     try:
         files = back_up(folder, target)

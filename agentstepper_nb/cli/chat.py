@@ -20,7 +20,7 @@ import msgspec
 from ..chat.chat import Chat
 from ..chat.connector import InterpreterABC
 from ..chat.connectors.registry import (
-    VARIABLES,
+    OPTION_VARIABLES,
     Factory,
     find_default_options,
     find_missing_options,
@@ -34,13 +34,13 @@ from ..discover import data_dir
 from ..errors import AgentStepperError
 from ..protocol.chat import AUTO_CHAT_MAX, ChatEvent
 from . import FAILED, INTERRUPTED, OK, USAGE
-from .inbox import Inbox
 from .line_editor import PromptOptions
-from .line_input import LineInput, run_dialogue
+from .line_input import LinePrompter, run_dialogue
 from .screen import Screen, ScreenPrompt, make_standard_screen
+from .selectable_queue import SelectableQueue
 from .terminal_text import escape_controls
 
-_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
+_END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 class ChatUsageError(Exception):
@@ -51,23 +51,23 @@ class _Interrupt:
     """Ctrl+C, among what happens."""
 
 
-Happening = ChatEvent | _Interrupt
+ChatTerminalEvent = ChatEvent | _Interrupt
 
 
-def run(given: Namespace) -> int:
+def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        given: What the command line says.
+        namespace: What the command line says.
 
     Returns:
         The exit code.
     """
     try:
-        if given.list:
-            return _list(given)
-        with _chat(given) as chat:
-            return asyncio.run(_converse(given, chat))
+        if namespace.list:
+            return _list(namespace)
+        with _chat(namespace) as chat:
+            return asyncio.run(_converse(namespace, chat))
     except ChatUsageError as error:
         return _fail(f"{error}", USAGE)
     except (AgentStepperError, ValueError) as error:
@@ -76,22 +76,22 @@ def run(given: Namespace) -> int:
         return INTERRUPTED
 
 
-def _chat(given: Namespace) -> Chat:
-    workspace = _workspace(given)
+def _chat(namespace: Namespace) -> Chat:
+    workspace = _workspace(namespace)
     chat = Chat(
-        *make_agents(given, workspace),
-        title=given.title,
+        *make_agents(namespace, workspace),
+        title=namespace.title,
         workspace=workspace,
-        allowed_paths=given.allow,
-        auto_chat=bool(given.auto),
-        auto_chat_max=AUTO_CHAT_MAX if given.auto is None else given.auto,
-        debugger=not given.no_debugger,
-        step=given.step,
-        data_dir=given.data_dir,
+        allowed_paths=namespace.allow,
+        auto_chat=bool(namespace.auto),
+        auto_chat_max=AUTO_CHAT_MAX if namespace.auto is None else namespace.auto,
+        debugger=not namespace.no_debugger,
+        step=namespace.step,
+        data_dir=namespace.data_dir,
     )
-    if given.session is not None:
+    if namespace.session is not None:
         try:
-            chat.open(_session(chat, given.session))
+            chat.open(_session(chat, namespace.session))
         except BaseException:
             chat.close()
             raise
@@ -107,59 +107,59 @@ def _session(chat: Chat, begin: str) -> str:
     return found[0]
 
 
-def _list(given: Namespace) -> int:
+def _list(namespace: Namespace) -> int:
     for line in format_connectors():
         print(escape_controls(line))
-    with Chat(debugger=False, data_dir=given.data_dir) as chat:
-        kept = [session for session in chat.sessions() if session.id != chat.session_id]
-    for session in kept:
+    with Chat(debugger=False, data_dir=namespace.data_dir) as chat:
+        stored = [session for session in chat.sessions() if session.id != chat.session_id]
+    for session in stored:
         print(escape_controls(format_session(session, current=False)))
     return OK
 
 
-async def _converse(given: Namespace, chat: Chat) -> int:
+async def _converse(namespace: Namespace, chat: Chat) -> int:
     screen = make_standard_screen()
-    inbox: Inbox[Happening] = Inbox()
+    inbox: SelectableQueue[ChatTerminalEvent] = SelectableQueue()
     repl = Repl(chat, screen, inbox.put, terminal=screen.terminal)
     prompts = PromptOptions(
-        _data(given) / "chat.history", partial(complete_line, repl), _workspace(given)
+        _data(namespace) / "chat.history", partial(complete_line, repl), _workspace(namespace)
     )
-    lines = LineInput(screen, sys.stdin.fileno(), prompts)
+    lines = LinePrompter(screen, sys.stdin.fileno(), prompts)
     if lines.editor is not None:
         lines.editor.interrupt = lambda: inbox.put(_Interrupt())
     try:
-        with _interrupts(inbox) as unheard:
-            await run_dialogue(lines, inbox, _Chatting(screen, repl, unheard))
+        with _handle_interrupts(inbox) as pending_interrupts:
+            await run_dialogue(lines, inbox, _ChatDialogue(screen, repl, pending_interrupts))
     finally:
         repl.close()
         inbox.close()
-    return FAILED if repl.failed and not screen.terminal else OK
+    return FAILED if repl.has_failed and not screen.terminal else OK
 
 
-class _Chatting:
+class _ChatDialogue:
     """Takes turns between lines and the conversation; see `Dialogue`.
 
     Args:
         screen: Where it stands.
         repl: Shows the conversation.
-        unheard: Not empty where Ctrl+C was pressed and isn't handled yet.
+        pending_interrupts: Not empty where Ctrl+C was pressed and isn't handled yet.
     """
 
-    def __init__(self, screen: Screen, repl: Repl, unheard: list[bool]) -> None:
+    def __init__(self, screen: Screen, repl: Repl, pending_interrupts: list[bool]) -> None:
         self._screen = screen
         self._repl = repl
-        self._unheard = unheard
+        self._pending_interrupts = pending_interrupts
         self._ended = False  # the input has
 
     @property
     def is_over(self) -> bool:
-        return self._repl.over or self._ended
+        return self._repl.is_over or self._ended
 
     @property
     def question(self) -> ScreenPrompt | None:
-        if not self._repl.listens:
+        if not self._repl.accepts_line:
             return None
-        if self._screen.make_room is None or not self._repl.rests:
+        if self._screen.hide_prompt is None or not self._repl.is_awaiting_user:
             return ScreenPrompt(is_edited=False)
         return ScreenPrompt(self._screen.question, is_prompt=not self._repl.choices)
 
@@ -167,57 +167,57 @@ class _Chatting:
         if line is None:
             self._ended = True
         else:
-            self._repl.typed(line)
+            self._repl.handle_line(line)
 
-    def handle(self, events: Iterable[Happening]) -> None:
+    def handle(self, events: Iterable[ChatTerminalEvent]) -> None:
         for event in events:
             if isinstance(event, _Interrupt):
-                self._unheard.clear()
-                self._repl.interrupted()
-                if self._repl.over:
+                self._pending_interrupts.clear()
+                self._repl.handle_interrupt()
+                if self._repl.is_over:
                     raise KeyboardInterrupt
             else:
                 self._repl.show(event)
-        self._repl.settle()
+        self._repl.update_prompt()
 
 
 @contextmanager
-def _interrupts(inbox: Inbox[Happening]) -> Iterator[list[bool]]:
+def _handle_interrupts(inbox: SelectableQueue[ChatTerminalEvent]) -> Iterator[list[bool]]:
     """Inside, Ctrl+C is something that happens; one that isn't heard before the next ends all.
 
     So does a terminal that is closed: what agents run must not outlive it.
     """
-    unheard: list[bool] = []
+    pending_interrupts: list[bool] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if unheard:
+        if pending_interrupts:
             raise KeyboardInterrupt
-        unheard.append(True)
+        pending_interrupts.append(True)
         inbox.put(_Interrupt())
 
     def end(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, end) for number in _ENDS}
+    before = {number: signal.signal(number, end) for number in _END_SIGNALS}
     before[signal.SIGINT] = signal.signal(signal.SIGINT, interrupt)
     try:
-        yield unheard
+        yield pending_interrupts
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _workspace(given: Namespace) -> Path:
+def _workspace(namespace: Namespace) -> Path:
     try:
-        return Path(given.workspace or Path.cwd()).expanduser()
+        return Path(namespace.workspace or Path.cwd()).expanduser()
     except FileNotFoundError:
         raise ChatUsageError(
             "This folder is gone: go to another, or name one by --workspace."
         ) from None
 
 
-def _data(given: Namespace) -> Path:
-    return Path(given.data_dir).expanduser() if given.data_dir else data_dir()
+def _data(namespace: Namespace) -> Path:
+    return Path(namespace.data_dir).expanduser() if namespace.data_dir else data_dir()
 
 
 def _fail(message: str, code: int) -> int:
@@ -232,33 +232,33 @@ def format_connectors() -> Iterator[str]:
         yield f"{name}  {summary}".rstrip()
 
 
-def make_agents(given: Namespace, workspace: Path) -> list[InterpreterABC]:
+def make_agents(namespace: Namespace, workspace: Path) -> list[InterpreterABC]:
     """The agents that a command line names.
 
     Args:
-        given: What the command line says.
+        namespace: What the command line says.
         workspace: The folder that is worked in.
 
     Raises:
         UsageError: It names none, or one that can't be had so.
     """
-    if not given.agents:
+    if not namespace.agents:
         raise ChatUsageError(f"Say who answers: agentstepper chat {_names()} or MODULE:ATTRIBUTE.")
-    said = {name: getattr(given, name) for name in ("provider", "model", "system")}
+    said = {name: getattr(namespace, name) for name in ("provider", "model", "system")}
     options = {name: value for name, value in said.items() if value is not None}
-    options.update(_option(option) for option in given.options)
-    return [_agent(word, options, workspace) for word in given.agents]
+    options.update(_option(option) for option in namespace.options)
+    return [_agent(word, options, workspace) for word in namespace.agents]
 
 
 def _agent(word: str, options: dict[str, Any], workspace: Path) -> InterpreterABC:
     if ":" in word:
-        return make_connector(_imported(word))
+        return make_connector(_import_agent(word))
     made = list_connectors().get(word)
     if made is None:
         raise ChatUsageError(
             f"There is no connector {word[:80]!r}: {_names()}, or MODULE:ATTRIBUTE."
         )
-    known = _taken(made)
+    known = _list_options(made)
     wrong = [name for name in options if name not in known]
     if wrong:
         raise ChatUsageError(
@@ -268,11 +268,11 @@ def _agent(word: str, options: dict[str, Any], workspace: Path) -> InterpreterAB
     if "workspace" in known:
         meant.setdefault("workspace", str(workspace))
     for lacks in find_missing_options(made, meant):
-        raise ChatUsageError(f"The connector {word} needs {lacks!r}: say {_said(lacks)}.")
+        raise ChatUsageError(f"The connector {word} needs {lacks!r}: say {_format_option(lacks)}.")
     return make_connector(word, **meant)
 
 
-def _taken(made: Factory) -> list[str]:
+def _list_options(made: Factory) -> list[str]:
     """The options that a connector takes: its parameters, and the settings that it names."""
     parameters = inspect.signature(made).parameters.values()
     named = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
@@ -280,14 +280,14 @@ def _taken(made: Factory) -> list[str]:
     return named if settings is None else [*dict.fromkeys((*named, *settings.__struct_fields__))]
 
 
-def _said(name: str) -> str:
+def _format_option(name: str) -> str:
     """How an option is said."""
-    if name in VARIABLES:
-        return f"--{name} NAME, or set {VARIABLES[name]}"
+    if name in OPTION_VARIABLES:
+        return f"--{name} NAME, or set {OPTION_VARIABLES[name]}"
     return f"--{name} …" if name == "system" else f"--option {name}=…"
 
 
-def _imported(word: str) -> Any:
+def _import_agent(word: str) -> Any:
     """What a module of this folder, or an installed one, has under a name."""
     module, _, attribute = word.partition(":")
     here = str(Path.cwd())

@@ -14,7 +14,7 @@ from ..coding.options import CodingOptions, make_options
 from ..coding.orchestrator import RunResult
 from ..coding.session import CodingSession
 from ..coding.session_list import CodingFolders, list_stored_sessions
-from ..coding.session_log import Mode
+from ..coding.session_log import SessionMode
 from ..discover import data_dir
 from ..errors import AgentStepperError
 from ..models.provider import MODEL_VARIABLE
@@ -24,38 +24,43 @@ from .code_approvals import TerminalApprover
 from .code_conversation import CodeConversation, EventPrinter, make_prompt_options
 from .code_view import CodeView, format_end, format_past, format_session
 from .json_editor import edit_json
-from .line_input import LineInput
+from .line_input import LinePrompter
 from .screen import Screen, make_standard_screen
 from .terminal_text import escape_controls
 
 #: The exit code where a prompt was not done within its iterations.
-LIMIT: Final = 3
+STEP_LIMIT_REACHED: Final = 3
 _PROVIDER_VARIABLE: Final = "AGENTSTEPPER_PROVIDER"
 _PROVIDER: Final = "openai"
-_CODES: Final = {"done": OK, "max_iterations": LIMIT, "cancelled": INTERRUPTED, "error": FAILED}
+_CODES: Final = {
+    "done": OK,
+    "max_iterations": STEP_LIMIT_REACHED,
+    "cancelled": INTERRUPTED,
+    "error": FAILED,
+}
 
 
 class CodeUsageError(Exception):
     """It was called wrongly, in words for a person."""
 
 
-def run(given: Namespace) -> int:
+def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        given: What the command line says.
+        namespace: What the command line says.
 
     Returns:
         The exit code.
     """
-    folders = CodingFolders(_data(given))
-    if given.list:
+    folders = CodingFolders(_data(namespace))
+    if namespace.list:
         for session in list_stored_sessions(folders):
             print(escape_controls(format_session(session)))
         return OK
     try:
-        prompt = _prompt(given)
-        return asyncio.run(_converse(given, folders, prompt))
+        prompt = _prompt(namespace)
+        return asyncio.run(_converse(namespace, folders, prompt))
     except CodeUsageError as error:
         return _fail(f"{error}", USAGE)
     except AgentStepperError as error:
@@ -64,73 +69,73 @@ def run(given: Namespace) -> int:
         return INTERRUPTED
 
 
-def _prompt(given: Namespace) -> str | None:
+def _prompt(namespace: Namespace) -> str | None:
     """What it is to do; None where a person is asked for it."""
-    if given.prompt is None and sys.stdin.isatty():
+    if namespace.prompt is None and sys.stdin.isatty():
         return None
-    prompt = sys.stdin.read() if given.prompt is None else str(given.prompt)
+    prompt = sys.stdin.read() if namespace.prompt is None else str(namespace.prompt)
     if not prompt.strip():
         raise CodeUsageError("Say what it is to do: agentstepper code 'fix the failing test'.")
     return prompt.strip()
 
 
-async def _converse(given: Namespace, folders: CodingFolders, prompt: str | None) -> int:
+async def _converse(namespace: Namespace, folders: CodingFolders, prompt: str | None) -> int:
     screen = make_standard_screen()
     typed = None
     if sys.stdin.isatty():
-        prompts = make_prompt_options(_data(given), _workspace(given))
-        typed = LineInput(screen, sys.stdin.fileno(), prompts)
+        prompts = make_prompt_options(_data(namespace), _workspace(namespace))
+        typed = LinePrompter(screen, sys.stdin.fileno(), prompts)
     approver = None if typed is None else TerminalApprover(screen, typed, edit_json)
     view = CodeView(screen, asks=approver is not None)
-    reader = EventPrinter(view.hear)
+    reader = EventPrinter(view.show_event)
     options = CodingOptions(
-        **make_options(read_settings(given)),
+        **make_options(read_settings(namespace)),
         approver=approver,
-        listener=reader.hear,
-        debugger=not given.no_debugger,
-        step=given.step,
+        listener=reader.show_event,
+        debugger=not namespace.no_debugger,
+        step=namespace.step,
     )
-    async with await _open(given, folders, prompt, options) as session:
-        _introduce(screen, session, given)
+    async with await _open(namespace, folders, prompt, options) as session:
+        _introduce(screen, session, namespace)
         talk = CodeConversation(screen, session, typed)
-        with talk.interruptible(), reader.needed():
+        with talk.interruptible(), reader.cancel_when_unread():
             if prompt is not None:
                 return _tell(screen, await talk.answer(prompt))
             if typed is not None:
-                await talk.converse(lambda result: _tell(screen, result))
+                await talk.run(lambda result: _tell(screen, result))
     return OK
 
 
 async def _open(
-    given: Namespace, folders: CodingFolders, prompt: str | None, options: CodingOptions
+    namespace: Namespace, folders: CodingFolders, prompt: str | None, options: CodingOptions
 ) -> CodingSession:
-    mode: Mode = "repl" if prompt is None else "run"
-    workspace = _workspace(given)
-    if given.resume is not None:
-        kept = folders.find(given.resume) if given.resume else folders.latest(workspace)
+    mode: SessionMode = "repl" if prompt is None else "run"
+    workspace = _workspace(namespace)
+    if namespace.resume is not None:
+        stored = folders.find(namespace.resume) if namespace.resume else folders.latest(workspace)
         return await CodingSession.resume(
-            kept.id,
-            data_dir=_data(given),
+            stored.id,
+            data_dir=_data(namespace),
             mode=mode,
-            workspace=workspace if given.workspace else None,
-            provider=given.provider,
-            model=given.model,
+            workspace=workspace if namespace.workspace else None,
+            provider=namespace.provider,
+            model=namespace.model,
             **options,
         )
-    model = given.model or os.environ.get(MODEL_VARIABLE)
+    model = namespace.model or os.environ.get(MODEL_VARIABLE)
     if not model:
         raise CodeUsageError(f"Say which model: --model NAME, or set {MODEL_VARIABLE}.")
     return await CodingSession.create(
         workspace=workspace,
-        provider=given.provider or os.environ.get(_PROVIDER_VARIABLE) or _PROVIDER,
+        provider=namespace.provider or os.environ.get(_PROVIDER_VARIABLE) or _PROVIDER,
         model=model,
-        data_dir=_data(given),
+        data_dir=_data(namespace),
         mode=mode,
         **options,
     )
 
 
-def _introduce(screen: Screen, session: CodingSession, given: Namespace) -> None:
+def _introduce(screen: Screen, session: CodingSession, namespace: Namespace) -> None:
     for text, style in format_past(session.messages):
         screen.write_line(text, style)
     screen.write_line(f"Session {session.id}", "dim")
@@ -140,7 +145,9 @@ def _introduce(screen: Screen, session: CodingSession, given: Namespace) -> None
     if session.run_id is not None:
         screen.write_line(f"In the debugger: {session.run_name or session.run_id}", "dim")
     elif session.no_debugger is not None:
-        screen.write_line(f"No debugger: {session.no_debugger}", "yellow" if given.step else "dim")
+        screen.write_line(
+            f"No debugger: {session.no_debugger}", "yellow" if namespace.step else "dim"
+        )
 
 
 def _tell(screen: Screen, result: RunResult) -> int:
@@ -152,17 +159,17 @@ def _tell(screen: Screen, result: RunResult) -> int:
     return _CODES[result.reason]
 
 
-def _workspace(given: Namespace) -> Path:
+def _workspace(namespace: Namespace) -> Path:
     try:
-        return Path(given.workspace or Path.cwd()).expanduser()
+        return Path(namespace.workspace or Path.cwd()).expanduser()
     except FileNotFoundError:
         raise CodeUsageError(
             "This folder is gone: go to another, or name one by --workspace."
         ) from None
 
 
-def _data(given: Namespace) -> Path:
-    return Path(given.data).expanduser() if given.data else data_dir()
+def _data(namespace: Namespace) -> Path:
+    return Path(namespace.data).expanduser() if namespace.data else data_dir()
 
 
 def _fail(message: str, code: int) -> int:

@@ -11,10 +11,10 @@ import msgspec
 
 from ..coding.approvals import ApprovalDecision, ApprovalRequest
 from ..coding.tool import Risk
-from .approval_keys import choose_confirmation_words, make_confirmation_prompt
+from .approval_commands import choose_confirmation_words, make_confirmation_prompt
 from .code_view import format_call, format_proposal
 from .json_editor import EditorError
-from .line_input import LineInput
+from .line_input import LinePrompter
 from .screen import Screen, ScreenPrompt
 from .terminal_text import find_json_error, fold_text, indent_json
 
@@ -34,15 +34,15 @@ class TerminalApprover:
 
     Args:
         screen: Where to ask.
-        typed: Where the answers come from.
+        keyboard: Where the answers come from.
         edit: Lets a person edit a text; it may block.
     """
 
     name: Final = "terminal"
 
-    def __init__(self, screen: Screen, typed: LineInput, edit: Callable[[str], str]) -> None:
+    def __init__(self, screen: Screen, keyboard: LinePrompter, edit: Callable[[str], str]) -> None:
         self._screen = screen
-        self._typed = typed
+        self._keyboard = keyboard
         self._edit = edit
 
     async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
@@ -50,11 +50,11 @@ class TerminalApprover:
         say = self._screen.write_line
         say(f"Asks for approval · {request.risk} risk · {request.why}", _STYLES[request.risk])
         self._show(request)
-        question = _Question(request)
-        self._typed.forget()
+        question = _PendingQuestion(request)
+        self._keyboard.discard_input()
         try:
             while question.decision is None:
-                await self._take(question, await self._typed.ask(ScreenPrompt(question.prompt)))
+                await self._take(question, await self._keyboard.ask(ScreenPrompt(question.prompt)))
         except asyncio.CancelledError:
             say("It was decided elsewhere, or the answer was cancelled.", "dim")
             raise
@@ -71,7 +71,7 @@ class TerminalApprover:
         text = indent_json(json.dumps(request.args, ensure_ascii=False))
         self._screen.write_line(fold_text(text, "e shows all of it"))
 
-    async def _take(self, question: _Question, line: str | None) -> None:
+    async def _take(self, question: _PendingQuestion, line: str | None) -> None:
         if line is None:
             question.decision = ApprovalDecision(
                 approved=False, reason="The person closed the terminal."
@@ -90,17 +90,17 @@ class TerminalApprover:
             case _:
                 self._screen.write_line(_HELP, "dim")
 
-    async def _approve(self, question: _Question, *, always: bool) -> None:
+    async def _approve(self, question: _PendingQuestion, *, always: bool) -> None:
         """Approve; of high risk, once the person has confirmed it by another gesture."""
         if question.request.risk is Risk.HIGH:
             words = choose_confirmation_words(question.request.tool)
-            line = await self._typed.ask(ScreenPrompt(make_confirmation_prompt(words)))
+            line = await self._keyboard.ask(ScreenPrompt(make_confirmation_prompt(words)))
             if line is None or line.strip() != words:
                 self._screen.write_line("Nothing was approved.")
                 return
         question.approve(always=always)
 
-    async def _take_edit(self, question: _Question, text: str) -> None:
+    async def _take_edit(self, question: _PendingQuestion, text: str) -> None:
         """Edit the arguments; the person then approves what they see."""
         if not text:
             begin = indent_json(json.dumps(question.args, ensure_ascii=False))
@@ -123,7 +123,7 @@ class TerminalApprover:
         )
 
 
-class _Question:
+class _PendingQuestion:
     """One question, while it is answered."""
 
     def __init__(self, request: ApprovalRequest) -> None:

@@ -15,16 +15,16 @@ from ..coding.session import CodingSession
 from ..llm_wire.events import AgentEvent
 from ..suggestions import did_you_mean
 from .line_editor import PromptOptions
-from .line_input import LineInput
+from .line_input import LinePrompter
 from .screen import Screen, ScreenPrompt
 
 _PROMPT: Final = ScreenPrompt("> ", is_prompt=True)
-_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
+_END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 _COMMANDS: Final = ("help", "quit", "exit")
 #: A command's name. A path has a second slash; a space before it makes a prompt of anything.
 _COMMAND: Final = re.compile(r"/([^\s/]*)(?!\S)")
 #: Characters of a command's name that are shown.
-_SHOWN: Final = 40
+_MAX_SHOWN_CHARS: Final = 40
 _HELP: Final = """\
 What you write is told to the agent. /quit or Ctrl+D ends, /help shows this.
 A space before it tells the agent what begins with a slash.
@@ -42,14 +42,14 @@ class CodeConversation:
         lines: Where prompts come from; None where nobody types.
     """
 
-    def __init__(self, screen: Screen, session: CodingSession, lines: LineInput | None) -> None:
+    def __init__(self, screen: Screen, session: CodingSession, lines: LinePrompter | None) -> None:
         self._lines = lines
         if lines is not None and lines.editor is not None:
             lines.editor.interrupt = self._interrupt  # a key, while a line is edited
         self._screen = screen
         self._session = session
-        self._answering = False
-        self._pressed = False  # Ctrl+C, since the last prompt or answer began
+        self._is_answering = False
+        self._has_interrupted = False  # Ctrl+C, since the last prompt or answer began
         self._task: asyncio.Task[object] | None = None
         self._cancelling: asyncio.Task[None] | None = None
 
@@ -61,32 +61,32 @@ class CodeConversation:
         """
         loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
-        for number in _ENDS:
+        for number in _END_SIGNALS:
             loop.add_signal_handler(number, self._end)
         try:
             yield
         finally:
-            for number in (signal.SIGINT, *_ENDS):
+            for number in (signal.SIGINT, *_END_SIGNALS):
                 loop.remove_signal_handler(number)
 
     async def answer(self, prompt: str) -> RunResult:
         """Answer a prompt."""
-        self._pressed, self._answering = False, True
+        self._has_interrupted, self._is_answering = False, True
         try:
             return await self._session.run(prompt)
         finally:
-            self._answering = False
-            self._screen.end_flow()
+            self._is_answering = False
+            self._screen.end_part()
 
-    async def converse(self, tell: Callable[[RunResult], object]) -> None:
+    async def run(self, report: Callable[[RunResult], object]) -> None:
         """Answer prompts until the person has enough.
 
         Args:
-            tell: Called with how each was answered.
+            report: Called with how each was answered.
         """
         assert self._lines is not None
         while True:
-            self._pressed = False
+            self._has_interrupted = False
             line = await self._lines.ask(_PROMPT)
             if line is None:
                 self._screen.write_line()
@@ -100,21 +100,22 @@ class CodeConversation:
                     self._screen.write_line(_HELP)
                 case _ if command := _COMMAND.match(line):
                     like = did_you_mean(command[1], _COMMANDS)
-                    text = f"There is no /{command[1][:_SHOWN]}: /help lists what there is.{like}"
+                    name = command[1][:_MAX_SHOWN_CHARS]
+                    text = f"There is no /{name}: /help lists what there is.{like}"
                     self._screen.write_line(text, "yellow")
                 case prompt:
-                    tell(await self.answer(prompt))
+                    report(await self.answer(prompt))
 
     def _end(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
     def _interrupt(self) -> None:
-        if self._pressed:
+        if self._has_interrupted:
             self._end()
             return
-        self._pressed = True
-        if self._answering:
+        self._has_interrupted = True
+        if self._is_answering:
             self._screen.write_line("Cancelling; Ctrl+C again ends.", "yellow")
             self._cancelling = asyncio.create_task(self._session.cancel())
         else:
@@ -145,22 +146,22 @@ class EventPrinter:
 
     def __init__(self, show: Callable[[AgentEvent], None]) -> None:
         self._show = show
-        self._gone = False
+        self._is_output_closed = False
         self._task: asyncio.Task[object] | None = None
 
-    def hear(self, event: AgentEvent) -> None:
+    def show_event(self, event: AgentEvent) -> None:
         """Show an event."""
-        if self._gone:
+        if self._is_output_closed:
             return
         try:
             self._show(event)
         except BrokenPipeError:
-            self._gone = True
+            self._is_output_closed = True
             if self._task is not None:
                 self._task.cancel()
 
     @contextmanager
-    def needed(self) -> Iterator[None]:
+    def cancel_when_unread(self) -> Iterator[None]:
         """Inside, this task is cancelled once they have gone.
 
         Raises:
@@ -170,7 +171,7 @@ class EventPrinter:
         try:
             yield
         except asyncio.CancelledError:
-            if self._gone:
+            if self._is_output_closed:
                 raise BrokenPipeError from None
             raise
         finally:

@@ -19,7 +19,7 @@ from ..llm_wire.events import (
     ToolResultEvent,
     TraceEvent,
 )
-from .run_lines import format_run_usage
+from .run_formatting import format_run_usage
 from .screen import Screen
 from .terminal_text import escape_controls
 
@@ -36,18 +36,18 @@ class CodeView:
         self._screen = screen
         self._asks = asks
 
-    def hear(self, event: AgentEvent) -> None:
+    def show_event(self, event: AgentEvent) -> None:
         """Show an event."""
         match event:
             case TextDelta(text):
-                self._screen.flow(text)
+                self._screen.write_part(text)
             case ToolCallReady(name=name, args_json=args_json):
                 self._screen.write_line(f"→ {format_written_call(name, args_json)}", "cyan")
             case ToolResultEvent(result=ToolResult() as result):
                 for line, style in format_result(result):
                     self._screen.write_line(line, style)
             case ResponseCompleted():
-                self._screen.end_flow()
+                self._screen.end_part()
             case TraceEvent(kind=kind, data=dict(data)):
                 self._trace(kind, data)
 
@@ -80,8 +80,8 @@ def _edited(data: dict[str, Any]) -> str:
 
 
 #: Messages that are shown, and lines of each text.
-MESSAGES: Final = 20
-_LINES: Final = 20
+MAX_PAST_MESSAGES: Final = 20
+_MAX_MESSAGE_LINES: Final = 20
 
 
 def format_past(messages: Sequence[ChatMessage]) -> Iterator[Line]:
@@ -90,7 +90,7 @@ def format_past(messages: Sequence[ChatMessage]) -> Iterator[Line]:
     Args:
         messages: The conversation.
     """
-    earlier = max(0, len(messages) - MESSAGES)
+    earlier = max(0, len(messages) - MAX_PAST_MESSAGES)
     if earlier:
         yield f"… {earlier} earlier {'message' if earlier == 1 else 'messages'}", "dim"
     for message in messages[earlier:]:
@@ -114,22 +114,22 @@ def _lines(message: ChatMessage) -> Iterator[Line]:
 
 def _text(text: str, begin: str, style: str) -> Iterator[Line]:
     lines = text.splitlines()
-    for line in lines[:_LINES]:
+    for line in lines[:_MAX_MESSAGE_LINES]:
         yield escape_controls(f"{begin}{line}"), style
-    if len(lines) > _LINES:
-        yield f"… {len(lines) - _LINES} more lines", "dim"
+    if len(lines) > _MAX_MESSAGE_LINES:
+        yield f"… {len(lines) - _MAX_MESSAGE_LINES} more lines", "dim"
 
 
 #: Characters of a call or an error in a line.
-WIDTH: Final = 160
+MAX_LINE_CHARS: Final = 160
 #: Lines of a diff, and of a command's output, that are shown.
-DIFF_LINES: Final = 60
-OUTPUT_LINES: Final = 8
-_PROMPT: Final = 60
+MAX_DIFF_LINES: Final = 60
+MAX_OUTPUT_LINES: Final = 8
+_MAX_PROMPT_CHARS: Final = 60
 
 Line = tuple[str, str]  # a text and its style
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
-_ENDS: Final = {
+_END_TEXTS: Final = {
     "done": "Done",
     "max_iterations": "Stopped at the limit of iterations; say “go on” to go on",
     "cancelled": "Cancelled",
@@ -185,28 +185,28 @@ def format_proposal(name: str, args: Any) -> Iterator[Line]:
 def format_end(result: RunResult) -> str:
     """How a prompt was answered, and what that took."""
     queries = "1 query" if result.iterations == 1 else f"{result.iterations} queries"
-    figures = [_ENDS[result.reason], queries, format_run_usage(result.usage)]
+    figures = [_END_TEXTS[result.reason], queries, format_run_usage(result.usage)]
     return " · ".join(figure for figure in figures if figure)
 
 
-def format_session(kept: StoredCodingSession) -> str:
+def format_session(stored: StoredCodingSession) -> str:
     """A session as one line: when it was used, its id, whether it is open or can't be resumed, what it
     was asked first, where, and whom.
     """
-    session = kept.summary
+    session = stored.summary
     when = session.latest[:16].replace("T", " ")
     prompt = _one_line(session.prompt)
-    prompt = prompt if len(prompt) <= _PROMPT else f"{prompt[: _PROMPT - 1]}…"
+    prompt = prompt if len(prompt) <= _MAX_PROMPT_CHARS else f"{prompt[: _MAX_PROMPT_CHARS - 1]}…"
     model = f"{session.provider} {session.model}"
-    state = "open" if kept.is_open else "kept"
-    problem = f"  {kept.problem}" if kept.problem and not kept.is_open else ""
+    state = "open" if stored.is_open else "kept"
+    problem = f"  {stored.problem}" if stored.problem and not stored.is_open else ""
     return f"{when}  {session.id}  {state}  {prompt}  ({session.workspace}, {model}){problem}"
 
 
 def to_short_line(text: str) -> str:
     """A text as one line that isn't too long."""
     text = _one_line(text)
-    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
+    return text if len(text) <= MAX_LINE_CHARS else f"{text[: MAX_LINE_CHARS - 1]}…"
 
 
 def _one_line(text: str) -> str:
@@ -225,15 +225,15 @@ def _short(value: Any) -> str:
 
 def _diff(diff: str) -> Iterator[Line]:
     lines = diff.splitlines()
-    for line in lines[:DIFF_LINES]:
+    for line in lines[:MAX_DIFF_LINES]:
         yield f"  {line}", _DIFF_STYLES.get(line[:1], "")
-    if len(lines) > DIFF_LINES:
-        yield f"  … {len(lines) - DIFF_LINES} more lines", "dim"
+    if len(lines) > MAX_DIFF_LINES:
+        yield f"  … {len(lines) - MAX_DIFF_LINES} more lines", "dim"
 
 
 def _output(output: str) -> Iterator[Line]:
     lines = output.rstrip().splitlines()
-    if len(lines) > OUTPUT_LINES:
-        yield f"  … {len(lines) - OUTPUT_LINES} lines before", "dim"
-    for line in lines[-OUTPUT_LINES:]:
-        yield f"  {line[:WIDTH]}", "dim"
+    if len(lines) > MAX_OUTPUT_LINES:
+        yield f"  … {len(lines) - MAX_OUTPUT_LINES} lines before", "dim"
+    for line in lines[-MAX_OUTPUT_LINES:]:
+        yield f"  {line[:MAX_LINE_CHARS]}", "dim"

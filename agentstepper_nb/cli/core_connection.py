@@ -17,15 +17,15 @@ from .._version import __version__
 from ..discover import CoreEndpoint
 from ..errors import ProtocolError
 from ..protocol import ui
+from ..protocol.delta_decoding import decode_contents
+from ..protocol.delta_encoding import DeltaDecoder
 from ..protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
-from ..protocol.joined import decode_contents
-from ..protocol.pieces import DeltaDecoder
 
 #: Seconds until the first new try, and the most between two.
-_FIRST_DELAY: Final = 0.5
-_LONGEST_DELAY: Final = 10.0
+_FIRST_DELAY_S: Final = 0.5
+_MAX_DELAY_S: Final = 10.0
 #: Seconds that a connection has to open.
-_PATIENCE: Final = 10.0
+_HELLO_TIMEOUT_S: Final = 10.0
 #: The code of the answer to a hello that was not understood.
 _NO_HELLO: Final = "invalid_message"
 _VERSION_1_ONLY: Final = "it speaks version 1 only: is this the UIs' port of agentstepper_nb?"
@@ -74,19 +74,19 @@ class CoreConnection(threading.Thread):
 
     Args:
         core: Where UIs reach the Core, and the control token.
-        tell: Called with what happens, on this thread.
+        notify: Called with what happens, on this thread.
     """
 
-    def __init__(self, core: CoreEndpoint, tell: Callable[[ConnectionEvent], None]) -> None:
+    def __init__(self, core: CoreEndpoint, notify: Callable[[ConnectionEvent], None]) -> None:
         super().__init__(name="agentstepper-link", daemon=True)
         self._core = core
-        self._tell = tell
+        self._notify = notify
         self._socket: ClientConnection | None = None
         self._ids = itertools.count(1)
         self._sent = 0
         self._has_connected = False  # once in its life
-        self._delay = _FIRST_DELAY
-        self._over = threading.Event()
+        self._delay = _FIRST_DELAY_S
+        self._is_closed = threading.Event()
 
     def send(self, command: Struct) -> str | None:
         """Send a command and return its id; None while there is no connection."""
@@ -103,25 +103,25 @@ class CoreConnection(threading.Thread):
 
     def close(self) -> None:
         """Close the connection and end the thread."""
-        self._over.set()
+        self._is_closed.set()
         socket = self._socket
         if socket is not None:
             socket.close()
-        self.join(_PATIENCE)
+        self.join(_HELLO_TIMEOUT_S)
 
     def run(self) -> None:
         """Keep the connection up."""
-        while not self._over.is_set():
+        while not self._is_closed.is_set():
             try:
                 reason = self._converse()
             except CoreRefusedError as error:
-                self._tell(CoreConnectionRefused(str(error)))
+                self._notify(CoreConnectionRefused(str(error)))
                 return
             if not self._has_connected:
                 help = "Start one with `agentstepper serve`, or name another with --url."
-                self._tell(CoreConnectionRefused(f"{reason}. {help}"))
+                self._notify(CoreConnectionRefused(f"{reason}. {help}"))
                 return
-            if not self._over.is_set():
+            if not self._is_closed.is_set():
                 self._wait(reason)
 
     def _converse(self) -> str:
@@ -132,7 +132,7 @@ class CoreConnection(threading.Thread):
                 receiver = DeltaDecoder()
                 while True:
                     received = _decode(socket)
-                    self._tell(
+                    self._notify(
                         received._replace(message=decode_contents(received.message, receiver))
                     )
         except InvalidURI as error:
@@ -151,9 +151,9 @@ class CoreConnection(threading.Thread):
     def _wait(self, reason: str) -> None:
         """Wait before the next try: twice as long each time, until one succeeds."""
         delay = self._delay
-        self._delay = min(2 * delay, _LONGEST_DELAY)
-        self._tell(CoreConnectionLost(reason, delay))
-        self._over.wait(delay)
+        self._delay = min(2 * delay, _MAX_DELAY_S)
+        self._notify(CoreConnectionLost(reason, delay))
+        self._is_closed.wait(delay)
 
     def _connect(self) -> AbstractContextManager[ClientConnection]:
         token = self._core.token
@@ -164,7 +164,7 @@ class CoreConnection(threading.Thread):
             additional_headers=headers,
             compression=None,
             max_size=MAX_MESSAGE_BYTES,
-            open_timeout=_PATIENCE,
+            open_timeout=_HELLO_TIMEOUT_S,
             proxy=None,
         )
 
@@ -182,9 +182,9 @@ class CoreConnection(threading.Thread):
             raise CoreRefusedError(answer.message + hint)
         if not isinstance(answer, ui.CoreHello):
             raise CoreRefusedError("it did not say hello: is this the UIs' port?")
-        self._has_connected, self._delay = True, _FIRST_DELAY
+        self._has_connected, self._delay = True, _FIRST_DELAY_S
         self._socket = socket
-        self._tell(CoreConnected(answer))
+        self._notify(CoreConnected(answer))
 
 
 def _decode(socket: ClientConnection) -> CoreMessageReceived:

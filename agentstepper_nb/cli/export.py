@@ -9,32 +9,32 @@ from pathlib import Path
 from ..errors import AgentStepperError
 from ..history import load_run as run_of
 from ..history import run_files
-from ..protocol.visible_text import escape_to_one_line
+from ..protocol.text_escaping import escape_to_one_line
 from . import FAILED, OK, USAGE
 from .terminal_text import escape_controls
 
 
-def run(given: Namespace) -> int:
+def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        given: What the command line says.
+        namespace: What the command line says.
 
     Returns:
         1 where there is no such run, or it can't be read or written; 2 where no format is named.
     """
-    path = Path(given.file).expanduser()
+    path = Path(namespace.file).expanduser()
     try:
-        format = run_files.choose_format(path, given.format)
+        format = run_files.choose_format(path, namespace.format)
     except ValueError as error:
         return _fail(f"{error}", USAGE)
     if path.is_dir():
         return _fail(f"{path} is a folder: name a file in it.", FAILED)
-    if path.exists() and not given.force:
+    if path.exists() and not namespace.force:
         return _fail(f"{path} exists: choose another name, or say --force.", FAILED)
     try:
-        history = run_of(given.run, given.data).history()
-        run_files.write_run_file(history, path, format, force=given.force)
+        history = run_of(namespace.run, namespace.data).history()
+        run_files.write_run_file(history, path, format, force=namespace.force)
     except AgentStepperError as error:
         return _fail(f"{error}", FAILED)
     except OSError as error:

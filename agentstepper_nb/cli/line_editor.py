@@ -30,7 +30,7 @@ _SECRET: Final = re.compile(
     r"|\bsk-\w{8,}|\b(?=\w*\d)(?=\w*[a-z])\w{32,}\b"
 )
 #: What may stand behind the beginning of a line: words, each with how it is listed.
-Words = Callable[[str], Iterable[tuple[str, str]]]
+FindCompletions = Callable[[str], Iterable[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class PromptOptions:
     """
 
     history: Path
-    words: Words
+    words: FindCompletions
     folder: Path | None = None
     is_remembered: Callable[[str], bool] = lambda prompt: True
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -57,15 +57,15 @@ class LineEditor:
 
     Args:
         prompts: How prompts are edited.
-        colour: Whether colours are wanted.
+        is_coloured: Whether colours are wanted.
 
     Attributes:
         interrupt: Called at Ctrl+C.
     """
 
-    def __init__(self, prompts: PromptOptions, *, colour: bool = True) -> None:
+    def __init__(self, prompts: PromptOptions, *, is_coloured: bool = True) -> None:
         self.interrupt: Callable[[], None] = lambda: None
-        self._style = "ansibrightblack" if colour else ""
+        self._style = "ansibrightblack" if is_coloured else ""
         self._prompts: PromptSession[str] = PromptSession(
             history=_history(prompts),
             completer=PromptCompleter(prompts.words, prompts.folder),
@@ -95,7 +95,7 @@ class LineEditor:
                 self.interrupt()
 
     @contextmanager
-    def withdrawing(self) -> Iterator[None]:
+    def keep_draft(self) -> Iterator[None]:
         """Inside, a prompt that is cancelled leaves no trace; the next one begins with its line."""
         buffer, app = self._prompts.default_buffer, self._prompts.app
         if app.is_running:
@@ -106,7 +106,7 @@ class LineEditor:
         finally:
             self._set_erases(False)
 
-    def make_room(self) -> None:
+    def hide_prompt(self) -> None:
         """Take the line that is edited from the screen, for lines that are written above it."""
         for session in self._sessions:
             if session.app.is_running:
@@ -117,7 +117,7 @@ class LineEditor:
         for session in self._sessions:
             session.app.invalidate()
 
-    def forget(self) -> None:
+    def discard_input(self) -> None:
         """Drop what was typed before now: it was not meant for the question that comes."""
         self._begun = Document()
         for session in self._sessions:
@@ -180,7 +180,7 @@ class PromptCompleter(Completer):
         folder: Where the files are; None completes none.
     """
 
-    def __init__(self, words: Words, folder: Path | None) -> None:
+    def __init__(self, words: FindCompletions, folder: Path | None) -> None:
         self._words = words
         self._paths = None
         if folder is not None:

@@ -9,15 +9,15 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from .inbox import Inbox
 from .line_editor import LineEditor, PromptOptions
 from .screen import Screen, ScreenPrompt
+from .selectable_queue import SelectableQueue
 
 Item = TypeVar("Item")
-_Happens = TypeVar("_Happens", contravariant=True)
+_Event = TypeVar("_Event", contravariant=True)
 
 
-class InputLines:
+class LineReader:
     """The lines of a terminal, a pipe or a file, as they come.
 
     Args:
@@ -33,7 +33,7 @@ class InputLines:
     async def line(self) -> str | None:
         """The next line; None at the end of the input, which of a terminal may go on after it."""
         while not self.lines and not self._ended:
-            await _readable(self._descriptor)
+            await _wait_readable(self._descriptor)
             self.read()
         if self.lines:
             return self.lines.popleft()
@@ -49,7 +49,7 @@ class InputLines:
             lines, self._rest = ([self._rest] if self._rest else []), b""
         self.lines.extend(line.decode(errors="replace") for line in lines)
 
-    def forget(self) -> None:
+    def discard_input(self) -> None:
         """Drop what was typed at a terminal before now. What comes through a pipe stays."""
         if os.isatty(self._descriptor):
             self.lines.clear()
@@ -57,7 +57,7 @@ class InputLines:
             termios.tcflush(self._descriptor, termios.TCIFLUSH)
 
 
-class LineInput:
+class LinePrompter:
     """Lines that are typed, for one task at a time.
 
     Args:
@@ -68,30 +68,30 @@ class LineInput:
 
     def __init__(self, screen: Screen, descriptor: int, prompts: PromptOptions) -> None:
         self._screen = screen
-        self._keyboard = InputLines(descriptor)
+        self._keyboard = LineReader(descriptor)
         self.editor: LineEditor | None = None
         if screen.terminal and os.environ.get("TERM", "dumb") not in ("dumb", "unknown"):
-            self.editor = LineEditor(prompts, colour=screen.colour)
-            screen.make_room = self.editor.make_room
+            self.editor = LineEditor(prompts, is_coloured=screen.is_coloured)
+            screen.hide_prompt = self.editor.hide_prompt
 
     async def ask(self, question: ScreenPrompt) -> str | None:
         """Ask for a line; None where the person has closed the terminal's input."""
         if self.editor is not None and question.is_edited:
-            self._screen.end_flow()
+            self._screen.end_part()
             return await self.editor.ask(question)
         if question.text:
             self._screen.show_prompt(question.text)
         line = await self._keyboard.line()
-        self._screen.answered()
+        self._screen.end_prompt()
         return line
 
-    def forget(self) -> None:
+    def discard_input(self) -> None:
         """Drop what was typed before now: it was not meant for the question that comes."""
-        self._keyboard.forget()
+        self._keyboard.discard_input()
         if self.editor is not None:
-            self.editor.forget()
+            self.editor.discard_input()
 
-    async def withdraw(self, typing: asyncio.Task[str | None]) -> None:
+    async def cancel_question(self, typing: asyncio.Task[str | None]) -> None:
         """Take a question back.
 
         Args:
@@ -100,7 +100,7 @@ class LineInput:
         if self.editor is None:
             await _cancel(typing)
             return
-        with self.editor.withdrawing():
+        with self.editor.keep_draft():
             await _cancel(typing)
 
     def redraw(self) -> None:
@@ -109,7 +109,7 @@ class LineInput:
             self.editor.redraw()
 
 
-class Dialogue(Protocol[_Happens]):
+class Dialogue(Protocol[_Event]):
     """What takes turns between a person's lines and what happens."""
 
     @property
@@ -123,11 +123,13 @@ class Dialogue(Protocol[_Happens]):
     def handle_line(self, line: str | None) -> None:
         """Take a line; None where the input has ended."""
 
-    def handle(self, events: Iterable[_Happens]) -> None:
+    def handle(self, events: Iterable[_Event]) -> None:
         """Show what has happened."""
 
 
-async def run_dialogue(lines: LineInput, inbox: Inbox[Item], dialogue: Dialogue[Item]) -> None:
+async def run_dialogue(
+    lines: LinePrompter, inbox: SelectableQueue[Item], dialogue: Dialogue[Item]
+) -> None:
     """Take turns between what is typed and what happens, until the person has enough.
 
     What was typed comes first: it is meant for what stands on the screen.
@@ -138,17 +140,17 @@ async def run_dialogue(lines: LineInput, inbox: Inbox[Item], dialogue: Dialogue[
         dialogue: Takes both.
     """
     typing: asyncio.Task[str | None] | None = None
-    coming = asyncio.create_task(_readable(inbox.fileno()))
+    arrival = asyncio.create_task(_wait_readable(inbox.fileno()))
     asked: ScreenPrompt | None = None
     try:
         while not dialogue.is_over:
             question = dialogue.question
             if typing is not None and question != asked:
-                await lines.withdraw(typing)
+                await lines.cancel_question(typing)
                 typing = None
             if typing is None and question is not None:
                 asked, typing = question, asyncio.create_task(lines.ask(question))
-            awaited = [coming] if typing is None else [typing, coming]
+            awaited = [arrival] if typing is None else [typing, arrival]
             await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             if typing is not None and typing.done():
                 line, typing = typing.result(), None
@@ -156,14 +158,14 @@ async def run_dialogue(lines: LineInput, inbox: Inbox[Item], dialogue: Dialogue[
             else:
                 dialogue.handle(inbox.wait())
                 lines.redraw()
-                coming = asyncio.create_task(_readable(inbox.fileno()))
+                arrival = asyncio.create_task(_wait_readable(inbox.fileno()))
     finally:
-        await _cancel(coming)
+        await _cancel(arrival)
         if typing is not None:
-            await lines.withdraw(typing)
+            await lines.cancel_question(typing)
 
 
-async def _readable(descriptor: int) -> None:
+async def _wait_readable(descriptor: int) -> None:
     """Wait until something can be read."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     try:

@@ -25,35 +25,35 @@ class _UsageError(Exception):
     """The command was called wrongly; the text says what to do."""
 
 
-def run(given: Namespace) -> int:
+def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        given: What the command line says.
+        namespace: What the command line says.
 
     Returns:
         1 where the rules can't be read or written, or a rule to be removed isn't there; 2 where the
         command was called wrongly.
     """
     book = RuleBook(
-        CodingFolders(Path(given.data).expanduser() if given.data else data_dir()).rules
+        CodingFolders(Path(namespace.data).expanduser() if namespace.data else data_dir()).rules
     )
     try:
-        match given.action:
+        match namespace.action:
             case "list":
-                return _list(book, given)
+                return _list(book, namespace)
             case "remove":
-                return _remove(book, given.ids)
+                return _remove(book, namespace.ids)
             case _:
-                return _add(book, given)
+                return _add(book, namespace)
     except _UsageError as error:
         return _fail(str(error), USAGE)
     except RulesError as error:
         return _fail(str(error), FAILED)
 
 
-def _list(book: RuleBook, given: Namespace) -> int:
-    rules = book.rules(None if given.workspace is None else _folder(given.workspace))
+def _list(book: RuleBook, namespace: Namespace) -> int:
+    rules = book.rules(None if namespace.workspace is None else _folder(namespace.workspace))
     for rule in rules:
         print(escape_controls(_line(rule)))
     if not rules:
@@ -63,7 +63,7 @@ def _list(book: RuleBook, given: Namespace) -> int:
 
 def _line(rule: PolicyRule) -> str:
     where = "everywhere" if rule.workspace is None else f"in {rule.workspace}"
-    return f"{rule.id}  {rule.effect} {rule.what}  {where}"
+    return f"{rule.id}  {rule.effect} {rule.description}  {where}"
 
 
 def _remove(book: RuleBook, ids: list[str]) -> int:
@@ -74,49 +74,49 @@ def _remove(book: RuleBook, ids: list[str]) -> int:
     return _fail(f"There is no rule {named}: `agentstepper policy list` shows their ids.", FAILED)
 
 
-def _add(book: RuleBook, given: Namespace) -> int:
-    _check(given)
-    workspace = None if given.everywhere else _folder(given.workspace or ".")
-    if given.action == "deny":
+def _add(book: RuleBook, namespace: Namespace) -> int:
+    _check(namespace)
+    workspace = None if namespace.everywhere else _folder(namespace.workspace or ".")
+    if namespace.action == "deny":
         rule = book.deny(
-            given.tool or "*", command=given.text, path=given.path, workspace=workspace
+            namespace.tool or "*", command=namespace.text, path=namespace.path, workspace=workspace
         )
     else:
         rule = book.allow(
-            given.tool or RUN_COMMAND,
-            command=given.text,
-            path=given.path,
+            namespace.tool or RUN_COMMAND,
+            command=namespace.text,
+            path=namespace.path,
             workspace=workspace,
-            network=given.network,
-            writable=[str(_folder(folder)) for folder in given.writable],
+            network=namespace.network,
+            writable=[str(_folder(folder)) for folder in namespace.writable],
         )
     print(escape_controls(_line(rule)))
     return OK
 
 
-def _check(given: Namespace) -> None:
+def _check(namespace: Namespace) -> None:
     """Refuse what would be no rule, or one that never holds."""
-    if given.text is None and given.path is None and given.tool is None:
+    if namespace.text is None and namespace.path is None and namespace.tool is None:
         ways = "--command 'git push', --path '*.env' or --tool NAME"
-        raise _UsageError(f"Say what to {given.action}: {ways}.")
-    if given.text is not None:
-        _check_command(given)
-    elif given.path is not None:
-        _check_path(given.path)
-    if given.tool is not None:
-        _check_tool(given.tool)
-    if given.action == "allow":
-        _check_allowed(given)
+        raise _UsageError(f"Say what to {namespace.action}: {ways}.")
+    if namespace.text is not None:
+        _check_command(namespace)
+    elif namespace.path is not None:
+        _check_path(namespace.path)
+    if namespace.tool is not None:
+        _check_tool(namespace.tool)
+    if namespace.action == "allow":
+        _check_allowed(namespace)
 
 
-def _check_command(given: Namespace) -> None:
-    if given.path is not None or given.tool is not None:
+def _check_command(namespace: Namespace) -> None:
+    if namespace.path is not None or namespace.tool is not None:
         raise _UsageError(
             "A rule is about a command, or about files and tools: leave --path and --tool out, or "
             "write two rules."
         )
     try:
-        words = shlex.split(given.text)
+        words = shlex.split(namespace.text)
     except ValueError as error:
         raise _UsageError(f"The command can't be read ({error}): close its quotes.") from None
     if not words:
@@ -142,12 +142,12 @@ def _check_tool(pattern: str) -> None:
         )
 
 
-def _check_allowed(given: Namespace) -> None:
-    if given.text is None and (given.network or given.writable):
+def _check_allowed(namespace: Namespace) -> None:
+    if namespace.text is None and (namespace.network or namespace.writable):
         raise _UsageError("--network and --writable are about a command: say which, by --command.")
-    if given.text is None and given.tool is None:
+    if namespace.text is None and namespace.tool is None:
         raise _UsageError("Say which tool may use these files: --tool write_file.")
-    if given.tool is not None and given.tool == RUN_COMMAND:
+    if namespace.tool is not None and namespace.tool == RUN_COMMAND:
         raise _UsageError("run_command is allowed command by command: --command 'make test'.")
 
 

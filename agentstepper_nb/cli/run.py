@@ -22,29 +22,29 @@ CANNOT_RUN: Final = 126
 NOT_FOUND: Final = 127
 
 
-def run(given: Namespace) -> int:
+def run(namespace: Namespace) -> int:
     """Run the command. Returns only where the program can't be started.
 
     Args:
-        given: What the command line says; `program` are the words after `--`, None without one.
+        namespace: What the command line says; `program` are the words after `--`, None without one.
 
     Returns:
         The exit code.
     """
     parent = os.getppid()
-    if given.misplaced or not given.program:
-        words = " ".join([*given.misplaced, *(given.program or ())]) or "python agent.py"
+    if namespace.misplaced or not namespace.program:
+        words = " ".join([*namespace.misplaced, *(namespace.program or ())]) or "python agent.py"
         return _fail(f"put -- before the program: agentstepper run -- {words}", USAGE)
     try:
-        core = discover(given.url, given.token)
+        core = discover(namespace.url, namespace.token)
         probe(core)  # here a sentence, in the agent a traceback
     except ConnectionError as error:
         return _fail(str(error), NOT_TRIED)
-    if given.with_parent and sys.platform == "linux" and not tie_to_parent(parent):
+    if namespace.with_parent and sys.platform == "linux" and not tie_to_parent(parent):
         return NOT_TRIED  # nobody is left who could be told
     if sys.stderr.isatty():  # between pipes the output is the program's alone
         print(f"agentstepper run: {_where_it_halts(core)}", file=sys.stderr)
-    return _become(given.program, make_environment(os.environ, core, given.name))
+    return _become(namespace.program, make_environment(os.environ, core, namespace.name))
 
 
 def _where_it_halts(core: CoreEndpoint) -> str:

@@ -41,7 +41,7 @@ class Screen:
 
     Args:
         out: Where to write.
-        colour: Whether to use colours.
+        is_coloured: Whether to use colours.
         terminal: Whether a person types below: the prompt then stays on its line.
 
     Attributes:
@@ -50,14 +50,14 @@ class Screen:
         question: The prompt that was asked last.
     """
 
-    def __init__(self, out: TextIO, *, colour: bool, terminal: bool) -> None:
+    def __init__(self, out: TextIO, *, is_coloured: bool, terminal: bool) -> None:
         self._out = out
-        self.colour = colour
+        self.is_coloured = is_coloured
         self.terminal = terminal
-        self.make_room: Callable[[], None] | None = None
+        self.hide_prompt: Callable[[], None] | None = None
         self.question = ""
         self._asking = False  # the cursor stands behind a prompt
-        self._flowing = False  # the cursor stands behind a piece
+        self._is_in_part = False  # the cursor stands behind a piece
         self._held = ""  # of a piece: what may be one character with the next
 
     @property
@@ -72,14 +72,14 @@ class Screen:
             text: Of anyone.
             style: bold, dim, red, green, yellow, cyan, or nothing.
         """
-        self.end_flow()
+        self.end_part()
         self._end_prompt()
         text = escape_controls(text)
-        if style and self.colour:
+        if style and self.is_coloured:
             text = f"\x1b[{_CODES[style]}m{text}\x1b[0m"
         self._write(text + "\n")
 
-    def flow(self, piece: str) -> None:
+    def write_part(self, piece: str) -> None:
         """Write some more of a text, which goes on where the piece before ended."""
         self._end_prompt()
         text, self._held = self._held + piece, ""
@@ -87,19 +87,19 @@ class Screen:
             text, self._held = text[:-1], "\r"
         if text:
             self._write(escape_controls(text))
-            self._flowing = not text.endswith("\n")
+            self._is_in_part = not text.endswith("\n")
 
-    def end_flow(self) -> None:
+    def end_part(self) -> None:
         """The text that grows is over."""
-        if self._flowing:
+        if self._is_in_part:
             self._write("\n")
-        self._flowing, self._held = False, ""
+        self._is_in_part, self._held = False, ""
 
     def show_prompt(self, prompt: str) -> None:
         """Write a prompt; with a line editor, that shows `question` itself."""
-        self.end_flow()
+        self.end_part()
         self.question = prompt
-        if self.make_room is not None:
+        if self.hide_prompt is not None:
             return
         if not self.terminal:
             self.write_line(prompt)
@@ -107,7 +107,7 @@ class Screen:
             self._write(escape_controls(prompt))
             self._asking = True
 
-    def answered(self) -> None:
+    def end_prompt(self) -> None:
         """The person pressed Enter: the cursor stands at the start of a line."""
         self._asking = False
 
@@ -117,8 +117,8 @@ class Screen:
             self._asking = False
 
     def _write(self, text: str) -> None:
-        if self.make_room is not None:
-            self.make_room()
+        if self.hide_prompt is not None:
+            self.hide_prompt()
         self._out.write(text)
         self._out.flush()
 
@@ -128,7 +128,9 @@ def make_standard_screen() -> Screen:
     out = sys.stdout
     if hasattr(out, "reconfigure"):
         out.reconfigure(errors="backslashreplace")  # not every terminal speaks UTF-8
-    return Screen(out, colour=is_colour_wanted(out), terminal=out.isatty() and sys.stdin.isatty())
+    return Screen(
+        out, is_coloured=is_colour_wanted(out), terminal=out.isatty() and sys.stdin.isatty()
+    )
 
 
 def is_colour_wanted(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool:

@@ -33,29 +33,29 @@ from ..errors import CommandError, ProtocolError, StoreError
 from ..hub import AgentStepperCore, RetentionLimits
 from ..hub.runtime_host import STORE_VARIABLE
 from ..models.provider import MODEL_VARIABLE
-from ..protocol.values import Run
+from ..protocol.data_model import Run
 from ..store import archive
 from . import FAILED, OK, USAGE
 from .terminal_text import log_to_stderr
 
-_GLANCE: Final = 1.0  # seconds
+_SIGNAL_CHECK_S: Final = 1.0  # seconds
 
 
-def run(given: Namespace) -> int:
+def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        given: What the command line set, and nothing else.
+        namespace: What the command line set, and nothing else.
 
     Returns:
         The exit code.
     """
     try:
-        options = collect_options(given)
+        options = collect_options(namespace)
         core = _core(options)
     except (ServeOptionError, ValueError) as error:
         return _fail(str(error), USAGE)
-    with _told_to_stop() as stop:
+    with _set_on_signal() as stop:
         if options.until_eof:
             threading.Thread(target=_wait_for_eof, args=(stop,), daemon=True).start()
         return _serve(core, options, stop)
@@ -158,17 +158,17 @@ def _is_listed(run: Run, core: AgentStepperCore) -> bool:
 
 
 @contextmanager
-def _told_to_stop() -> Iterator[threading.Event]:
+def _set_on_signal() -> Iterator[threading.Event]:
     """An event that the first SIGINT or SIGTERM sets; a second one ends the process at once."""
     stop = threading.Event()
     signals = (signal.SIGINT, signal.SIGTERM)
 
-    def told(*_: object) -> None:
+    def handle_signal(*_: object) -> None:
         stop.set()
         for number in signals:
             signal.signal(number, signal.SIG_DFL)
 
-    before = [signal.signal(number, told) for number in signals]
+    before = [signal.signal(number, handle_signal) for number in signals]
     try:
         yield stop
     finally:
@@ -181,7 +181,7 @@ def _wait(stop: threading.Event) -> None:
 
     One that comes just before this thread falls asleep, or that another thread takes, doesn't wake it.
     """
-    while not stop.wait(_GLANCE):
+    while not stop.wait(_SIGNAL_CHECK_S):
         pass
 
 
@@ -250,16 +250,16 @@ class ServeOptions(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unk
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
 
-def collect_options(given: Namespace) -> ServeOptions:
+def collect_options(namespace: Namespace) -> ServeOptions:
     """Put the options together.
 
     Args:
-        given: What the command line set, and nothing else.
+        namespace: What the command line set, and nothing else.
 
     Raises:
         OptionError: The file can't be read or sets something that can't be.
     """
-    said: dict[str, Any] = {**vars(given)}
+    said: dict[str, Any] = {**vars(namespace)}
     said.pop("command", None)
     config = said.pop("config", None)
     options = read_options_file(Path(config)) if config else ServeOptions()

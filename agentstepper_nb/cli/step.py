@@ -19,34 +19,34 @@ from ..discover import CoreEndpoint, RuntimeFile, data_dir, find_running_core, f
 from ..errors import DiscoveryError
 from . import FAILED, INTERRUPTED, OK
 from .core_connection import ConnectionEvent, CoreConnection
-from .inbox import Inbox
 from .json_editor import edit_json
 from .line_editor import PromptOptions
-from .line_input import LineInput, run_dialogue
+from .line_input import LinePrompter, run_dialogue
 from .screen import ScreenPrompt, make_standard_screen
-from .step_keys import StepKeys
+from .selectable_queue import SelectableQueue
+from .step_commands import StepCommands
 from .step_session import StepSession
 
 #: Where `agentstepper serve` takes UIs unless told otherwise.
 DEFAULT_URL: Final = "ws://127.0.0.1:4567"
-_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
+_END_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 #: As in JupyterLab: to step.
 _KEYS: Final = {"f10": "n"}
 #: Words that begin no remembered line: what approves or denies is typed anew each time.
 _UNREMEMBERED: Final = ("a", "approve", "deny")
 
 
-def run(given: Namespace) -> int:
+def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        given: What the command line set.
+        namespace: What the command line set.
 
     Returns:
         The exit code.
     """
     try:
-        return asyncio.run(_step(find_core_to_step(given), given.run))
+        return asyncio.run(_step(find_core_to_step(namespace), namespace.run))
     except DiscoveryError as error:
         print(f"agentstepper step: {error}", file=sys.stderr)
         return FAILED
@@ -55,29 +55,29 @@ def run(given: Namespace) -> int:
 
 
 async def _step(core: CoreEndpoint, wanted: str | None) -> int:
-    inbox: Inbox[ConnectionEvent] = Inbox()
+    inbox: SelectableQueue[ConnectionEvent] = SelectableQueue()
     link = CoreConnection(core, inbox.put)
     screen = make_standard_screen()
-    session = StepSession(screen, link.send, wanted, lambda: lines.forget())
-    keys = StepKeys(session, edit_json if sys.stdin.isatty() else None)
+    session = StepSession(screen, link.send, wanted, lambda: lines.discard_input())
+    keys = StepCommands(session, edit_json if sys.stdin.isatty() else None)
     prompts = PromptOptions(
         data_dir() / "step.history", keys.words, is_remembered=_is_remembered, keys=_KEYS
     )
-    lines = LineInput(screen, sys.stdin.fileno(), prompts)
+    lines = LinePrompter(screen, sys.stdin.fileno(), prompts)
     task = asyncio.current_task()
     if lines.editor is not None and task is not None:
         lines.editor.interrupt = partial(_cancel, task)
-        for number in _ENDS:  # the terminal must not stay as an editor has it
+        for number in _END_SIGNALS:  # the terminal must not stay as an editor has it
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     link.start()
     try:
-        await run_dialogue(lines, inbox, _Stepping(session, keys))
+        await run_dialogue(lines, inbox, _StepDialogue(session, keys))
     except BrokenPipeError:  # whoever read the output has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     finally:
         link.close()
         inbox.close()
-    return FAILED if session.failed else OK
+    return FAILED if session.has_failed else OK
 
 
 def _cancel(task: asyncio.Task[object]) -> None:
@@ -89,7 +89,7 @@ def _is_remembered(line: str) -> bool:
     return word.lower() not in _UNREMEMBERED
 
 
-class _Stepping:
+class _StepDialogue:
     """Takes turns between lines and the Core; see `Dialogue`. A line waits for the Core, and for the
     answer to the one before.
 
@@ -98,7 +98,7 @@ class _Stepping:
         keys: Carries lines out.
     """
 
-    def __init__(self, session: StepSession, keys: StepKeys) -> None:
+    def __init__(self, session: StepSession, keys: StepCommands) -> None:
         self._session = session
         self._keys = keys
 
@@ -110,7 +110,7 @@ class _Stepping:
     def question(self) -> ScreenPrompt | None:
         if not self._session.has_connected or self._session.is_waiting:
             return None
-        if self._session.screen.make_room is None:
+        if self._session.screen.hide_prompt is None:
             return ScreenPrompt()  # prompts stand among the lines
         return self._keys.question
 
@@ -125,24 +125,24 @@ class _Stepping:
             self._session.handle(event)
 
 
-def find_core_to_step(given: Namespace) -> CoreEndpoint:
+def find_core_to_step(namespace: Namespace) -> CoreEndpoint:
     """Find the Core: the one that `--url` names, else the one that agents here would find.
 
     Args:
-        given: What the command line set.
+        namespace: What the command line set.
 
     Raises:
         DiscoveryError: Several run, and nothing says which is meant.
     """
-    if given.url:
-        return find_view_endpoint(given.url, given.token)
+    if namespace.url:
+        return find_view_endpoint(namespace.url, namespace.token)
     core = find_running_core()
     if core is not None and core.ui_url:
-        return find_view_endpoint(core.ui_url, given.token)
+        return find_view_endpoint(core.ui_url, namespace.token)
     if core is not None and core.base_url:
         url = core.url.removesuffix("agent") + "ui"
-        return CoreEndpoint(url, given.token or _login_token(core))
-    return find_view_endpoint(DEFAULT_URL, given.token)
+        return CoreEndpoint(url, namespace.token or _login_token(core))
+    return find_view_endpoint(DEFAULT_URL, namespace.token)
 
 
 def _login_token(core: RuntimeFile) -> str | None:

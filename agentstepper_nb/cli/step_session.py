@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from ..protocol import ui
 from ..protocol.breakpoint_rules import BreakpointRule
-from ..protocol.values import Commit, Run, TimelineRow, drop_unchanged_commits
-from ..protocol.visible_text import escape_to_one_line
+from ..protocol.data_model import Commit, Run, TimelineRow, drop_unchanged_commits
+from ..protocol.text_escaping import escape_to_one_line
 from .core_connection import (
     ConnectionEvent,
     CoreConnected,
@@ -18,7 +18,7 @@ from .core_connection import (
     CoreConnectionRefused,
     CoreMessageReceived,
 )
-from .run_lines import (
+from .run_formatting import (
     describe_approval,
     describe_halt,
     format_actors,
@@ -30,9 +30,13 @@ from .screen import Screen
 from .terminal_text import fold_text, format_readable
 
 #: Where it is halted.
-PROMPT: Final = "[n]ext [c]ontinue [h]alt [e]dit [x] stop [v]iew N [d]iff N [r]uns [q]uit [?] "
+HALTED_PROMPT: Final = (
+    "[n]ext [c]ontinue [h]alt [e]dit [x] stop [v]iew N [d]iff N [r]uns [q]uit [?] "
+)
 #: Where it is halted at what asks for an approval.
-ASKING: Final = "[a]pprove [a always] [deny WHY] [e]dit [c]ontinue [x] stop [v]iew N [q]uit [?] "
+APPROVAL_PROMPT: Final = (
+    "[a]pprove [a always] [deny WHY] [e]dit [c]ontinue [x] stop [v]iew N [q]uit [?] "
+)
 
 
 class StepSession:
@@ -43,7 +47,7 @@ class StepSession:
         send: Sends a command and returns its id; None while there is no connection.
         wanted: The id or name of the run to look at, or its program's name, of whose runs the newest is
             looked at; None takes the one that matters most.
-        forget_typed: Drops what was typed before a question came that it can't answer.
+        discard_input: Drops what was typed before a question came that it can't answer.
     """
 
     def __init__(
@@ -51,7 +55,7 @@ class StepSession:
         screen: Screen,
         send: Callable[[Struct], str | None],
         wanted: str | None = None,
-        forget_typed: Callable[[], None] = lambda: None,
+        discard_input: Callable[[], None] = lambda: None,
     ) -> None:
         self.screen = screen
         self.runs: dict[str, Run] = {}  # oldest first
@@ -60,14 +64,14 @@ class StepSession:
         self.commits: dict[str, Commit] = {}  # of the current run, by id
         self.halted: ui.MessageBody | None = None  # the message the person saw last and may answer
         self.editing: str | None = None  # the halt point whose edit is on its way
-        self.failed = False
+        self.has_failed = False
         self.is_over = False
         self.has_connected = False  # the Core said hello once
         self._breakpoints: dict[str, BreakpointRule] = {}
-        self._looking: str | None = None  # the message that is being fetched, to be shown
-        self._before: str | None = None  # runs before this one aren't known yet
+        self._fetching: str | None = None  # the message that is being fetched, to be shown
+        self._first_known_run: str | None = None  # runs before this one aren't known yet
         self._send = send
-        self._forget_typed = forget_typed
+        self._discard_input = discard_input
         self._wanted = wanted
         self._answers: dict[str, Callable[[Struct], None]] = {}  # what to do, by command
 
@@ -98,30 +102,32 @@ class StepSession:
         else:
             self._answers[id] = answer
 
-    def choose(self, run: Run) -> None:
+    def select_run(self, run: Run) -> None:
         """Look at a run."""
         if self.current not in (None, run.id):
             self.send_command(ui.CloseRun(run=self.current or ""), lambda _: None)
         self.current = run.id
         self.rows, self.commits = {}, {}
-        self.halted = self._looking = None
+        self.halted = self._fetching = None
         self.screen.write_line(f"— {format_run(run)} —", "bold")
         self._open(run)
 
     def prompt(self) -> None:
         """Ask what to do, where something waits for it."""
         if self.halted:
-            self.screen.show_prompt(PROMPT if self.halted.approval is None else ASKING)
+            self.screen.show_prompt(
+                HALTED_PROMPT if self.halted.approval is None else APPROVAL_PROMPT
+            )
 
     def show_message(self, message: str) -> None:
         """Fetch a pending message and show it."""
         run = self.run
         if run:
-            self._looking = message
+            self._fetching = message
             self.send_command(ui.GetMessage(run=run.id, message=message), self._show)
 
-    def _look_at_oldest(self, run: Run) -> None:
-        if run.pending and run.pending[0] != self._looking:
+    def _show_oldest_message(self, run: Run) -> None:
+        if run.pending and run.pending[0] != self._fetching:
             self.show_message(run.pending[0])
 
     # ---- what happens -------------------------------------------------------------------------------
@@ -135,19 +141,19 @@ class StepSession:
                 self._received(message, id)
             case CoreConnectionLost(reason=reason, delay=delay):
                 self._answers.clear()
-                self.halted = self.editing = self._looking = None
+                self.halted = self.editing = self._fetching = None
                 self.screen.write_line(
                     f"Connection lost: {reason}. Next try in {delay:g} s.", "yellow"
                 )
             case CoreConnectionRefused(reason=reason):
                 self.screen.write_line(f"No debugger here: {reason}", "red")
-                self.is_over = self.failed = True
+                self.is_over = self.has_failed = True
 
     def _connected(self, hello: ui.CoreHello) -> None:
         self.has_connected = True
         self.runs = {run.id: run for run in hello.runs}
         self._breakpoints = {breakpoint.id: breakpoint for breakpoint in hello.breakpoints}
-        self._before = find_first_known_run(hello.runs) if hello.more else None
+        self._first_known_run = find_first_known_run(hello.runs) if hello.more else None
         self.screen.write_line(f"Connected to {hello.core}.", "dim")
         if not hello.control:
             self.screen.write_line("This login may watch, not control.", "yellow")
@@ -155,22 +161,22 @@ class StepSession:
 
     def _list(self) -> None:
         """Get the runs that aren't known yet; then look at one."""
-        if self._before is not None:
-            self.send_command(ui.ListRuns(before=self._before), self._listed)
+        if self._first_known_run is not None:
+            self.send_command(ui.ListRuns(before=self._first_known_run), self._listed)
         elif self.run:
             self._open(self.run)
         else:
             self.current = None
-            self._pick()
+            self._select_default_run()
 
     def _listed(self, listed: Struct) -> None:
         assert isinstance(listed, ui.RunsListed)
         # What was told meanwhile is newer.
         self.runs = {run.id: run for run in listed.runs} | self.runs
-        self._before = listed.runs[0].id if listed.more else None
+        self._first_known_run = listed.runs[0].id if listed.more else None
         self._list()
 
-    def _pick(self) -> None:
+    def _select_default_run(self) -> None:
         """Look at the run that was wanted, or at the one that matters most."""
         live = [run for run in self.runs.values() if run.live]
         if self._wanted:
@@ -180,7 +186,7 @@ class StepSession:
             found = sorted(live, key=lambda run: bool(run.pending))  # stable: newest last
             waiting = "No agent is running: waiting for one."
         if found:
-            self.choose(found[-1])
+            self.select_run(found[-1])
         else:
             earlier = f" r lists {len(self.runs)} earlier." if self.runs else ""
             self.screen.write_line(f"{waiting}{earlier} q quits, ? tells more.")
@@ -196,7 +202,7 @@ class StepSession:
             self.send_command(ui.OpenRun(run=run.id), self._opened)
 
     def _get_commits(self, run: str, before: int | None, later: tuple[Commit, ...]) -> None:
-        def take(page: Struct) -> None:
+        def handle_page(page: Struct) -> None:
             assert isinstance(page, ui.CommitsPage)
             found = (*page.commits, *later)
             if run != self.current:
@@ -207,7 +213,7 @@ class StepSession:
             self.commits = {commit.id: commit for commit in drop_unchanged_commits(found)}
             self.send_command(ui.OpenRun(run=run), self._opened)
 
-        self.send_command(ui.GetCommits(run=run, before=before), take)
+        self.send_command(ui.GetCommits(run=run, before=before), handle_page)
 
     def _opened(self, opened: Struct) -> None:
         assert isinstance(opened, ui.RunOpened)
@@ -249,13 +255,13 @@ class StepSession:
 
     def _refused(self, error: ui.UiError) -> None:
         """A command was refused: the person decides anew, on what is there now."""
-        self.editing = self._looking = None
+        self.editing = self._fetching = None
         self.screen.write_line(
             escape_to_one_line(f"Refused ({error.code}): {error.message}"), "red"
         )
         run = self.run
         if run:
-            self._look_at_oldest(run)
+            self._show_oldest_message(run)
             if not run.pending:
                 self.screen.write_line(format_run(run), "dim")
 
@@ -267,7 +273,7 @@ class StepSession:
         if run.id == self.current:
             self._current_changed(run)
         elif self._is_awaited(run, before):
-            self.choose(run)
+            self.select_run(run)
         elif before is None or (run.pending and not before.pending):
             number = list(self.runs).index(run.id) + 1
             self.screen.write_line(f"{format_run(run)}. r {number} looks at it.", "dim")
@@ -288,14 +294,14 @@ class StepSession:
             self.screen.write_line(f"— {format_run(run)} —", "bold")
         elif self.halted is None or self.halted.message not in run.pending:
             self.halted = None
-            self._look_at_oldest(run)
+            self._show_oldest_message(run)
 
     def _run_gone(self, run_id: str) -> None:
         gone = self.runs.pop(run_id, None)
         if gone and run_id == self.current:
             self.current = self.halted = None
             self.screen.write_line(f"{escape_to_one_line(gone.name)} was deleted.", "yellow")
-            self._pick()
+            self._select_default_run()
 
     # ---- its contents -------------------------------------------------------------------------------
 
@@ -325,16 +331,16 @@ class StepSession:
     def _show(self, body: Struct) -> None:
         """Show the message that the run is halted at, unless it went on meanwhile."""
         assert isinstance(body, ui.MessageBody)
-        self._looking = None
+        self._fetching = None
         run, row = self.run, self.rows.get(body.message)
         if run is None or row is None or run.id != body.run:
             return
         if body.message not in run.pending:
-            self._look_at_oldest(run)
+            self._show_oldest_message(run)
             return
         self.halted = body
         if body.approval is not None:
-            self._forget_typed()
+            self._discard_input()
         for line in (*describe_halt(row, self._breakpoints), *describe_approval(body.approval)):
             self.screen.write_line(line, "yellow")
         edited = "" if body.edit is None else ", edited"

@@ -11,20 +11,20 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from ..protocol.opaque_marks import find_edited_mark, find_marks
-from ..protocol.visible_text import escape_character, escape_hidden, escape_to_one_line
+from ..protocol.opaque_values import find_edited_opaque_value, find_opaque_values
+from ..protocol.text_escaping import escape_character, escape_invisible, escape_to_one_line
 
 #: Lines of a message that are shown at a halt, and how many of them are its last.
-LINES: Final = 40
-_TAIL: Final = 8
+MAX_FOLDED_LINES: Final = 40
+_TAIL_LINES: Final = 8
 #: Characters of one line that are shown at a halt.
-WIDTH: Final = 2000
+MAX_LINE_CHARS: Final = 2000
 
 _LINE_ENDS: Final = re.compile(r"(?<!\\)((?:\\\\)*\\n)")
 #: A JSON line whose text has line ends is shown over several lines when it is longer than this.
-_LONG: Final = 100
+_MAX_ERROR_LINE_CHARS: Final = 100
 #: Not printable, but shown where `visible` lets them stand: the joiners hold emoji and scripts together.
-_KEPT: Final = "\n\u200c\u200d"
+_VISIBLE_CONTROLS: Final = "\n\u200c\u200d"
 
 
 def escape_controls(text: str) -> str:
@@ -33,12 +33,12 @@ def escape_controls(text: str) -> str:
     Args:
         text: Of an agent, or of anyone else.
     """
-    text = escape_hidden(text.replace("\r\n", "\n"), escape_character)
+    text = escape_invisible(text.replace("\r\n", "\n"), escape_character)
     return "".join(character if _shows(character) else _escaped(character) for character in text)
 
 
 def _shows(character: str) -> bool:
-    if character.isprintable() or character in _KEPT:
+    if character.isprintable() or character in _VISIBLE_CONTROLS:
         return True
     return unicodedata.category(character) == "Zs"  # spaces of all widths
 
@@ -71,7 +71,7 @@ def format_readable(data: str) -> str:
 
 
 def _broken(line: str) -> str:
-    if len(line) <= _LONG:
+    if len(line) <= _MAX_ERROR_LINE_CHARS:
         return line
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     return _LINE_ENDS.sub(lambda end: f"{end[1]}\n{indent}", line)
@@ -84,16 +84,18 @@ def fold_text(text: str, whole: str) -> str:
         text: The text.
         whole: How to see all of it.
     """
-    lines = [line if len(line) <= WIDTH else _cut(line, whole) for line in text.split("\n")]
-    hidden = len(lines) - LINES
+    lines = [
+        line if len(line) <= MAX_LINE_CHARS else _cut(line, whole) for line in text.split("\n")
+    ]
+    hidden = len(lines) - MAX_FOLDED_LINES
     if hidden <= 0:
         return "\n".join(lines)
-    head, tail = lines[: LINES - _TAIL], lines[-_TAIL:]
+    head, tail = lines[: MAX_FOLDED_LINES - _TAIL_LINES], lines[-_TAIL_LINES:]
     return "\n".join([*head, f"… {hidden} more lines: {whole}", *tail])
 
 
 def _cut(line: str, whole: str) -> str:
-    return f"{line[:WIDTH]}… {len(line) - WIDTH} more characters: {whole}"
+    return f"{line[:MAX_LINE_CHARS]}… {len(line) - MAX_LINE_CHARS} more characters: {whole}"
 
 
 def find_json_error(text: str) -> str | None:
@@ -110,7 +112,7 @@ def find_json_error(text: str) -> str | None:
 def find_read_only(text: str) -> list[tuple[str, str]]:
     """The places in a message that can't be edited, each with the reason."""
     try:
-        return list(find_marks(json.loads(text)))
+        return list(find_opaque_values(json.loads(text)))
     except (ValueError, RecursionError):
         return []
 
@@ -118,7 +120,7 @@ def find_read_only(text: str) -> list[tuple[str, str]]:
 def find_read_only_edit(text: str, edit: str) -> str | None:
     """Why an edit of a message is refused that changes what is read-only; None where none is."""
     try:
-        return find_edited_mark(json.loads(text), json.loads(edit))
+        return find_edited_opaque_value(json.loads(text), json.loads(edit))
     except (ValueError, RecursionError):
         return None
 

@@ -20,20 +20,20 @@ from . import FAILED, INTERRUPTED, OK
 from .terminal_text import log_to_stderr
 
 
-def run(given: Namespace) -> int:
+def run(namespace: Namespace) -> int:
     """Run the command.
 
     Args:
-        given: What the command line set.
+        namespace: What the command line set.
 
     Returns:
         The exit code.
     """
-    log_to_stderr(given.log_level, "%(levelname)s %(message)s")
+    log_to_stderr(namespace.log_level, "%(levelname)s %(message)s")
     for chatty in ("websockets", "httpx", "httpx2"):  # a line for each request
         logging.getLogger(chatty).setLevel(logging.WARNING)
     try:
-        asyncio.run(_work(_finder(given), given))
+        asyncio.run(_work(_finder(namespace), namespace))
     except (ConnectionLostError, DiscoveryError) as error:
         print(f"agentstepper: {error}", file=sys.stderr)
         return FAILED
@@ -42,10 +42,10 @@ def run(given: Namespace) -> int:
     return OK
 
 
-def _finder(given: Namespace) -> FindEndpoint:
+def _finder(namespace: Namespace) -> FindEndpoint:
     """What says where the Core is: once found it stays, but may come back with another token."""
-    token = given.token or os.environ.get(discover.WORKER_TOKEN_VARIABLE)
-    first = discover.find_worker_endpoint(given.url, token)
+    token = namespace.token or os.environ.get(discover.WORKER_TOKEN_VARIABLE)
+    first = discover.find_worker_endpoint(namespace.url, token)
     # What it runs is debugged where it serves, unless a person said otherwise.
     os.environ.setdefault(discover.URL_VARIABLE, discover.to_agents_url(first.url))
     if token is not None:

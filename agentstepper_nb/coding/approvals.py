@@ -51,7 +51,7 @@ class ApprovalDecision(Struct, frozen=True, kw_only=True):
     by: str = ""  # who or what decided, or a `NoDecisionReason`; filled in for the log
 
     @property
-    def is_silence(self) -> bool:
+    def is_undecided(self) -> bool:
         """Whether no person decided."""
         return isinstance(self.by, NoDecisionReason)
 
@@ -71,7 +71,7 @@ class Approver(Protocol):
 
 
 #: Calls of which it is remembered that they were answered.
-_REMEMBERED: Final = 1000
+_MAX_ANSWERED: Final = 1000
 
 
 _UNCONFIRMED: Final = (
@@ -84,16 +84,16 @@ class HttpApprover:
     """Asks who reads a session's events.
 
     Args:
-        tell: Takes the events.
+        notify: Takes the events.
     """
 
     name: Final = "http"
 
-    def __init__(self, tell: Callable[[ServerEvent], None]) -> None:
-        self._tell = tell
+    def __init__(self, notify: Callable[[ServerEvent], None]) -> None:
+        self._notify = notify
         self._waiting: dict[str, asyncio.Future[ApprovalDecision]] = {}
-        self._high: set[str] = set()  # those of the calls that wait whose risk is high
-        self._answered: deque[str] = deque(maxlen=_REMEMBERED)
+        self._high_risk_calls: set[str] = set()  # those of the calls that wait whose risk is high
+        self._answered: deque[str] = deque(maxlen=_MAX_ANSWERED)
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -106,8 +106,8 @@ class HttpApprover:
         decision: asyncio.Future[ApprovalDecision] = asyncio.get_running_loop().create_future()
         self._waiting[call] = decision
         if request.risk is Risk.HIGH:
-            self._high.add(call)
-        self._tell(
+            self._high_risk_calls.add(call)
+        self._notify(
             ApprovalRequired(
                 call_id=call,
                 name=request.tool,
@@ -121,7 +121,7 @@ class HttpApprover:
         finally:  # also where the view was faster, or nobody answered in time
             if self._waiting.get(call) is decision:
                 del self._waiting[call]
-                self._high.discard(call)
+                self._high_risk_calls.discard(call)
             self._answered.append(call)
 
     def answer(self, session: str, call: str, answer: CodingApprovalBody) -> None:
@@ -145,7 +145,7 @@ class HttpApprover:
             )
         if decision is None or decision.done():
             raise StaleError("This call was answered already.", session, call)
-        if answer.approved and not answer.confirmed and call in self._high:
+        if answer.approved and not answer.confirmed and call in self._high_risk_calls:
             raise CommandError("needs_confirmation", _UNCONFIRMED.format(call=call[:80]))
         decision.set_result(_decision(answer))
 
@@ -171,12 +171,12 @@ def _parsed(args: Raw) -> object:
 
 log = logging.getLogger("agentstepper_nb.coding")
 
-_NOBODY: Final = (
+_NO_APPROVER: Final = (
     "It needs a person's approval, and nobody can be asked: run `agentstepper code` in a terminal or "
     "beside a debugger, or with --yes."
 )
 #: Characters of why something is asked that the debugger takes.
-_WHY: Final = 1000
+_MAX_WHY_CHARS: Final = 1000
 
 
 class ApprovalRequester:
@@ -184,23 +184,23 @@ class ApprovalRequester:
 
     Args:
         approver: Somebody besides the debugger's view; None for nobody.
-        patience: Seconds that they have together; None is without end.
+        timeout_s: Seconds that they have together; None is without end.
     """
 
-    def __init__(self, approver: Approver | None, patience: float | None) -> None:
+    def __init__(self, approver: Approver | None, timeout_s: float | None) -> None:
         self.approver = approver
-        self.patience = patience
+        self.timeout_s = timeout_s
 
-    async def alone(self, request: ApprovalRequest) -> ApprovalDecision:
+    async def request_without_debugger(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask where no debugger is there. Whatever goes wrong is a denial."""
         if self.approver is None:
-            return ApprovalDecision(approved=False, reason=_NOBODY, by=NoDecisionReason.NOBODY)
+            return ApprovalDecision(approved=False, reason=_NO_APPROVER, by=NoDecisionReason.NOBODY)
         try:
-            async with asyncio.timeout(self.patience):
-                return replace(await self.approver.ask(request), by=self.asked)
+            async with asyncio.timeout(self.timeout_s):
+                return replace(await self.approver.ask(request), by=self.approver_name)
         except TimeoutError:
             return ApprovalDecision(
-                approved=False, reason=self.too_late, by=NoDecisionReason.TIMEOUT
+                approved=False, reason=self.timeout_reason, by=NoDecisionReason.TIMEOUT
             )
         except Exception as error:
             log.exception("Asking for an approval failed.")
@@ -208,14 +208,14 @@ class ApprovalRequester:
             return ApprovalDecision(approved=False, reason=reason, by=NoDecisionReason.NOBODY)
 
     @property
-    def asked(self) -> str:
+    def approver_name(self) -> str:
         """What the log calls the approver."""
         return str(getattr(self.approver, "name", "approver"))
 
     @property
-    def too_late(self) -> str:
+    def timeout_reason(self) -> str:
         """Why a call is denied that nobody answered in time."""
-        return f"Nobody answered within {self.patience or 0:g} seconds."
+        return f"Nobody answered within {self.timeout_s or 0:g} seconds."
 
 
 class ConcurrentApproval:
@@ -224,46 +224,46 @@ class ConcurrentApproval:
     They are asked once the halt point waits; leaving the context takes the question back.
 
     Args:
-        deciding: Who they are.
+        requester: Who they are.
         request: What is asked.
     """
 
-    def __init__(self, deciding: ApprovalRequester, request: ApprovalRequest) -> None:
+    def __init__(self, requester: ApprovalRequester, request: ApprovalRequest) -> None:
         from ..sdk.approvals import Approval  # slow to import, and not needed to serve HTTP
 
-        self._deciding = deciding
+        self._requester = requester
         self._request = request
-        self._waits = asyncio.Event()
-        self._asking: asyncio.Task[None] | None = None
-        self._said: ApprovalDecision | None = None  # what was sent to the debugger
-        alone = deciding.approver is None and deciding.patience is None
+        self._is_waiting = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._sent_decision: ApprovalDecision | None = None  # what was sent to the debugger
+        alone = requester.approver is None and requester.timeout_s is None
         self.approval = Approval(
-            request.why[:_WHY],
+            request.why[:_MAX_WHY_CHARS],
             request.risk.value,
             request.rule,
-            on_waiting=None if alone else self._waits.set,
+            on_waiting=None if alone else self._is_waiting.set,
         )
 
     async def __aenter__(self) -> Approval:
-        self._asking = asyncio.create_task(self._ask())
+        self._task = asyncio.create_task(self._ask())
         return self.approval
 
     async def __aexit__(self, *exception: object) -> None:
-        if self._asking is not None:
-            self._asking.cancel()
-            await asyncio.wait([self._asking])
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
 
     async def _ask(self) -> None:
-        await self._waits.wait()
+        await self._is_waiting.wait()
         try:
-            async with asyncio.timeout(self._deciding.patience):
-                decision = replace(await self._first(), by=self._deciding.asked)
+            async with asyncio.timeout(self._requester.timeout_s):
+                decision = replace(await self._ask_approver(), by=self._requester.approver_name)
         except TimeoutError:
-            reason = self._deciding.too_late
+            reason = self._requester.timeout_reason
             decision = ApprovalDecision(approved=False, reason=reason, by=NoDecisionReason.TIMEOUT)
         try:
-            self._say(decision)
-            self._said = decision
+            self._send_decision(decision)
+            self._sent_decision = decision
         except NotJSONError:  # of an approver of somebody's own: the view has the question
             log.exception("An answer beside the debugger can't be used.")
 
@@ -274,14 +274,14 @@ class ConcurrentApproval:
             approved: Whether the call was approved.
             reason: Why it was denied.
         """
-        said = self._said
-        if said is not None and said.approved == approved:
-            return replace(said, always=self.approval.always)
+        sent_decision = self._sent_decision
+        if sent_decision is not None and sent_decision.approved == approved:
+            return replace(sent_decision, always=self.approval.always)
         by = NoDecisionReason.NOBODY if self.approval.is_unasked else "debugger"
         always = self.approval.always
         return ApprovalDecision(approved=approved, reason=reason, always=always, by=by)
 
-    def _say(self, decision: ApprovalDecision) -> None:
+    def _send_decision(self, decision: ApprovalDecision) -> None:
         if not decision.approved:
             self.approval.deny(decision.reason)
         elif decision.edited:
@@ -289,11 +289,11 @@ class ConcurrentApproval:
         else:
             self.approval.approve(always=decision.always)
 
-    async def _first(self) -> ApprovalDecision:
+    async def _ask_approver(self) -> ApprovalDecision:
         """The approver's answer; never, where there is none or it fails: the view has the question."""
-        if self._deciding.approver is not None:
+        if self._requester.approver is not None:
             try:
-                return await self._deciding.approver.ask(self._request)
+                return await self._requester.approver.ask(self._request)
             except Exception:
                 log.exception("Asking for an approval beside the debugger failed.")
         await asyncio.Event().wait()

@@ -24,7 +24,7 @@ from .chat_pieces import ChatPieceWriter, PieceReceiver, limit_value
 from .options import CodingOptions
 from .orchestrator import RunResult
 from .policy import PolicyEngine
-from .policy.engine import Factory
+from .policy.engine import PolicyFactory
 from .session import CodingSession
 from .tool import Risk
 from .tools import default_tools
@@ -58,7 +58,7 @@ class ChatParticipant(PieceReceiver, Protocol):
 class ChatOptions(SettingsDict, total=False):
     """What sessions in a chat take beside who answers: the settings, as `session.Options`."""
 
-    policy: PolicyEngine | Factory | str | None
+    policy: PolicyEngine | PolicyFactory | str | None
 
 
 class CodingChats:
@@ -96,15 +96,15 @@ class CodingChats:
         chat = CodingChat(root)
         own: CodingOptions = {
             "tools": default_tools(shell=self._options.get("shell"), images=True),
-            "began": chat.began,
+            "on_tool_start": chat.on_tool_start,
             "approver": chat,
-            "listener": chat.hear,
+            "listener": chat.on_event,
             "debugger": False,  # until an answer brings one
         }
         chat.session = await CodingSession.open(
             str(uuid.uuid5(_IDS, name)),
             workspace=workspace,
-            provider=self._lent(),
+            provider=self._lend_provider(),
             model=self._model,
             data_dir=data_dir,
             mode="chat",
@@ -117,9 +117,9 @@ class CodingChats:
         if not isinstance(self._provider, str):
             await self._provider.close()
 
-    def _lent(self) -> str | ModelProvider:
+    def _lend_provider(self) -> str | ModelProvider:
         """What serves the next session."""
-        return self._provider if isinstance(self._provider, str) else _Lent(self._provider)
+        return self._provider if isinstance(self._provider, str) else _LentProvider(self._provider)
 
 
 class CodingChat:
@@ -139,8 +139,10 @@ class CodingChat:
         self._root = root
         self._dbg: AsyncAgentStepper | None = None  # whose run the session is in
         self._person: ChatParticipant | None = None
-        self._pieces: ChatPieceWriter | None = None
-        self._unheard: list[AgentEvent] = []  # as the session was opened, with nobody there yet
+        self._piece_writer: ChatPieceWriter | None = None
+        self._early_events: list[
+            AgentEvent
+        ] = []  # as the session was opened, with nobody there yet
 
     async def answer(
         self, prompt: str, person: ChatParticipant, dbg: AsyncAgentStepper | None
@@ -161,18 +163,18 @@ class CodingChat:
             SessionError: There is no answer; says why.
         """
         await self.session.cancel()
-        self._person, self._pieces = person, ChatPieceWriter(person, self._root)
-        for event in self._unheard:
-            self._pieces.hear(event)
-        self._unheard = []
+        self._person, self._piece_writer = person, ChatPieceWriter(person, self._root)
+        for event in self._early_events:
+            self._piece_writer.on_event(event)
+        self._early_events = []
         try:
-            await self._go_to(dbg)
+            await self._join_run(dbg)
             result = await self.session.run(prompt)
         finally:
-            self._person = self._pieces = None
+            self._person = self._piece_writer = None
         result.check()
         if result.reason == "max_iterations":
-            person.say(AgentOutput(role="system", content=_cut(result)))
+            person.send(AgentOutput(role="system", content=_format_limit_notice(result)))
 
     @property
     def notice(self) -> str:
@@ -183,17 +185,17 @@ class CodingChat:
         """Close the session; its log stays."""
         await self.session.close()
 
-    def hear(self, event: AgentEvent) -> None:
+    def on_event(self, event: AgentEvent) -> None:
         """The session's listener."""
-        if self._pieces is not None:
-            self._pieces.hear(event)
+        if self._piece_writer is not None:
+            self._piece_writer.on_event(event)
         elif isinstance(event, TraceEvent) and event.kind in ("warning", "sandbox"):
-            self._unheard.append(event)
+            self._early_events.append(event)
 
-    def began(self, tool: str, args: Any) -> None:
+    def on_tool_start(self, tool: str, args: Any) -> None:
         """A tool begins to carry out a call."""
-        if self._pieces is not None:
-            self._pieces.began(tool, args)
+        if self._piece_writer is not None:
+            self._piece_writer.on_tool_start(tool, args)
 
     async def ask(self, request: ApprovalRequest) -> ApprovalDecision:
         """Ask for an approval; see `Approver`."""
@@ -214,15 +216,15 @@ class CodingChat:
         assert self._person is not None
         return _Answer(await self._person.ask(text, tuple(each.value for each in answers), details))
 
-    async def _go_to(self, dbg: AsyncAgentStepper | None) -> None:
+    async def _join_run(self, dbg: AsyncAgentStepper | None) -> None:
         """Be in a run: after a Stop, or where the debugger came or went, it is another one."""
         if dbg is self._dbg:
             return
-        await self.session.take_part(dbg)
+        await self.session.move_to_run(dbg)
         self._dbg = dbg if self.session.run_id is not None else None
 
 
-class _Lent:
+class _LentProvider:
     """Somebody's provider, which a session doesn't close."""
 
     def __init__(self, provider: ModelProvider) -> None:
@@ -236,7 +238,7 @@ class _Lent:
         pass
 
 
-def _cut(result: RunResult) -> str:
+def _format_limit_notice(result: RunResult) -> str:
     questions = "1 question" if result.iterations == 1 else f"{result.iterations} questions"
     return (
         f"It stopped after {questions} to the model, the limit for one message. Say “Go on.”, and it "
@@ -252,8 +254,12 @@ def _confirmation(request: ApprovalRequest) -> str:
 def _question(request: ApprovalRequest) -> str:
     """What a person is asked, in words."""
     why = f"{request.why} The risk is {request.risk}."
-    asked = f"May it call `{request.tool}`? {why}\n\n{_call(request)}"
-    return f"{asked}\n\n“{_Answer.ALWAYS.value}”: {request.rule}." if request.rule else asked
+    question_text = f"May it call `{request.tool}`? {why}\n\n{_call(request)}"
+    return (
+        f"{question_text}\n\n“{_Answer.ALWAYS.value}”: {request.rule}."
+        if request.rule
+        else question_text
+    )
 
 
 def _call(request: ApprovalRequest) -> str:

@@ -23,22 +23,22 @@ from .tools.read_file import ShowImage
 from .tools.run_command import RunCommand
 
 #: Characters of a call's arguments or result that are shown, as JSON; the session's log has the whole.
-MOST: Final = 200_000
+MAX_VALUE_CHARS: Final = 200_000
 #: Levels of lists and objects in each other that are shown as such.
-_DEEPEST: Final = 50
+_MAX_DEPTH: Final = 50
 #: Characters of what a model names.
-_NAME: Final = 200
-_PATH: Final = 4000
-_NOTHING_SAID: Final = "It ended with exit code 0, and said nothing."
+_MAX_NAME_CHARS: Final = 200
+_MAX_PATH_CHARS: Final = 4000
+_NO_OUTPUT: Final = "It ended with exit code 0, and said nothing."
 
 
 class PieceReceiver(Protocol):
     """Who is told an answer. None of it waits."""
 
-    def say(self, piece: AgentOutput) -> None:
+    def send(self, piece: AgentOutput) -> None:
         """There is more of it."""
 
-    def say_instead(self, text: str) -> None:
+    def replace_text(self, text: str) -> None:
         """The text that was said last is this one, in truth."""
 
 
@@ -57,25 +57,25 @@ class ChatPieceWriter:
     when that is known.
 
     Args:
-        hearer: Is told.
+        receiver: Is told.
         root: What comes before a path of the workspace in the chat: `""`, or the folder with a slash.
     """
 
-    def __init__(self, hearer: PieceReceiver, root: str = "") -> None:
-        self._hearer = hearer
+    def __init__(self, receiver: PieceReceiver, root: str = "") -> None:
+        self._receiver = receiver
         self._root = root
         self._calls: dict[str, _Call] = {}  # in the order in which they are carried out
-        self._begun: str | None = None  # the call that is carried out
+        self._running_call: str | None = None  # the call that is carried out
         self._text: list[str] = []  # of the newest answer
-        self._answered = False  # that one is complete
+        self._is_answered = False  # that one is complete
 
-    def hear(self, event: AgentEvent) -> None:
+    def on_event(self, event: AgentEvent) -> None:
         """Something happened; the session's listener."""
         match event:
             case TextDelta(text=text):
-                self._more(text)
+                self._append_text(text)
             case ResponseCompleted():
-                self._answered = True
+                self._is_answered = True
             case ToolCallReady(call_id=id, name=name, args_json=args):
                 self._calls.setdefault(id, _Call(name, parse_arguments(args)))
             case ToolResultEvent(call_id=id, result=result):
@@ -90,18 +90,18 @@ class ChatPieceWriter:
             ) if text:
                 self._note(text)
 
-    def began(self, name: str, args: Any) -> None:
+    def on_tool_start(self, name: str, args: Any) -> None:
         """A tool begins to carry out the first call that has no result."""
         id = next(iter(self._calls), None)
         if id is None or name == ShowImage.name:  # of which only the picture is worth showing
             return
-        self._begun = id
+        self._running_call = id
         self._calls[id] = call = _Call(name, args)
         command = _command(call)
         if command is None:
-            self._hearer.say(_called(id, call))
+            self._receiver.send(_called(id, call))
         else:
-            self._hearer.say(
+            self._receiver.send(
                 AgentOutput(
                     type=MessageType.CODE.value, content=command, language="bash", format="source"
                 )
@@ -109,14 +109,14 @@ class ChatPieceWriter:
 
     # ---- text ---------------------------------------------------------------------------------------
 
-    def _more(self, text: str) -> None:
-        if self._answered:
-            self._answered, self._text = False, []
+    def _append_text(self, text: str) -> None:
+        if self._is_answered:
+            self._is_answered, self._text = False, []
         self._text.append(text)
-        self._hearer.say(AgentOutput(content=text))
+        self._receiver.send(AgentOutput(content=text))
 
     def _note(self, text: str) -> None:
-        self._hearer.say(AgentOutput(role="system", content=text))
+        self._receiver.send(AgentOutput(role="system", content=text))
 
     def _edited(self, data: Any) -> None:
         """A person edited something: what is in force is said."""
@@ -134,34 +134,36 @@ class ChatPieceWriter:
             for call in message.get("tool_calls") or ()
         }
         text = message.get("content") or ""
-        said = "".join(self._text) if self._answered else ""  # none where the model wasn't asked
-        self._text, self._answered = [text], True
-        if text and not said:
-            self._hearer.say(AgentOutput(content=text))
-        elif said != text:
-            self._hearer.say_instead(text)
+        output_text = (
+            "".join(self._text) if self._is_answered else ""
+        )  # none where the model wasn't asked
+        self._text, self._is_answered = [text], True
+        if text and not output_text:
+            self._receiver.send(AgentOutput(content=text))
+        elif output_text != text:
+            self._receiver.replace_text(text)
 
     # ---- results ------------------------------------------------------------------------------------
 
     def _result(self, id: str, result: ToolResult) -> None:
-        call, begun = self._calls.pop(id, None), self._begun == id
-        if begun:
-            self._begun = None
+        call, was_running = self._calls.pop(id, None), self._running_call == id
+        if was_running:
+            self._running_call = None
         if call is None:
             return
         picture = _picture(call, result, self._root)
         if picture is not None:
-            self._hearer.say(picture)
-        elif begun and _command(call) is not None:
-            self._hearer.say(
+            self._receiver.send(picture)
+        elif was_running and _command(call) is not None:
+            self._receiver.send(
                 AgentOutput(
                     type=MessageType.CONSOLE.value, role="computer", content=_output(result)
                 )
             )
         else:
-            if not begun:
-                self._hearer.say(_called(id, call))
-            self._hearer.say(_returned(id, result))
+            if not was_running:
+                self._receiver.send(_called(id, call))
+            self._receiver.send(_returned(id, result))
 
 
 def _command(call: _Call) -> str | None:
@@ -177,14 +179,14 @@ def _command(call: _Call) -> str | None:
 def _output(result: ToolResult) -> str:
     """What a command said, and how it ended where that is worth a word."""
     match result.data:
-        case {"output": str(said)} | str(said):
+        case {"output": str(output_text)} | str(output_text):
             pass
         case None:
-            said = ""
+            output_text = ""
         case other:
-            said = _json(other)
-    lines = [text for text in (said.rstrip("\n"), result.error) if text]
-    return "\n".join(lines) or _NOTHING_SAID
+            output_text = _json(other)
+    lines = [text for text in (output_text.rstrip("\n"), result.error) if text]
+    return "\n".join(lines) or _NO_OUTPUT
 
 
 def _picture(call: _Call, result: ToolResult, root: str) -> AgentOutput | None:
@@ -194,7 +196,7 @@ def _picture(call: _Call, result: ToolResult, root: str) -> AgentOutput | None:
             kind = result.data.get("media_type")
         case _:
             return None
-    if not 0 < len(root + path) <= _PATH:
+    if not 0 < len(root + path) <= _MAX_PATH_CHARS:
         return None
     return AgentOutput(
         type=MessageType.IMAGE.value,
@@ -207,9 +209,9 @@ def _picture(call: _Call, result: ToolResult, root: str) -> AgentOutput | None:
 def _called(id: str, call: _Call) -> AgentOutput:
     return AgentOutput(
         type=MessageType.FUNCTION.value,
-        name=call.name.strip()[:_NAME] or "?",
+        name=call.name.strip()[:_MAX_NAME_CHARS] or "?",
         arguments={} if call.args is None else limit_value(call.args),
-        call_id=id[:_NAME],
+        call_id=id[:_MAX_NAME_CHARS],
     )
 
 
@@ -217,13 +219,13 @@ def _returned(id: str, result: ToolResult) -> AgentOutput:
     return AgentOutput(
         type=MessageType.FUNCTION.value,
         role="computer",
-        call_id=id[:_NAME],
-        result=limit_value(_told(result)),
+        call_id=id[:_MAX_NAME_CHARS],
+        result=limit_value(_select_shown(result)),
         ok=result.ok,
     )
 
 
-def _told(result: ToolResult) -> Any:
+def _select_shown(result: ToolResult) -> Any:
     """What of a result is worth reading: of a change its diff, of a file its text, of a failure why."""
     if not result.ok:
         alone = result.data is None and not result.diagnostics
@@ -237,9 +239,9 @@ def _told(result: ToolResult) -> Any:
 def limit_value(value: Any) -> Any:
     """A value as a chat carries it: the beginning of its JSON where it is too large or too deep."""
     text = _json(value)
-    if len(text) <= MOST and not _deeper(value, _DEEPEST):
+    if len(text) <= MAX_VALUE_CHARS and not _deeper(value, _MAX_DEPTH):
         return value
-    return f"{text[:MOST]}\n[… {len(text):,} characters in all]"
+    return f"{text[:MAX_VALUE_CHARS]}\n[… {len(text):,} characters in all]"
 
 
 def _deeper(value: Any, levels: int) -> bool:
@@ -253,4 +255,4 @@ def _json(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):  # as a person edited it
-        return repr(value)[:MOST]
+        return repr(value)[:MAX_VALUE_CHARS]

@@ -16,7 +16,7 @@ from .policy.rule_book import RuleBook
 from .sandbox import ResourceLimits, SandboxAccess, SandboxChoice, SandboxMode, SessionGrants
 from .sandbox.choice import SelectedSandbox, choose_sandbox
 from .sandbox.command_environment import PrivateHome
-from .sandbox.landlock import SIGNALS
+from .sandbox.landlock import SIGNALS_GAP
 from .sandbox.launch import Sandbox, Unconfined
 from .session_list import CodingFolders
 
@@ -141,7 +141,9 @@ class Confinement:
         private = list_private_folders()
         if chosen.sandbox.name != "none":
             _check_visible(workspace, private)
-        hidden = tuple(dict.fromkeys((*private, *_around(workspace, data_dir.resolve()))))
+        hidden = tuple(
+            dict.fromkeys((*private, *_find_hidden_folders(workspace, data_dir.resolve())))
+        )
         try:
             home = PrivateHome(CodingFolders(data_dir.resolve()).sandboxes, session_id)
         except OSError as error:
@@ -164,9 +166,9 @@ class Confinement:
         return self.sandbox.name != "none"
 
     @property
-    def sends_signals(self) -> bool:
+    def can_send_signals(self) -> bool:
         """Whether commands may signal processes outside of the sandbox."""
-        return SIGNALS in self.sandbox.gaps
+        return SIGNALS_GAP in self.sandbox.gaps
 
     def access(self, *, network: bool = False, writable: Sequence[Path] = ()) -> SandboxAccess:
         """What one command may reach. Blocking: deny rules are matched with the workspace's files.
@@ -237,7 +239,7 @@ def _folders(given: Sequence[str | Path], setting: str) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def _around(workspace: Path, data_dir: Path) -> list[Path]:
+def _find_hidden_folders(workspace: Path, data_dir: Path) -> list[Path]:
     """The data folder; of one that the workspace lies in, the folders beside the way there."""
     if not workspace.is_relative_to(data_dir):
         return [data_dir]

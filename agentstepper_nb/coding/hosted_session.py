@@ -38,7 +38,7 @@ class SessionOpening(Struct, frozen=True, kw_only=True):
 
 
 #: Opens a session: a new one, or the one of an id that was kept.
-Opener = Callable[[SessionOpening, str | None], Awaitable["CodingSession"]]
+SessionOpener = Callable[[SessionOpening, str | None], Awaitable["CodingSession"]]
 
 
 class HostedSession:
@@ -56,20 +56,20 @@ class HostedSession:
         self._log = log
         self._started_at = time.time()
         self._conversation: CodingSession | None = None
-        self._answering: asyncio.Task[None] | None = None
+        self._answer_task: asyncio.Task[None] | None = None
 
-    async def open(self, opener: Opener, kept: str | None) -> str:
+    async def open(self, opener: SessionOpener, stored_id: str | None) -> str:
         """Open it.
 
         Args:
             opener: Opens it.
-            kept: The id of the session to resume; None opens a new one.
+            stored_id: The id of the session to resume; None opens a new one.
 
         Returns:
             Its id.
         """
-        opening = SessionOpening(how=self._how, approver=self.approver, listener=self._hear)
-        self._conversation = await opener(opening, kept)
+        opening = SessionOpening(how=self._how, approver=self.approver, listener=self._on_event)
+        self._conversation = await opener(opening, stored_id)
         return self._conversation.id
 
     @property
@@ -81,7 +81,7 @@ class HostedSession:
     @property
     def running(self) -> bool:
         """Whether it answers a message."""
-        return self._answering is not None and not self._answering.done()
+        return self._answer_task is not None and not self._answer_task.done()
 
     def info(self) -> wire.CodingSessionInfo:
         """What `GET sessions` says of it."""
@@ -101,9 +101,11 @@ class HostedSession:
 
     def _prompt(self) -> str:
         """The beginning of the first prompt."""
-        said = (each for each in self.conversation.messages if isinstance(each, UserMessage))
-        first = next(said, None)
-        return "" if first is None else first.content[: wire.LONGEST_PROMPT]
+        user_messages = (
+            each for each in self.conversation.messages if isinstance(each, UserMessage)
+        )
+        first = next(user_messages, None)
+        return "" if first is None else first.content[: wire.MAX_PROMPT_CHARS]
 
     def chat(self, message: str) -> None:
         """Begin to answer a message.
@@ -116,7 +118,7 @@ class HostedSession:
                 "session_busy",
                 "The session is answering a message: wait for `completed`, or cancel it.",
             )
-        self._answering = asyncio.create_task(self._answer(message))
+        self._answer_task = asyncio.create_task(self._answer(message))
 
     async def cancel(self) -> None:
         """Break the answer off, where there is one."""
@@ -128,9 +130,9 @@ class HostedSession:
         try:
             await self.conversation.close()
         finally:
-            if self._answering is not None:
-                self._answering.cancel()
-                await asyncio.wait((self._answering,))
+            if self._answer_task is not None:
+                self._answer_task.cancel()
+                await asyncio.wait((self._answer_task,))
             self.feed.close()
 
     async def _answer(self, message: str) -> None:
@@ -148,10 +150,10 @@ class HostedSession:
             reason = "error"
         self.feed.add(wire.CodingTurnCompleted(reason=reason, usage=usage))
 
-    def _hear(self, event: AgentEvent) -> None:
-        told = make_server_event(event)
-        if told is not None:
-            self.feed.add(told)
+    def _on_event(self, event: AgentEvent) -> None:
+        server_event = make_server_event(event)
+        if server_event is not None:
+            self.feed.add(server_event)
 
 
 def make_server_event(event: AgentEvent) -> wire.ServerEvent | None:
@@ -162,23 +164,25 @@ def make_server_event(event: AgentEvent) -> wire.ServerEvent | None:
         case ToolCallReady(call_id=call, name=name, args_json=args):
             return wire.ToolCalled(call_id=call, name=name, args=parse_arguments(args))
         case ToolResultEvent(call_id=call, result=result):
-            sure = normalize_result(result)
-            return wire.ToolReturned(call_id=call, ok=sure.ok, data=sure.data, error=sure.error)
+            normalized = normalize_result(result)
+            return wire.ToolReturned(
+                call_id=call, ok=normalized.ok, data=normalized.data, error=normalized.error
+            )
         case TraceEvent(kind="error", data=data):
             return _failure(data)
         case TraceEvent(kind=kind, data=data):
-            return wire.CodingTrace(kind=kind, data=_carried(data))
+            return wire.CodingTrace(kind=kind, data=_to_plain_data(data))
     return None
 
 
 def _failure(data: Any) -> wire.CodingTurnFailed:
-    told: Mapping[str, Any] = data if isinstance(data, Mapping) else {"message": data}
+    server_event: Mapping[str, Any] = data if isinstance(data, Mapping) else {"message": data}
     return wire.CodingTurnFailed(
-        code=str(told.get("kind", "error")), message=str(told.get("message", ""))
+        code=str(server_event.get("kind", "error")), message=str(server_event.get("message", ""))
     )
 
 
-def _carried(data: Any) -> Any:
+def _to_plain_data(data: Any) -> Any:
     """What a trace holds, as far as JSON carries it."""
     try:
         return msgspec.to_builtins(data, str_keys=True)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 #: A file of the workspace that tells agents what they should know about it.
-NOTES: Final = "AGENTS.md"
+NOTES_FILE: Final = "AGENTS.md"
 #: Characters of it that the model is given.
-_NOTES_LIMIT: Final = 16_000
+_MAX_NOTES_CHARS: Final = 16_000
 
 _ROLE: Final = """\
 You are a careful programmer who works on a small repository with the tools you are given.
@@ -71,7 +71,7 @@ def make_system_prompt(workspace: LocalWorkspace, report: SandboxReport | None =
     """
     role = _ROLE if report is None else "\n".join([_ROLE, *_limits(report)])
     notes = _notes(workspace)
-    return f"{role}\n\nFrom the repository's {NOTES}:\n\n{notes}" if notes else role
+    return f"{role}\n\nFrom the repository's {NOTES_FILE}:\n\n{notes}" if notes else role
 
 
 def _limits(report: SandboxReport) -> list[str]:
@@ -85,7 +85,7 @@ def _limits(report: SandboxReport) -> list[str]:
 
 def _notes(workspace: LocalWorkspace) -> str:
     try:
-        return workspace.read_text(NOTES)[:_NOTES_LIMIT].strip()
+        return workspace.read_text(NOTES_FILE)[:_MAX_NOTES_CHARS].strip()
     except (OSError, UnicodeError):  # most repositories have none
         return ""
 
@@ -97,7 +97,7 @@ class ModelQueries:
         provider: Whom to ask.
         transcript: Whom to tell.
         dbg: The debugger that sees each query; None for none.
-        silence: Seconds that the model may let pass between two events; None is without end.
+        silence_s: Seconds that the model may let pass between two events; None is without end.
     """
 
     def __init__(
@@ -105,14 +105,14 @@ class ModelQueries:
         provider: ModelProvider,
         transcript: Transcript,
         dbg: AsyncAgentStepper | None,
-        silence: float | None,
+        silence_s: float | None,
     ) -> None:
         self._provider = provider
         self._transcript = transcript
         self._dbg = dbg
-        self._silence = silence
+        self._silence_s = silence_s
 
-    async def ask(self, request: ModelRequest) -> ModelAnswer:
+    async def send(self, request: ModelRequest) -> ModelAnswer:
         """Ask once. What is in force after a person's edits is what is sent, told and given back.
 
         Args:
@@ -126,27 +126,27 @@ class ModelQueries:
         if self._dbg is None:
             return await self._stream(request)
         shown = encode_request(request)
-        answer, mine = None, None
+        answer, own_answer = None, None
         async with self._dbg.llm(shown, model=request.model) as query:
             if not query.skipped:
                 if query.prompt is not shown:
                     request = self._edited(request, query.prompt)
                 answer = await self._stream(request)
-                mine = encode_answer(answer.message)
-                query.response, query.usage = mine, answer.usage
-        if answer is not None and query.response is mine:
+                own_answer = encode_answer(answer.message)
+                query.response, query.usage = own_answer, answer.usage
+        if answer is not None and query.response is own_answer:
             return answer
-        return self._given(answer, query.response)
+        return self._accept_edited_answer(answer, query.response)
 
     async def _stream(self, request: ModelRequest) -> ModelAnswer:
-        gathering = AnswerBuilder(request.messages)
+        builder = AnswerBuilder(request.messages)
         try:
-            async with aclosing(stream_events(self._provider, request, self._silence)) as events:
+            async with aclosing(stream_events(self._provider, request, self._silence_s)) as events:
                 async for event in events:
-                    self._transcript.tell(gathering.take(event))
-            return gathering.answer()
+                    self._transcript.record_event(builder.add(event))
+            return builder.answer()
         except ModelError as error:
-            if gathering.explained:
+            if builder.has_error:
                 raise
             raise self._failed(error.kind, str(error)) from None
 
@@ -163,32 +163,34 @@ class ModelQueries:
         self._transcript.replace(edited.messages)
         return edited
 
-    def _given(self, answer: ModelAnswer | None, response: Any) -> ModelAnswer:
+    def _accept_edited_answer(self, answer: ModelAnswer | None, response: Any) -> ModelAnswer:
         """The answer that a person gave, or made of the model's."""
         try:
             message = decode_answer(response)
         except ValueError as error:
             text = f"The edited answer can't be used: {error}."
             raise self._failed("invalid", text) from None
-        message = self._told_apart(message)
+        message = self._with_unique_call_ids(message)
         data = {"what": "answer", "message": encode_answer(message)}
-        self._transcript.tell(TraceEvent(EDITED, data))
+        self._transcript.record_event(TraceEvent(EDITED, data))
         known = () if answer is None else answer.message.tool_calls
         for call in message.tool_calls:
             if call not in known:
-                self._transcript.tell(ToolCallReady(call.call_id, call.name, call.args_json))
+                self._transcript.record_event(
+                    ToolCallReady(call.call_id, call.name, call.args_json)
+                )
         reason = "tool_calls" if message.tool_calls else "stop"
         return ModelAnswer(
             message=message, reason=reason, usage=None if answer is None else answer.usage
         )
 
-    def _told_apart(self, message: AssistantMessage) -> AssistantMessage:
+    def _with_unique_call_ids(self, message: AssistantMessage) -> AssistantMessage:
         """An answer whose calls have ids of their own: a person may have copied one."""
         ids = CallIds(self._transcript.messages)
-        calls = (replace(call, call_id=ids.free(call.call_id)) for call in message.tool_calls)
+        calls = (replace(call, call_id=ids.reserve(call.call_id)) for call in message.tool_calls)
         return replace(message, tool_calls=tuple(calls))
 
     def _failed(self, kind: str, text: str) -> ModelError:
         """Tell why there is no answer, and give it as an error."""
-        self._transcript.tell(TraceEvent("error", {"kind": kind, "message": text}))
+        self._transcript.record_event(TraceEvent("error", {"kind": kind, "message": text}))
         return ModelError(kind, text)

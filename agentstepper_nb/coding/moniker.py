@@ -20,7 +20,7 @@ from ..models import registry
 from ..protocol.coding_settings import CodingSettings
 from ..runtime.frame import FrameIn, FrameOut
 from ..runtime.moniker import Moniker, MonikerTask
-from ..runtime.monikers.model_moniker import Said, check_provider, decode_config
+from ..runtime.monikers.model_moniker import NonEmptyText, check_provider, decode_config
 from ..sdk.base_stepper import make_ambient
 from .options import CodingOptions, make_options
 from .orchestrator import RunResult
@@ -29,7 +29,7 @@ from .session import CodingSession
 #: Makes a coding session's id of a session's: the same in each of its lives.
 _IDS: Final = uuid.UUID("6f0d6f0e-7b0c-4d43-9d0e-2b0f6a3f7c11")
 #: The prompt that goes on where the one before was cut at its limit of questions.
-_GO_ON: Final = "Go on."
+_CONTINUE_PROMPT: Final = "Go on."
 _NOTHING: Final = "There was nothing to do: it waits for guidance."
 
 
@@ -44,7 +44,7 @@ class CodingConfig(CodingSettings, frozen=True, kw_only=True, forbid_unknown_fie
     """
 
     workspace: Annotated[str, Meta(min_length=1, max_length=4096)]
-    prompt: Said
+    prompt: NonEmptyText
     provider: str
     model: str
 
@@ -71,7 +71,7 @@ class CodingMoniker(Moniker):
         self._config = decode_config(task.config, CodingConfig)
         self._id = str(uuid.uuid5(_IDS, task.session_id))
         self._session: CodingSession | None = None
-        self._idle = False  # it has nothing to do
+        self._is_idle = False  # it has nothing to do
 
     @classmethod
     def check(cls, config: Any) -> None:
@@ -85,18 +85,18 @@ class CodingMoniker(Moniker):
     async def step(self, frame: FrameIn) -> FrameOut:
         """Answer a prompt; without one there is nothing to do."""
         prompt = self._prompt(frame)
-        self._idle = False
+        self._is_idle = False
         if prompt is None:
-            self._idle = True
-            return self._gave(
+            self._is_idle = True
+            return self._make_output(
                 frame, CodingMonikerState(coding_session=self._id), done=True, notes=_NOTHING
             )
-        session = await self._opened()
+        session = await self._ensure_session()
         result = await session.run(prompt)
         result.check()
         cut = result.reason == "max_iterations"
-        self._idle = not cut
-        return self._gave(
+        self._is_idle = not cut
+        return self._make_output(
             frame,
             CodingMonikerState(coding_session=session.id, cut=cut),
             text=_answer(result),
@@ -111,7 +111,7 @@ class CodingMoniker(Moniker):
 
     def pause_s(self) -> float:
         """Until somebody tells it something, once it has nothing to do."""
-        return float("inf") if self._idle else 0.0
+        return float("inf") if self._is_idle else 0.0
 
     async def close(self) -> None:
         """Close the coding session; its log stays."""
@@ -123,23 +123,23 @@ class CodingMoniker(Moniker):
         if frame.guidance is not UNSET:
             return frame.guidance if isinstance(frame.guidance, str) else str(frame.guidance)
         try:
-            place = msgspec.convert(frame.state, CodingMonikerState)
+            moniker_state = msgspec.convert(frame.state, CodingMonikerState)
         except msgspec.ValidationError:
             return self._config.prompt
-        return _GO_ON if place.cut else None
+        return _CONTINUE_PROMPT if moniker_state.cut else None
 
-    def _gave(
-        self, frame: FrameIn, place: CodingMonikerState, *, done: bool, **what: Any
+    def _make_output(
+        self, frame: FrameIn, moniker_state: CodingMonikerState, *, done: bool, **what: Any
     ) -> FrameOut:
         return FrameOut(
             step=frame.step,
             next_step="prompt",
-            state=msgspec.to_builtins(place),
+            state=msgspec.to_builtins(moniker_state),
             done=done,
             **what,
         )
 
-    async def _opened(self) -> CodingSession:
+    async def _ensure_session(self) -> CodingSession:
         """The coding session: that of an earlier life where there was one."""
         if self._session is None:
             dbg = self.task.dbg

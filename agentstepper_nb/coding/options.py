@@ -17,8 +17,8 @@ from ..protocol.coding_settings import (
 )
 from .approvals import Approver
 from .policy import PolicyEngine
-from .policy.engine import Factory
-from .tool_call_runner import Began
+from .policy.engine import PolicyFactory
+from .tool_call_runner import ToolStartListener
 from .tools import ToolRegistry, default_tools
 from .transcript import Listener
 
@@ -27,28 +27,30 @@ if TYPE_CHECKING:
 
 
 #: The setting that each limit has, and how far it goes where nobody sets it.
-_SETTINGS: Final = {
-    "iterations": "max_iterations",
-    "silence": "model_timeout",
-    "tool_time": "tool_timeout",
-    "command_time": "command_timeout",
-    "output": "output_limit",
-    "approval_time": "approval_timeout",
+_SETTING_OF_LIMIT: Final = {
+    "max_iterations": "max_iterations",
+    "silence_s": "model_timeout",
+    "tool_timeout_s": "tool_timeout",
+    "command_timeout_s": "command_timeout",
+    "output_limit_bytes": "output_limit",
+    "approval_timeout_s": "approval_timeout",
 }
 #: Seconds that a tool call has beside its command.
-_BESIDE_COMMAND: Final = 60.0
+_COMMAND_OVERHEAD_S: Final = 60.0
 
 
 class CodingLimits(Struct, frozen=True, kw_only=True):
     """The limits of one session. Times are in seconds; None is without end."""
 
-    iterations: int = DEFAULTS.max_iterations or 0  # questions to the model, of one prompt
-    silence: float | None = DEFAULTS.model_timeout  # that a model may let pass between two events
-    tool_time: float | None = DEFAULTS.tool_timeout  # of one tool call
-    command_time: float = DEFAULTS.command_timeout or 0.0
-    output: int = DEFAULTS.output_limit or 0  # bytes of a result that the model is given
-    approval_time: float | None = DEFAULTS.approval_timeout  # that a person has to answer
-    answer_tokens: int | None = None  # of one answer; None: what the API has
+    max_iterations: int = DEFAULTS.max_iterations or 0  # questions to the model, of one prompt
+    silence_s: float | None = DEFAULTS.model_timeout  # that a model may let pass between two events
+    tool_timeout_s: float | None = DEFAULTS.tool_timeout  # of one tool call
+    command_timeout_s: float = DEFAULTS.command_timeout or 0.0
+    output_limit_bytes: int = (
+        DEFAULTS.output_limit or 0
+    )  # bytes of a result that the model is given
+    approval_timeout_s: float | None = DEFAULTS.approval_timeout  # that a person has to answer
+    max_answer_tokens: int | None = None  # of one answer; None: what the API has
 
 
 def override_limits(limits: CodingLimits, settings: SettingsDict) -> CodingLimits:
@@ -60,15 +62,18 @@ def override_limits(limits: CodingLimits, settings: SettingsDict) -> CodingLimit
         limits: The limits.
         settings: The settings; None is left out.
     """
-    given = {limit: settings.get(name) for limit, name in _SETTINGS.items()}
+    given = {limit: settings.get(name) for limit, name in _SETTING_OF_LIMIT.items()}
     chosen = replace(
         limits, **{limit: value for limit, value in given.items() if value is not None}
     )
     if settings.get("command_timeout") is None or settings.get("tool_timeout") is not None:
         return chosen
-    if chosen.tool_time is None:
+    if chosen.tool_timeout_s is None:
         return chosen
-    return replace(chosen, tool_time=max(chosen.tool_time, chosen.command_time + _BESIDE_COMMAND))
+    return replace(
+        chosen,
+        tool_timeout_s=max(chosen.tool_timeout_s, chosen.command_timeout_s + _COMMAND_OVERHEAD_S),
+    )
 
 
 #: Settings that are paths.
@@ -85,9 +90,11 @@ class CodingOptions(SettingsDict, total=False):
     step: bool  # whether its run begins stepping
     listener: Listener | None  # called with each event as it happens
     limits: CodingLimits  # the settings win
-    began: Began | None  # called with each call as it is carried out: after policy and approval
+    on_tool_start: (
+        ToolStartListener | None
+    )  # called with each call as it is carried out: after policy and approval
     tools: ToolRegistry  # in place of `default_tools`
-    policy: PolicyEngine | Factory | str | None  # see `load_policy`; None: the default one
+    policy: PolicyEngine | PolicyFactory | str | None  # see `load_policy`; None: the default one
 
 
 def make_options(settings: CodingSettings) -> CodingOptions:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 
 from ..errors import AgentStepperError, AgentStopped, ModelError, SessionError, ToolDeniedError
-from ..llm_wire.answer_builder import add_usages, clean_text
+from ..llm_wire.answer_builder import add_usages, replace_surrogates
 from ..llm_wire.conversation import ChatMessage, ModelRequest
 from ..llm_wire.events import TraceEvent
-from ..protocol.values import Usage
+from ..protocol.data_model import Usage
 from .approvals import ApprovalRequester, Approver
 from .confinement import Confinement
 from .model_queries import ModelQueries, make_system_prompt
@@ -22,7 +22,7 @@ from .policy.engine import PolicyEngine
 from .session_log import SessionLog
 from .snapshots import Snapshots
 from .tool import ToolContext, ToolResult
-from .tool_call_runner import Began, Remember, ToolCallRunner
+from .tool_call_runner import RuleSaver, ToolCallRunner, ToolStartListener
 from .tool_results import OutputStore
 from .tools import ToolRegistry
 from .transcript import Listener, Transcript
@@ -34,14 +34,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("agentstepper_nb.coding")
 
-Reason = Literal["done", "max_iterations", "cancelled", "error"]
+RunEndReason = Literal["done", "max_iterations", "cancelled", "error"]
 
 _STOPPED: Final = "A person pressed Stop in the debugger."
-_LENGTH: Final = (
+_ANSWER_CUT: Final = (
     "The answer was cut at the model's limit of tokens. Say “go on”, or ask for less at once."
 )
-_THEIR_OWN: Final = "The model's provider was cancelled by something of its own. Try again."
-_UNANSWERED: Final = ToolResult.failure("This call was not carried out: the answer was cancelled.")
+_PROVIDER_CANCELLED: Final = (
+    "The model's provider was cancelled by something of its own. Try again."
+)
+_NOT_EXECUTED: Final = ToolResult.failure(
+    "This call was not carried out: the answer was cancelled."
+)
 _UNCERTAIN: Final = ToolResult.failure(
     "This call was cancelled before it had a result: what it did until then is done. Look before you "
     "call it again."
@@ -51,7 +55,7 @@ _UNCERTAIN: Final = ToolResult.failure(
 class RunResult(Struct, frozen=True, kw_only=True):
     """How a prompt was answered."""
 
-    reason: Reason
+    reason: RunEndReason
     messages: tuple[ChatMessage, ...]  # the whole conversation, to go on from
     usage: Usage | None  # of all queries together, as far as it was told
     iterations: int  # queries to the model
@@ -90,13 +94,13 @@ class AgentOrchestrator:
         tools: What the model may call.
         policy: Judges each call.
         approver: Somebody to ask, besides the debugger's view; None for nobody.
-        began: Called with a tool's name and arguments as a call is carried out.
+        on_tool_start: Called with a tool's name and arguments as a call is carried out.
         dbg: An open `AsyncAgentStepper`, in which each step is to be seen; None for none.
         session_log: Where everything is kept; None keeps nothing.
         listeners: Called with each event as it happens.
         limits: How far it may go.
         outputs: Keeps results that are too long for the model; None drops their middle.
-        remember: Called with a tool's name and arguments which a person allows from now on.
+        save_rule: Called with a tool's name and arguments which a person allows from now on.
         system: What the model is told first; `model_queries.make_system_prompt` where none is given.
         snapshots: Stores the workspace before each change; None stores nothing.
         temperature: As `ModelRequest` has it.
@@ -114,13 +118,13 @@ class AgentOrchestrator:
         policy: PolicyEngine,
         *,
         approver: Approver | None = None,
-        began: Began | None = None,
+        on_tool_start: ToolStartListener | None = None,
         dbg: AsyncAgentStepper | None = None,
         session_log: SessionLog | None = None,
         listeners: Sequence[Listener] = (),
         limits: CodingLimits | None = None,
         outputs: OutputStore | None = None,
-        remember: Remember | None = None,
+        save_rule: RuleSaver | None = None,
         system: str | None = None,
         snapshots: Snapshots | None = None,
         temperature: float | None = None,
@@ -134,18 +138,18 @@ class AgentOrchestrator:
         self._tools = tools
         self._policy = policy
         self._approver = approver
-        self._began = began
+        self._on_tool_start = on_tool_start
         self._log = session_log
         self._listeners = tuple(listeners)
         self._limits = limits or CodingLimits()
         self._outputs = outputs
-        self._remember = remember
+        self._save_rule = save_rule
         self._system = system
         self._snapshots = snapshots
         self._temperature = temperature
         self._tool_choice = tool_choice
         self._confinement = confinement
-        self._work: asyncio.Task[RunResult] | None = None
+        self._task: asyncio.Task[RunResult] | None = None
         self._cancel = asyncio.Event()
         self._transcript = Transcript()
 
@@ -157,7 +161,7 @@ class AgentOrchestrator:
     @property
     def running(self) -> bool:
         """Whether a prompt is being answered."""
-        return self._work is not None
+        return self._task is not None
 
     async def run(self, prompt: str, messages: Sequence[ChatMessage] | None = None) -> RunResult:
         """Answer a prompt.
@@ -173,14 +177,14 @@ class AgentOrchestrator:
         Raises:
             RuntimeError: Another prompt is being answered.
         """
-        if self._work is not None:
+        if self._task is not None:
             raise RuntimeError("This agent is answering already: wait for it, or cancel it.")
         self._cancel = asyncio.Event()
         self._transcript = Transcript(messages or (), self._log, self._listeners)
         turns = _Turns(self, self._transcript, self._cancel)
-        self._work = asyncio.create_task(turns.run(clean_text(prompt)))
+        self._task = asyncio.create_task(turns.run(replace_surrogates(prompt)))
         try:
-            return await self._work
+            return await self._task
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -188,15 +192,15 @@ class AgentOrchestrator:
                 raise
             if self._cancel.is_set():
                 return turns.result("cancelled")
-            return turns.failed("cancelled", _THEIR_OWN)  # nobody asked for it
+            return turns.failed("cancelled", _PROVIDER_CANCELLED)  # nobody asked for it
         finally:
-            self._work = None
+            self._task = None
 
     def cancel(self) -> None:
         """End the answer that is being given: the request is taken back, and a command killed."""
-        if self._work is not None:
+        if self._task is not None:
             self._cancel.set()
-            self._work.cancel()
+            self._task.cancel()
 
 
 class _Turns:
@@ -213,13 +217,13 @@ class _Turns:
         self._system = agent._system or make_system_prompt(agent._workspace, report)
         self._usage: Usage | None = None
         self._iterations = 0
-        self._queries = ModelQueries(agent._provider, transcript, agent.dbg, limits.silence)
+        self._queries = ModelQueries(agent._provider, transcript, agent.dbg, limits.silence_s)
         context = ToolContext(
             workspace=agent._workspace,
             cancel=cancel,
-            emit=transcript.tell,
-            output_limit=limits.output,
-            command_timeout=limits.command_time,
+            emit=transcript.record_event,
+            output_limit=limits.output_limit_bytes,
+            command_timeout=limits.command_timeout_s,
             outputs=agent._outputs,
             confinement=confinement,
         )
@@ -228,12 +232,12 @@ class _Turns:
             agent._policy,
             context,
             transcript,
-            ApprovalRequester(agent._approver, limits.approval_time),
+            ApprovalRequester(agent._approver, limits.approval_timeout_s),
             agent.dbg,
-            limits.tool_time,
-            agent._remember,
+            limits.tool_timeout_s,
+            agent._save_rule,
             agent._snapshots,
-            agent._began,
+            agent._on_tool_start,
         )
 
     async def run(self, prompt: str) -> RunResult:
@@ -256,10 +260,12 @@ class _Turns:
             self._close_calls()
 
     def failed(self, kind: str, text: str) -> RunResult:
-        self._tell_error(kind, text)
+        self._record_error(kind, text)
         return self.result("error", text)
 
-    def result(self, reason: Reason, error: str | None = None, stopped: bool = False) -> RunResult:
+    def result(
+        self, reason: RunEndReason, error: str | None = None, stopped: bool = False
+    ) -> RunResult:
         self._close_calls()
         return RunResult(
             reason=reason,
@@ -270,21 +276,21 @@ class _Turns:
             stopped=stopped,
         )
 
-    def _tell_error(self, kind: str, text: str) -> None:
-        self._transcript.tell(TraceEvent("error", {"kind": kind, "message": text}))
+    def _record_error(self, kind: str, text: str) -> None:
+        self._transcript.record_event(TraceEvent("error", {"kind": kind, "message": text}))
 
-    async def _loop(self) -> Reason:
-        while self._iterations < self._limits.iterations:
+    async def _loop(self) -> RunEndReason:
+        while self._iterations < self._limits.max_iterations:
             self._iterations += 1
-            answer = await self._queries.ask(self._request())
+            answer = await self._queries.send(self._request())
             self._usage = add_usages(self._usage, answer.usage)
             self._transcript.answer(answer.message)
             for call in answer.message.tool_calls:
-                self._transcript.result(call.call_id, await self._calls.carry_out(call))
+                self._transcript.result(call.call_id, await self._calls.execute_call(call))
             if not answer.message.tool_calls:
                 if answer.reason == "length":
-                    self._tell_error("cut", _LENGTH)
-                    raise ModelError("cut", _LENGTH)
+                    self._record_error("cut", _ANSWER_CUT)
+                    raise ModelError("cut", _ANSWER_CUT)
                 return "done"
         return "max_iterations"
 
@@ -295,7 +301,7 @@ class _Turns:
             messages=tuple(self._transcript.messages),
             tools=agent._tools.specs(),
             system=self._system,
-            max_tokens=self._limits.answer_tokens,
+            max_tokens=self._limits.max_answer_tokens,
             temperature=agent._temperature,
             tool_choice=self._tool_choice(),
         )
@@ -303,12 +309,12 @@ class _Turns:
     def _tool_choice(self) -> str | None:
         """Which tools the next answer may call: one that has to be called is called once a prompt."""
         choice = self._agent._tool_choice
-        forces = choice not in (None, "auto", "none")
-        return "auto" if forces and self._iterations > 1 else choice
+        is_forced = choice not in (None, "auto", "none")
+        return "auto" if is_forced and self._iterations > 1 else choice
 
     def _close_calls(self) -> None:
         """Give the calls that an end left open a result, so that every model takes the conversation."""
         result = _UNCERTAIN  # the first was under way
         for call_id in self._transcript.open_calls:
             self._transcript.result(call_id, result)
-            result = _UNANSWERED
+            result = _NOT_EXECUTED

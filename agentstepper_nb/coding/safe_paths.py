@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ..errors import UnsafePathError
-from ..protocol.visible_text import HIDDEN
+from ..protocol.text_escaping import INVISIBLE_CHARACTERS
 
 #: Bytes of a path, and of one name in it: what POSIX systems take at least.
-PATH_LIMIT: Final = 4096
-NAME_LIMIT: Final = 255
+MAX_PATH_BYTES: Final = 4096
+MAX_NAME_BYTES: Final = 255
 #: Folders below each other: the walk holds a descriptor for each.
 DEPTH_LIMIT: Final = 128
 
@@ -41,8 +41,8 @@ def split_path(relative: str) -> tuple[str, ...]:
     names = tuple(name for name in relative.split("/") if name not in ("", "."))
     if len(names) > DEPTH_LIMIT:
         raise UnsafePathError(relative, f"it has more than {DEPTH_LIMIT} names")
-    if any(len(os.fsencode(name)) > NAME_LIMIT for name in names):
-        raise UnsafePathError(relative, f"a name in it is longer than {NAME_LIMIT} bytes")
+    if any(len(os.fsencode(name)) > MAX_NAME_BYTES for name in names):
+        raise UnsafePathError(relative, f"a name in it is longer than {MAX_NAME_BYTES} bytes")
     return names
 
 
@@ -56,16 +56,18 @@ def check_path(path: str) -> None:
         raise UnsafePathError(path, "it is empty; `.` is the workspace")
     if "\\" in path:
         raise UnsafePathError(path, "it has a backslash; names are parted by `/`")
-    found = _CONTROL.search(path) or HIDDEN.search(path)  # nobody would see what is meant
+    found = _CONTROL.search(path) or INVISIBLE_CHARACTERS.search(
+        path
+    )  # nobody would see what is meant
     if found is not None:
         raise UnsafePathError(path, f"it has the character U+{ord(found[0]):04X}")
-    if len(path.encode()) > PATH_LIMIT:
-        raise UnsafePathError(path, f"it is longer than {PATH_LIMIT} bytes")
+    if len(path.encode()) > MAX_PATH_BYTES:
+        raise UnsafePathError(path, f"it is longer than {MAX_PATH_BYTES} bytes")
 
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Links that one path may lead through, and folders that may change into links under our eyes.
-_LINKS: Final = 40
+_MAX_LINKS: Final = 40
 # What systems say where O_DIRECTORY | O_NOFOLLOW meets a link.
 _MAYBE_LINK: Final = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 #: git's own folder: hooks and settings in it are run by git.
@@ -102,7 +104,7 @@ class SafeFolder:
         if descriptor is not None:
             os.close(descriptor)
 
-    def _again(self) -> int:
+    def _duplicate_descriptor(self) -> int:
         """Another descriptor of the folder: once closed, its number may be any other folder's."""
         with self._lock:
             if self._descriptor is None:
@@ -110,29 +112,35 @@ class SafeFolder:
             return os.dup(self._descriptor)
 
     @contextlib.contextmanager
-    def spot(
+    def locate(
         self,
         names: Sequence[str],
         *,
-        follow: bool = True,
-        make: bool = False,
-        spare_git: bool = False,
+        should_follow: bool = True,
+        should_create: bool = False,
+        should_refuse_git: bool = False,
     ) -> Iterator[PathTarget]:
         """Walk to what a path names, which needn't be there.
 
         Args:
             names: The names in the path.
-            follow: Whether the last name is walked through where it is a link.
-            make: Make the folders that are missing on the way.
-            spare_git: Refuse what lies in a `.git`.
+            should_follow: Whether the last name is walked through where it is a link.
+            should_create: Make the folders that are missing on the way.
+            should_refuse_git: Refuse what lies in a `.git`.
 
         Raises:
             UnsafePathError: It leads out.
             OSError: A folder on the way can't be entered.
         """
-        walk = _Walk(self.root, self._again(), names, make=make, spare_git=spare_git)
+        walk = _Walk(
+            self.root,
+            self._duplicate_descriptor(),
+            names,
+            should_create=should_create,
+            should_refuse_git=should_refuse_git,
+        )
         try:
-            yield walk.run(follow)
+            yield walk.run(should_follow)
         finally:
             walk.close()
 
@@ -143,9 +151,9 @@ class SafeFolder:
             UnsafePathError: It leads out.
             OSError: A folder on the way can't be entered.
         """
-        walk = _Walk(self.root, self._again(), names)
+        walk = _Walk(self.root, self._duplicate_descriptor(), names)
         try:
-            return self.root.joinpath(*walk.run(follow=True).names)
+            return self.root.joinpath(*walk.run(should_follow=True).names)
         except FileNotFoundError:
             return self.root.joinpath(*walk.expected())
         finally:
@@ -161,52 +169,52 @@ class _Walk:
         descriptor: int,  # of the root; closed with the walk
         names: Sequence[str],
         *,
-        make: bool = False,
-        spare_git: bool = False,
+        should_create: bool = False,
+        should_refuse_git: bool = False,
     ) -> None:
         self._root = root
         self._path = "/".join(names) or "."
-        self._open = [descriptor]  # the first is the root's
+        self._descriptors = [descriptor]  # the first is the root's
         self._names: list[str] = []  # of the others
-        self._todo = list(reversed(names))
+        self._remaining = list(reversed(names))
         self._links = 0
-        self._make = make
-        self._spare_git = spare_git
+        self._should_create = should_create
+        self._should_refuse_git = should_refuse_git
 
-    def run(self, follow: bool) -> PathTarget:
+    def run(self, should_follow: bool) -> PathTarget:
         """Go to the last name."""
-        while self._todo:
-            name = self._todo.pop()
+        while self._remaining:
+            name = self._remaining.pop()
             if name == "..":
                 self._up()
                 continue
-            if self._spare_git and name.casefold() == GIT:
+            if self._should_refuse_git and name.casefold() == GIT:
                 raise UnsafePathError(self._path, "what is in `.git` is written by git alone")
-            last = not self._todo
-            target = self._target(name) if follow or not last else None
+            last = not self._remaining
+            target = self._target(name) if should_follow or not last else None
             if target is not None:
                 self._follow(target)
             elif last:
-                return PathTarget(self._open[-1], name, (*self._names, name))
+                return PathTarget(self._descriptors[-1], name, (*self._names, name))
             else:
                 self._enter(name)
-        return PathTarget(self._open[-1], ".", tuple(self._names))
+        return PathTarget(self._descriptors[-1], ".", tuple(self._names))
 
     def expected(self) -> tuple[str, ...]:
         """Where the walk would have ended, had it not met a name that isn't there."""
-        if ".." in self._todo:
+        if ".." in self._remaining:
             raise UnsafePathError(self._path, "`..` follows a folder that isn't there")
-        return (*self._names, *reversed(self._todo))
+        return (*self._names, *reversed(self._remaining))
 
     def close(self) -> None:
         """Let go of the folders."""
-        while self._open:
-            os.close(self._open.pop())
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
     def _target(self, name: str) -> str | None:
         """Where a link leads; None for what is no link, or isn't there."""
         try:
-            return os.readlink(name, dir_fd=self._open[-1])
+            return os.readlink(name, dir_fd=self._descriptors[-1])
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -224,13 +232,13 @@ class _Walk:
             names = names[len(top) :]
             while self._names:
                 self._up()
-        self._todo.extend(reversed(names))
+        self._remaining.extend(reversed(names))
 
     def _up(self) -> None:
         if not self._names:
             raise self._outside()
         self._names.pop()
-        os.close(self._open.pop())
+        os.close(self._descriptors.pop())
 
     def _enter(self, name: str) -> None:
         if len(self._names) >= DEPTH_LIMIT:
@@ -238,27 +246,27 @@ class _Walk:
         try:
             folder = self._open_folder(name)
         except FileNotFoundError:
-            if not self._make or ".." in self._todo:
-                self._todo.append(name)  # see `expected`
+            if not self._should_create or ".." in self._remaining:
+                self._remaining.append(name)  # see `expected`
                 raise
             with contextlib.suppress(FileExistsError):
-                os.mkdir(name, dir_fd=self._open[-1])
+                os.mkdir(name, dir_fd=self._descriptors[-1])
             folder = self._open_folder(name)
         except OSError as error:
             if error.errno not in _MAYBE_LINK or self._target(name) is None:
                 raise
             self._count()  # a link was put there since: it is walked as one
-            self._todo.append(name)
+            self._remaining.append(name)
             return
-        self._open.append(folder)
+        self._descriptors.append(folder)
         self._names.append(name)
 
     def _open_folder(self, name: str) -> int:
-        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=self._open[-1])
+        return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=self._descriptors[-1])
 
     def _count(self) -> None:
         self._links += 1
-        if self._links > _LINKS:
+        if self._links > _MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self._path)
 
     def _outside(self) -> UnsafePathError:

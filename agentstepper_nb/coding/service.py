@@ -16,7 +16,7 @@ from ..models import registry
 from ..protocol import coding_api as wire
 from ..rpc.session import RpcService
 from ..worker.services import ServiceContext
-from .hosted_session import HostedSession, Opener, SessionOpening
+from .hosted_session import HostedSession, SessionOpener, SessionOpening
 from .session_list import (
     CodingFolders,
     check_stored_session,
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from .session import CodingSession
 
 #: Sessions that are open at a time.
-MOST_SESSIONS: Final = 100
+MAX_SESSIONS: Final = 100
 #: Seconds that a call waits for an approval before that is a denial.
-APPROVAL_TIMEOUT: Final = 300.0
+APPROVAL_TIMEOUT_S: Final = 300.0
 
 Params = TypeVar("Params")
 
@@ -44,7 +44,7 @@ _Answer = Callable[[Any], Awaitable[Struct | None]]
 def create(context: ServiceContext) -> RpcService:
     """Make the service; what the entry point names."""
 
-    async def opened(opening: SessionOpening, kept: str | None) -> CodingSession:
+    async def open_session(opening: SessionOpening, stored: str | None) -> CodingSession:
         # Models, tools and the debugger are imported where somebody needs them.
         from ..sdk.halt_flow import make_id
         from .options import CodingOptions, make_options
@@ -52,15 +52,15 @@ def create(context: ServiceContext) -> RpcService:
 
         how = opening.how
         options: CodingOptions = {
-            "approval_timeout": APPROVAL_TIMEOUT,
+            "approval_timeout": APPROVAL_TIMEOUT_S,
             **make_options(how),
             "approver": opening.approver,
             "listener": opening.listener,
         }
-        if kept is not None and not CodingFolders(context.data_dir).log(kept).exists():
-            raise _no_session(kept)
+        if stored is not None and not CodingFolders(context.data_dir).log(stored).exists():
+            raise _no_session(stored)
         return await CodingSession.open(
-            kept or make_id(),
+            stored or make_id(),
             workspace=Path(how.workspace_path),
             provider=how.provider,
             model=how.model,
@@ -69,7 +69,7 @@ def create(context: ServiceContext) -> RpcService:
             **options,
         )
 
-    return CodingService(opened, context)
+    return CodingService(open_session, context)
 
 
 class CodingService:
@@ -78,17 +78,19 @@ class CodingService:
     Args:
         opener: Opens a session.
         context: The worker's.
-        most: Sessions that may be open.
+        max_sessions: Sessions that may be open.
     """
 
-    def __init__(self, opener: Opener, context: ServiceContext, most: int = MOST_SESSIONS) -> None:
+    def __init__(
+        self, opener: SessionOpener, context: ServiceContext, max_sessions: int = MAX_SESSIONS
+    ) -> None:
         self._opener = opener
         self._log = context.log
         self._data_dir = context.data_dir
-        self._most = most
+        self._max_sessions = max_sessions
         self._open: dict[str, HostedSession] = {}
         self._opening: set[str] = set()  # sessions that are being resumed
-        self._coming = 0  # sessions that are being opened, those among them
+        self._opening_count = 0  # sessions that are being opened, those among them
         self._methods: dict[str, tuple[type[Struct], _Answer]] = {
             "create": (wire.CreateCodingSession, self._create),
             "resume": (wire.ResumeCodingSession, self._resume),
@@ -150,33 +152,35 @@ class CodingService:
         is_open = tuple(each.info() for each in self._open.values())
         if params.state == "open":
             return wire.CodingSessionList(sessions=is_open)
-        kept = await asyncio.to_thread(self._kept, params.limit)
-        return wire.CodingSessionList(sessions=kept if params.state == "kept" else is_open + kept)
+        stored = await asyncio.to_thread(self._list_stored, params.limit)
+        return wire.CodingSessionList(
+            sessions=stored if params.state == "kept" else is_open + stored
+        )
 
-    def _kept(self, limit: int) -> tuple[wire.CodingSessionInfo, ...]:
+    def _list_stored(self, limit: int) -> tuple[wire.CodingSessionInfo, ...]:
         """The kept sessions that aren't open here; reads their logs."""
-        kept = list_stored_sessions(CodingFolders(self._data_dir), limit + len(self._open))
-        return tuple(make_stored_info(each) for each in kept if each.summary.id not in self._open)[
-            :limit
-        ]
+        stored = list_stored_sessions(CodingFolders(self._data_dir), limit + len(self._open))
+        return tuple(
+            make_stored_info(each) for each in stored if each.summary.id not in self._open
+        )[:limit]
 
     async def _show(self, params: wire.GetCodingSession) -> wire.CodingSessionDetail:
         hosted = self._open.get(params.session)
         if hosted is None:
-            return await asyncio.to_thread(self._show_kept, params)
+            return await asyncio.to_thread(self._show_stored, params)
         messages, earlier = select_shown_messages(hosted.conversation.messages, params.messages)
         return wire.CodingSessionDetail(session=hosted.info(), messages=messages, earlier=earlier)
 
-    def _show_kept(self, params: wire.GetCodingSession) -> wire.CodingSessionDetail:
+    def _show_stored(self, params: wire.GetCodingSession) -> wire.CodingSessionDetail:
         folders = CodingFolders(self._data_dir)
         try:
-            kept = check_stored_session(folders, folders.summary(params.session))
+            stored = check_stored_session(folders, folders.summary(params.session))
             conversation = load_messages(folders.log(params.session))
         except (SessionError, OSError):
             raise _no_session(params.session) from None
         messages, earlier = select_shown_messages(conversation, params.messages)
         return wire.CodingSessionDetail(
-            session=make_stored_info(kept), messages=messages, earlier=earlier
+            session=make_stored_info(stored), messages=messages, earlier=earlier
         )
 
     async def _chat(self, params: wire.SendCodingMessage) -> None:
@@ -203,24 +207,24 @@ class CodingService:
         return session
 
     async def _host(
-        self, how: wire.CreateCodingSession, kept: str | None
+        self, how: wire.CreateCodingSession, stored: str | None
     ) -> wire.CodingSessionCreated:
-        if len(self._open) + self._coming >= self._most:
+        if len(self._open) + self._opening_count >= self._max_sessions:
             raise CommandError(
-                "too_many", f"{self._most} sessions are open: DELETE those that are done."
+                "too_many", f"{self._max_sessions} sessions are open: DELETE those that are done."
             )
         session = HostedSession(how, self._log)
-        self._coming += 1
+        self._opening_count += 1
         try:
             registry.refuse_script_path(how.provider, how.model)
-            id = await session.open(self._opener, kept)
+            id = await session.open(self._opener, stored)
         except (AgentStepperError, ValueError, LookupError, OSError) as error:
             if isinstance(error, CommandError | ProtocolError):
                 raise
             self._log.warning("a session can't be opened", exc_info=error)
             raise CommandError("session_failed", f"The session can't be opened: {error}") from None
         finally:
-            self._coming -= 1
+            self._opening_count -= 1
         self._open[id] = session
         return wire.CodingSessionCreated(id=id, sandbox=session.conversation.sandbox)
 

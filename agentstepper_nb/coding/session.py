@@ -20,8 +20,8 @@ from .options import CodingOptions, check_options, find_unsupported_settings
 from .orchestrator import AgentOrchestrator, RunResult
 from .policy import RuleBook
 from .session_list import CodingFolders
-from .session_log import Mode, SessionEndEntry, SessionLog, SessionStartEntry
-from .session_parts import (
+from .session_log import SessionEndEntry, SessionLog, SessionMode, SessionStartEntry
+from .session_setup import (
     NoDebuggerError,
     begin_log,
     collect_listeners,
@@ -89,9 +89,9 @@ class CodingSession:
         self._workspace = workspace
         self._snapshots = snapshots
         self._confinement = confinement
-        self._turn = asyncio.Lock()
-        self._closed = False
-        self._joined = False  # the debugger's run is somebody else's
+        self._lock = asyncio.Lock()
+        self._is_closed = False
+        self._is_joined = False  # the debugger's run is somebody else's
         self._stopped = False  # in the debugger
 
     # ---- opening ------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class CodingSession:
         provider: str | ModelProvider,
         model: str,
         data_dir: Path,
-        mode: Mode,
+        mode: SessionMode,
         session_id: str | None = None,
         **options: Unpack[CodingOptions],
     ) -> CodingSession:
@@ -144,7 +144,7 @@ class CodingSession:
         id: str,
         *,
         data_dir: Path,
-        mode: Mode,
+        mode: SessionMode,
         workspace: Path | None = None,
         provider: str | ModelProvider | None = None,
         model: str | None = None,
@@ -165,15 +165,15 @@ class CodingSession:
             SessionError: There is no such session, or another process has it open.
             ModelError: As for `create`.
         """
-        kept = CodingFolders(data_dir).summary(id)
-        chosen = provider or kept.provider
+        summary = CodingFolders(data_dir).summary(id)
+        chosen = provider or summary.provider
         start = SessionStartEntry(
             session_id=id,
             mode=mode,
             resumed=True,
             provider=chosen if isinstance(chosen, str) else chosen.name,
-            model=model or kept.model,
-            workspace=kept.workspace if workspace is None else _resolved(workspace),
+            model=model or summary.model,
+            workspace=summary.workspace if workspace is None else _resolved(workspace),
         )
         return await cls._open(start, data_dir, chosen, options)
 
@@ -186,7 +186,7 @@ class CodingSession:
         provider: str | ModelProvider,
         model: str,
         data_dir: Path,
-        mode: Mode,
+        mode: SessionMode,
         **options: Unpack[CodingOptions],
     ) -> CodingSession:
         """Go on with a session, or begin it where there is none. Arguments and errors as `create`."""
@@ -222,7 +222,7 @@ class CodingSession:
         folders = CodingFolders(data_dir)
         rules = RuleBook(folders.rules)
         workspace = open_workspace(start.workspace, rules)
-        serves = (
+        model_provider = (
             registry.create_provider(provider, start.model)
             if isinstance(provider, str)
             else provider
@@ -232,7 +232,7 @@ class CodingSession:
         try:
             transcript = Transcript((), log, collect_listeners(options))
             messages = await begin_log(
-                log, start, transcript, find_unsupported_settings(serves, options)
+                log, start, transcript, find_unsupported_settings(model_provider, options)
             )
             confinement = await asyncio.to_thread(
                 Confinement.open,
@@ -244,13 +244,21 @@ class CodingSession:
             )
             snapshots = Snapshots(workspace.root, data_dir)
             agent = make_agent(
-                start, folders, workspace, serves, log, options, rules, snapshots, confinement
+                start,
+                folders,
+                workspace,
+                model_provider,
+                log,
+                options,
+                rules,
+                snapshots,
+                confinement,
             )
             session = cls(
                 start.session_id,
                 agent,
                 log,
-                serves,
+                model_provider,
                 messages,
                 options,
                 workspace.root,
@@ -258,7 +266,7 @@ class CodingSession:
                 confinement,
             )
             report = msgspec.json.decode(msgspec.json.encode(session.sandbox))  # as the log has it
-            transcript.tell(TraceEvent("sandbox", report))
+            transcript.record_event(TraceEvent("sandbox", report))
             if options.get("debugger", True):
                 await session._open_debugger()
         except BaseException:
@@ -288,7 +296,7 @@ class CodingSession:
     @property
     def running(self) -> bool:
         """Whether a prompt is being answered."""
-        return self._turn.locked()
+        return self._lock.locked()
 
     async def run(self, prompt: str) -> RunResult:
         """Answer a prompt; see `AgentOrchestrator.run`.
@@ -299,10 +307,10 @@ class CodingSession:
         Raises:
             SessionError: The session is closed, or answers another prompt.
         """
-        if self._turn.locked():
+        if self._lock.locked():
             raise SessionError("This session is answering already: wait for it, or cancel it.")
-        async with self._turn:
-            if self._closed:
+        async with self._lock:
+            if self._is_closed:
                 raise SessionError("This session is closed: resume it.")
             if self._stopped:
                 self._stopped = False
@@ -319,14 +327,14 @@ class CodingSession:
     async def cancel(self) -> None:
         """End the answer that is being given, if there is one; returns once it has ended."""
         self._agent.cancel()
-        async with self._turn:
+        async with self._lock:
             pass
 
     async def close(self) -> None:
         """Cancel what is being answered, and close log, debugger's run and connections. Idempotent."""
-        if self._closed:
+        if self._is_closed:
             return
-        self._closed = True
+        self._is_closed = True
         await self.cancel()
         try:
             try:
@@ -349,33 +357,38 @@ class CodingSession:
 
     # ---- the debugger -------------------------------------------------------------------------------
 
-    async def take_part(self, dbg: AsyncAgentStepper | None) -> None:
+    async def move_to_run(self, dbg: AsyncAgentStepper | None) -> None:
         """Be in somebody else's run, and no longer in the one before; what was said stays.
 
         Args:
             dbg: Whose run it is; None: the next prompts are in none.
         """
-        async with self._turn:
-            left, self._agent.dbg, self.run_id, self.run_name = self._agent.dbg, None, None, None
+        async with self._lock:
+            previous_stepper, self._agent.dbg, self.run_id, self.run_name = (
+                self._agent.dbg,
+                None,
+                None,
+                None,
+            )
             self._stopped = False
             self._snapshots.follow(None)
-            if left is not None:
-                await left.close()
+            if previous_stepper is not None:
+                await previous_stepper.close()
             if dbg is not None:
                 await self._open_debugger(dbg)
 
-    async def _open_debugger(self, theirs: AsyncAgentStepper | None = None) -> None:
+    async def _open_debugger(self, joined_stepper: AsyncAgentStepper | None = None) -> None:
         name, step = f"code {self._workspace.name}", self._options.get("step", False)
         try:
-            if theirs is not None:
-                dbg = await join_run(theirs, name, self._workspace)
+            if joined_stepper is not None:
+                dbg = await join_run(joined_stepper, name, self._workspace)
             else:
                 dbg = await open_run(name, self._workspace, step=step, notice=self.sandbox.warning)
         except NoDebuggerError as error:
             self.no_debugger = str(error)
             return
-        self._agent.dbg, self._joined = dbg, theirs is not None
-        self._snapshots.follow(dbg._watched(self._workspace))
+        self._agent.dbg, self._is_joined = dbg, joined_stepper is not None
+        self._snapshots.follow(dbg._find_watched_workspace(self._workspace))
         self.run_id = dbg.run_id
         self.run_name = await find_run_name(dbg)
         await dbg.post_debug_message("\n".join(format_report(self.sandbox)))
@@ -383,8 +396,8 @@ class CodingSession:
 
     def _await_message(self) -> None:
         """Tell the debugger that nothing runs between prompts; whose run is another's says so itself."""
-        if self._agent.dbg is not None and not self._joined:
-            self._agent.dbg._live().link.await_message()
+        if self._agent.dbg is not None and not self._is_joined:
+            self._agent.dbg._current_session().link.await_message()
 
     async def _end_stopped(self) -> None:
         """Stop ends the debugger's run, not the session: the next prompt has a new one."""

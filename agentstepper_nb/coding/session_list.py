@@ -101,21 +101,21 @@ class CodingFolders:
             f"There is no session to resume in {root}: leave --resume out to begin one."
         )
 
-    def find(self, beginning: str) -> CodingSessionSummary:
+    def find(self, id_prefix: str) -> CodingSessionSummary:
         """The session that a person means.
 
         Args:
-            beginning: How its id alone begins.
+            id_prefix: How its id alone begins.
 
         Raises:
             SessionError: There is none, or several.
         """
-        meant = [each for each in self.sessions() if each.id.startswith(beginning)]
+        meant = [each for each in self.sessions() if each.id.startswith(id_prefix)]
         if len(meant) == 1:
             return meant[0]
-        many = "several sessions' ids begin" if meant else "no session's id begins"
+        problem = "several sessions' ids begin" if meant else "no session's id begins"
         raise SessionError(
-            f"With {beginning!r} {many}: `agentstepper code --list` shows what there is."
+            f"With {id_prefix!r} {problem}: `agentstepper code --list` shows what there is."
         )
 
 
@@ -133,7 +133,7 @@ def is_session_id(text: str) -> bool:
 
 
 #: Characters of one message, and of one call's arguments, that a list of messages has.
-LONGEST: Final = 20_000
+MAX_SHOWN_CHARS: Final = 20_000
 
 
 class StoredCodingSession(Struct, frozen=True, kw_only=True):
@@ -194,7 +194,7 @@ def make_stored_info(kept: StoredCodingSession) -> wire.CodingSessionInfo:
         resumable=kept.problem is None,
         problem=kept.problem,
         latest_at=_seconds(summary.latest),
-        prompt=summary.prompt[: wire.LONGEST_PROMPT],
+        prompt=summary.prompt[: wire.MAX_PROMPT_CHARS],
     )
 
 
@@ -221,19 +221,19 @@ def _shown(message: ChatMessage) -> wire.CodingMessageDetail:
                 for each in calls
             )
             return wire.CodingMessageDetail(
-                role="assistant", content=cut_text(content, LONGEST), tool_calls=called
+                role="assistant", content=cut_text(content, MAX_SHOWN_CHARS), tool_calls=called
             )
         case ToolResultMessage(call_id=call, content=content, ok=ok):
             return wire.CodingMessageDetail(
-                role="tool", content=cut_text(content, LONGEST), call_id=call, ok=ok
+                role="tool", content=cut_text(content, MAX_SHOWN_CHARS), call_id=call, ok=ok
             )
-    return wire.CodingMessageDetail(role="user", content=cut_text(message.content, LONGEST))
+    return wire.CodingMessageDetail(role="user", content=cut_text(message.content, MAX_SHOWN_CHARS))
 
 
 def _args(args_json: str) -> object:
     """A call's arguments; as a text where they are no JSON, or too long."""
-    if len(args_json) > LONGEST:
-        return cut_text(args_json, LONGEST)
+    if len(args_json) > MAX_SHOWN_CHARS:
+        return cut_text(args_json, MAX_SHOWN_CHARS)
     return parse_arguments(args_json)
 
 

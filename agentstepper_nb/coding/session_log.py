@@ -19,11 +19,11 @@ from ..llm_wire.conversation import AssistantMessage, ChatMessage, ToolCall, Use
 from ..llm_wire.events import AgentEvent
 from .tool_results import ToolResult
 
-Mode = Literal["run", "repl", "server", "chat"]
-ApprovalWord = Literal["approved", "denied"]
+SessionMode = Literal["run", "repl", "server", "chat"]
+ApprovalOutcome = Literal["approved", "denied"]
 
 #: Characters of an event that JSON can't carry.
-_SHOWN: Final = 1000
+_MAX_DATA_CHARS: Final = 1000
 #: A `TraceEvent` of this kind says that a person edited something.
 EDITED: Final = "edited"
 
@@ -32,7 +32,7 @@ class SessionStartEntry(Struct, frozen=True, kw_only=True, tag="session_start", 
     """A process opened the session."""
 
     session_id: str = msgspec.field(name="sessionId")
-    mode: Mode
+    mode: SessionMode
     resumed: bool
     provider: str
     model: str
@@ -91,7 +91,7 @@ class ApprovalEntry(
     """
 
     call_id: str
-    decision: ApprovalWord
+    decision: ApprovalOutcome
     reason: str
     why: str | UnsetType = UNSET  # logs of before have none of these
     risk: str | UnsetType = UNSET
@@ -151,7 +151,7 @@ def make_event_entry(event: AgentEvent) -> dict[str, Any]:
     try:
         fields: dict[str, Any] = msgspec.to_builtins(event)
     except (TypeError, ValueError, RecursionError):  # of a provider or tool of somebody's own
-        fields = {"eventType": type(event).__name__, "data": repr(event)[:_SHOWN]}
+        fields = {"eventType": type(event).__name__, "data": repr(event)[:_MAX_DATA_CHARS]}
     return {"type": "event", **fields}
 
 
@@ -185,8 +185,8 @@ def _read(args: Raw) -> str:
 
 
 #: How often a lock is tried, and the seconds between.
-_TRIES: Final = 5
-_PAUSE_S: Final = 0.01
+_MAX_LOCK_ATTEMPTS: Final = 5
+_LOCK_RETRY_S: Final = 0.01
 
 
 class SessionLog:
@@ -217,11 +217,11 @@ class SessionLog:
         except OSError as error:
             raise SessionError(f"The session's log {path} can't be opened: {error}.") from None
         try:
-            self._take()
+            self._lock_and_repair()
         except BaseException:
             os.close(self._descriptor)
             raise
-        self._closed = False
+        self._is_closed = False
 
     def append(self, entry: Entry | dict[str, Any]) -> None:
         """Write an entry; it outlives this process once this returns.
@@ -233,15 +233,15 @@ class SessionLog:
             OSError: It could not be written.
             ValueError: JSON can't carry it.
         """
-        if self._closed:
+        if self._is_closed:
             return
         line = {"timestamp": _stamp(self._now()), "data": entry}
         self._write(msgspec.json.encode(line) + b"\n")
 
     def close(self) -> None:
         """Let go of the file. Idempotent."""
-        if not self._closed:
-            self._closed = True
+        if not self._is_closed:
+            self._is_closed = True
             os.close(self._descriptor)
 
     def __enter__(self) -> SessionLog:
@@ -250,8 +250,8 @@ class SessionLog:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _take(self) -> None:
-        if not self._locked():
+    def _lock_and_repair(self) -> None:
+        if not self._try_lock():
             raise SessionError(
                 f"The session {self.path.stem} is open in another process: end it there first."
             )
@@ -259,12 +259,12 @@ class SessionLog:
         if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
             self._write(b"\n")
 
-    def _locked(self) -> bool:
+    def _try_lock(self) -> bool:
         """Lock the file; tried again, since a list of sessions holds it for a moment."""
-        for _ in range(_TRIES):
+        for _ in range(_MAX_LOCK_ATTEMPTS):
             if lock_descriptor(self._descriptor, blocking=False):
                 return True
-            time.sleep(_PAUSE_S)
+            time.sleep(_LOCK_RETRY_S)
         return False
 
     def _write(self, data: bytes) -> None:

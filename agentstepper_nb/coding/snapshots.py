@@ -13,7 +13,7 @@ from ..sdk.workspace.scan import ScanLimits
 from .policy.unsaved_files import CommittedFiles
 
 #: The largest workspace that a session takes snapshots of by itself.
-MOST: Final = ScanLimits(files=100_000, unread_bytes=2 * 1024**3)
+SCAN_LIMITS: Final = ScanLimits(files=100_000, unread_bytes=2 * 1024**3)
 #: What the snapshots' branches are named for.
 _PROGRAM: Final = "code"
 
@@ -30,15 +30,15 @@ class Snapshots:
         most: The largest workspace of which snapshots are taken.
     """
 
-    def __init__(self, folder: Path, data_dir: Path, most: ScanLimits = MOST) -> None:
+    def __init__(self, folder: Path, data_dir: Path, most: ScanLimits = SCAN_LIMITS) -> None:
         self._folder = folder
         self._data_dir = data_dir
-        self._most = most
+        self._scan_limits = most
         self._lock = threading.Lock()
-        self._debuggers: Workspace | None = None
+        self._debugger_workspace: Workspace | None = None
         self._own: Workspace | None = None
         self._why_not: str | None = None
-        self._closed = False
+        self._is_closed = False
 
     @property
     def git_dir(self) -> Path:
@@ -53,20 +53,20 @@ class Snapshots:
     def follow(self, workspace: Workspace | None) -> None:
         """Continue the snapshots of a debugger's run; None: it has ended, or watches another folder."""
         with self._lock:
-            self._debuggers = workspace
+            self._debugger_workspace = workspace
 
-    def look(self) -> Workspace | None:
+    def save_snapshot(self) -> Workspace | None:
         """Store what changed since the last look.
 
         Returns:
             The workspace that stored it; None where nothing can be stored: `why_not` says why.
         """
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 return None
             try:
-                workspace = self._watching()
-                workspace.look()
+                workspace = self._get_workspace()
+                workspace.record_changes()
             except WorkspaceError as error:
                 self._why_not = str(error)
                 return None
@@ -79,22 +79,24 @@ class Snapshots:
         What changed since the last look is stored first. Without snapshots only a commit of the user's
         repository counts.
         """
-        workspace = self.look()
+        workspace = self.save_snapshot()
         if workspace is not None:
-            return workspace.holds(path)
+            return workspace.has_stored(path)
         return CommittedFiles(self._folder).is_saved(path)
 
     def close(self) -> None:
         """End the session's own watch. Idempotent."""
         with self._lock:
-            self._closed = True
+            self._is_closed = True
             own, self._own = self._own, None
             if own is not None:
                 own.close()
 
-    def _watching(self) -> Workspace:
-        if self._debuggers is not None and not self._debuggers.is_closed:
-            return self._debuggers
+    def _get_workspace(self) -> Workspace:
+        if self._debugger_workspace is not None and not self._debugger_workspace.is_closed:
+            return self._debugger_workspace
         if self._own is None:
-            self._own = Workspace(self._folder, _PROGRAM, data_dir=self._data_dir, most=self._most)
+            self._own = Workspace(
+                self._folder, _PROGRAM, data_dir=self._data_dir, limits=self._scan_limits
+            )
         return self._own

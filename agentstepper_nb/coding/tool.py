@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ..errors import UnsafePathError
-from ..protocol.values import Risk as Risk
+from ..protocol.data_model import Risk as Risk
 from .tool_results import ToolResult as ToolResult
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ class Tool(Protocol):
         """
 
 
-A = TypeVar("A", bound=Struct)
+ArgsT = TypeVar("ArgsT", bound=Struct)
 
 
-class StructTool(ABC, Generic[A]):
+class StructTool(ABC, Generic[ArgsT]):
     """The base of tools whose arguments are a Struct: it gives the schema, and arguments are checked.
 
     ::
@@ -94,7 +94,7 @@ class StructTool(ABC, Generic[A]):
     name: str
     description: str
     policy: ToolPolicy = ToolPolicy()
-    arguments: type[A]
+    arguments: type[ArgsT]
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -115,12 +115,12 @@ class StructTool(ABC, Generic[A]):
         except UnsafePathError as error:
             return ToolResult.failure(str(error))
         except OSError as error:
-            return ToolResult.failure(_said(error))
+            return ToolResult.failure(_describe_os_error(error))
         except Exception as error:
             return ToolResult.failure(f"{self.name} failed: {error}", type=type(error).__qualname__)
 
     @abstractmethod
-    async def run(self, args: A, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: ArgsT, ctx: ToolContext) -> ToolResult:
         """What the tool does with arguments that fit."""
 
 
@@ -128,15 +128,15 @@ class StructTool(ABC, Generic[A]):
 PathArgument = Annotated[str, Meta(description="Relative to the workspace, parted by `/`.")]
 
 
-class FileTool(StructTool[A]):
+class FileTool(StructTool[ArgsT]):
     """The base of tools that read and write files: they work on a thread, and no event loop waits."""
 
-    async def run(self, args: A, ctx: ToolContext) -> ToolResult:
+    async def run(self, args: ArgsT, ctx: ToolContext) -> ToolResult:
         """Work on a thread. Cancelled, it goes on there to its end: nothing is left half done."""
-        return await asyncio.to_thread(self.work, args, ctx)
+        return await asyncio.to_thread(self.run_blocking, args, ctx)
 
     @abstractmethod
-    def work(self, args: A, ctx: ToolContext) -> ToolResult:
+    def run_blocking(self, args: ArgsT, ctx: ToolContext) -> ToolResult:
         """What the tool does with arguments that fit."""
 
 
@@ -153,7 +153,7 @@ def describe_left_out(files: int) -> dict[str, str]:
     return {"left_out": f"{counted}: a rule denies reading."}
 
 
-def _said(error: OSError) -> str:
+def _describe_os_error(error: OSError) -> str:
     """What the system said, without its number: the model knows the path as it wrote it."""
     if error.strerror is None:
         return str(error)

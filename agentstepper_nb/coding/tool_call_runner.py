@@ -28,7 +28,7 @@ from .snapshots import Snapshots
 from .tool import Risk, Tool, ToolContext, ToolResult
 from .tool_results import add_note, decode_result, encode_result, normalize_result, shorten_result
 from .tools import ToolRegistry
-from .tools.run_command import SUFFIX, RunCommand, find_retry
+from .tools.run_command import RETRY_SUFFIX, RunCommand, find_retry
 from .transcript import Transcript
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from ..sdk.event_blocks import AsyncToolInvocation
 
 #: Called with a tool's name and arguments where a person allows them from now on.
-Remember = Callable[[str, Any], None]
+RuleSaver = Callable[[str, Any], None]
 #: Called with a tool's name and arguments, as they are in force, when the tool begins.
-Began = Callable[[str, Any], None]
+ToolStartListener = Callable[[str, Any], None]
 
 
 class RequestedCall(Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class CompletedCall(NamedTuple):
     """What a call came to."""
 
     result: ToolResult
-    ran: RequestedCall | None = None  # the call that gave it; None: a person gave or denied it
+    executed: RequestedCall | None = None  # the call that gave it; None: a person gave or denied it
 
 
 class ToolCallRunner:
@@ -78,12 +78,12 @@ class ToolCallRunner:
         policy: Judges each call.
         ctx: What tools are given.
         transcript: Whom to tell.
-        deciding: Whom to ask, beside the debugger.
+        requester: Whom to ask, beside the debugger.
         dbg: The debugger that sees each call; None for none.
-        patience: Seconds that one may take; None is without end.
-        remember: What to do with "always"; None: nothing.
+        timeout_s: Seconds that one may take; None is without end.
+        save_rule: What to do with "always"; None: nothing.
         snapshots: Stores the workspace before each change; None stores nothing.
-        began: Is called as each call is carried out; None: nobody is told.
+        on_tool_start: Is called as each call is carried out; None: nobody is told.
     """
 
     def __init__(
@@ -92,111 +92,123 @@ class ToolCallRunner:
         policy: PolicyEngine,
         ctx: ToolContext,
         transcript: Transcript,
-        deciding: ApprovalRequester,
+        requester: ApprovalRequester,
         dbg: AsyncAgentStepper | None,
-        patience: float | None,
-        remember: Remember | None,
+        timeout_s: float | None,
+        save_rule: RuleSaver | None,
         snapshots: Snapshots | None = None,
-        began: Began | None = None,
+        on_tool_start: ToolStartListener | None = None,
     ) -> None:
         self._tools = tools
         self._policy = policy
         self._ctx = ctx
         self._transcript = transcript
-        self._deciding = deciding
+        self._requester = requester
         self._dbg = dbg
-        self._patience = patience
-        self._remember = remember
+        self._timeout_s = timeout_s
+        self._save_rule = save_rule
         self._snapshots = snapshots
-        self._began = began
+        self._on_tool_start = on_tool_start
         self._warned: str | None = None  # why no snapshot was made
 
-    async def carry_out(self, call: ToolCall) -> ToolResult:
+    async def execute_call(self, call: ToolCall) -> ToolResult:
         """Carry one call out. Whatever goes wrong with it is a result that the model reads.
 
         Args:
             call: As the model wrote it.
         """
         args, problem = _parsed(call)
-        wanted = self._wanted(call.name, args, problem)
-        carried = await self._carried(call.call_id, wanted, await self._judge(wanted))
-        return await self._again(call.call_id, carried)
+        requested = self._resolve_call(call.name, args, problem)
+        completed = await self._execute_resolved(
+            call.call_id, requested, await self._judge(requested)
+        )
+        return await self._offer_retry(call.call_id, completed)
 
-    async def _carried(
-        self, call_id: str, wanted: RequestedCall, judgement: Judgement
+    async def _execute_resolved(
+        self, call_id: str, requested: RequestedCall, judgement: Judgement
     ) -> CompletedCall:
-        self._log_unseen(call_id, wanted, judgement)
+        self._log_unseen(call_id, requested, judgement)
         if self._dbg is None:
-            return await self._alone(call_id, wanted, judgement)
+            return await self._execute_without_debugger(call_id, requested, judgement)
         try:
-            return await self._debugged(self._dbg, call_id, wanted, judgement)
+            return await self._execute_in_debugger(self._dbg, call_id, requested, judgement)
         except _CallDeniedError as denied:
             return CompletedCall(_denied(denied.decision))
         except ToolDeniedError as denied:
             return CompletedCall(_denied(ApprovalDecision(approved=False, reason=denied.reason)))
         except InjectedError as error:
-            return CompletedCall(ToolResult.failure(f"{wanted.name} failed: {error}"))
+            return CompletedCall(ToolResult.failure(f"{requested.name} failed: {error}"))
 
-    async def _again(self, call_id: str, first: CompletedCall) -> ToolResult:
+    async def _offer_retry(self, call_id: str, first: CompletedCall) -> ToolResult:
         """Ask whether a command that failed on the sandbox runs again, with what it lacked.
 
         Nobody is asked twice about a call, nor where the policy doesn't ask: the model knows what to do.
         """
-        more = first.ran and find_retry(first.ran.name, first.ran.args, first.result)
-        if not more or (self._dbg is None and self._deciding.approver is None):
+        retry = first.executed and find_retry(
+            first.executed.name, first.executed.args, first.result
+        )
+        if not retry or (self._dbg is None and self._requester.approver is None):
             return first.result
-        wanted = self._wanted(RunCommand.name, more.args)
-        judgement = await self._judge(wanted)
+        requested = self._resolve_call(RunCommand.name, retry.args)
+        judgement = await self._judge(requested)
         if judgement.decision is not PolicyDecision.REQUIRES_APPROVAL:
             return first.result
-        why = more.question if judgement.grant else f"{more.question} {judgement.why}"
-        second = await self._carried(f"{call_id}{SUFFIX}", wanted, replace(judgement, why=why))
-        if second.ran is None:
+        why = retry.question if judgement.grant else f"{retry.question} {judgement.why}"
+        second = await self._execute_resolved(
+            f"{call_id}{RETRY_SUFFIX}", requested, replace(judgement, why=why)
+        )
+        if second.executed is None:
             return normalize_result(add_note(first.result, asked_again=second.result.error))
         return normalize_result(
-            add_note(second.result, run_again={"with": more.added, "because": more.cause})
+            add_note(second.result, run_again={"with": retry.added_args, "because": retry.cause})
         )
 
     # ---- with nobody but the approver ---------------------------------------------------------------
 
-    async def _alone(
-        self, call_id: str, wanted: RequestedCall, judgement: Judgement
+    async def _execute_without_debugger(
+        self, call_id: str, requested: RequestedCall, judgement: Judgement
     ) -> CompletedCall:
         if judgement.decision is not PolicyDecision.REQUIRES_APPROVAL:
-            return CompletedCall(await self._run(wanted, judgement), wanted)
-        request = _request(call_id, wanted, judgement)
-        self._transcript.tell(_required(request))
-        decision = await self._deciding.alone(request)
+            return CompletedCall(await self._run(requested, judgement), requested)
+        request = _request(call_id, requested, judgement)
+        self._transcript.record_event(_make_approval_event(request))
+        decision = await self._requester.request_without_debugger(request)
         self._transcript.approval(make_approval_entry(request, decision))
         if not decision.approved:
             return CompletedCall(_denied(decision))
-        edited = decision.edited and decision.args != wanted.args
+        edited = decision.edited and decision.args != requested.args
         if edited:
-            wanted, judgement = await self._edited(call_id, wanted, wanted.name, decision.args)
+            requested, judgement = await self._edited(
+                call_id, requested, requested.name, decision.args
+            )
         return CompletedCall(
-            await self._approved(wanted, judgement, decision.always, edited), wanted
+            await self._approved(requested, judgement, decision.always, edited), requested
         )
 
     # ---- with the debugger --------------------------------------------------------------------------
 
-    async def _debugged(
-        self, dbg: AsyncAgentStepper, call_id: str, wanted: RequestedCall, judgement: Judgement
+    async def _execute_in_debugger(
+        self, dbg: AsyncAgentStepper, call_id: str, requested: RequestedCall, judgement: Judgement
     ) -> CompletedCall:
-        mine: dict[str, Any] | None = None
+        own_result: dict[str, Any] | None = None
         async with AsyncExitStack() as stack:
-            block, approval = await self._begin(stack, dbg, call_id, wanted, judgement)
-            edited = block.args is not wanted.args or block.name != wanted.name
+            block, approval = await self._begin(stack, dbg, call_id, requested, judgement)
+            edited = block.args is not requested.args or block.name != requested.name
             if edited:
-                wanted, judgement = await self._edited(call_id, wanted, block.name, block.args)
+                requested, judgement = await self._edited(
+                    call_id, requested, block.name, block.args
+                )
             if not block.skipped:
                 always = approval is not None and approval.always
-                mine = encode_result(await self._approved(wanted, judgement, always, edited))
-                block.result = mine
+                own_result = encode_result(
+                    await self._approved(requested, judgement, always, edited)
+                )
+                block.result = own_result
         result = decode_result(block.result)
-        if block.result is mine:
-            return CompletedCall(normalize_result(result), wanted)
+        if block.result is own_result:
+            return CompletedCall(normalize_result(result), requested)
         data = {"what": "result", "call_id": call_id, "result": encode_result(result)}
-        self._transcript.tell(TraceEvent(EDITED, data))
+        self._transcript.record_event(TraceEvent(EDITED, data))
         return CompletedCall(normalize_result(result))
 
     async def _begin(
@@ -204,37 +216,37 @@ class ToolCallRunner:
         stack: AsyncExitStack,
         dbg: AsyncAgentStepper,
         call_id: str,
-        wanted: RequestedCall,
+        requested: RequestedCall,
         judgement: Judgement,
     ) -> tuple[AsyncToolInvocation, Approval | None]:
         """Begin the call's event, and get past its halt point, asking for an approval where need be."""
         if judgement.decision is not PolicyDecision.REQUIRES_APPROVAL:
-            return await stack.enter_async_context(dbg.tool(wanted.name, wanted.args)), None
-        request = _request(call_id, wanted, judgement)
-        self._transcript.tell(_required(request))
-        beside = ConcurrentApproval(self._deciding, request)
+            return await stack.enter_async_context(dbg.tool(requested.name, requested.args)), None
+        request = _request(call_id, requested, judgement)
+        self._transcript.record_event(_make_approval_event(request))
+        concurrent = ConcurrentApproval(self._requester, request)
         try:
-            async with beside as approval:
-                block = dbg.tool(wanted.name, wanted.args, approval=approval)
+            async with concurrent as approval:
+                block = dbg.tool(requested.name, requested.args, approval=approval)
                 await stack.enter_async_context(block)
         except ToolDeniedError as denied:
-            outcome = beside.outcome(approved=False, reason=denied.reason)
+            outcome = concurrent.outcome(approved=False, reason=denied.reason)
             self._transcript.approval(make_approval_entry(request, outcome))
             raise _CallDeniedError(outcome) from denied
-        self._transcript.approval(make_approval_entry(request, beside.outcome(approved=True)))
+        self._transcript.approval(make_approval_entry(request, concurrent.outcome(approved=True)))
         return block, approval
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    def _log_unseen(self, call_id: str, wanted: RequestedCall, judgement: Judgement) -> None:
+    def _log_unseen(self, call_id: str, requested: RequestedCall, judgement: Judgement) -> None:
         """Log a call that nobody is asked about because a rule or `--yes` decides."""
         if judgement.by is not None:
             allowed = judgement.decision is PolicyDecision.ALLOWED
-            request = _request(call_id, wanted, judgement)
+            request = _request(call_id, requested, judgement)
             decision = ApprovalDecision(approved=allowed, by=judgement.by)
             self._transcript.approval(make_approval_entry(request, decision))
 
-    def _wanted(self, name: str, args: Any, problem: str | None = None) -> RequestedCall:
+    def _resolve_call(self, name: str, args: Any, problem: str | None = None) -> RequestedCall:
         tool = self._tools.get(name)
         if tool is None:
             known = ", ".join(spec.name for spec in self._tools.specs())
@@ -245,17 +257,21 @@ class ToolCallRunner:
         self, call_id: str, before: RequestedCall, name: str, args: Any
     ) -> tuple[RequestedCall, Judgement]:
         """A call as a person made it, judged again: they may do what asks, not what is denied."""
-        wanted = self._wanted(name, args)
+        requested = self._resolve_call(name, args)
         data = {"what": "call", "call_id": call_id, "name": name, "args": args}
-        self._transcript.tell(TraceEvent(EDITED, data))
-        return wanted, await self._judge(wanted)
+        self._transcript.record_event(TraceEvent(EDITED, data))
+        return requested, await self._judge(requested)
 
-    async def _judge(self, wanted: RequestedCall) -> Judgement:
-        if wanted.tool is None or wanted.problem is not None:
+    async def _judge(self, requested: RequestedCall) -> Judgement:
+        if requested.tool is None or requested.problem is not None:
             return Judgement(decision=PolicyDecision.ALLOWED, why="It can't be carried out.")
         try:
-            said = await self._policy.evaluate(wanted.tool, _text(wanted.args))
-            judgement = said if isinstance(said, Judgement) else Judgement(decision=said)
+            verdict_said = await self._policy.evaluate(requested.tool, _text(requested.args))
+            judgement = (
+                verdict_said
+                if isinstance(verdict_said, Judgement)
+                else Judgement(decision=verdict_said)
+            )
             # A word does as well; what is none of them must not pass for a yes.
             return replace(judgement, decision=PolicyDecision(judgement.decision))
         except Exception as error:  # of a policy of somebody's own
@@ -263,67 +279,67 @@ class ToolCallRunner:
             return Judgement(decision=PolicyDecision.REQUIRES_APPROVAL, why=why, risk=Risk.HIGH)
 
     async def _approved(
-        self, wanted: RequestedCall, judgement: Judgement, always: bool, edited: bool
+        self, requested: RequestedCall, judgement: Judgement, always: bool, edited: bool
     ) -> ToolResult:
         """Run what a person has seen and let pass."""
         denied = judgement.decision is PolicyDecision.DENIED
-        if always and not denied and wanted.problem is None:
-            self._keep(wanted, judgement)
-        result = await self._run(wanted, judgement)
+        if always and not denied and requested.problem is None:
+            self._remember_approval(requested, judgement)
+        result = await self._run(requested, judgement)
         if not edited:
             return result
-        ran = {"name": wanted.name, "arguments": wanted.args}
-        return normalize_result(add_note(result, edited_by_a_person=ran))
+        executed = {"name": requested.name, "arguments": requested.args}
+        return normalize_result(add_note(result, edited_by_a_person=executed))
 
-    def _keep(self, wanted: RequestedCall, judgement: Judgement) -> None:
+    def _remember_approval(self, requested: RequestedCall, judgement: Judgement) -> None:
         """Do as a person's "always" says: for the session where it is a grant, else for good."""
         if judgement.grant is not None:
             if self._ctx.confinement is not None:
                 self._ctx.confinement.grants.add(judgement.grant)
             return
-        if self._remember is None:
+        if self._save_rule is None:
             return
         try:
-            self._remember(wanted.name, wanted.args)
+            self._save_rule(requested.name, requested.args)
         except AgentStepperError as error:  # it will be asked again: no harm done
-            self._transcript.tell(TraceEvent("warning", {"message": str(error)}))
+            self._transcript.record_event(TraceEvent("warning", {"message": str(error)}))
 
-    async def _run(self, wanted: RequestedCall, judgement: Judgement) -> ToolResult:
-        if wanted.tool is None or wanted.problem is not None:
-            return ToolResult.failure(wanted.problem or "")
+    async def _run(self, requested: RequestedCall, judgement: Judgement) -> ToolResult:
+        if requested.tool is None or requested.problem is not None:
+            return ToolResult.failure(requested.problem or "")
         if judgement.decision is PolicyDecision.DENIED:
             return ToolResult.failure(f"The policy denies this: {judgement.why}")
-        limit = asyncio.timeout(self._patience)
+        limit = asyncio.timeout(self._timeout_s)
         try:
             async with limit:
-                result = await self._execute(wanted.tool, wanted)
+                result = await self._execute(requested.tool, requested)
         except Exception as error:  # tools raise nothing, but this one did
             if limit.expired():
-                text = f"{wanted.name} took longer than {self._patience:g} seconds."
+                text = f"{requested.name} took longer than {self._timeout_s:g} seconds."
                 return ToolResult.failure(text)
-            return _failed(wanted.name, error)
+            return _failed(requested.name, error)
         except asyncio.CancelledError as error:
-            if _cancelling():
+            if _is_cancelling():
                 raise
-            return _failed(wanted.name, error)  # something of its own was cancelled, and not we
+            return _failed(requested.name, error)  # something of its own was cancelled, and not we
         return shorten_result(normalize_result(result), self._ctx.output_limit, self._ctx.outputs)
 
-    async def _execute(self, tool: Tool, wanted: RequestedCall) -> ToolResult:
+    async def _execute(self, tool: Tool, requested: RequestedCall) -> ToolResult:
         if not tool.policy.read_only:
             await self._save_workspace()
-        if self._began is not None:
-            self._began(wanted.name, wanted.args)
-        return await tool.execute(wanted.args, self._ctx)
+        if self._on_tool_start is not None:
+            self._on_tool_start(requested.name, requested.args)
+        return await tool.execute(requested.args, self._ctx)
 
     async def _save_workspace(self) -> None:
         """Store the workspace before a tool changes it; say once why that can't be done."""
         if self._snapshots is None:
             return
-        await asyncio.to_thread(self._snapshots.look)
+        await asyncio.to_thread(self._snapshots.save_snapshot)
         why_not = self._snapshots.why_not
         if why_not is not None and why_not != self._warned:
             text = f"No snapshot is made before changes: {why_not}"
-            self._transcript.tell(TraceEvent("warning", {"message": text}))
+            self._transcript.record_event(TraceEvent("warning", {"message": text}))
         self._warned = why_not
 
 
@@ -346,16 +362,16 @@ def _failed(name: str, error: BaseException) -> ToolResult:
     return ToolResult.failure(f"{name} failed: {str(error) or kind}", type=kind)
 
 
-def _cancelling() -> bool:
+def _is_cancelling() -> bool:
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
-def _request(call_id: str, wanted: RequestedCall, judgement: Judgement) -> ApprovalRequest:
+def _request(call_id: str, requested: RequestedCall, judgement: Judgement) -> ApprovalRequest:
     return ApprovalRequest(
         call_id=call_id,
-        tool=wanted.name,
-        args=wanted.args,
+        tool=requested.name,
+        args=requested.args,
         risk=judgement.risk,
         why=judgement.why,
         rule=judgement.rule,
@@ -364,11 +380,11 @@ def _request(call_id: str, wanted: RequestedCall, judgement: Judgement) -> Appro
 
 def _denied(decision: ApprovalDecision) -> ToolResult:
     """What the model reads of a denial."""
-    if decision.is_silence:
+    if decision.is_undecided:
         return ToolResult.failure(f"This call was denied. {decision.reason}")
-    said = f": {decision.reason}" if decision.reason else "."
-    return ToolResult.failure(f"A person denied this{said}")
+    verdict_said = f": {decision.reason}" if decision.reason else "."
+    return ToolResult.failure(f"A person denied this{verdict_said}")
 
 
-def _required(request: ApprovalRequest) -> TraceEvent:
+def _make_approval_event(request: ApprovalRequest) -> TraceEvent:
     return TraceEvent("approval_required", msgspec.to_builtins(request))

@@ -92,16 +92,16 @@ def _json(value: Any) -> str:
 
 
 #: What `read_file` is given to read a kept output: this and its number.
-PREFIX: Final = "output:"
+OUTPUT_PREFIX: Final = "output:"
 #: Outputs that a session keeps, the oldest go; and bytes of one.
-KEPT: Final = 100
-SIZE_LIMIT: Final = 16 * 1024 * 1024
+MAX_OUTPUTS: Final = 100
+MAX_OUTPUT_BYTES: Final = 16 * 1024 * 1024
 
 # Bytes that a text is cut to at least: a note on what is missing takes about half.
-_LEAST: Final = 256
+_MIN_SHARE_BYTES: Final = 256
 
 _FILE = re.compile(r"(\d{1,9})\.txt")
-_NAME = re.compile(rf"{PREFIX}(\d{{1,9}})")
+_NAME = re.compile(rf"{OUTPUT_PREFIX}(\d{{1,9}})")
 
 
 class OutputStore:
@@ -109,17 +109,19 @@ class OutputStore:
 
     Args:
         folder: Made on first use. What an earlier session left there is gone on with.
-        kept: How many are kept.
-        size_limit: Bytes of one; of what is longer the end is dropped.
+        max_outputs: How many are kept.
+        max_bytes: Bytes of one; of what is longer the end is dropped.
     """
 
-    def __init__(self, folder: Path, kept: int = KEPT, size_limit: int = SIZE_LIMIT) -> None:
+    def __init__(
+        self, folder: Path, max_outputs: int = MAX_OUTPUTS, max_bytes: int = MAX_OUTPUT_BYTES
+    ) -> None:
         self._folder = folder
-        self._kept = kept
-        self._size_limit = size_limit
+        self._max_outputs = max_outputs
+        self._max_bytes = max_bytes
         self._lock = threading.Lock()
 
-    def keep(self, text: str) -> str:
+    def save(self, text: str) -> str:
         """Keep a text.
 
         Returns:
@@ -128,7 +130,7 @@ class OutputStore:
         Raises:
             OSError: It can't be written.
         """
-        data = text.encode("utf-8", "replace")[: self._size_limit]
+        data = text.encode("utf-8", "replace")[: self._max_bytes]
         with self._lock:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             numbers = self._numbers()
@@ -136,15 +138,15 @@ class OutputStore:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             with os.fdopen(os.open(self._path(number), flags, 0o600), "wb") as file:
                 file.write(data)
-            for old in sorted([*numbers, number])[: -self._kept]:
+            for old in sorted([*numbers, number])[: -self._max_outputs]:
                 self._path(old).unlink(missing_ok=True)
-        return f"{PREFIX}{number}"
+        return f"{OUTPUT_PREFIX}{number}"
 
     def open(self, name: str) -> BinaryIO:
         """Open a kept text for reading.
 
         Args:
-            name: As `keep` gave it.
+            name: As `save` gave it.
 
         Raises:
             FileNotFoundError: There is none of this name, or it had to go.
@@ -229,7 +231,7 @@ class _Cutter:
         cut = {}
         for done, key in enumerate(sorted(sizes, key=sizes.__getitem__)):
             share = left // (len(sizes) - done)
-            if sizes[key] > share < _LEAST:
+            if sizes[key] > share < _MIN_SHARE_BYTES:
                 return value  # too many of them: notes alone would be too long
             cut[key] = self.value(value[key], share) if sizes[key] > share else value[key]
             left -= measure_json_bytes(cut[key])
@@ -247,7 +249,7 @@ class _Cutter:
         if self._store is not None:
             with contextlib.suppress(OSError):  # a full disk; the model gets on without
                 return (
-                    f'the middle is left out; read_file with path "{self._store.keep(text)}" has it'
+                    f'the middle is left out; read_file with path "{self._store.save(text)}" has it'
                 )
         return "the middle is left out; ask for less at a time"
 
@@ -255,9 +257,9 @@ class _Cutter:
 def _head(text: str, budget: int) -> str:
     """As many characters as fit into so many bytes of JSON."""
     head = text[:budget]
-    while head and (over := measure_json_bytes(head) - 2 - budget) > 0:
+    while head and (excess_bytes := measure_json_bytes(head) - 2 - budget) > 0:
         # A character takes at most 6 bytes (`\u001b`), so that this never drops too much.
-        head = head[: -max(over // 6, 1)]
+        head = head[: -max(excess_bytes // 6, 1)]
     return head
 
 

@@ -30,10 +30,10 @@ from .session_log import (
 )
 from .tool_results import ToolResult, make_result_message
 
-Warn = Callable[[str], None]
+WarningHandler = Callable[[str], None]
 
 #: What a call came to that was asked for, and never answered: the process was ended.
-LOST: Final = ToolResult.failure(
+INTERRUPTED_RESULT: Final = ToolResult.failure(
     "The session was interrupted before this call had a result: it may or may not have been carried "
     "out. Look before you call it again."
 )
@@ -53,7 +53,9 @@ class CodingSessionSummary(Struct, frozen=True, kw_only=True):
     messages: int = 0  # that were written, edits of people aside
 
 
-def load_messages(path: Path, on_warning: Warn = lambda warning: None) -> list[ChatMessage]:
+def load_messages(
+    path: Path, on_warning: WarningHandler = lambda warning: None
+) -> list[ChatMessage]:
     """Read the conversation of a log.
 
     What can't be read is warned of and left out: a line that was cut short, one that is garbage. A
@@ -69,9 +71,9 @@ def load_messages(path: Path, on_warning: Warn = lambda warning: None) -> list[C
     Raises:
         OSError: The file can't be read.
     """
-    reader = _Conversation(on_warning)
+    reader = _ConversationReader(on_warning)
     for number, line in _lines(path, on_warning):
-        reader.take(number, line)
+        reader.add_line(number, line)
     reader.close_calls()
     return reader.messages
 
@@ -111,14 +113,14 @@ def summarize_log(path: Path) -> CodingSessionSummary | None:
     )
 
 
-class _Conversation:
+class _ConversationReader:
     """The conversation, as the entries make it grow."""
 
-    def __init__(self, warn: Warn) -> None:
+    def __init__(self, warn: WarningHandler) -> None:
         self.messages: list[ChatMessage] = []
         self._warn = warn
 
-    def take(self, number: int, line: LogLine) -> None:
+    def add_line(self, number: int, line: LogLine) -> None:
         match line.data:
             case MessageEntry(role="tool") as entry:
                 self._result(number, entry)
@@ -133,7 +135,7 @@ class _Conversation:
     def close_calls(self) -> None:
         """Give each call that has no result the one that says so."""
         for call_id in find_open_calls(self.messages):
-            self.messages.append(make_result_message(call_id, LOST))
+            self.messages.append(make_result_message(call_id, INTERRUPTED_RESULT))
 
     def _result(self, number: int, entry: MessageEntry) -> None:
         if entry.result is UNSET or entry.call_id is UNSET:
@@ -181,7 +183,7 @@ def find_conversation_problem(messages: Iterable[ChatMessage]) -> str | None:
     return None
 
 
-def _lines(path: Path, warn: Warn) -> Iterator[tuple[int, LogLine]]:
+def _lines(path: Path, warn: WarningHandler) -> Iterator[tuple[int, LogLine]]:
     decoder = msgspec.json.Decoder(LogLine)
     with path.open("rb") as file:
         for number, text in enumerate(file, 1):
@@ -190,8 +192,8 @@ def _lines(path: Path, warn: Warn) -> Iterator[tuple[int, LogLine]]:
             try:
                 line = decoder.decode(text)
             except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-                torn = "" if text.endswith(b"\n") else " (it was cut short)"
-                warn(f"Line {number} can't be read{torn}, and is left out: {error}.")
+                cut_note = "" if text.endswith(b"\n") else " (it was cut short)"
+                warn(f"Line {number} can't be read{cut_note}, and is left out: {error}.")
             else:
                 yield number, line
 
@@ -230,60 +232,60 @@ class Transcript:
     def prompt(self, text: str) -> None:
         """A person asks for something."""
         message = UserMessage(content=text)
-        self._keep(UserPromptEntry(content=text))
-        self._keep(make_message_entry(message))
+        self._write_entry(UserPromptEntry(content=text))
+        self._write_entry(make_message_entry(message))
         self.messages.append(message)
 
     def answer(self, message: AssistantMessage) -> None:
         """The model has answered; with a person's edit, if there was one."""
-        self._keep(make_message_entry(message))
+        self._write_entry(make_message_entry(message))
         self.messages.append(message)
 
     def result(self, call_id: str, result: ToolResult) -> None:
         """A call has a result."""
         self.messages.append(make_result_message(call_id, result))
-        self._keep(make_result_entry(call_id, result))
-        self.tell(ToolResultEvent(call_id, result))
+        self._write_entry(make_result_entry(call_id, result))
+        self.record_event(ToolResultEvent(call_id, result))
 
     def approval(self, approval: ApprovalEntry) -> None:
         """It was decided about a call that had to be asked for."""
-        self._keep(approval)
-        told = {name: getattr(approval, name) for name in approval.__struct_fields__}
-        data = {name: value for name, value in told.items() if value is not UNSET}
-        self._spread(TraceEvent("approval", data))
+        self._write_entry(approval)
+        fields = {name: getattr(approval, name) for name in approval.__struct_fields__}
+        data = {name: value for name, value in fields.items() if value is not UNSET}
+        self._notify_listeners(TraceEvent("approval", data))
 
     def replace(self, messages: Sequence[ChatMessage]) -> None:
         """A person has edited the conversation in a prompt: it goes on as it is there."""
         kept = 0
-        for ours, theirs in zip(self.messages, messages, strict=False):
-            if ours != theirs:
+        for own, edited in zip(self.messages, messages, strict=False):
+            if own != edited:
                 break
             kept += 1
         if kept == len(self.messages) == len(messages):
             return
         edit = PromptEdit(kept=kept, messages=tuple(messages[kept:]))
         self.messages[kept:] = edit.messages
-        self.tell(TraceEvent(EDITED, msgspec.to_builtins(edit)))
+        self.record_event(TraceEvent(EDITED, msgspec.to_builtins(edit)))
 
-    def tell(self, event: AgentEvent) -> None:
+    def record_event(self, event: AgentEvent) -> None:
         """Something happened."""
-        self._keep(make_event_entry(event))
-        self._spread(event)
+        self._write_entry(make_event_entry(event))
+        self._notify_listeners(event)
 
-    def _spread(self, event: AgentEvent) -> None:
+    def _notify_listeners(self, event: AgentEvent) -> None:
         for listener in self._listeners:
             try:
                 listener(event)
             except Exception:
-                self._complain(listener, event)
+                self._log_listener_failure(listener, event)
 
-    def _complain(self, listener: Listener, event: AgentEvent) -> None:
+    def _log_listener_failure(self, listener: Listener, event: AgentEvent) -> None:
         """Say that a listener failed: once, since one that fails mostly goes on so."""
         if listener not in self._failed:
             self._failed.append(listener)
             log.exception("A listener failed at %s.", type(event).__name__)
 
-    def _keep(self, entry: Entry | dict[str, object]) -> None:
+    def _write_entry(self, entry: Entry | dict[str, object]) -> None:
         if self._log is None:
             return
         try:
@@ -292,4 +294,4 @@ class Transcript:
             if not self._log_failed:
                 self._log_failed = True
                 text = f"The session's log can't be written, so that it can't be resumed: {error}."
-                self._spread(TraceEvent("error", {"kind": "log", "message": text}))
+                self._notify_listeners(TraceEvent("error", {"kind": "log", "message": text}))

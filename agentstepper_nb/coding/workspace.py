@@ -19,13 +19,13 @@ from ..errors import AgentStepperError, UnsafePathError
 from .safe_paths import PathTarget, SafeFolder, check_path, split_path
 
 #: Bytes of a file that is read whole.
-READ_LIMIT: Final = 16 * 1024 * 1024
+MAX_READ_BYTES: Final = 16 * 1024 * 1024
 
 # A pipe nobody writes to must not hold us, nor a terminal become ours.
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 #: Tools that stand for all that read, and all that write, where rules are asked.
-_READER: Final = "read_file"
-_WRITER: Final = "write_file"
+_READ_TOOL: Final = "read_file"
+_WRITE_TOOL: Final = "write_file"
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -49,10 +49,10 @@ class FolderEntry(Struct, frozen=True):
 class DenialChecker(Protocol):
     """Says which files rules keep tools from; see `policy.denied.FileDenials`."""
 
-    def any(self) -> bool:
+    def has_rules(self) -> bool:
         """Whether there is a rule about files."""
 
-    def of_file(
+    def find_rule_for_file(
         self, names: tuple[str, ...], found: os.stat_result | None, tool: str
     ) -> object | None:
         """The rule that keeps a tool from a file, in words by `str`; None where none does."""
@@ -76,23 +76,23 @@ class LocalWorkspace:
     """
 
     def __init__(self, root: str | Path, denials: DenialChecker | None = None) -> None:
-        self._beneath = SafeFolder(Path(root).resolve(strict=True))
+        self._folder = SafeFolder(Path(root).resolve(strict=True))
         self._denials = denials
-        self._closing = weakref.finalize(self, self._beneath.close)
+        self._finalizer = weakref.finalize(self, self._folder.close)
 
     def close(self) -> None:
         """Let go of the folder. May be called again."""
-        self._closing()
+        self._finalizer()
 
     @property
     def root(self) -> Path:
         """The folder, with all links resolved."""
-        return self._beneath.root
+        return self._folder.root
 
     def resolve_path(self, relative: str) -> Path | None:
         """Where a path leads; None where that is unsafe, or can't be said."""
         try:
-            return self._beneath.resolve(split_path(relative))
+            return self._folder.resolve(split_path(relative))
         except OSError:
             return None
 
@@ -110,28 +110,28 @@ class LocalWorkspace:
     def kind(self, relative: str) -> PathKind | None:
         """What stands at a path, itself and not where it leads; None for nothing. Raises OSError."""
         try:
-            with self._at(relative, follow=False) as spot:
-                return _kind(_look(spot).st_mode)
+            with self._locate(relative, should_follow=False) as target:
+                return _kind(_stat_target(target).st_mode)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def is_denied(self, relative: str) -> bool:
         """Whether a rule keeps a file from being read. What can't be looked at isn't denied."""
-        if self._denials is None or not self._denials.any():
+        if self._denials is None or not self._denials.has_rules():
             return False
         try:
-            with self._at(relative) as spot:
-                return self._rule(spot, _look_if_there(spot), _READER) is not None
+            with self._locate(relative) as target:
+                return self._rule(target, _stat_if_exists(target), _READ_TOOL) is not None
         except OSError:
             return False
 
     def list_dir(self, relative: str) -> list[FolderEntry]:
         """What a folder holds, by name. Raises OSError."""
-        with self._at(relative) as spot:
+        with self._locate(relative) as target:
             folder = os.open(
-                spot.name,
+                target.name,
                 os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,
-                dir_fd=spot.folder,
+                dir_fd=target.folder,
             )
             try:
                 with os.scandir(folder) as entries:
@@ -141,18 +141,20 @@ class LocalWorkspace:
 
     def open(self, relative: str) -> BinaryIO:
         """Open a plain file for reading; the caller closes it. Raises OSError."""
-        with self._at(relative) as spot:
-            _must_be_file(_look(spot), relative)  # to open a device may do something already
-            descriptor = os.open(spot.name, _READ, dir_fd=spot.folder)
+        with self._locate(relative) as target:
+            _require_file(
+                _stat_target(target), relative
+            )  # to open a device may do something already
+            descriptor = os.open(target.name, _READ, dir_fd=target.folder)
         try:
-            _must_be_file(os.fstat(descriptor), relative)
-            self._refuse(spot, os.fstat(descriptor), _READER, relative)
+            _require_file(os.fstat(descriptor), relative)
+            self._refuse(target, os.fstat(descriptor), _READ_TOOL, relative)
             return os.fdopen(descriptor, "rb")
         except BaseException:
             os.close(descriptor)
             raise
 
-    def read_bytes(self, relative: str, limit: int = READ_LIMIT) -> bytes:
+    def read_bytes(self, relative: str, limit: int = MAX_READ_BYTES) -> bytes:
         """A file's contents. Raises OSError, also for more than `limit` bytes."""
         with self.open(relative) as file:
             data = file.read(limit + 1)
@@ -166,8 +168,8 @@ class LocalWorkspace:
 
     def mode(self, relative: str) -> int:
         """A file's permissions. Raises OSError."""
-        with self._at(relative) as spot:
-            return stat.S_IMODE(_look(spot).st_mode)
+        with self._locate(relative) as target:
+            return stat.S_IMODE(_stat_target(target).st_mode)
 
     def write_bytes(self, relative: str, data: bytes, mode: int | None = None) -> None:
         """Write a file, whole or not at all, with the folders it needs. Raises OSError.
@@ -177,49 +179,61 @@ class LocalWorkspace:
             data: What it is to hold.
             mode: Its permissions; None: as they were, and those of any new file where there was none.
         """
-        with self._at(relative, follow=False, make=True, spare_git=True) as spot:
-            there = _look_if_there(spot)
-            self._refuse(spot, there, _WRITER, relative)
-            if there is not None:
-                _must_be_file(there, relative)
-                mode = stat.S_IMODE(there.st_mode) if mode is None else mode
-            _replace(spot, data, mode)
+        with self._locate(
+            relative, should_follow=False, should_create=True, should_refuse_git=True
+        ) as target:
+            status = _stat_if_exists(target)
+            self._refuse(target, status, _WRITE_TOOL, relative)
+            if status is not None:
+                _require_file(status, relative)
+                mode = stat.S_IMODE(status.st_mode) if mode is None else mode
+            _replace(target, data, mode)
 
     def delete(self, relative: str) -> None:
         """Delete a file, or a link and not what it leads to, and the folders that are empty then.
 
         Raises OSError.
         """
-        with self._at(relative, follow=False, spare_git=True) as spot:
-            self._refuse(spot, _look_if_there(spot), _WRITER, relative)
-            os.unlink(spot.name, dir_fd=spot.folder)
-            above = spot.names[:-1]
+        with self._locate(relative, should_follow=False, should_refuse_git=True) as target:
+            self._refuse(target, _stat_if_exists(target), _WRITE_TOOL, relative)
+            os.unlink(target.name, dir_fd=target.folder)
+            above = target.names[:-1]
         with contextlib.suppress(OSError):  # the first that isn't empty, or isn't there any more
             while above:
-                with self._beneath.spot(above, follow=False) as spot:
-                    os.rmdir(spot.name, dir_fd=spot.folder)
+                with self._folder.locate(above, should_follow=False) as target:
+                    os.rmdir(target.name, dir_fd=target.folder)
                 above = above[:-1]
 
-    def _rule(self, spot: PathTarget, found: os.stat_result | None, tool: str) -> object | None:
-        return self._denials and self._denials.of_file(spot.names, found, tool)
+    def _rule(self, target: PathTarget, found: os.stat_result | None, tool: str) -> object | None:
+        return self._denials and self._denials.find_rule_for_file(target.names, found, tool)
 
     def _refuse(
-        self, spot: PathTarget, found: os.stat_result | None, tool: str, relative: str
+        self, target: PathTarget, found: os.stat_result | None, tool: str, relative: str
     ) -> None:
         """Refuse a file that a rule keeps a tool from, whatever name led to it."""
-        rule = self._rule(spot, found, tool)
+        rule = self._rule(target, found, tool)
         if rule is not None:
             raise UnsafePathError(relative, f"a rule says: {rule}")
 
     @contextlib.contextmanager
-    def _at(
-        self, relative: str, *, follow: bool = True, make: bool = False, spare_git: bool = False
+    def _locate(
+        self,
+        relative: str,
+        *,
+        should_follow: bool = True,
+        should_create: bool = False,
+        should_refuse_git: bool = False,
     ) -> Iterator[PathTarget]:
         """Walk to a path; errors name it as it was given."""
         names = split_path(relative)
         try:
-            with self._beneath.spot(names, follow=follow, make=make, spare_git=spare_git) as spot:
-                yield spot
+            with self._folder.locate(
+                names,
+                should_follow=should_follow,
+                should_create=should_create,
+                should_refuse_git=should_refuse_git,
+            ) as target:
+                yield target
         except AgentStepperError:
             raise
         except OSError as error:
@@ -227,18 +241,18 @@ class LocalWorkspace:
             raise
 
 
-def _look(spot: PathTarget) -> os.stat_result:
-    return os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False)
+def _stat_target(target: PathTarget) -> os.stat_result:
+    return os.stat(target.name, dir_fd=target.folder, follow_symlinks=False)
 
 
-def _look_if_there(spot: PathTarget) -> os.stat_result | None:
+def _stat_if_exists(target: PathTarget) -> os.stat_result | None:
     try:
-        return _look(spot)
+        return _stat_target(target)
     except FileNotFoundError:
         return None
 
 
-def _must_be_file(found: os.stat_result, relative: str) -> None:
+def _require_file(found: os.stat_result, relative: str) -> None:
     kind = _kind(found.st_mode)
     if kind is PathKind.FOLDER:
         raise IsADirectoryError(errno.EISDIR, "It is a folder", relative)
@@ -265,12 +279,12 @@ def _entry(found: os.DirEntry[str]) -> FolderEntry | None:
     return FolderEntry(found.name, kind, status.st_size if kind is PathKind.FILE else 0)
 
 
-def _replace(spot: PathTarget, data: bytes, mode: int | None) -> None:
+def _replace(target: PathTarget, data: bytes, mode: int | None) -> None:
     """Put a new file in a name's place, in one move: a link there is replaced, never gone through."""
-    if spot.name == ".":
+    if target.name == ".":
         raise IsADirectoryError(errno.EISDIR, "It is a folder")
     temporary = f".agentstepper-{secrets.token_hex(8)}.tmp"
-    descriptor = os.open(temporary, _CREATE, 0o666, dir_fd=spot.folder)
+    descriptor = os.open(temporary, _CREATE, 0o666, dir_fd=target.folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -278,9 +292,9 @@ def _replace(spot: PathTarget, data: bytes, mode: int | None) -> None:
             if mode is not None:
                 os.fchmod(file.fileno(), mode & 0o777)
             os.fsync(file.fileno())
-        os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
+        os.rename(temporary, target.name, src_dir_fd=target.folder, dst_dir_fd=target.folder)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=spot.folder)
+            os.unlink(temporary, dir_fd=target.folder)
         raise
-    os.fsync(spot.folder)  # so that the name, too, outlives a power cut
+    os.fsync(target.folder)  # so that the name, too, outlives a power cut

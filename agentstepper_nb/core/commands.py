@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError, StaleError
 from ..protocol.breakpoint_rules import MAX_BREAKPOINTS, BreakpointRule, Price
+from ..protocol.data_model import AgentActivity, AnswerKind, Commit, HaltPoint, Risk, RowNote
 from ..protocol.records import (
     BreakpointDeleted,
     BreakpointSaved,
@@ -25,9 +26,8 @@ from ..protocol.records import (
     RunTagged,
     SummarySaved,
 )
-from ..protocol.values import AgentActivity, AnswerKind, Commit, HaltPoint, Risk, RowNote
 from .breakpoints import check_rule
-from .input_checks import NOT_ASKED, check_denial, check_edit, check_step
+from .input_checks import NO_APPROVAL_ASKED, check_denial, check_edit, check_step
 from .run_state import RunStatus
 from .state_table import HaltPolicy, RunSignal, TransitionRule, list_transition_rules
 from .summaries import describe_call
@@ -38,14 +38,14 @@ class DebuggerCommands:
     """The people's half of the debugger.
 
     Args:
-        moves: The state of all runs, and its transitions.
-        halts: Where runs halt by themselves.
+        transitions: The state of all runs, and its transitions.
+        halt_policy: Where runs halt by themselves.
     """
 
-    def __init__(self, moves: Transitions, halts: HaltPolicy) -> None:
-        self._moves = moves
-        self._runs = moves.runs
-        self._halts = halts
+    def __init__(self, transitions: Transitions, halt_policy: HaltPolicy) -> None:
+        self._transitions = transitions
+        self._runs = transitions.runs
+        self._halt_policy = halt_policy
 
     def step(
         self,
@@ -76,9 +76,9 @@ class DebuggerCommands:
         named = self._named(status, halt_point_id, revision, edit)
         check_step(status, named)
         if named is not None and edit is not None:
-            self._moves.edit(status, named, edit)
-        self._moves.follow(status, rule, at, halt_point_id)
-        return self._moves.drain()
+            self._transitions.edit(status, named, edit)
+        self._transitions.apply_rule(status, rule, at, halt_point_id)
+        return self._transitions.drain()
 
     def resume(
         self,
@@ -95,9 +95,9 @@ class DebuggerCommands:
         status, rule = self._consult(run_id, RunSignal.CONTINUE)
         named = self._named(status, halt_point_id, revision, edit)
         if named is not None and edit is not None:
-            self._moves.edit(status, named, edit)
-        self._moves.follow(status, rule, at)
-        return self._moves.drain()
+            self._transitions.edit(status, named, edit)
+        self._transitions.apply_rule(status, rule, at)
+        return self._transitions.drain()
 
     def approve(
         self,
@@ -129,14 +129,14 @@ class DebuggerCommands:
         status, rule = self._consult(run_id, RunSignal.APPROVE)
         current = self._current(status, halt_point_id, revision)
         if current.approval is None:
-            raise CommandError("cannot_approve", NOT_ASKED, run_id)
+            raise CommandError("cannot_approve", NO_APPROVAL_ASKED, run_id)
         if current.approval.risk is Risk.HIGH and not confirmed:
-            raise CommandError("needs_confirmation", _unconfirmed(current), run_id)
+            raise CommandError("needs_confirmation", _explain_unconfirmed(current), run_id)
         if edit is not None:
-            self._moves.edit(status, current, edit)
-        verdict = AnswerDecision(AnswerKind.RESUME, always=always)
-        self._moves.follow(status, rule, at, halt_point_id, verdict)
-        return self._moves.drain()
+            self._transitions.edit(status, current, edit)
+        decision = AnswerDecision(AnswerKind.RESUME, always=always)
+        self._transitions.apply_rule(status, rule, at, halt_point_id, decision)
+        return self._transitions.drain()
 
     def deny(
         self, run_id: str, at: float, halt_point_id: str, revision: int, reason: str
@@ -156,8 +156,10 @@ class DebuggerCommands:
         """
         status, rule = self._consult(run_id, RunSignal.DENY)
         check_denial(status, self._current(status, halt_point_id, revision))
-        self._moves.follow(status, rule, at, halt_point_id, AnswerDecision(AnswerKind.DENY, reason))
-        return self._moves.drain()
+        self._transitions.apply_rule(
+            status, rule, at, halt_point_id, AnswerDecision(AnswerKind.DENY, reason)
+        )
+        return self._transitions.drain()
 
     def halt(self, run_id: str) -> list[Output]:
         """Halt at the next halt point.
@@ -167,8 +169,8 @@ class DebuggerCommands:
         """
         status, rule = self._consult(run_id, RunSignal.HALT)
         waits = status.pending or status.run.agent_state is AgentActivity.WAITING
-        self._moves.change(status, rule, None if waits else AgentActivity.HALTING)
-        return self._moves.drain()
+        self._transitions.update_header(status, rule, None if waits else AgentActivity.HALTING)
+        return self._transitions.drain()
 
     def stop(self, run_id: str, at: float) -> list[Output]:
         """Answer `stop` at what is pending, or else at the next halt point that waits.
@@ -183,9 +185,9 @@ class DebuggerCommands:
                 "This agent speaks version 1 and can't be told to stop: end its process.",
                 run_id,
             )
-        self._moves.emit(RunHeaderSaved(run=replace(status.run, stopping=True)))
-        self._moves.follow(status, rule, at, verdict=STOPPED)
-        return self._moves.drain()
+        self._transitions.emit(RunHeaderSaved(run=replace(status.run, stopping=True)))
+        self._transitions.apply_rule(status, rule, at, decision=STOPPED)
+        return self._transitions.drain()
 
     def edit(
         self, run_id: str, halt_point_id: str, edit: str | None, revision: int | None = None
@@ -196,15 +198,15 @@ class DebuggerCommands:
             CommandError: `unknown_run`; `not_pending` where no revision is given, else `stale`.
             ProtocolError: `invalid_edit`.
         """
-        status = self._moves.status(run_id)
-        self._moves.edit(status, self._editable(status, halt_point_id, revision), edit)
-        return self._moves.drain()
+        status = self._transitions.status(run_id)
+        self._transitions.edit(status, self._editable(status, halt_point_id, revision), edit)
+        return self._transitions.drain()
 
     def is_new_edit(
         self, run_id: str, halt_point_id: str, edit: str, revision: int | None = None
     ) -> bool:
         """Whether an edit that could be set now is another than stands there. Raises as `edit`."""
-        current = self._editable(self._moves.status(run_id), halt_point_id, revision)
+        current = self._editable(self._transitions.status(run_id), halt_point_id, revision)
         check_edit(edit, current)
         return edit not in (current.data, current.edit)
 
@@ -225,11 +227,11 @@ class DebuggerCommands:
             CommandError: `unknown_run`.
             ProtocolError: `invalid_message`: the name is empty.
         """
-        status = self._moves.status(run_id)
+        status = self._transitions.status(run_id)
         if not name.strip():
             raise ProtocolError("invalid_message", "A run's name can't be empty: type one.")
-        self._moves.emit(RunRenamed(run=replace(status.run, name=name)))
-        return self._moves.drain()
+        self._transitions.emit(RunRenamed(run=replace(status.run, name=name)))
+        return self._transitions.drain()
 
     def tag(self, run_id: str, tags: Iterable[str]) -> list[Output]:
         """Give a run these tags in place of those it has; the same twice counts once.
@@ -238,12 +240,12 @@ class DebuggerCommands:
             CommandError: `unknown_run`.
             ProtocolError: `invalid_message`: a tag is empty.
         """
-        status = self._moves.status(run_id)
+        status = self._transitions.status(run_id)
         cleaned = tuple(dict.fromkeys(" ".join(tag.split()) for tag in tags))
         if "" in cleaned:
             raise ProtocolError("invalid_message", "A tag can't be empty: type a word.")
-        self._moves.emit(RunTagged(run=replace(status.run, tags=cleaned)))
-        return self._moves.drain()
+        self._transitions.emit(RunTagged(run=replace(status.run, tags=cleaned)))
+        return self._transitions.drain()
 
     def write_note(self, note: RowNote) -> list[Output]:
         """Write beside a row, in place of what stands there; without text it is taken away.
@@ -254,9 +256,11 @@ class DebuggerCommands:
         Raises:
             CommandError: `unknown_run`.
         """
-        self._moves.status(note.run)
-        self._moves.emit(NoteSaved(note=note if note.text.strip() else replace(note, text="")))
-        return self._moves.drain()
+        self._transitions.status(note.run)
+        self._transitions.emit(
+            NoteSaved(note=note if note.text.strip() else replace(note, text=""))
+        )
+        return self._transitions.drain()
 
     def set_breakpoint(self, breakpoint: BreakpointRule) -> list[Output]:
         """Set a breakpoint, in place of the one with its id.
@@ -273,7 +277,7 @@ class DebuggerCommands:
                 "invalid_stop",
                 f"There are {MAX_BREAKPOINTS} breakpoints already: delete one of them first.",
             )
-        return self._rule(BreakpointSaved(breakpoint=breakpoint))
+        return self._record_rule(BreakpointSaved(breakpoint=breakpoint))
 
     def delete_breakpoint(self, breakpoint_id: str) -> list[Output]:
         """Delete a breakpoint.
@@ -287,43 +291,43 @@ class DebuggerCommands:
                 f"There is no breakpoint {breakpoint_id[:80]}: it may have been deleted. "
                 "Choose one of the list.",
             )
-        return self._rule(BreakpointDeleted(breakpoint=breakpoint_id))
+        return self._record_rule(BreakpointDeleted(breakpoint=breakpoint_id))
 
     def set_prices(self, prices: Iterable[Price]) -> list[Output]:
         """Set what models cost, in place of all that was set before."""
-        return self._rule(PricesSet(prices=tuple(prices)))
+        return self._record_rule(PricesSet(prices=tuple(prices)))
 
-    def _rule(self, record: BreakpointSaved | BreakpointDeleted | PricesSet) -> list[Output]:
+    def _record_rule(self, record: BreakpointSaved | BreakpointDeleted | PricesSet) -> list[Output]:
         """Record a rule, and give the live runs' agents the leases that have changed by it."""
         live = [self._runs.status[run_id].run for run_id in self._runs.live]
-        before = [self._moves.lease(run) for run in live]
-        self._moves.emit(record)
-        self._halts.set_breakpoints()
+        before = [self._transitions.lease(run) for run in live]
+        self._transitions.emit(record)
+        self._halt_policy.set_breakpoints()
         for run, old in zip(live, before, strict=True):
-            if (new := self._moves.lease(run)) != old:
-                self._moves.outputs.append(new)
-        return self._moves.drain()
+            if (new := self._transitions.lease(run)) != old:
+                self._transitions.outputs.append(new)
+        return self._transitions.drain()
 
-    def record_summary(self, made: SummarySaved, about: HaltPoint | Commit) -> list[Output]:
+    def record_summary(self, summary: SummarySaved, subject: HaltPoint | Commit) -> list[Output]:
         """A model put something into one sentence.
 
         Args:
-            made: The sentence.
-            about: The halt point or commit, as the store has it.
+            summary: The sentence.
+            subject: The halt point or commit, as the store has it.
 
         Raises:
             CommandError: `unknown_run`.
         """
-        self._moves.status(made.run)
-        pending = self._runs.apply(made)
-        if isinstance(about, Commit):
-            self._moves.outputs.append(
-                RecordOutput(made, commit=replace(about, sentence=made.text))
+        self._transitions.status(summary.run)
+        pending = self._runs.apply(summary)
+        if isinstance(subject, Commit):
+            self._transitions.outputs.append(
+                RecordOutput(summary, commit=replace(subject, sentence=summary.text))
             )
         else:
-            told = pending or replace(about, sentence=made.text)
-            self._moves.outputs.append(RecordOutput(made, halt_point=told))
-        return self._moves.drain()
+            summarized = pending or replace(subject, sentence=summary.text)
+            self._transitions.outputs.append(RecordOutput(summary, halt_point=summarized))
+        return self._transitions.drain()
 
     def delete(self, run_id: str) -> list[Output]:
         """Delete a run that has ended.
@@ -331,22 +335,22 @@ class DebuggerCommands:
         Raises:
             CommandError: `unknown_run`, or `run_is_live`.
         """
-        if self._moves.status(run_id).run.live:
+        if self._transitions.status(run_id).run.live:
             raise CommandError(
                 "run_is_live",
                 "A run can't be deleted while its agent runs: stop the agent, or wait for its end.",
                 run_id,
             )
-        self._moves.emit(RunDeleted(run=run_id))
-        return self._moves.drain()
+        self._transitions.emit(RunDeleted(run=run_id))
+        return self._transitions.drain()
 
     def import_run(self, history: RunHistory) -> list[Output]:
         """Take in a run that has ended, whole."""
-        self._moves.emit(ImportedRunSaved(history=history))
-        return self._moves.drain()
+        self._transitions.emit(ImportedRunSaved(history=history))
+        return self._transitions.drain()
 
     def _consult(self, run_id: str, signal: RunSignal) -> tuple[RunStatus, TransitionRule]:
-        status = self._moves.status(run_id)
+        status = self._transitions.status(run_id)
         rule = list_transition_rules(status.run).get(signal)
         if rule is None:
             raise CommandError(
@@ -379,7 +383,7 @@ class DebuggerCommands:
         )
 
 
-def _unconfirmed(current: HaltPoint) -> str:
+def _explain_unconfirmed(current: HaltPoint) -> str:
     return (
         f"The call {describe_call(current)} was not approved: it is of high risk, and the person hasn't "
         "confirmed the approval. Confirm it where you approve, deny the call, or upgrade a view that "

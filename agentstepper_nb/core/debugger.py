@@ -17,19 +17,8 @@ from msgspec.structs import replace
 
 from ..errors import ProtocolError
 from ..protocol.breakpoint_rules import BreakpointRule, Price
-from ..protocol.records import (
-    AgentProof,
-    CommitSaved,
-    EventSaved,
-    HaltPointSaved,
-    MessagesReceived,
-    Record,
-    RunHeaderSaved,
-    RunStarted,
-)
-from ..protocol.tool_names import find_tool_name
-from ..protocol.values import (
-    PAIRED,
+from ..protocol.data_model import (
+    PAIRED_EVENT_KINDS,
     AgentActivity,
     AnswerKind,
     Commit,
@@ -43,10 +32,21 @@ from ..protocol.values import (
     RunEnding,
     RunState,
 )
+from ..protocol.records import (
+    AgentProof,
+    CommitSaved,
+    EventSaved,
+    HaltPointSaved,
+    MessagesReceived,
+    Record,
+    RunHeaderSaved,
+    RunStarted,
+)
+from ..protocol.tool_names import find_tool_name
 from . import state_table as states
 from .commands import DebuggerCommands
 from .input_checks import (
-    NOT_ASKED,
+    NO_APPROVAL_ASKED,
     check_denial,
     check_event,
     check_form,
@@ -54,22 +54,23 @@ from .input_checks import (
     make_duplicate_error,
 )
 from .run_state import EventStatus, RunStatus
-from .timeline_rows import PLAIN, EventTypeRegistry, describe_row
+from .timeline_rows import EMPTY_REGISTRY, EventTypeRegistry, describe_row
 from .transitions import WITHDRAWN, AnswerDecision, AnswerOutput, LeaseGranted, Output, Transitions
 
 
 class Debugger:
-    """All runs, and what may happen to them. `commands` has what people do, `halts` where runs halt.
+    """All runs, and what may happen to them. `commands` has what people do, `halt_policy` where runs
+    halt.
 
     Args:
-        vocabulary: What extensions add to the debugger's words.
+        event_registry: What extensions add to the debugger's words.
     """
 
-    def __init__(self, vocabulary: EventTypeRegistry = PLAIN) -> None:
-        self._moves = Transitions(vocabulary)
-        self._runs = self._moves.runs
-        self.halts = states.HaltPolicy(self._runs)
-        self.commands = DebuggerCommands(self._moves, self.halts)
+    def __init__(self, event_registry: EventTypeRegistry = EMPTY_REGISTRY) -> None:
+        self._transitions = Transitions(event_registry)
+        self._runs = self._transitions.runs
+        self.halt_policy = states.HaltPolicy(self._runs)
+        self.commands = DebuggerCommands(self._transitions, self.halt_policy)
 
     @property
     def runs(self) -> list[Run]:
@@ -98,23 +99,23 @@ class Debugger:
         Raises:
             CommandError: `unknown_run`.
         """
-        return self._moves.status(run_id).run
+        return self._transitions.status(run_id).run
 
     def pending(self, run_id: str) -> list[HaltPoint]:
         """A run's pending halt points, oldest first."""
-        return list(self._moves.status(run_id).pending.values())
+        return list(self._transitions.status(run_id).pending.values())
 
     def proof(self, run_id: str) -> AgentProof | None:
         """By what a live run's agent is known; None where it can't come back, or the run has ended."""
-        return self._moves.status(run_id).proof
+        return self._transitions.status(run_id).proof
 
-    def heard(self, run_id: str) -> int:
+    def last_received(self, run_id: str) -> int:
         """The number of the last message that was taken of a live run's agent."""
-        return self._moves.status(run_id).heard
+        return self._transitions.status(run_id).last_received
 
     def next_side(self, run_id: str, event_id: str) -> EventSide:
         """The side of an event's next halt point, for version 1, which doesn't say it."""
-        opened = self._moves.status(run_id).open.get(event_id)
+        opened = self._transitions.status(run_id).open_events.get(event_id)
         return EventSide.END if opened and opened.begun else EventSide.BEGIN
 
     def lease(self, run_id: str) -> LeaseGranted:
@@ -123,7 +124,7 @@ class Debugger:
         Raises:
             CommandError: `unknown_run`.
         """
-        return self._moves.lease(self.run(run_id))
+        return self._transitions.lease(self.run(run_id))
 
     def replay(self, records: Iterable[Record]) -> None:
         """Rebuild the state from stored records, in their order."""
@@ -150,15 +151,15 @@ class Debugger:
             state=states.compute_shown_state(run.mode, pending=False, ended=False),
             halted_s=0.0,
         )
-        self._moves.emit(RunStarted(run=named, proof=proof))
-        self.halts.begin(named)
-        return self._moves.drain()
+        self._transitions.emit(RunStarted(run=named, proof=proof))
+        self.halt_policy.begin(named)
+        return self._transitions.drain()
 
-    def hear(self, run_id: str, n: int) -> list[Output]:
+    def record_received(self, run_id: str, n: int) -> list[Output]:
         """The agent's messages were heard up to this number; nothing of a run that has ended."""
-        if self._moves.status(run_id).run.live:
-            self._moves.emit(MessagesReceived(run=run_id, n=n))
-        return self._moves.drain()
+        if self._transitions.status(run_id).run.live:
+            self._transitions.emit(MessagesReceived(run=run_id, n=n))
+        return self._transitions.drain()
 
     def detach(self, run_id: str, at: float) -> list[Output]:
         """The agent is away, and may come back: what is pending stays, and can be answered.
@@ -170,12 +171,12 @@ class Debugger:
         Raises:
             ProtocolError: `run_ended`: it ended before.
         """
-        run = self._moves.live(run_id).run
+        run = self._transitions.live_status(run_id).run
         if run.detached_at is None:
-            self._moves.emit(
+            self._transitions.emit(
                 RunHeaderSaved(run=replace(run, state=RunState.DETACHED, detached_at=at))
             )
-        return self._moves.drain()
+        return self._transitions.drain()
 
     def attach(self, run_id: str, failure: Failure | None = None) -> list[Output]:
         """The agent is there again.
@@ -187,11 +188,11 @@ class Debugger:
         Raises:
             ProtocolError: `run_ended`: it ended before.
         """
-        run = self._moves.live(run_id).run
-        here = states.make_attached_run(run, failure)
-        if here != run:
-            self._moves.emit(RunHeaderSaved(run=here))
-        return self._moves.drain()
+        run = self._transitions.live_status(run_id).run
+        attached = states.make_attached_run(run, failure)
+        if attached != run:
+            self._transitions.emit(RunHeaderSaved(run=attached))
+        return self._transitions.drain()
 
     def report_exit(self, run_id: str, code: int, failure: Failure | None = None) -> list[Output]:
         """The parent of a run's process told how that ended, after the run did.
@@ -201,11 +202,11 @@ class Debugger:
             code: The exit code; -9: ended by signal 9.
             failure: What ended it, where its agent hadn't said so itself.
         """
-        run = replace(self._moves.status(run_id).run, exit_code=code)
+        run = replace(self._transitions.status(run_id).run, exit_code=code)
         if failure is not None:
             run = replace(run, ending=RunEnding.CRASHED, failure=failure)
-        self._moves.emit(RunHeaderSaved(run=run))
-        return self._moves.drain()
+        self._transitions.emit(RunHeaderSaved(run=run))
+        return self._transitions.drain()
 
     def begin_event(self, event: Event) -> list[Output]:
         """An event began.
@@ -213,18 +214,18 @@ class Debugger:
         Raises:
             ProtocolError: `duplicate`, `run_ended`, or `invalid_message` for a custom event's type.
         """
-        status = self._moves.live(event.run)
+        status = self._transitions.live_status(event.run)
         check_event(status, event)
         is_row = event.kind is EventKind.DEBUG_MESSAGE
-        parent = status.open.get(event.parent or "")
+        parent = status.open_events.get(event.parent or "")
         event = replace(
             event,
             depth=parent.event.depth + 1 if parent else 0,
             seq=status.run.rows + 1 if is_row else 0,
             ended_at=event.at if is_row else None,
         )
-        self._moves.emit(EventSaved(event=event))
-        return self._moves.drain()
+        self._transitions.emit(EventSaved(event=event))
+        return self._transitions.drain()
 
     def reach_halt_point(
         self, halt_point: HaltPoint, at: float, *, leased: bool = False
@@ -241,7 +242,7 @@ class Debugger:
             ProtocolError: `unknown_event`, `event_not_begun`, `event_ended`, `duplicate`,
                 `run_ended`, or `invalid_message`: no approval can be asked for there.
         """
-        status = self._moves.live(halt_point.run)
+        status = self._transitions.live_status(halt_point.run)
         opened = self._with_tool(status, find_open_event(status, halt_point), halt_point)
         resumed = opened.resumed_at if halt_point.side is EventSide.END else None
         halt_point = replace(
@@ -252,38 +253,44 @@ class Debugger:
             depth=opened.event.depth,
             duration=None if resumed is None else max(0.0, at - resumed),
         )
-        halt_point = self.halts.judge(status.run, halt_point, leased=leased)
-        rule = states.list_transition_rules(status.run)[self.halts.signal(status.run, halt_point)]
+        halt_point = self.halt_policy.evaluate(status.run, halt_point, leased=leased)
+        rule = states.list_transition_rules(status.run)[
+            self.halt_policy.find_signal(status.run, halt_point)
+        ]
         answer = states.make_immediate_answer(status.run, rule, halt_point)
         halt_point = replace(halt_point, answer=answer, answered_at=at if answer else None)
-        self._moves.emit(HaltPointSaved(halt_point=halt_point))
+        self._transitions.emit(HaltPointSaved(halt_point=halt_point))
         if answer and halt_point.waits:
-            self._moves.outputs.append(AnswerOutput(halt_point, answer))
-        if halt_point.side is EventSide.END or halt_point.kind not in PAIRED:
+            self._transitions.outputs.append(AnswerOutput(halt_point, answer))
+        if halt_point.side is EventSide.END or halt_point.kind not in PAIRED_EVENT_KINDS:
             outcome = halt_point.outcome or EventOutcome.OK
             ended = replace(opened.event, ended_at=halt_point.at, outcome=outcome)
-            self._moves.emit(EventSaved(event=ended))
+            self._transitions.emit(EventSaved(event=ended))
         size = halt_point.size_bytes if halt_point.kind is EventKind.LLM_QUERY else 0
         has_to_halt = status.run.agent_state is AgentActivity.HALTING and not halt_point.waits
-        state = self._moves.state_past(halt_point, answer) if answer and not has_to_halt else None
-        self._moves.change(status, rule, state, at, size)
-        return self._moves.drain()
+        state = (
+            self._transitions.find_state_after(halt_point, answer)
+            if answer and not has_to_halt
+            else None
+        )
+        self._transitions.update_header(status, rule, state, at, size)
+        return self._transitions.drain()
 
     def withdraw(self, run_id: str, halt_point_id: str, at: float) -> list[Output]:
         """A halt point no longer waits. One that was answered meanwhile is no error: messages cross."""
-        status = self._moves.live(run_id)
+        status = self._transitions.live_status(run_id)
         rule = states.list_transition_rules(status.run)[states.RunSignal.WITHDRAWN]
         if rule.act is states.AnswerAction.WITHDRAW_ONE and halt_point_id in status.pending:
-            self._moves.answer(status, halt_point_id, WITHDRAWN, at)
-            self._moves.change(status, rule, AgentActivity.RUNNING, at)
-        return self._moves.drain()
+            self._transitions.answer(status, halt_point_id, WITHDRAWN, at)
+            self._transitions.update_header(status, rule, AgentActivity.RUNNING, at)
+        return self._transitions.drain()
 
     def decide(
         self,
         run_id: str,
         at: float,
         halt_point_id: str,
-        verdict: AnswerDecision,
+        decision: AnswerDecision,
         edit: str | None = None,
     ) -> list[Output]:
         """The agent's own people approved or denied what one of its halt points asks.
@@ -294,30 +301,30 @@ class Debugger:
             run_id: The run.
             at: Now, by the Core's clock.
             halt_point_id: The halt point.
-            verdict: A resume, which approves, or a denial.
+            decision: A resume, which approves, or a denial.
             edit: What is approved, as JSON text; None is what the agent sent. They saw no edit that
                 somebody set here, so that it doesn't stay.
 
         Raises:
             ProtocolError: `run_ended`; `cannot_approve`, `cannot_deny`, `invalid_edit`.
         """
-        status = self._moves.live(run_id)
+        status = self._transitions.live_status(run_id)
         current = status.pending.get(halt_point_id)
         if current is None:
             return []
-        if verdict.answer is AnswerKind.DENY:
+        if decision.answer is AnswerKind.DENY:
             check_denial(status, current)
-            verdict = verdict._replace(always=False)  # which is said of approvals
+            decision = decision._replace(always=False)  # which is said of approvals
             rule = states.list_transition_rules(status.run)[states.RunSignal.DENY]
         else:
             if current.approval is None:
-                raise ProtocolError("cannot_approve", NOT_ASKED)
+                raise ProtocolError("cannot_approve", NO_APPROVAL_ASKED)
             seen = None if edit == current.data else edit
             if seen != current.edit:
-                self._moves.edit(status, current, seen, check_form)
+                self._transitions.edit(status, current, seen, check_form)
             rule = states.list_transition_rules(status.run)[states.RunSignal.APPROVE]
-        self._moves.follow(status, rule, at, halt_point_id, verdict)
-        return self._moves.drain()
+        self._transitions.apply_rule(status, rule, at, halt_point_id, decision)
+        return self._transitions.drain()
 
     def await_message(self, run_id: str) -> list[Output]:
         """The agent waits for a person's next message, and does nothing until its next event.
@@ -325,12 +332,12 @@ class Debugger:
         Raises:
             ProtocolError: `run_ended`.
         """
-        status = self._moves.live(run_id)
+        status = self._transitions.live_status(run_id)
         if not status.pending:
-            self._moves.emit(
+            self._transitions.emit(
                 RunHeaderSaved(run=replace(status.run, agent_state=AgentActivity.WAITING))
             )
-        return self._moves.drain()
+        return self._transitions.drain()
 
     def add_commit(self, commit: Commit) -> list[Output]:
         """The agent committed its workspace.
@@ -338,12 +345,12 @@ class Debugger:
         Raises:
             ProtocolError: `duplicate`, or `run_ended`.
         """
-        status = self._moves.live(commit.run)
+        status = self._transitions.live_status(commit.run)
         if commit.id in status.commits:
             raise make_duplicate_error("Commit", commit.id)
-        self._moves.emit(CommitSaved(commit=replace(commit, seq=status.run.rows)))
-        self.halts.touch(commit)
-        return self._moves.drain()
+        self._transitions.emit(CommitSaved(commit=replace(commit, seq=status.run.rows)))
+        self.halt_policy.touch(commit)
+        return self._transitions.drain()
 
     def finish_run(
         self,
@@ -367,7 +374,7 @@ class Debugger:
         Raises:
             ProtocolError: `run_ended`: it ended before.
         """
-        status = self._moves.live(run_id)
+        status = self._transitions.live_status(run_id)
         failure = states.join_failures(failure, status.run.failure)
         last = status.last if ending in (RunEnding.CRASHED, RunEnding.LOST) else None
         if (
@@ -375,25 +382,25 @@ class Debugger:
             is states.AnswerAction.WITHDRAW_ALL
         ):
             for halt_point_id in list(status.pending):
-                self._moves.answer(status, halt_point_id, WITHDRAWN, at)
-        event, row = states.find_last_row(status.run, ids, ending, at, failure)
-        self._moves.emit(EventSaved(event=event))
-        self._moves.emit(HaltPointSaved(halt_point=row))
+                self._transitions.answer(status, halt_point_id, WITHDRAWN, at)
+        event, row = states.make_end_row(status.run, ids, ending, at, failure)
+        self._transitions.emit(EventSaved(event=event))
+        self._transitions.emit(HaltPointSaved(halt_point=row))
         ended = states.make_ended_run(status.run, ending, at, failure)
-        did_last = None if last is None else describe_row(last)
-        ended = replace(ended, exit_code=exit_code, last_event=did_last)
-        self._moves.emit(RunHeaderSaved(run=ended))
-        self.halts.end(run_id)
-        return self._moves.drain()
+        last_event_text = None if last is None else describe_row(last)
+        ended = replace(ended, exit_code=exit_code, last_event=last_event_text)
+        self._transitions.emit(RunHeaderSaved(run=ended))
+        self.halt_policy.end(run_id)
+        return self._transitions.drain()
 
     def _with_tool(
         self, status: RunStatus, opened: EventStatus, halt_point: HaltPoint
     ) -> EventStatus:
         """An event that begins, with its tool's name: version 1 says it in the call only."""
         event = opened.event
-        calls = event.kind is EventKind.TOOL_INVOCATION and halt_point.side is EventSide.BEGIN
-        name = find_tool_name(halt_point.data) if calls and event.name is None else None
+        is_call = event.kind is EventKind.TOOL_INVOCATION and halt_point.side is EventSide.BEGIN
+        name = find_tool_name(halt_point.data) if is_call and event.name is None else None
         if name is None:
             return opened
-        self._moves.emit(EventSaved(event=replace(event, name=name)))
-        return status.open[event.id]
+        self._transitions.emit(EventSaved(event=replace(event, name=name)))
+        return status.open_events[event.id]

@@ -10,26 +10,26 @@ import msgspec
 from msgspec import Raw
 
 from ..errors import CommandError, NeedsApprovalError, ProtocolError
-from ..protocol.opaque_marks import REPR, find_edited_mark
-from ..protocol.values import (
+from ..protocol.data_model import (
     EVENT_NAME,
     EVENT_NAME_RULE,
-    PAIRED,
+    PAIRED_EVENT_KINDS,
     Event,
     EventKind,
     EventSide,
     HaltPoint,
 )
+from ..protocol.opaque_values import REPR, find_edited_opaque_value
 from .run_state import EventStatus, RunStatus
 from .summaries import describe_call
 
 #: The message of `cannot_approve`.
-NOT_ASKED: Final = "This message doesn't ask for an approval: step, to go on from it."
+NO_APPROVAL_ASKED: Final = "This message doesn't ask for an approval: step, to go on from it."
 
 #: Levels of nesting that an edit leaves free: who reads it has calls of its own below.
-_MARGIN: Final = 400
+_NESTING_MARGIN: Final = 400
 #: Digits that Python's parsers take.
-_DIGITS: Final = 4300
+_MAX_INT_DIGITS: Final = 4300
 #: Stands in the text of a value that has marks.
 _HINT_AT_MARK: Final = f'"{REPR}"'
 
@@ -49,7 +49,7 @@ def check_edit(text: str, current: HaltPoint) -> None:
             why a value is read-only.
     """
     value = check_form(text, current)
-    if (refusal := find_edited_mark(_sent(current), value)) is not None:
+    if (refusal := find_edited_opaque_value(_load_marked_data(current), value)) is not None:
         raise ProtocolError("invalid_edit", refusal)
 
 
@@ -65,7 +65,7 @@ def check_form(text: str, current: HaltPoint) -> Any:
     return value
 
 
-def _sent(current: HaltPoint) -> Any:
+def _load_marked_data(current: HaltPoint) -> Any:
     """What an agent sent, where it has marks."""
     if _HINT_AT_MARK not in current.data:
         return None
@@ -95,15 +95,15 @@ def _parse(text: str) -> Any:
 
 
 def _parse_int(digits: str) -> int:
-    if len(digits) > _DIGITS:
-        raise ValueError(f"a number has more than {_DIGITS} digits")
+    if len(digits) > _MAX_INT_DIGITS:
+        raise ValueError(f"a number has more than {_MAX_INT_DIGITS} digits")
     return int(digits)
 
 
 def _check_strictly(text: str) -> None:
     """Refuse what Python's parser takes and others may not."""
     try:
-        msgspec.json.decode("[" * _MARGIN + text + "]" * _MARGIN, type=Raw)
+        msgspec.json.decode("[" * _NESTING_MARGIN + text + "]" * _NESTING_MARGIN, type=Raw)
     except RecursionError:
         raise ProtocolError("invalid_edit", "The edit is nested too deeply.") from None
     except msgspec.DecodeError:
@@ -127,7 +127,7 @@ def check_event(status: RunStatus, event: Event) -> None:
     Raises:
         ProtocolError: `duplicate`, or `invalid_message` for a custom event's type.
     """
-    if event.id in status.open or event.id in status.ended:
+    if event.id in status.open_events or event.id in status.ended:
         raise make_duplicate_error("Event", event.id)
     if event.kind is EventKind.DEBUG_MESSAGE and event.id in status.rows:
         raise make_duplicate_error("Message", event.id)
@@ -146,7 +146,7 @@ def find_open_event(status: RunStatus, halt_point: HaltPoint) -> EventStatus:
             `invalid_message`: no approval can be asked for there.
     """
     event_id = halt_point.event
-    opened = status.open.get(event_id)
+    opened = status.open_events.get(event_id)
     if opened is None:
         if event_id in status.ended:
             raise ProtocolError(
@@ -167,8 +167,8 @@ def find_open_event(status: RunStatus, halt_point: HaltPoint) -> EventStatus:
             "event_not_begun",
             f"Event {event_id} has not begun: send its begin halt point first.",
         )
-    calls = opened.event.kind is EventKind.TOOL_INVOCATION and halt_point.side is EventSide.BEGIN
-    if halt_point.approval is not None and not calls:
+    is_call = opened.event.kind is EventKind.TOOL_INVOCATION and halt_point.side is EventSide.BEGIN
+    if halt_point.approval is not None and not is_call:
         raise ProtocolError(
             "invalid_message",
             "Only the begin halt point of a tool invocation asks for an approval.",
@@ -198,7 +198,7 @@ def check_denial(status: RunStatus, current: HaltPoint) -> None:
     Raises:
         CommandError: `cannot_deny`.
     """
-    if current.side is not EventSide.BEGIN or current.kind not in PAIRED:
+    if current.side is not EventSide.BEGIN or current.kind not in PAIRED_EVENT_KINDS:
         message = "There is no call to deny here: edit what stands there, or step."
     elif not status.run.can_stop:
         message = (

@@ -15,7 +15,18 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from ..protocol.breakpoint_rules import BreakpointRule, Price
-from ..protocol.header_bounds import cut_header
+from ..protocol.data_model import (
+    BreakpointHits,
+    Commit,
+    Event,
+    EventKind,
+    EventSide,
+    HaltPoint,
+    Run,
+    RunState,
+    Usage,
+)
+from ..protocol.header_limits import truncate_header
 from ..protocol.records import (
     AgentProof,
     BreakpointDeleted,
@@ -38,20 +49,9 @@ from ..protocol.records import (
     RunTagged,
     SummarySaved,
 )
-from ..protocol.values import (
-    BreakpointHits,
-    Commit,
-    Event,
-    EventKind,
-    EventSide,
-    HaltPoint,
-    Run,
-    RunState,
-    Usage,
-)
 
 #: Into how many parts they are put, so that none grows long.
-_PARTS: Final = 256
+_PART_COUNT: Final = 256
 
 
 class CompactIdSet:
@@ -73,16 +73,16 @@ class CompactIdSet:
     def add(self, id: str) -> None:
         """Put an id in."""
         number = hash(id)
-        part = self._parts.get(number % _PARTS)
+        part = self._parts.get(number % _PART_COUNT)
         if part is None:
-            part = self._parts[number % _PARTS] = array("q")
+            part = self._parts[number % _PART_COUNT] = array("q")
         at = bisect_left(part, number)
         if at == len(part) or part[at] != number:
             part.insert(at, number)
 
     def __contains__(self, id: str) -> bool:
         number = hash(id)
-        part = self._parts.get(number % _PARTS)
+        part = self._parts.get(number % _PART_COUNT)
         if part is None:
             return False
         at = bisect_left(part, number)
@@ -104,7 +104,7 @@ Number = TypeVar("Number", int, float)
 
 #: Breakpoints of which a run's header has hits: those that agents name beyond it are on their rows
 #: alone.
-_HITS: Final = 1000
+_MAX_HITS: Final = 1000
 
 
 class LastRow(NamedTuple):
@@ -130,17 +130,17 @@ class RunStatus:
     """What the debugger knows of one run."""
 
     run: Run
-    open: dict[str, EventStatus] = field(default_factory=dict)
+    open_events: dict[str, EventStatus] = field(default_factory=dict)
     ended: CompactIdSet = field(
         default_factory=CompactIdSet
     )  # events; as the next two: while the run lives
     rows: CompactIdSet = field(default_factory=CompactIdSet)  # halt points and debug messages
     commits: CompactIdSet = field(default_factory=CompactIdSet)
     #: Snapshots since the last commit that the agent asked for, which will cover them.
-    uncovered: int = 0
+    uncovered_snapshots: int = 0
     pending: dict[str, HaltPoint] = field(default_factory=dict)  # oldest first
     proof: AgentProof | None = None  # by what its agent is known; None: it can't come back
-    heard: int = 0  # the number of its agent's last message
+    last_received: int = 0  # the number of its agent's last message
     last: LastRow | None = None
 
 
@@ -176,28 +176,28 @@ class RunStates:
     def _start(self, record: RunStarted) -> None:
         run = record.run
         # What is counted is counted by the records that follow.
-        begun = replace(cut_header(run), rows=0, commits=0, usage=None, hits=())
+        begun = replace(truncate_header(run), rows=0, commits=0, usage=None, hits=())
         self.status[run.id] = RunStatus(begun, proof=record.proof)
         self.live[run.id] = None
 
-    def _add_found(self, record: EndedRunLoaded) -> None:
-        self.status[record.run.id] = RunStatus(cut_header(record.run))
+    def _add_ended(self, record: EndedRunLoaded) -> None:
+        self.status[record.run.id] = RunStatus(truncate_header(record.run))
 
     def _add_imported(self, record: ImportedRunSaved) -> None:
         run = record.history.run
-        self.status[run.id] = RunStatus(cut_header(run))
+        self.status[run.id] = RunStatus(truncate_header(run))
 
     def _delete(self, record: RunDeleted) -> None:
         del self.status[record.run]
 
-    def _set_words(self, record: RunRenamed | RunTagged) -> None:
-        self.status[record.run.id].run = cut_header(record.run)
+    def _set_labels(self, record: RunRenamed | RunTagged) -> None:
+        self.status[record.run.id].run = truncate_header(record.run)
 
-    def _set_heard(self, record: MessagesReceived) -> None:
-        self.status[record.run].heard = record.n
+    def _set_last_received(self, record: MessagesReceived) -> None:
+        self.status[record.run].last_received = record.n
 
     def _set_header(self, record: RunHeaderSaved) -> None:
-        run = cut_header(record.run)
+        run = truncate_header(record.run)
         self.status[run.id].run = run
         if run.state is RunState.HALTED:
             self.live.pop(run.id, None)
@@ -212,9 +212,9 @@ class RunStates:
         event = record.event
         status = self.status[event.run]
         if event.ended_at is None:
-            status.open[event.id] = EventStatus(event)
+            status.open_events[event.id] = EventStatus(event)
             return
-        status.open.pop(event.id, None)
+        status.open_events.pop(event.id, None)
         status.ended.add(event.id)
         if event.kind is EventKind.DEBUG_MESSAGE:
             status.rows.add(event.id)
@@ -228,10 +228,10 @@ class RunStates:
         status.last = LastRow(halt_point.kind, halt_point.side, halt_point.name, halt_point.seq)
         usage = status.run.usage
         if halt_point.usage is not None:
-            usage = _sum(usage, halt_point.usage)
-        hits = _hit(status.run.hits, halt_point) if halt_point.breakpoints else status.run.hits
+            usage = _add_usage(usage, halt_point.usage)
+        hits = _add_hits(status.run.hits, halt_point) if halt_point.breakpoints else status.run.hits
         status.run = replace(status.run, rows=halt_point.seq, usage=usage, hits=hits)
-        opened = status.open.get(halt_point.event)
+        opened = status.open_events.get(halt_point.event)
         if opened:
             opened.begun = True
             opened.resumed_at = halt_point.answered_at
@@ -253,7 +253,7 @@ class RunStates:
     def _answer(self, record: HaltPointAnswered) -> HaltPoint:
         status = self.status[record.run]
         answered = status.pending.pop(record.halt_point)
-        opened = status.open.get(answered.event)
+        opened = status.open_events.get(answered.event)
         if opened:
             opened.resumed_at = record.at
         return replace(
@@ -268,15 +268,15 @@ class RunStates:
         pending = self.status[record.run].pending
         if record.id not in pending:
             return None
-        told = pending[record.id] = replace(pending[record.id], sentence=record.text)
-        return told
+        summarized = pending[record.id] = replace(pending[record.id], sentence=record.text)
+        return summarized
 
     def _add_commit(self, record: CommitSaved) -> None:
         status = self.status[record.commit.run]
         status.commits.add(record.commit.id)
         _count(status, record.commit)
 
-    def _pass_note(self, record: NoteSaved) -> None:
+    def _ignore_note(self, record: NoteSaved) -> None:
         """The store has it, and whoever reads the run."""
 
     # ---- breakpoints and prices ----------------------------------------------------------------------
@@ -294,49 +294,51 @@ class RunStates:
 #: What applies a record, by its type: each type of `Record` has one.
 APPLIERS: Final[dict[type[Record], Callable[[RunStates, Any], HaltPoint | None]]] = {
     RunStarted: RunStates._start,
-    EndedRunLoaded: RunStates._add_found,
+    EndedRunLoaded: RunStates._add_ended,
     ImportedRunSaved: RunStates._add_imported,
     RunDeleted: RunStates._delete,
-    RunRenamed: RunStates._set_words,
-    RunTagged: RunStates._set_words,
+    RunRenamed: RunStates._set_labels,
+    RunTagged: RunStates._set_labels,
     RunHeaderSaved: RunStates._set_header,
-    MessagesReceived: RunStates._set_heard,
+    MessagesReceived: RunStates._set_last_received,
     EventSaved: RunStates._add_event,
     HaltPointSaved: RunStates._add_halt_point,
     HaltPointEdited: RunStates._edit,
     HaltPointAnswered: RunStates._answer,
     SummarySaved: RunStates._set_sentence,
     CommitSaved: RunStates._add_commit,
-    NoteSaved: RunStates._pass_note,
+    NoteSaved: RunStates._ignore_note,
     BreakpointSaved: RunStates._set_breakpoint,
     BreakpointDeleted: RunStates._delete_breakpoint,
     PricesSet: RunStates._set_prices,
 }
 
 
-def _sum(so_far: Usage | None, more: Usage) -> Usage:
+def _add_usage(so_far: Usage | None, more: Usage) -> Usage:
     """Tokens and costs of two together; what neither tells stays untold, what one estimates is so."""
     if so_far is None:
         return more
     return Usage(
-        input_tokens=_plus(so_far.input_tokens, more.input_tokens),
-        output_tokens=_plus(so_far.output_tokens, more.output_tokens),
-        cost=_plus(so_far.cost, more.cost),
+        input_tokens=_add_numbers(so_far.input_tokens, more.input_tokens),
+        output_tokens=_add_numbers(so_far.output_tokens, more.output_tokens),
+        cost=_add_numbers(so_far.cost, more.cost),
         estimated=so_far.estimated or more.estimated,
     )
 
 
-def _plus(one: Number | None, other: Number | None) -> Number | None:
+def _add_numbers(one: Number | None, other: Number | None) -> Number | None:
     if one is None or other is None:
         return other if one is None else one
     return one + other
 
 
-def _hit(so_far: tuple[BreakpointHits, ...], halt_point: HaltPoint) -> tuple[BreakpointHits, ...]:
+def _add_hits(
+    so_far: tuple[BreakpointHits, ...], halt_point: HaltPoint
+) -> tuple[BreakpointHits, ...]:
     """How often breakpoints hit, this halt point included."""
     found = {each.breakpoint: each for each in so_far}
     for breakpoint in dict.fromkeys(halt_point.breakpoints):
-        if breakpoint in found or len(found) < _HITS:
+        if breakpoint in found or len(found) < _MAX_HITS:
             count = found[breakpoint].count if breakpoint in found else 0
             found[breakpoint] = BreakpointHits(
                 breakpoint=breakpoint, count=count + 1, last=halt_point.seq
@@ -348,6 +350,6 @@ def _count(status: RunStatus, commit: Commit) -> None:
     """Count a commit as `Run.commits` says."""
     if status.run.commits == 0 and not commit.snapshot and not commit.changes:
         return
-    covered = 0 if commit.snapshot else status.uncovered
-    status.uncovered = status.uncovered + 1 if commit.snapshot else 0
+    covered = 0 if commit.snapshot else status.uncovered_snapshots
+    status.uncovered_snapshots = status.uncovered_snapshots + 1 if commit.snapshot else 0
     status.run = replace(status.run, commits=status.run.commits + 1 - covered)

@@ -23,8 +23,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from ..protocol.breakpoint_rules import Reaction
-from ..protocol.records import RunHistory
-from ..protocol.values import (
+from ..protocol.data_model import (
     CHANGES_LOST,
     AgentActivity,
     AnswerKind,
@@ -40,12 +39,13 @@ from ..protocol.values import (
     RunMode,
     RunState,
 )
+from ..protocol.records import RunHistory
 from .breakpoints import BreakpointEngine, list_changed_paths, make_point, replay_run
 from .run_state import RunStates
 
 #: Characters of what a condition failed with: as an agent's breakpoints make it, since it stands in
 #: its row.
-_ERROR: Final = 1000
+_MAX_ERROR_CHARS: Final = 1000
 
 
 class RunSignal(Enum):
@@ -86,7 +86,7 @@ class TransitionRule(NamedTuple):
     mode: RunMode | None = None
 
 
-RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
+TRANSITION_RULES: Final[dict[RunState, dict[RunSignal, TransitionRule]]] = {
     RunState.STEP: {
         RunSignal.HALT_POINT: TransitionRule(AnswerAction.PEND),
         RunSignal.HIT: TransitionRule(AnswerAction.PEND),
@@ -147,8 +147,10 @@ def make_immediate_answer(
 def list_transition_rules(run: Run) -> dict[RunSignal, TransitionRule]:
     """What may happen to a run: to one whose agent is away what might if it were there."""
     if run.state is RunState.DETACHED:
-        return RULES[compute_shown_state(run.mode, pending=bool(run.pending), ended=False)]
-    return RULES[run.state]
+        return TRANSITION_RULES[
+            compute_shown_state(run.mode, pending=bool(run.pending), ended=False)
+        ]
+    return TRANSITION_RULES[run.state]
 
 
 class HaltPolicy:
@@ -183,7 +185,7 @@ class HaltPolicy:
         if engine is not None:
             engine.touch(list_changed_paths(commit.changes))
 
-    def judge(self, run: Run, halt_point: HaltPoint, *, leased: bool) -> HaltPoint:
+    def evaluate(self, run: Run, halt_point: HaltPoint, *, leased: bool) -> HaltPoint:
         """A halt point with the breakpoints that hit there.
 
         Args:
@@ -194,9 +196,9 @@ class HaltPolicy:
         if leased:
             self._engines[run.id] = None
             error = halt_point.breakpoint_error
-            if error is None or len(error) <= _ERROR:
+            if error is None or len(error) <= _MAX_ERROR_CHARS:
                 return halt_point
-            return replace(halt_point, breakpoint_error=error[: _ERROR - 1] + "…")
+            return replace(halt_point, breakpoint_error=error[: _MAX_ERROR_CHARS - 1] + "…")
         if self._engines.get(run.id) is None:
             self.begin(run)
         engine = self._engines[run.id]
@@ -204,7 +206,7 @@ class HaltPolicy:
         verdict = engine.reach(make_point(halt_point))
         return replace(halt_point, breakpoints=verdict.hits, breakpoint_error=verdict.error)
 
-    def signal(self, run: Run, halt_point: HaltPoint) -> RunSignal:
+    def find_signal(self, run: Run, halt_point: HaltPoint) -> RunSignal:
         """What a halt point is to its run. What doesn't wait can't halt, and Stop answers the rest."""
         if not halt_point.waits or run.stopping:
             return RunSignal.HALT_POINT
@@ -218,20 +220,20 @@ class HaltPolicy:
             return RunSignal.HIT
         return RunSignal.HALT_POINT if halt_point.approval is None else RunSignal.ASKED
 
-    def lacks_memory(self, run_id: str) -> bool:
+    def needs_replay(self, run_id: str) -> bool:
         """Whether nobody here knows what a run's breakpoints remember: the run lives, and began under
         another Core.
         """
         return run_id in self._runs.live and run_id not in self._engines
 
-    def remember(self, run_id: str, history: RunHistory | None) -> None:
+    def replay_history(self, run_id: str, history: RunHistory | None) -> None:
         """Let a live run's breakpoints know what came before.
 
         Args:
             run_id: The run; where the run has ended meanwhile, nothing is done.
             history: All of the run; None where it can't be read, so that the breakpoints begin anew.
         """
-        if not self.lacks_memory(run_id):
+        if not self.needs_replay(run_id):
             return
         run = self._runs.status[run_id].run
         engine = self._engines[run_id] = BreakpointEngine(
@@ -321,7 +323,7 @@ _OUTCOMES: Final = {
 }
 
 
-def find_last_row(
+def make_end_row(
     run: Run, ids: tuple[str, str], ending: RunEnding, at: float, failure: Failure | None
 ) -> tuple[Event, HaltPoint]:
     """The event and the halt point that say that a run has ended; nobody waits there.

@@ -11,23 +11,23 @@ from typing import Any, Final
 
 import msgspec
 
+from ..protocol.data_model import AnswerKind, EventKind, EventOutcome, EventSide, Failure, HaltPoint
 from ..protocol.line_count import count_lines
-from ..protocol.opaque_marks import REPR, is_mark
-from ..protocol.values import AnswerKind, EventKind, EventOutcome, EventSide, Failure, HaltPoint
-from ..protocol.visible_text import escape_hidden
+from ..protocol.opaque_values import REPR, is_opaque_value
+from ..protocol.text_escaping import escape_invisible
 
 #: Gives one line on a halt point, or None to leave it to the next. It is called often: each time that a
 #: row is told.
 Summarizer = Callable[[HaltPoint], str | None]
 
 #: Characters of a summary.
-LENGTH: Final = 160
+MAX_SUMMARY_CHARS: Final = 160
 #: Characters of a line that are looked at, white space among them.
-_LOOK: Final = 10 * LENGTH
+_MAX_LINE_CHARS: Final = 10 * MAX_SUMMARY_CHARS
 #: Characters of a line that are looked at first: they mostly fill a summary.
-_GLANCE: Final = 2 * LENGTH
+_FIRST_CHARS: Final = 2 * MAX_SUMMARY_CHARS
 #: Contents above this size, in characters, are not read for a summary.
-MAX_READ: Final = 1 << 20
+MAX_READ_CHARS: Final = 1 << 20
 
 #: What the last message says of a run that did not finish: its own summary is the same for all, as
 #: version 1 has it.
@@ -36,23 +36,23 @@ _UNFINISHED: Final = {
     EventOutcome.ERROR: "The agent broke off",
 }
 #: Exceptions that only say that an event was ended from outside.
-_ORDERS: Final = frozenset({"CancelledError", "KeyboardInterrupt", "GeneratorExit"})
+_END_REQUESTS: Final = frozenset({"CancelledError", "KeyboardInterrupt", "GeneratorExit"})
 
 
-def summarize(halt_point: HaltPoint, ask: Summarizer | None = None) -> str:
+def summarize(halt_point: HaltPoint, summarizer: Summarizer | None = None) -> str:
     """One line on a halt point: how it failed, else the agent's own summary, else a model's sentence,
     else an extension's, else one by rule. Of a call that was denied it says why; of one that asks for an
     approval that it does.
 
     Args:
         halt_point: The halt point; its edit, where it has one, is what counts.
-        ask: Extensions' word on it, or None.
+        summarizer: Extensions' word on it, or None.
     """
     if halt_point.answer is AnswerKind.DENY and halt_point.side is EventSide.BEGIN:
-        return extract_first_line(f"Denied: {halt_point.reason or _line(halt_point, ask)}")
-    line = _line(halt_point, ask)
-    asks = halt_point.approval is not None and halt_point.answer is None
-    return extract_first_line(f"Asks: {line}") if asks else line
+        return extract_first_line(f"Denied: {halt_point.reason or _line(halt_point, summarizer)}")
+    line = _line(halt_point, summarizer)
+    asks_approval = halt_point.approval is not None and halt_point.answer is None
+    return extract_first_line(f"Asks: {line}") if asks_approval else line
 
 
 def describe_call(halt_point: HaltPoint) -> str:
@@ -60,16 +60,16 @@ def describe_call(halt_point: HaltPoint) -> str:
     return _line(halt_point, None)
 
 
-def _line(halt_point: HaltPoint, ask: Summarizer | None) -> str:
-    told = summarize_without_contents(halt_point)
-    if not told and ask and not halt_point.sentence:
-        told = extract_first_line(ask(halt_point) or "")
-    if told:
-        return told
+def _line(halt_point: HaltPoint, summarizer: Summarizer | None) -> str:
+    summary = summarize_without_contents(halt_point)
+    if not summary and summarizer and not halt_point.sentence:
+        summary = extract_first_line(summarizer(halt_point) or "")
+    if summary:
+        return summary
     try:
         return _by_rule(halt_point)
     except RecursionError:  # nested so deeply that it could just be read
-        return _unread(halt_point.current)
+        return _describe_size(halt_point.current)
 
 
 def summarize_without_contents(halt_point: HaltPoint) -> str:
@@ -89,14 +89,14 @@ def summarize_without_contents(halt_point: HaltPoint) -> str:
 def _failed(failure: Failure, outcome: EventOutcome | None) -> str:
     if outcome is not EventOutcome.STOPPED:
         return extract_first_line(f"Failed: {failure.type}: {failure.message}")
-    if failure.type.rpartition(".")[2] in _ORDERS:
+    if failure.type.rpartition(".")[2] in _END_REQUESTS:
         return "Stopped"
     return extract_first_line(f"Stopped: {failure.type}: {failure.message}")
 
 
 def _by_rule(halt_point: HaltPoint) -> str:
-    if len(halt_point.current) > MAX_READ:
-        return _unread(halt_point.current)
+    if len(halt_point.current) > MAX_READ_CHARS:
+        return _describe_size(halt_point.current)
     value = _read(halt_point.current)
     if halt_point.kind is EventKind.LLM_QUERY:
         return _prompt(value) if halt_point.side is EventSide.BEGIN else _answer(value)
@@ -105,12 +105,12 @@ def _by_rule(halt_point: HaltPoint) -> str:
     if halt_point.kind is EventKind.CUSTOM:
         begins = halt_point.side is EventSide.BEGIN
         return (
-            extract_first_line(_call_in_words(halt_point.name, value)) if begins else _result(value)
+            extract_first_line(_format_call(halt_point.name, value)) if begins else _result(value)
         )
     return extract_first_line(_text(value))
 
 
-def _unread(text: str) -> str:
+def _describe_size(text: str) -> str:
     return f"{format_size(len(text))} of JSON"
 
 
@@ -124,33 +124,37 @@ def _read(text: str) -> Any:
 
 def flatten_json(data: str) -> str:
     """A JSON text's string on one line, or the JSON itself where it is no string."""
-    if len(data) > MAX_READ:
-        return extract_first_line(data[:MAX_READ].removeprefix('"'))
+    if len(data) > MAX_READ_CHARS:
+        return extract_first_line(data[:MAX_READ_CHARS].removeprefix('"'))
     try:
         return extract_first_line(_text(_read(data)))
     except RecursionError:
-        return _unread(data)
+        return _describe_size(data)
 
 
 def extract_first_line(text: str) -> str:
-    """A text's first line that says something, cut to `LENGTH` characters, without control codes."""
+    """A text's first line that says something, cut to `MAX_SUMMARY_CHARS` characters, without control
+    codes.
+    """
     if not text:
         return ""
-    line = next(iter(text.lstrip()[:_LOOK].splitlines()), "")
-    words = _words(line[:_GLANCE])
-    if len(words) <= LENGTH and len(line) > _GLANCE:  # else its beginning fills the line
-        words = _words(line)
-    whole = len(words) <= LENGTH and len(line) < _LOOK
-    return words if whole else words[: LENGTH - 1] + "…"
+    line = next(iter(text.lstrip()[:_MAX_LINE_CHARS].splitlines()), "")
+    cleaned = _clean_line(line[:_FIRST_CHARS])
+    if (
+        len(cleaned) <= MAX_SUMMARY_CHARS and len(line) > _FIRST_CHARS
+    ):  # else its beginning fills the line
+        cleaned = _clean_line(line)
+    is_whole = len(cleaned) <= MAX_SUMMARY_CHARS and len(line) < _MAX_LINE_CHARS
+    return cleaned if is_whole else cleaned[: MAX_SUMMARY_CHARS - 1] + "…"
 
 
-def _words(line: str) -> str:
+def _clean_line(line: str) -> str:
     """What a line says: its words, without characters that nobody sees."""
-    words = escape_hidden(" ".join(line.split()), lambda _: "")
-    return words if words.isprintable() else "".join(filter(_shows, words))
+    cleaned = escape_invisible(" ".join(line.split()), lambda _: "")
+    return cleaned if cleaned.isprintable() else "".join(filter(_is_visible, cleaned))
 
 
-def _shows(character: str) -> bool:
+def _is_visible(character: str) -> bool:
     """Whether a character may stand in a line; the two joiners hold emoji and scripts together."""
     return character.isprintable() or character in "\u200c\u200d"
 
@@ -163,22 +167,22 @@ def format_size(size: int) -> str:
 
 
 def _prompt(value: Any) -> str:
-    asked = value
+    prompt = value
     if isinstance(value, Mapping):
-        asked = next((value[key] for key in PROMPTS if key in value), value)
-    if isinstance(asked, list) and asked:
-        return _last_message(asked[-1])
-    return extract_first_line(_text(asked)) or "Asks with an empty prompt"
+        prompt = next((value[key] for key in PROMPT_KEYS if key in value), value)
+    if isinstance(prompt, list) and prompt:
+        return _last_message(prompt[-1])
+    return extract_first_line(_text(prompt)) or "Asks with an empty prompt"
 
 
 #: Where the LLM APIs' requests have what is asked.
-PROMPTS: Final = ("messages", "input", "prompt")
+PROMPT_KEYS: Final = ("messages", "input", "prompt")
 
 
 def _last_message(message: Any) -> str:
     if not isinstance(message, Mapping):
         return extract_first_line(_text(message))
-    result = _returned(message)
+    result = _find_tool_result(message)
     if result is not None:
         # As the row of that result says it.
         return extract_first_line(
@@ -187,7 +191,7 @@ def _last_message(message: Any) -> str:
     return extract_first_line(_text(message.get("content"))) or "Asks to go on"
 
 
-def _returned(message: Mapping[str, Any]) -> Any:
+def _find_tool_result(message: Mapping[str, Any]) -> Any:
     """A tool's result, as the LLM APIs' requests have it; None where a message is something else."""
     if message.get("role") == "tool":
         return message.get("content") or ""
@@ -200,8 +204,8 @@ def _returned(message: Mapping[str, Any]) -> Any:
 
 
 def _answer(value: Any) -> str:
-    message = _chosen(value)
-    calls = list(_called(message))
+    message = _find_message(value)
+    calls = list(_list_calls(message))
     if calls:
         return extract_first_line("Calls " + ", ".join(calls))
     if isinstance(message, Mapping):
@@ -209,7 +213,7 @@ def _answer(value: Any) -> str:
     return extract_first_line(_text(message)) or "Answers with nothing"
 
 
-def _chosen(value: Any) -> Any:
+def _find_message(value: Any) -> Any:
     """The message of a chat completion, or the value itself."""
     if isinstance(value, Mapping) and isinstance(value.get("choices"), list) and value["choices"]:
         first = value["choices"][0]
@@ -217,7 +221,7 @@ def _chosen(value: Any) -> Any:
     return value
 
 
-def _called(message: Any) -> Iterable[str]:
+def _list_calls(message: Any) -> Iterable[str]:
     """The calls of an answer: of chat completions, or of Anthropic's content blocks."""
     if not isinstance(message, Mapping):
         return
@@ -227,10 +231,10 @@ def _called(message: Any) -> Iterable[str]:
             arguments = function.get("arguments")
             if isinstance(arguments, str):
                 arguments = _read(arguments)
-            yield _call_in_words(function.get("name"), arguments)
+            yield _format_call(function.get("name"), arguments)
     for block in _list(message.get("content")):
         if isinstance(block, Mapping) and block.get("type") == "tool_use":
-            yield _call_in_words(block.get("name"), block.get("input"))
+            yield _format_call(block.get("name"), block.get("input"))
 
 
 def _list(value: Any) -> list[Any]:
@@ -240,10 +244,10 @@ def _list(value: Any) -> list[Any]:
 def _call(value: Any) -> str:
     if not isinstance(value, Mapping) or "Tool" not in value:
         return extract_first_line(_text(value))
-    return extract_first_line(_call_in_words(value.get("Tool"), value.get("Argument")))
+    return extract_first_line(_format_call(value.get("Tool"), value.get("Argument")))
 
 
-def _call_in_words(name: Any, arguments: Any) -> str:
+def _format_call(name: Any, arguments: Any) -> str:
     return f"{name if isinstance(name, str) else 'a tool'}({_arguments(arguments)})"
 
 
@@ -294,7 +298,7 @@ def _json(value: Any) -> str:
 
 
 def _by_repr(value: Any) -> Any:
-    if is_mark(value):
+    if is_opaque_value(value):
         return value[REPR]
     if isinstance(value, dict):
         return {key: _by_repr(item) for key, item in value.items()}
@@ -302,7 +306,7 @@ def _by_repr(value: Any) -> Any:
 
 
 #: Characters of a result's end that are looked at: there it says how it went.
-_END: Final = 128 * 1024
+_TAIL_CHARS: Final = 128 * 1024
 #: A test that failed, as test programs list them: the first is shown. Not how many of them failed.
 _FAILED_TEST: Final = re.compile(
     r"^[^\S\n]*(?:(?:FAILED|FAIL:?|ERROR:?|not ok|--- FAIL:)[ \t]+(?!\()|✗|✕|×).*", re.MULTILINE
@@ -328,12 +332,12 @@ def summarize_result(text: str) -> str:
     """
     if "\n" not in text.strip():
         return text
-    return f"{count_lines(text)} lines: {find_telling_line(text)}"
+    return f"{count_lines(text)} lines: {find_key_line(text)}"
 
 
-def find_telling_line(text: str) -> str:
+def find_key_line(text: str) -> str:
     """The line that says what failed, or else the last one that says anything."""
-    end = text[-_END:]
+    end = text[-_TAIL_CHARS:]
     if found := _FAILED_TEST.search(end):
         return found[0].strip()
     if found := _PYTEST.search(end):

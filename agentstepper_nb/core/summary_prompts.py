@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ..protocol.values import (
-    PAIRED,
+from ..protocol.data_model import (
+    PAIRED_EVENT_KINDS,
     Commit,
     EventKind,
     EventOutcome,
@@ -20,17 +20,17 @@ from ..protocol.values import (
     FileChange,
     HaltPoint,
 )
-from .summaries import PROMPTS, extract_first_line
+from .summaries import PROMPT_KEYS, extract_first_line
 from .timeline_rows import describe_row
 
 #: Characters of contents that a model is shown: of longer ones the begin and, since that is what is
 #: new in a prompt and tells how a tool ended, more of the end.
-HEAD: Final = 1500
-TAIL: Final = 4500
+HEAD_CHARS: Final = 1500
+TAIL_CHARS: Final = 4500
 #: Files of a commit that are named.
-_FILES: Final = 50
+_MAX_FILES: Final = 50
 #: Characters of a name that are shown to a model.
-_NAME: Final = 200
+_MAX_NAME_CHARS: Final = 200
 
 _STEP: Final = """\
 You label the steps of a program that uses language models, for the person who debugs it. Say in one \
@@ -52,24 +52,24 @@ class SummaryPrompt(NamedTuple):
 
     def key(self, model: str) -> str:
         """By what its answer is found again: it is the same for the same question to the same model."""
-        asked = "\0".join((model, *self))
-        return blake2b(asked.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+        prompt = "\0".join((model, *self))
+        return blake2b(prompt.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
-def shows_model_summary(about: HaltPoint | Commit) -> bool:
+def shows_model_summary(subject: HaltPoint | Commit) -> bool:
     """Whether a sentence on it would be shown: where nobody else has said what it is."""
-    if isinstance(about, Commit):
-        return about.ruled
-    failed = about.failure is not None and not about.is_replaced
-    told = failed or about.outcome is EventOutcome.STOPPED or about.summary
-    return about.kind in PAIRED and not told
+    if isinstance(subject, Commit):
+        return subject.ruled
+    failed = subject.failure is not None and not subject.is_replaced
+    has_own_summary = failed or subject.outcome is EventOutcome.STOPPED or subject.summary
+    return subject.kind in PAIRED_EVENT_KINDS and not has_own_summary
 
 
-def make_prompt(about: HaltPoint | Commit) -> SummaryPrompt:
+def make_prompt(subject: HaltPoint | Commit) -> SummaryPrompt:
     """What to ask about a halt point, as edited, or a commit."""
-    if isinstance(about, Commit):
-        return SummaryPrompt(_COMMIT, _enclosed("The change", _changes(about)))
-    return SummaryPrompt(_STEP, _enclosed(_step_in_words(about), _gist(about)))
+    if isinstance(subject, Commit):
+        return SummaryPrompt(_COMMIT, _enclosed("The change", _changes(subject)))
+    return SummaryPrompt(_STEP, _enclosed(_describe_step(subject), _select_contents(subject)))
 
 
 def extract_first_sentence(answer: str) -> str | None:
@@ -81,9 +81,9 @@ def extract_first_sentence(answer: str) -> str | None:
     Returns:
         The sentence, of at most `summaries.LENGTH` characters; None where there is none.
     """
-    lines = [line for line in _unwrapped(answer).splitlines() if _words(line)]
+    lines = [line for line in _unwrapped(answer).splitlines() if _strip_marks(line)]
     said = next((line for line in lines if not line.rstrip(" *_").endswith(":")), None)
-    sentence = _END.split(_words(said or ""), maxsplit=1)[0].strip()
+    sentence = _END.split(_strip_marks(said or ""), maxsplit=1)[0].strip()
     if sentence.endswith(".") and not sentence.endswith(".."):
         sentence = sentence[:-1]
     return extract_first_line(sentence) if any(map(str.isalnum, sentence)) else None
@@ -92,7 +92,7 @@ def extract_first_sentence(answer: str) -> str | None:
 #: What a model thought aloud; where that has no end, there is no answer.
 _THOUGHT: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 #: Characters of an answer that are looked at.
-_LOOK: Final = 20_000
+_MAX_ANSWER_CHARS: Final = 20_000
 #: Marks of lists and headings, and what a line may be called.
 _LABEL: Final = re.compile(
     r"(?:(?:[-*•>]|#{1,6}|\d{1,3}[.)])\s+)*(?:(?:summary|title|sentence):\s*)?", re.IGNORECASE
@@ -104,10 +104,10 @@ _END: Final = re.compile(r"(?<=[.!?])\s+(?=[\"“(]?[A-Z0-9])|(?<=[。！？])")
 
 
 def _unwrapped(answer: str) -> str:
-    return _THOUGHT.sub("", answer[:_LOOK]).replace("```", "\n").replace("**", "")
+    return _THOUGHT.sub("", answer[:_MAX_ANSWER_CHARS]).replace("```", "\n").replace("**", "")
 
 
-def _words(line: str) -> str:
+def _strip_marks(line: str) -> str:
     """A line without the marks of lists, headings and quotes."""
     words = _LABEL.sub("", line.strip(), count=1)
     inside = words[1:-1]
@@ -120,19 +120,19 @@ def _enclosed(what: str, data: str) -> str:
 
 
 def _cut(text: str) -> str:
-    left_out = len(text) - HEAD - TAIL
+    left_out = len(text) - HEAD_CHARS - TAIL_CHARS
     if left_out <= 0:
         return text
-    return f"{text[:HEAD]}\n[… {left_out:,} characters are left out …]\n{text[-TAIL:]}"
+    return f"{text[:HEAD_CHARS]}\n[… {left_out:,} characters are left out …]\n{text[-TAIL_CHARS:]}"
 
 
-def _step_in_words(halt_point: HaltPoint) -> str:
+def _describe_step(halt_point: HaltPoint) -> str:
     """The kind and side of a step; its row's number isn't in it: the same step is the same question."""
     words = describe_row(halt_point).rpartition(" (row ")[0]
     return f"The {words}"
 
 
-def _gist(halt_point: HaltPoint) -> str:
+def _select_contents(halt_point: HaltPoint) -> str:
     """Of a query its messages, without the tools and settings that travel with them."""
     text = halt_point.current
     if halt_point.kind is not EventKind.LLM_QUERY or halt_point.side is not EventSide.BEGIN:
@@ -141,24 +141,24 @@ def _gist(halt_point: HaltPoint) -> str:
         fields = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         return text
-    asked = next((fields[name] for name in PROMPTS if name in fields), None)
-    return text if asked is None else bytes(asked).decode()
+    prompt = next((fields[name] for name in PROMPT_KEYS if name in fields), None)
+    return text if prompt is None else bytes(prompt).decode()
 
 
 def _changes(commit: Commit) -> str:
-    lines = [_change(change) for change in commit.changes[:_FILES]]
-    if len(commit.changes) > _FILES:
-        lines.append(f"and {len(commit.changes) - _FILES} more files")
-    room = HEAD + TAIL
+    lines = [_change(change) for change in commit.changes[:_MAX_FILES]]
+    if len(commit.changes) > _MAX_FILES:
+        lines.append(f"and {len(commit.changes) - _MAX_FILES} more files")
+    remaining_chars = HEAD_CHARS + TAIL_CHARS
     for change in commit.changes:
-        if change.body and room > 0:
-            lines.append(change.body.diff[:room])
-            room -= len(lines[-1])
+        if change.body and remaining_chars > 0:
+            lines.append(change.body.diff[:remaining_chars])
+            remaining_chars -= len(lines[-1])
     return "\n".join(lines)
 
 
 def _change(change: FileChange) -> str:
-    name = change.path[:_NAME]
+    name = change.path[:_MAX_NAME_CHARS]
     if change.previous_path:
-        name = f"{change.previous_path[:_NAME]} to {name}"
+        name = f"{change.previous_path[:_MAX_NAME_CHARS]} to {name}"
     return f"{change.kind} {name} (+{change.added} −{change.removed})"

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..protocol.header_bounds import cut_failure
-from ..protocol.values import (
+from ..protocol.data_model import (
     Actor,
     AgentActivity,
     Event,
@@ -18,6 +17,7 @@ from ..protocol.values import (
     TimelineRow,
     count_utf8_bytes,
 )
+from ..protocol.header_limits import truncate_failure
 from .run_state import LastRow
 from .summaries import Summarizer, extract_first_line, flatten_json, summarize
 
@@ -60,7 +60,7 @@ class EventTypeRegistry:
 
 
 #: The words of a Core without extensions.
-PLAIN: Final = EventTypeRegistry()
+EMPTY_REGISTRY: Final = EventTypeRegistry()
 
 
 _ACTORS: Final[dict[tuple[EventKind, EventSide], tuple[Actor, Actor]]] = {
@@ -73,14 +73,16 @@ _ACTORS: Final[dict[tuple[EventKind, EventSide], tuple[Actor, Actor]]] = {
 }
 
 
-def make_row(halt_point: HaltPoint, vocabulary: EventTypeRegistry = PLAIN) -> TimelineRow:
+def make_row(
+    halt_point: HaltPoint, event_registry: EventTypeRegistry = EMPTY_REGISTRY
+) -> TimelineRow:
     """The row of a halt point.
 
     Args:
         halt_point: The halt point.
-        vocabulary: What extensions add to the debugger's words.
+        event_registry: What extensions add to the debugger's words.
     """
-    source, target = _actors(halt_point, vocabulary)
+    source, target = _actors(halt_point, event_registry)
     return TimelineRow(
         id=halt_point.id,
         seq=halt_point.seq,
@@ -89,7 +91,7 @@ def make_row(halt_point: HaltPoint, vocabulary: EventTypeRegistry = PLAIN) -> Ti
         side=halt_point.side,
         source=source,
         target=target,
-        summary=summarize(halt_point, vocabulary.summarize),
+        summary=summarize(halt_point, event_registry.summarize),
         at=halt_point.at,
         size=halt_point.size_bytes,
         name=halt_point.name,
@@ -99,7 +101,7 @@ def make_row(halt_point: HaltPoint, vocabulary: EventTypeRegistry = PLAIN) -> Ti
         edited=halt_point.edit is not None,
         answer=halt_point.answer,
         outcome=EventOutcome.OK if halt_point.is_replaced else halt_point.outcome,
-        failure=None if halt_point.failure is None else cut_failure(halt_point.failure),
+        failure=None if halt_point.failure is None else truncate_failure(halt_point.failure),
         usage=halt_point.usage,
         duration=halt_point.duration,
         breakpoints=halt_point.breakpoints,
@@ -109,10 +111,10 @@ def make_row(halt_point: HaltPoint, vocabulary: EventTypeRegistry = PLAIN) -> Ti
     )
 
 
-def _actors(halt_point: HaltPoint, vocabulary: EventTypeRegistry) -> tuple[Actor, Actor]:
+def _actors(halt_point: HaltPoint, event_registry: EventTypeRegistry) -> tuple[Actor, Actor]:
     if halt_point.kind is not EventKind.CUSTOM:
         return _ACTORS[halt_point.kind, halt_point.side]
-    other = vocabulary.event_type(halt_point).actor
+    other = event_registry.event_type(halt_point).actor
     return (Actor.AGENT, other) if halt_point.side is EventSide.BEGIN else (other, Actor.AGENT)
 
 
@@ -134,7 +136,7 @@ def make_debug_row(event: Event) -> TimelineRow:
     )
 
 
-_SPOKEN: Final[dict[tuple[EventKind, EventSide | None], str]] = {
+_ROW_NAMES: Final[dict[tuple[EventKind, EventSide | None], str]] = {
     (EventKind.PROGRAM_STARTED, EventSide.BEGIN): "program started",
     (EventKind.LLM_QUERY, EventSide.BEGIN): "LLM query",
     (EventKind.LLM_QUERY, EventSide.END): "LLM answer",
@@ -146,11 +148,11 @@ _SPOKEN: Final[dict[tuple[EventKind, EventSide | None], str]] = {
     (EventKind.PROGRAM_FINISHED, EventSide.BEGIN): "program finished",
 }
 #: Characters of a name that are shown with it.
-_NAME: Final = 80
+_MAX_NAME_CHARS: Final = 80
 
 
-def describe_row(spoken: HaltPoint | LastRow) -> str:
+def describe_row(item: HaltPoint | LastRow) -> str:
     """What happened and where: “tool call run_tests (row 12)”."""
-    words = _SPOKEN[spoken.kind, spoken.side]
-    name = extract_first_line(spoken.name[:_NAME]) if spoken.name else ""
-    return f"{words} {name} (row {spoken.seq})" if name else f"{words} (row {spoken.seq})"
+    words = _ROW_NAMES[item.kind, item.side]
+    name = extract_first_line(item.name[:_MAX_NAME_CHARS]) if item.name else ""
+    return f"{words} {name} (row {item.seq})" if name else f"{words} (row {item.seq})"

@@ -14,14 +14,7 @@ from msgspec.structs import replace
 
 from ..errors import CommandError, ProtocolError
 from ..protocol.breakpoint_rules import BreakpointRule, Price
-from ..protocol.records import (
-    HaltPointAnswered,
-    HaltPointEdited,
-    HaltPointSaved,
-    Record,
-    RunHeaderSaved,
-)
-from ..protocol.values import (
+from ..protocol.data_model import (
     AgentActivity,
     AnswerKind,
     ApprovalPrompt,
@@ -30,6 +23,13 @@ from ..protocol.values import (
     HaltPoint,
     Run,
     RunMode,
+)
+from ..protocol.records import (
+    HaltPointAnswered,
+    HaltPointEdited,
+    HaltPointSaved,
+    Record,
+    RunHeaderSaved,
 )
 from .input_checks import check_edit
 from .run_state import RunStates, RunStatus
@@ -41,7 +41,7 @@ from .state_table import (
     compute_shown_state,
     find_next_activity,
 )
-from .timeline_rows import PLAIN, EventTypeRegistry
+from .timeline_rows import EMPTY_REGISTRY, EventTypeRegistry
 
 
 class RecordOutput(NamedTuple):
@@ -113,12 +113,12 @@ class Transitions:
     """The state of all runs, the outputs that nobody has drained, and the transitions that rules name.
 
     Args:
-        vocabulary: What extensions add to the debugger's words.
+        event_registry: What extensions add to the debugger's words.
     """
 
-    def __init__(self, vocabulary: EventTypeRegistry = PLAIN) -> None:
+    def __init__(self, event_registry: EventTypeRegistry = EMPTY_REGISTRY) -> None:
         self.runs = RunStates()
-        self._vocabulary = vocabulary
+        self._event_registry = event_registry
         self.outputs: list[Output] = []
 
     def status(self, run_id: str) -> RunStatus:
@@ -136,7 +136,7 @@ class Transitions:
             )
         return status
 
-    def live(self, run_id: str) -> RunStatus:
+    def live_status(self, run_id: str) -> RunStatus:
         """What is known of a run that lives.
 
         Raises:
@@ -174,13 +174,13 @@ class Transitions:
         )
         return LeaseGranted(run.id, compute_leased_mode(run), breakpoints, self.runs.prices)
 
-    def follow(
+    def apply_rule(
         self,
         status: RunStatus,
         rule: TransitionRule,
         at: float,
         halt_point_id: str | None = None,
-        verdict: AnswerDecision = RESUMED,
+        decision: AnswerDecision = RESUMED,
     ) -> None:
         """Answer the halt points that a rule chooses, and change the run.
 
@@ -189,28 +189,28 @@ class Transitions:
             rule: Says which of the pending halt points are answered, and the mode afterwards.
             at: Now, by the Core's clock.
             halt_point_id: The halt point that is meant, where one is.
-            verdict: The answer.
+            decision: The answer.
         """
         state: AgentActivity | None = None
         for each in _chosen(status, rule.act, halt_point_id):
-            halt_point = self.answer(status, each, verdict, at)
-            self.outputs.append(AnswerOutput(halt_point, verdict.answer))
-            state = self.state_past(halt_point, verdict.answer)
+            halt_point = self.answer(status, each, decision, at)
+            self.outputs.append(AnswerOutput(halt_point, decision.answer))
+            state = self.find_state_after(halt_point, decision.answer)
         if rule.mode is RunMode.CONTINUE and status.run.agent_state is AgentActivity.HALTING:
             state = AgentActivity.RUNNING
-        self.change(status, rule, state, at)
+        self.update_header(status, rule, state, at)
 
     def answer(
-        self, status: RunStatus, halt_point_id: str, verdict: AnswerDecision, at: float
+        self, status: RunStatus, halt_point_id: str, decision: AnswerDecision, at: float
     ) -> HaltPoint:
         """Record the answer to a pending halt point; nobody is sent it."""
         record = HaltPointAnswered(
             run=status.run.id,
             halt_point=halt_point_id,
-            answer=verdict.answer,
+            answer=decision.answer,
             at=at,
-            reason=verdict.reason,
-            always=verdict.always,
+            reason=decision.reason,
+            always=decision.always,
         )
         answered = self.emit(record)
         assert answered is not None
@@ -240,14 +240,14 @@ class Transitions:
         )
         self.emit(record)
 
-    def state_past(self, halt_point: HaltPoint, answer: AnswerKind) -> AgentActivity:
+    def find_state_after(self, halt_point: HaltPoint, answer: AnswerKind) -> AgentActivity:
         """What the agent does once a halt point was answered."""
         if halt_point.kind is not EventKind.CUSTOM:
             return find_next_activity(halt_point.kind, halt_point.side, answer)
-        custom = self._vocabulary.event_type(halt_point).state
+        custom = self._event_registry.event_type(halt_point).state
         return find_next_activity(halt_point.kind, halt_point.side, answer, custom)
 
-    def change(
+    def update_header(
         self,
         status: RunStatus,
         rule: TransitionRule,

@@ -32,7 +32,7 @@ def to_worker_url(agents: str) -> str:
     Args:
         agents: Where it takes agents.
     """
-    return _beside(agents, "worker")
+    return _replace_path(agents, "worker")
 
 
 def to_runtime_url(agents: str) -> str:
@@ -41,7 +41,7 @@ def to_runtime_url(agents: str) -> str:
     Args:
         agents: Where it takes agents.
     """
-    return _beside(agents, "runtime")
+    return _replace_path(agents, "runtime")
 
 
 def make_chat_url(core: str, id: str) -> str:
@@ -51,7 +51,7 @@ def make_chat_url(core: str, id: str) -> str:
         core: Where the Core takes agents, or workers.
         id: What the chat's process calls its way in.
     """
-    return _beside(core.removesuffix("/worker"), f"chat/{id}")
+    return _replace_path(core.removesuffix("/worker"), f"chat/{id}")
 
 
 def to_agents_url(url: str) -> str:
@@ -62,10 +62,10 @@ def to_agents_url(url: str) -> str:
 
 def is_same_url(one: str, other: str) -> bool:
     """Whether two URLs name one place: `localhost` is `127.0.0.1` and `::1`, and `http` is `ws`."""
-    return one == other or _place(one) == _place(other)
+    return one == other or _normalize(one) == _normalize(other)
 
 
-def _place(url: str) -> tuple[str, ...]:
+def _normalize(url: str) -> tuple[str, ...]:
     try:
         parts = urlsplit(to_websocket_url(url))
         return parts.scheme, _host(parts), str(_port(parts)), parts.path.rstrip("/"), parts.query
@@ -82,7 +82,7 @@ def _port(parts: SplitResult) -> int | None:
     return parts.port or _PORTS.get(parts.scheme)
 
 
-def _beside(agents: str, name: str) -> str:
+def _replace_path(agents: str, name: str) -> str:
     """Another address of the Core that takes agents there; an address of that name stays."""
     if agents.endswith(f"/{name}"):
         return agents

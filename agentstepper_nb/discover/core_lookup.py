@@ -51,14 +51,14 @@ def discover(url: str | None = None, token: str | None = None) -> CoreEndpoint:
     """
     chosen = url or os.environ.get(URL_VARIABLE)
     if chosen:
-        return _agents_endpoint(to_websocket_url(chosen), token)
-    found = _chosen_server(list(list_running_servers()))
+        return _find_agents_endpoint(to_websocket_url(chosen), token)
+    found = _choose_server(list(list_running_servers()))
     return CoreEndpoint(found.url, token or found.tokens.agent or None)
 
 
 def make_endpoint(address: str | None, port: int | None, token: str | None = None) -> CoreEndpoint:
     """The Core at an address and port, as `agentstepper serve` and the original take agents."""
-    return _agents_endpoint(make_host_url(address, port), token)
+    return _find_agents_endpoint(make_host_url(address, port), token)
 
 
 def discover_control() -> CoreEndpoint:
@@ -68,7 +68,7 @@ def discover_control() -> CoreEndpoint:
         DiscoveryError: There is none, or there are several.
     """
     found = discover()
-    return CoreEndpoint(found.url, _control_token_for(found.url) or found.token)
+    return CoreEndpoint(found.url, _find_control_token(found.url) or found.token)
 
 
 def find_own_core() -> CoreEndpoint | None:
@@ -80,7 +80,7 @@ def find_own_core() -> CoreEndpoint | None:
     """
     if os.environ.get(URL_VARIABLE):
         return discover()
-    found = _ancestral(list(list_running_servers()))
+    found = _find_ancestor_core(list(list_running_servers()))
     return None if found is None else found.endpoint
 
 
@@ -99,8 +99,8 @@ def find_worker_endpoint(url: str | None = None, token: str | None = None) -> Co
     inherited = os.environ.pop(WORKER_TOKEN_VARIABLE, None)
     chosen = url or os.environ.get(WORKER_URL_VARIABLE) or os.environ.get(URL_VARIABLE)
     if chosen:
-        return _worker_endpoint(to_worker_url(to_websocket_url(chosen)), token or inherited)
-    found = _chosen_server(
+        return _make_worker_endpoint(to_worker_url(to_websocket_url(chosen)), token or inherited)
+    found = _choose_server(
         [each for each in list_running_servers() if each.tokens.worker], _NO_CORE
     )
     return CoreEndpoint(to_worker_url(found.url), token or found.tokens.worker or None)
@@ -119,10 +119,10 @@ def find_runtime_endpoint(url: str | None = None, token: str | None = None) -> C
     chosen = url or os.environ.get(URL_VARIABLE)
     if chosen:
         agents = to_agents_url(to_websocket_url(chosen))
-        known = _known(agents)
-        at = to_runtime_url(to_websocket_url(chosen) if known is None else known.url)
-        return CoreEndpoint(at, token or _control_token_for(agents))
-    found = _chosen_server(list(list_running_servers()), _NO_CORE)
+        core = _find_core(agents)
+        at = to_runtime_url(to_websocket_url(chosen) if core is None else core.url)
+        return CoreEndpoint(at, token or _find_control_token(agents))
+    found = _choose_server(list(list_running_servers()), _NO_CORE)
     return CoreEndpoint(to_runtime_url(found.url), token or found.tokens.control or None)
 
 
@@ -132,11 +132,11 @@ def find_running_core() -> RuntimeFile | None:
     Raises:
         DiscoveryError: There are several.
     """
-    given = os.environ.get(URL_VARIABLE)
-    if given:
-        return _known(to_websocket_url(given))
+    env_url = os.environ.get(URL_VARIABLE)
+    if env_url:
+        return _find_core(to_websocket_url(env_url))
     servers = list(list_running_servers())
-    return _chosen_server(servers) if servers else None
+    return _choose_server(servers) if servers else None
 
 
 def find_view_endpoint(url: str, token: str | None = None) -> CoreEndpoint:
@@ -147,7 +147,7 @@ def find_view_endpoint(url: str, token: str | None = None) -> CoreEndpoint:
         token: The control token; that of the Core's data folder, or of the environment, where there is
             none.
     """
-    for core in _cores():
+    for core in _list_cores():
         if core.ui_url and is_same_url(core.ui_url, url):
             return CoreEndpoint(core.ui_url, token or core.tokens.control or None)
     return CoreEndpoint(url, token or os.environ.get(CONTROL_VARIABLE))
@@ -159,7 +159,7 @@ def find_folder_endpoint(folder: Path) -> CoreEndpoint | None:
     Args:
         folder: The data folder.
     """
-    for core in _cores():
+    for core in _list_cores():
         if core.data_dir and _is_same_folder(Path(core.data_dir), folder):
             return CoreEndpoint(core.url, core.tokens.control or None)
     return None
@@ -176,38 +176,38 @@ def _is_same_folder(one: Path, other: Path) -> bool:
 # ::1 may be another user's.
 
 
-def _agents_endpoint(url: str, token: str | None) -> CoreEndpoint:
+def _find_agents_endpoint(url: str, token: str | None) -> CoreEndpoint:
     """A Core at an address. A token that was set for another Core is not sent to this one."""
-    given = os.environ.get(URL_VARIABLE)
-    if not given or is_same_url(given, url):
+    env_url = os.environ.get(URL_VARIABLE)
+    if not env_url or is_same_url(env_url, url):
         token = token or os.environ.get(TOKEN_VARIABLE)
-    known = _known(url)
-    if known is None:
+    core = _find_core(url)
+    if core is None:
         return CoreEndpoint(url, token or None)
-    return CoreEndpoint(known.url, token or known.tokens.agent or None)
+    return CoreEndpoint(core.url, token or core.tokens.agent or None)
 
 
-def _worker_endpoint(url: str, token: str | None) -> CoreEndpoint:
-    known = _known(to_agents_url(url))
-    if known is None:
+def _make_worker_endpoint(url: str, token: str | None) -> CoreEndpoint:
+    core = _find_core(to_agents_url(url))
+    if core is None:
         return CoreEndpoint(url, token)
-    return CoreEndpoint(to_worker_url(known.url), token or known.tokens.worker or None)
+    return CoreEndpoint(to_worker_url(core.url), token or core.tokens.worker or None)
 
 
-def _control_token_for(url: str) -> str | None:
-    known = _known(url)
-    if known is not None and known.tokens.control:
-        return known.tokens.control
-    given = os.environ.get(URL_VARIABLE)
-    return os.environ.get(CONTROL_VARIABLE) if given and is_same_url(given, url) else None
+def _find_control_token(url: str) -> str | None:
+    core = _find_core(url)
+    if core is not None and core.tokens.control:
+        return core.tokens.control
+    env_url = os.environ.get(URL_VARIABLE)
+    return os.environ.get(CONTROL_VARIABLE) if env_url and is_same_url(env_url, url) else None
 
 
-def _known(url: str) -> RuntimeFile | None:
+def _find_core(url: str) -> RuntimeFile | None:
     """The running Core that takes agents there."""
-    return next((each for each in _cores() if is_same_url(each.url, url)), None)
+    return next((each for each in _list_cores() if is_same_url(each.url, url)), None)
 
 
-def _cores() -> list[RuntimeFile]:
+def _list_cores() -> list[RuntimeFile]:
     """The Cores of this process, which may be announced nowhere, and those of this user."""
     return [*list_local_cores(), *list_running_servers()]
 
@@ -215,7 +215,7 @@ def _cores() -> list[RuntimeFile]:
 # ---- the Core that is meant -------------------------------------------------------------------------
 
 
-def _chosen_server(servers: list[RuntimeFile], none: str = "") -> RuntimeFile:
+def _choose_server(servers: list[RuntimeFile], none: str = "") -> RuntimeFile:
     """The server that is meant, among those that run.
 
     Args:
@@ -229,28 +229,28 @@ def _chosen_server(servers: list[RuntimeFile], none: str = "") -> RuntimeFile:
             f"address= and port=, set {URL_VARIABLE}, or run this in JupyterLab with agentstepper_nb "
             "installed beside the server. In any other notebook, run `%agentstepper --kernel` first."
         )
-    own = _ancestral(servers)
+    own = _find_ancestor_core(servers)
     if own is not None:
         return own
     if len(servers) > 1:  # a file that a killed Core left counts for nothing
         servers = [each for each in servers if is_listening(each.url)] or servers
     if len(servers) == 1:
         return servers[0]
-    listed = "\n".join(f"  {each.url}  {_described(each)}" for each in servers)
+    listed = "\n".join(f"  {each.url}  {_describe_server(each)}" for each in servers)
     raise DiscoveryError(
         f"Several AgentStepper Cores are running:\n{listed}\nSay which one is meant: pass url=, or set "
         f"{URL_VARIABLE}; or stop those that you don't need, by `kill PID`."
     )
 
 
-def _described(server: RuntimeFile) -> str:
+def _describe_server(server: RuntimeFile) -> str:
     """A Core in words by which a person knows it."""
     since = datetime.fromtimestamp(server.started).strftime("%Y-%m-%d %H:%M:%S")
-    kept = f", runs in {server.data_dir}" if server.data_dir else ""
-    return f"{server.name or server.root_dir} (pid {server.pid}, since {since}{kept})"
+    folder_note = f", runs in {server.data_dir}" if server.data_dir else ""
+    return f"{server.name or server.root_dir} (pid {server.pid}, since {since}{folder_note})"
 
 
-def _ancestral(servers: list[RuntimeFile]) -> RuntimeFile | None:
+def _find_ancestor_core(servers: list[RuntimeFile]) -> RuntimeFile | None:
     """The Core of the nearest process that this one descends from."""
     by_pid = {server.pid: server for server in servers}
     return next((by_pid[pid] for pid in list_ancestors() if pid in by_pid), None)

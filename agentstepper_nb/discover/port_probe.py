@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 #: Seconds that a Core of this machine has to take a connection.
-_PATIENCE: Final = 1.0
+_TIMEOUT_S: Final = 1.0
 _PORTS: Final = {"ws": 80, "wss": 443}
 
 
@@ -18,7 +18,7 @@ def is_listening(url: str) -> bool:
     try:
         parts = urlsplit(url)
         address = (parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0))
-        socket.create_connection(address, _PATIENCE).close()
+        socket.create_connection(address, _TIMEOUT_S).close()
     except (OSError, ValueError):
         return False
     return True

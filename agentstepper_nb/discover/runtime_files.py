@@ -16,7 +16,7 @@ from typing import Any, Final
 from jupyter_core.paths import jupyter_runtime_dir
 
 from .._version import __version__
-from .tokens import UNKNOWN, CoreTokens, read_tokens, write_private_file
+from .tokens import NO_TOKENS, CoreTokens, read_tokens, write_private_file
 
 _PREFIX: Final = "agentstepper-"
 
@@ -60,7 +60,7 @@ class RuntimeFile:
     root_dir: str = ""
     version: str = ""
     started: float = 0.0
-    tokens: CoreTokens = UNKNOWN
+    tokens: CoreTokens = NO_TOKENS
 
     @property
     def endpoint(self) -> CoreEndpoint:

@@ -16,7 +16,7 @@ CONTROL_FILE: Final = "control-token"
 WORKER_FILE: Final = "worker-token"
 _LOCK_FILE: Final = "tokens.lock"
 #: What may stand in a header: of a damaged file something else may come.
-_SENDABLE: Final = re.compile(r"[!-~]+")
+_TOKEN_PATTERN: Final = re.compile(r"[!-~]+")
 
 
 class CoreTokens(NamedTuple):
@@ -34,7 +34,7 @@ class CoreTokens(NamedTuple):
 
 
 #: Of a Core whose tokens nobody told.
-UNKNOWN: Final = CoreTokens()
+NO_TOKENS: Final = CoreTokens()
 
 
 def data_dir() -> Path:
@@ -52,9 +52,9 @@ def load_core_tokens(folder: Path | None, given: CoreTokens) -> CoreTokens:
     Raises:
         ValueError: A token can't be sent, or two are the same.
     """
-    kept = CoreTokens() if folder is None else read_tokens(folder)
-    _check_given(given)
-    chosen = [one or other for one, other in zip(given, kept, strict=True) if one or other]
+    stored = CoreTokens() if folder is None else read_tokens(folder)
+    _check_characters(given)
+    chosen = [one or other for one, other in zip(given, stored, strict=True) if one or other]
     if len(set(chosen)) < len(chosen):
         raise ValueError(
             "The agent token, the control token and the worker token must differ: who has the agent "
@@ -69,9 +69,9 @@ def load_core_tokens(folder: Path | None, given: CoreTokens) -> CoreTokens:
     )
 
 
-def _check_given(tokens: CoreTokens) -> None:
+def _check_characters(tokens: CoreTokens) -> None:
     for token in tokens:
-        if token and not _SENDABLE.fullmatch(token):
+        if token and not _TOKEN_PATTERN.fullmatch(token):
             raise ValueError("A token is made of printable ASCII characters without spaces.")
 
 
@@ -102,9 +102,9 @@ def load_or_create_token(
     from filelock import FileLock  # takes a while, and agents make no tokens
 
     with FileLock(folder / _LOCK_FILE, mode=0o600):  # of two that start at once, one makes it
-        kept = read_token(folder, file)
-        token = given or kept or generate_token()
-        if token != kept:
+        stored = read_token(folder, file)
+        token = given or stored or generate_token()
+        if token != stored:
             draft = folder / f"{file}.{secrets.token_hex(4)}.tmp"
             write_private_file(draft, token + "\n")
             draft.replace(folder / file)
@@ -122,7 +122,7 @@ def read_token(folder: Path | None = None, file: str = TOKEN_FILE) -> str | None
         token = ((data_dir() if folder is None else folder) / file).read_text().strip()
     except (OSError, UnicodeDecodeError):  # a damaged one can't be sent
         return None
-    return token if _SENDABLE.fullmatch(token) else None
+    return token if _TOKEN_PATTERN.fullmatch(token) else None
 
 
 def write_private_file(path: Path, text: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .findings import Finding, FindingStatus, make_well
+from .findings import Finding, FindingStatus, make_ok_finding
 
 
 def examine_machine() -> list[Finding]:
@@ -37,7 +37,7 @@ def repair_store(folder: Path) -> list[Finding]:
     """
     from ..store.checkup import repair_folder
 
-    return [make_well("repair", text) for text in repair_folder(folder)]
+    return [make_ok_finding("repair", text) for text in repair_folder(folder)]
 
 
 def format_report() -> str:

@@ -11,10 +11,10 @@ from ..discover import CoreEndpoint, RuntimeFile, to_runtime_url
 from .facts import BackgroundAgentFacts
 
 if TYPE_CHECKING:
-    from ..protocol.runtime_wire import RuntimeStatus
+    from ..protocol.runtime_requests import RuntimeStatus
 
 #: Seconds that a Core has to answer: it is near, and a person waits.
-PATIENCE: Final = 5.0
+TIMEOUT_S: Final = 5.0
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def collect_agent_facts(core: RuntimeFile) -> BackgroundAgentFacts:
         with asyncio.Runner() as runner:
             return _facts(runner.run(_ask(endpoint)))
     except TimeoutError:
-        return BackgroundAgentFacts(problem=f"It said nothing for {PATIENCE:g} seconds.")
+        return BackgroundAgentFacts(problem=f"It said nothing for {TIMEOUT_S:g} seconds.")
     except CommandError as error:
         if error.code == "store_failed":
             return BackgroundAgentFacts(damaged=error.message)
@@ -43,15 +43,15 @@ def collect_agent_facts(core: RuntimeFile) -> BackgroundAgentFacts:
 
 
 async def _ask(endpoint: CoreEndpoint) -> RuntimeStatus:
-    from ..protocol.runtime_wire import SERVICE, GetRuntimeStatus, RuntimeStatus
+    from ..protocol.runtime_requests import SERVICE, GetRuntimeStatus, RuntimeStatus
     from ..rpc.connection import open_connection
     from ..rpc.persistent_connection import ReconnectingCaller
 
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT_S):
         opened = await open_connection(endpoint, {}, _log)
         try:
             door = ReconnectingCaller()
-            door.open(opened.rpc_session)
+            door.attach(opened.rpc_session)
             return await door.call(SERVICE, "status", GetRuntimeStatus(), RuntimeStatus)
         finally:
             await opened.close()

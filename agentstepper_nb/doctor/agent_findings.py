@@ -7,9 +7,9 @@ from typing import Final
 
 from .facts import BackgroundAgentFacts
 from .findings import Finding
-from .findings import make_note as _note
-from .findings import make_well as _well
-from .findings import make_wrong as _wrong
+from .findings import make_note_finding as _note
+from .findings import make_ok_finding as _well
+from .findings import make_problem_finding as _wrong
 
 _MIB: Final = 1 << 20
 _ABOUT: Final = "agents"

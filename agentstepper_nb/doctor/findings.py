@@ -37,22 +37,22 @@ class Finding:
     advice: str = ""
 
 
-def make_well(about: str, text: str) -> Finding:
+def make_ok_finding(about: str, text: str) -> Finding:
     """Something is as it should be."""
     return Finding(FindingStatus.WELL, about, text)
 
 
-def make_note(about: str, text: str, advice: str = "") -> Finding:
+def make_note_finding(about: str, text: str, advice: str = "") -> Finding:
     """Something works, and a person may want to know of it."""
     return Finding(FindingStatus.NOTE, about, text, advice)
 
 
-def make_wrong(about: str, text: str, advice: str) -> Finding:
+def make_problem_finding(about: str, text: str, advice: str) -> Finding:
     """Something is wrong."""
     return Finding(FindingStatus.WRONG, about, text, advice)
 
 
-def has_wrong(findings: Iterable[Finding]) -> bool:
+def has_problems(findings: Iterable[Finding]) -> bool:
     """Whether anything is wrong."""
     return any(finding.sign is FindingStatus.WRONG for finding in findings)
 
@@ -62,23 +62,23 @@ def has_wrong(findings: Iterable[Finding]) -> bool:
 
 def format_findings(findings: Sequence[Finding]) -> str:
     """One finding a line, and how it stands with all of them in the last."""
-    return "\n".join([*map(_line, findings), _verdict(findings)])
+    return "\n".join([*map(_line, findings), _format_summary(findings)])
 
 
 def encode_findings(findings: Sequence[Finding]) -> str:
     """`{"well": bool, "findings": [{"sign", "about", "text", "advice"}]}`."""
-    document = {"well": not has_wrong(findings), "findings": [asdict(each) for each in findings]}
+    document = {"well": not has_problems(findings), "findings": [asdict(each) for each in findings]}
     return json.dumps(document, ensure_ascii=False, indent=2)
 
 
 def _line(finding: Finding) -> str:
-    from ..protocol.visible_text import escape_to_one_line
+    from ..protocol.text_escaping import escape_to_one_line
 
     words = " ".join(f"{finding.text} {finding.advice}".split())
     return escape_to_one_line(f"{_SIGNS[finding.sign]} {words}")  # folders may be called anything
 
 
-def _verdict(findings: Sequence[Finding]) -> str:
+def _format_summary(findings: Sequence[Finding]) -> str:
     wrong = sum(finding.sign is FindingStatus.WRONG for finding in findings)
     if wrong:
         return f"{wrong} thing{' is' if wrong == 1 else 's are'} wrong."

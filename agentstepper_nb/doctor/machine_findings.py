@@ -18,12 +18,12 @@ from .facts import (
     VariableFacts,
 )
 from .findings import Finding
-from .findings import make_note as _note
-from .findings import make_well as _well
-from .findings import make_wrong as _wrong
+from .findings import make_note_finding as _note
+from .findings import make_ok_finding as _well
+from .findings import make_problem_finding as _wrong
 
-_LITTLE_SPACE: Final = 200 * 1024 * 1024  # bytes: a few large runs
-_PRIVATE: Final = 0o077
+_LOW_SPACE_BYTES: Final = 200 * 1024 * 1024  # bytes: a few large runs
+_OTHERS_PERMISSIONS: Final = 0o077
 
 _START_ONE: Final = (
     "Start `agentstepper serve`, or JupyterLab with agentstepper_nb installed beside it."
@@ -226,7 +226,7 @@ def _folder(folder: FolderFacts, about: str, what: str) -> Iterator[Finding]:
         )
         return
     yield _well(about, f"{folder.path} can be written.")
-    if folder.free < _LITTLE_SPACE:
+    if folder.free < _LOW_SPACE_BYTES:
         yield _note(
             about,
             f"Only {folder.free // 1024 // 1024} MiB are free in {folder.path}.",
@@ -245,7 +245,7 @@ def _token(which: str, mode: int | None, file: str) -> Iterator[Finding]:
     about = f"{which} token"
     if mode is None:
         yield _well(about, f"There is no {about} yet; the first server makes it.")
-    elif mode & _PRIVATE:
+    elif mode & _OTHERS_PERMISSIONS:
         yield _wrong(
             about,
             f"Others can read the {about} (its file has mode {mode:04o}).",

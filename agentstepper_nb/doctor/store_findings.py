@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 from .agent_findings import make_set_aside_finding
 from .findings import Finding
-from .findings import make_note as _note
-from .findings import make_well as _well
-from .findings import make_wrong as _wrong
+from .findings import make_note_finding as _note
+from .findings import make_ok_finding as _well
+from .findings import make_problem_finding as _wrong
 
 if TYPE_CHECKING:
     from ..store.checkup import DamagedRun, FolderReport, SetAsideStore
 
-_LITTLE_SPACE: Final = 200 << 20  # bytes: a few large runs
+_LOW_SPACE_BYTES: Final = 200 << 20  # bytes: a few large runs
 _MIB: Final = 1 << 20
 #: The first version of SQLite without the WAL-reset defect.
-_SOUND: Final = (3, 51, 3)
+_MIN_SQLITE_VERSION: Final = (3, 51, 3)
 
 
 def make_store_findings(about: FolderReport) -> list[Finding]:
@@ -25,7 +25,11 @@ def make_store_findings(about: FolderReport) -> list[Finding]:
     return [
         *_store(about),
         *_runs(about),
-        *(finding for each in about.aside for finding in _aside(each, about)),
+        *(
+            finding
+            for each in about.set_aside_stores
+            for finding in _make_set_aside_findings(each, about)
+        ),
         *_agents(about),
         *_other_files(about),
         *_place(about),
@@ -49,11 +53,11 @@ def _store(about: FolderReport) -> Iterator[Finding]:
     if not about.exists:
         yield _note("store", f"{about.folder} holds no store: no run was kept there yet.")
         return
-    if about.version > about.newest:
+    if about.version > about.latest_version:
         yield _wrong(
             "version",
             f"The store is of version {about.version}, and this agentstepper_nb reads versions up to "
-            f"{about.newest}.",
+            f"{about.latest_version}.",
             "Upgrade agentstepper_nb, or choose another folder.",
         )
         return
@@ -64,14 +68,14 @@ def _store(about: FolderReport) -> Iterator[Finding]:
             "Look after its rights and the disk it is on; nothing in it needs to be damaged.",
         )
         return
-    if about.unopened:
-        yield from _aside(about.unopened, about)
+    if about.unopened_store:
+        yield from _make_set_aside_findings(about.unopened_store, about)
         return
-    if about.version < about.newest:
+    if about.version < about.latest_version:
         yield _note(
             "version",
             f"The store is of version {about.version}, and this agentstepper_nb keeps version "
-            f"{about.newest}.",
+            f"{about.latest_version}.",
             "The next Core brings it up to date and leaves a copy; its runs are looked at after that.",
         )
     else:
@@ -85,8 +89,8 @@ def _store(about: FolderReport) -> Iterator[Finding]:
 
 
 def _file(about: FolderReport) -> Iterator[Finding]:
-    if about.structure:
-        first, *more = about.structure
+    if about.structure_problems:
+        first, *more = about.structure_problems
         others = f", and {_many(len(more), 'thing')} more" if more else ""
         yield _wrong(
             "structure", f"The store's file itself is damaged: {first}{others}.", _repair(about)
@@ -96,23 +100,23 @@ def _file(about: FolderReport) -> Iterator[Finding]:
 
 
 def _runs(about: FolderReport) -> Iterator[Finding]:
-    yield from _hurt(about.damaged, about)
-    looked = about.exists and about.version == about.newest
-    if looked and not (about.unreadable or about.unopened or about.damaged):
+    yield from _make_damage_findings(about.damaged, about)
+    looked = about.exists and about.version == about.latest_version
+    if looked and not (about.unreadable or about.unopened_store or about.damaged):
         yield _well("runs", "Every run agrees with its checksums.")
     for each in about.missing:
         name = f" ({each.name!r})" if each.name else ""
         yield _wrong(
             "marks",
-            f"A damaged journal cost something: {each.what}{name}.",
+            f"A damaged journal cost something: {each.damage}{name}.",
             "What its agent still holds comes again when it is back; the rest is lost. With --repair "
             "it isn't told again.",
         )
-    for each in about.once:
+    for each in about.past_losses:
         name = f" ({each.name!r})" if each.name else ""
         yield _note(
             "marks",
-            f"A damaged journal once cost something: {each.what}{name}.",
+            f"A damaged journal once cost something: {each.damage}{name}.",
             "If its agent came back it has sent again what it still had. --repair tags the run as "
             "damaged, and this isn't told again.",
         )
@@ -131,15 +135,15 @@ def _runs(about: FolderReport) -> Iterator[Finding]:
         )
 
 
-def _hurt(runs: Iterable[DamagedRun], about: FolderReport) -> Iterator[Finding]:
+def _make_damage_findings(runs: Iterable[DamagedRun], about: FolderReport) -> Iterator[Finding]:
     for run in runs:
         name = f"{run.name!r} ({run.id})" if run.name else run.id
-        yield _wrong("run", f"Of run {name} something is damaged: {run.what}.", _repair(about))
+        yield _wrong("run", f"Of run {name} something is damaged: {run.damage}.", _repair(about))
 
 
-def _aside(aside: SetAsideStore, about: FolderReport) -> Iterator[Finding]:
+def _make_set_aside_findings(aside: SetAsideStore, about: FolderReport) -> Iterator[Finding]:
     yield from _unopened(aside, about)
-    yield from _hurt(aside.damaged, about)
+    yield from _make_damage_findings(aside.damaged, about)
     for run in aside.lost:
         yield _wrong(
             "run",
@@ -159,7 +163,7 @@ def _unopened(aside: SetAsideStore, about: FolderReport) -> Iterator[Finding]:
         return
     yield _wrong(
         "damaged store",
-        f"{aside.file} can't be opened. Of its runs {aside.whole} can be brought back whole, and "
+        f"{aside.file} can't be opened. Of its runs {aside.intact_runs} can be brought back whole, and "
         f"{len(aside.damaged)} in part.",
         _repair(about),
     )
@@ -179,7 +183,7 @@ def _agents(about: FolderReport) -> Iterator[Finding]:
             f"Stop the Core, and move {file} away: a new one begins. `sqlite3 FILE .recover` brings "
             "back what can be read of the old one.",
         )
-    yield from map(make_set_aside_finding, about.agents_aside)
+    yield from map(make_set_aside_finding, about.set_aside_agent_stores)
 
 
 # ---- what else is there -----------------------------------------------------------------------------
@@ -192,7 +196,7 @@ def _other_files(about: FolderReport) -> Iterator[Finding]:
             f"The search's file can't be used: {about.search}.",
             "Nothing is lost: the next Core makes it anew.",
         )
-    for name, why in about.unread:
+    for name, why in about.unreadable_run_files:
         yield _wrong(
             "file", f"logs/{name} isn't listed: {why}", "Put back a copy of it, or delete it."
         )
@@ -209,11 +213,11 @@ def _other_files(about: FolderReport) -> Iterator[Finding]:
             f"Other users can read what is yours: {', '.join(names)}.",
             _repair(about),
         )
-    if about.copies:
+    if about.store_copies:
         yield _note(
             "copies",
             "An earlier state is kept, also of runs that were deleted since: "
-            f"{', '.join(about.copies)}.",
+            f"{', '.join(about.store_copies)}.",
             "Delete these files when you miss nothing.",
         )
     if about.others:
@@ -222,10 +226,10 @@ def _other_files(about: FolderReport) -> Iterator[Finding]:
             f"Other Cores keep runs in folders of their own: {', '.join(about.others)}.",
             "Name one of them with --data to look there.",
         )
-    if about.leftovers:
+    if about.leftover_files:
         yield _note(
             "leftovers",
-            f"Interrupted writes left something behind: {', '.join(about.leftovers)}.",
+            f"Interrupted writes left something behind: {', '.join(about.leftover_files)}.",
             "Nothing needs these files; --repair deletes them.",
         )
 
@@ -238,13 +242,13 @@ def _place(about: FolderReport) -> Iterator[Finding]:
             "which is slower.",
             "Better choose a folder on a disk of this machine.",
         )
-    if about.free < _LITTLE_SPACE:
+    if about.free < _LOW_SPACE_BYTES:
         yield _note(
             "room",
             f"Only {about.free // _MIB} MiB are free in {about.folder}.",
             "Agents wait where nothing can be written: delete some runs, or use another disk.",
         )
-    if about.sqlite < _SOUND:
+    if about.sqlite < _MIN_SQLITE_VERSION:
         yield _note(
             "sqlite",
             f"SQLite {'.'.join(map(str, about.sqlite))} can damage a file to which two programs write "
@@ -253,5 +257,5 @@ def _place(about: FolderReport) -> Iterator[Finding]:
         )
 
 
-def _many(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _many(number: int, damage: str) -> str:
+    return f"{number} {damage}{'' if number == 1 else 's'}"

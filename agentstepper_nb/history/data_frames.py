@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..core.timeline_rows import make_debug_row, make_row
-from ..protocol.pages import SearchHit
-from ..protocol.records import RunHistory
-from ..protocol.values import (
+from ..protocol.data_model import (
     AnswerKind,
     Commit,
     EventKind,
@@ -18,21 +16,23 @@ from ..protocol.values import (
     TimelineRow,
     Usage,
 )
+from ..protocol.records import RunHistory
+from ..protocol.run_queries import SearchHit
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 #: Columns that hold moments, whole numbers, truths, or what is measured in fractions. Where some are
 #: missing they are empty.
-_MOMENTS: Final = ("started_at", "ended_at", "at")
-_NUMBERS: Final = (
+_TIME_COLUMNS: Final = ("started_at", "ended_at", "at")
+_INTEGER_COLUMNS: Final = (
     *("rows", "commits", "exit_code", "pid", "seq", "depth", "size", "files", "added", "removed"),
     *("input_tokens", "output_tokens", "tokens"),
 )
-_TRUTHS: Final = ("edited", "approval", "snapshot")
-_MEASURES: Final = ("duration", "cost")
+_BOOLEAN_COLUMNS: Final = ("edited", "approval", "snapshot")
+_FLOAT_COLUMNS: Final = ("duration", "cost")
 
-_WITHOUT: Final = (
+_NO_PANDAS_MESSAGE: Final = (
     "Tables of runs need pandas, which isn't installed: pip install 'agentstepper_nb[history]'."
 )
 
@@ -54,7 +54,7 @@ def make_row_frame(history: RunHistory) -> DataFrame:
     ]
     rows.sort(key=lambda pair: pair[0].seq)
     notes = {note.message: note.text for note in history.notes}
-    return _frame([_row(line, told, notes.get(line.id)) for line, told in rows], _ROW_COLUMNS)
+    return _frame([_row(line, details, notes.get(line.id)) for line, details in rows], _ROW_COLUMNS)
 
 
 def make_commit_frame(commits: Iterable[Commit]) -> DataFrame:
@@ -200,8 +200,8 @@ def _failure(failure: Failure | None) -> str | None:
 
 def _tokens(usage: Usage | None) -> int | None:
     """Those asked with and those answered with, together."""
-    told = (usage.input_tokens, usage.output_tokens) if usage else ()
-    counts = [count for count in told if count is not None]
+    details = (usage.input_tokens, usage.output_tokens) if usage else ()
+    counts = [count for count in details if count is not None]
     return sum(counts) if counts else None
 
 
@@ -211,18 +211,18 @@ def _frame(
     try:
         import pandas
     except ImportError:
-        raise ImportError(_WITHOUT) from None
+        raise ImportError(_NO_PANDAS_MESSAGE) from None
     frame = pandas.DataFrame(rows, columns=list(columns), dtype=object)
     for name in columns:
-        if name in _MOMENTS:
+        if name in _TIME_COLUMNS:
             # What an import may tell, and pandas can't: a year after 2262.
             frame[name] = pandas.to_datetime(
                 frame[name].astype("float64"), unit="s", utc=True, errors="coerce"
             )
-        elif name in _NUMBERS:
+        elif name in _INTEGER_COLUMNS:
             frame[name] = frame[name].astype("Int64")
-        elif name in _MEASURES:
+        elif name in _FLOAT_COLUMNS:
             frame[name] = frame[name].astype("float64")
-        elif name in _TRUTHS:
+        elif name in _BOOLEAN_COLUMNS:
             frame[name] = frame[name].astype("bool")
     return frame if index is None else frame.set_index(index)

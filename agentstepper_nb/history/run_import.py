@@ -13,9 +13,9 @@ import uuid_utils
 from ..discover import CoreEndpoint, discover_control, find_folder_endpoint
 from ..errors import CommandError, ConnectionLostError, ProtocolError
 from ..protocol.agent import AgentError, RunUploaded, UploadRun, from_agent, to_agent
+from ..protocol.data_model import Run
 from ..protocol.frame import MAX_MESSAGE_BYTES
 from ..protocol.records import ImportedRunSaved
-from ..protocol.values import Run
 from ..sdk.handshake import explain_not_opened, open_socket
 from ..store import open_store
 from ..store.archive import MAGIC, load_run_file, read_run_file
@@ -25,9 +25,9 @@ from .stored_run import StoredRun
 from .thread_call import run_on_thread
 
 #: Seconds that a Core has to take a run in.
-_PATIENCE: Final = 120.0
+_IMPORT_TIMEOUT_S: Final = 120.0
 #: Bytes of a message around what it carries.
-_AROUND: Final = 1000
+_ENVELOPE_BYTES: Final = 1000
 
 
 def import_run(path: str | PathLike[str], folder: Folder = None) -> StoredRun:
@@ -49,29 +49,29 @@ def import_run(path: str | PathLike[str], folder: Folder = None) -> StoredRun:
     data = read_run_file(Path(path).expanduser())
     target = resolve_folder(folder)
     owner = find_lock_holder(target)
-    taken = (
-        run_on_thread(_take(target, data))
+    imported = (
+        run_on_thread(_import_into_folder(target, data))
         if owner is None
-        else _send(find_folder_endpoint(target) or discover_control(), data)
+        else _upload_to_core(find_folder_endpoint(target) or discover_control(), data)
     )
-    return StoredRun(taken.id, target)
+    return StoredRun(imported.id, target)
 
 
-async def _take(folder: Path, data: bytes) -> Run:
+async def _import_into_folder(folder: Path, data: bytes) -> Run:
     history = load_run_file(data, str(uuid_utils.uuid7()))
     store = open_store(folder, what="agentstepper_nb.history")
     try:
-        kept = asyncio.Event()
-        store.append([ImportedRunSaved(history=history)], synced=kept.set)
-        await kept.wait()
+        synced_event = asyncio.Event()
+        store.append([ImportedRunSaved(history=history)], on_synced=synced_event.set)
+        await synced_event.wait()
     finally:
         store.close()
     return history.run
 
 
-def _send(endpoint: CoreEndpoint, data: bytes) -> Run:
+def _upload_to_core(endpoint: CoreEndpoint, data: bytes) -> Run:
     text = (base64.b64encode(data) if data.startswith(MAGIC) else data).decode(errors="replace")
-    if len(text) + _AROUND > MAX_MESSAGE_BYTES:
+    if len(text) + _ENVELOPE_BYTES > MAX_MESSAGE_BYTES:
         raise ProtocolError(
             "too_large",
             f"A running Core takes files up to {MAX_MESSAGE_BYTES // 1024**2} MiB: import this one "
@@ -80,7 +80,7 @@ def _send(endpoint: CoreEndpoint, data: bytes) -> Run:
     try:
         with open_socket(endpoint) as connection:
             connection.send(from_agent.encode(UploadRun(data=text), 1, "import"))
-            _, answer = to_agent.decode(connection.recv(timeout=_PATIENCE))
+            _, answer = to_agent.decode(connection.recv(timeout=_IMPORT_TIMEOUT_S))
     except Exception as error:
         raise explain_not_opened(endpoint, error) from None
     match answer:

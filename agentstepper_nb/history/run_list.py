@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..protocol.pages import SearchHit
+from ..protocol.run_queries import SearchHit
 from ..store import open_store
 from ..store.folder_lock import find_lock_holder
 from ..store.search import find_hits_in_file
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 #: What this process is while it holds a folder that nobody else has.
-_WHAT = "agentstepper_nb.history"
+_LOCK_OWNER = "agentstepper_nb.history"
 
 
 def list_runs(folder: Folder = None) -> DataFrame:
@@ -35,7 +35,7 @@ def list_runs(folder: Folder = None) -> DataFrame:
         StoreError: The folder has no store, or it can't be read.
     """
     with open_folder(resolve_folder(folder)) as reader:
-        return data_frames.make_run_frame(reader.headers())
+        return data_frames.make_run_frame(reader.list_headers())
 
 
 def search_runs(
@@ -62,7 +62,7 @@ def search_runs(
     """
     path = resolve_folder(folder)
     with open_folder(path) as reader:
-        headers = reader.headers()
+        headers = reader.list_headers()
     only = None if run is None else choose_run(headers, run).id
     if find_lock_holder(path) is not None:
         hits = find_hits_in_file(path / SEARCH_FILE, words, only, limit)
@@ -72,7 +72,7 @@ def search_runs(
 
 
 async def _search(folder: Path, words: str, run: str | None, limit: int) -> list[SearchHit]:
-    store = open_store(folder, what=_WHAT)
+    store = open_store(folder, what=_LOCK_OWNER)
     try:
         return await store.search(words, run, limit)
     finally:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..discover import data_dir
 from ..errors import CommandError, StoreError
-from ..protocol.values import Run
-from ..protocol.visible_text import escape_to_one_line
+from ..protocol.data_model import Run
+from ..protocol.text_escaping import escape_to_one_line
 from ..store.sqlite.database import STORE_FILE
 from ..store.sqlite.reader import StoreReader
 
@@ -42,28 +42,28 @@ def open_folder(folder: Path) -> Iterator[StoreReader]:
         reader.close()
 
 
-def choose_run(runs: Sequence[Run], wanted: str) -> Run:
+def choose_run(runs: Sequence[Run], id_or_name: str) -> Run:
     """The run that is meant.
 
     Args:
         runs: All runs, oldest first.
-        wanted: An id, a name (the newest of that name), or how one id alone begins.
+        id_or_name: An id, a name (the newest of that name), or how one id alone begins.
 
     Raises:
         CommandError: `unknown_run`: there is none, or several ids begin so.
     """
-    for meant in (
-        [run for run in runs if run.id == wanted],
-        [run for run in runs if run.name == wanted],
+    for matches in (
+        [run for run in runs if run.id == id_or_name],
+        [run for run in runs if run.name == id_or_name],
     ):
-        if meant:
-            return meant[-1]
-    begun = [run for run in runs if wanted and run.id.startswith(wanted)]
-    if len(begun) == 1:
-        return begun[0]
-    if begun:
-        listed = escape_to_one_line(", ".join(f"{run.id} ({run.name})" for run in begun[:5]))
-        raise CommandError("unknown_run", f"Several runs' ids begin with {wanted}: {listed}.")
+        if matches:
+            return matches[-1]
+    prefixed = [run for run in runs if id_or_name and run.id.startswith(id_or_name)]
+    if len(prefixed) == 1:
+        return prefixed[0]
+    if prefixed:
+        listed = escape_to_one_line(", ".join(f"{run.id} ({run.name})" for run in prefixed[:5]))
+        raise CommandError("unknown_run", f"Several runs' ids begin with {id_or_name}: {listed}.")
     names = escape_to_one_line(", ".join(dict.fromkeys(run.name for run in reversed(runs[-5:]))))
     newest = f" The newest are: {names}." if names else " There is none at all."
-    raise CommandError("unknown_run", f"No run has the id or name {wanted!r}.{newest}")
+    raise CommandError("unknown_run", f"No run has the id or name {id_or_name!r}.{newest}")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import CommandError
+from ..protocol.data_model import Event, EventKind, HaltPoint, Run, drop_unchanged_commits
 from ..protocol.records import RunHistory
-from ..protocol.values import Event, EventKind, HaltPoint, Run, drop_unchanged_commits
 from ..store.sqlite.reader import StoreReader
 from . import data_frames, run_files
 from .runs_folder import Folder, choose_run, open_folder, resolve_folder
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def load_run(wanted: str, folder: Folder = None) -> StoredRun:
+def load_run(id_or_name: str, folder: Folder = None) -> StoredRun:
     """One run that is kept.
 
     Args:
-        wanted: Its id, its name (of several the newest), or how its id alone begins.
+        id_or_name: Its id, its name (of several the newest), or how its id alone begins.
         folder: Where runs are kept; `agentstepper/` in Jupyter's data folder where none is given.
 
     Raises:
@@ -34,7 +34,7 @@ def load_run(wanted: str, folder: Folder = None) -> StoredRun:
     """
     path = resolve_folder(folder)
     with open_folder(path) as reader:
-        return StoredRun(choose_run(reader.headers(), wanted).id, path)
+        return StoredRun(choose_run(reader.list_headers(), id_or_name).id, path)
 
 
 class StoredRun:
@@ -61,7 +61,7 @@ class StoredRun:
     def header(self) -> Run:
         """What its list shows: name, program, state, ending, tags and so on."""
         with open_folder(self.folder) as reader:
-            return choose_run([run for run in reader.headers() if run.id == self.id], self.id)
+            return choose_run([run for run in reader.list_headers() if run.id == self.id], self.id)
 
     def history(self) -> RunHistory:
         """The run, whole, as values of the protocol."""

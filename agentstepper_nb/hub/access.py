@@ -42,13 +42,15 @@ AsyncAccessCheck = Callable[
 ]
 
 
-def make_program_check(tokens: Sequence[str], needed: str, *, demanded: bool = True) -> AccessCheck:
+def make_program_check(
+    tokens: Sequence[str], needed: str, *, is_token_required: bool = True
+) -> AccessCheck:
     """Lets programs in: callers without an Origin, with one of the tokens.
 
     Args:
         tokens: What a caller may send.
         needed: What is said to who sends another.
-        demanded: Whether a caller must send one. Else it speaks version 1 without.
+        is_token_required: Whether a caller must send one. Else it speaks version 1 without.
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
@@ -56,18 +58,18 @@ def make_program_check(tokens: Sequence[str], needed: str, *, demanded: bool = T
             return connection.respond(
                 HTTPStatus.FORBIDDEN, "foreign_origin: this is for programs, not for web pages.\n"
             )
-        return _check_token(connection, request, tokens, needed, demanded)
+        return _check_token(connection, request, tokens, needed, is_token_required)
 
     return check
 
 
-def make_view_check(token: str, origins: Sequence[str], *, demanded: bool) -> AccessCheck:
+def make_view_check(token: str, origins: Sequence[str], *, is_token_required: bool) -> AccessCheck:
     """Lets programs and pages of named origins in.
 
     Args:
         token: The control token.
         origins: The origins of web pages that are let in.
-        demanded: Whether a caller must send the token. Else it speaks version 1 without.
+        is_token_required: Whether a caller must send the token. Else it speaks version 1 without.
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
@@ -79,7 +81,7 @@ def make_view_check(token: str, origins: Sequence[str], *, demanded: bool) -> Ac
                     f"foreign_origin: web pages of {named} may not connect here. To let them in, start "
                     f"the Core with: agentstepper serve --ui-origin {named}\n",
                 )
-        return _check_token(connection, request, (token,), CONTROL_TOKEN, demanded)
+        return _check_token(connection, request, (token,), CONTROL_TOKEN, is_token_required)
 
     return check
 
@@ -171,9 +173,9 @@ def _check_token(
     request: Request,
     tokens: Sequence[str],
     needed: str,
-    demanded: bool,
+    is_token_required: bool,
 ) -> Response | None:
-    if get_token(request) is None and not demanded:
+    if get_token(request) is None and not is_token_required:
         return None
     if any(has_token(request, token) for token in tokens):
         return None
@@ -207,9 +209,11 @@ def make_chat_check(chats: ChatRegistry, other: AccessCheck) -> AsyncAccessCheck
         connection: ServerConnection, request: Request
     ) -> Response | Awaitable[Response | None] | None:
         chat = find_chat_id(get_path(request))
-        return other(connection, request) if chat is None else ask(connection, request, chat)
+        return other(connection, request) if chat is None else check_chat(connection, request, chat)
 
-    async def ask(connection: ServerConnection, request: Request, chat: str) -> Response | None:
+    async def check_chat(
+        connection: ServerConnection, request: Request, chat: str
+    ) -> Response | None:
         if "Origin" in request.headers:
             return connection.respond(
                 HTTPStatus.FORBIDDEN, "foreign_origin: a web page may not connect here.\n"

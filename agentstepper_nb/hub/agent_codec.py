@@ -6,8 +6,8 @@ from msgspec import UNSET, Raw
 
 from ..core import AnswerDecision
 from ..protocol import agent as v2
-from ..protocol.header_bounds import TRACEBACK, cut_text
-from ..protocol.values import AnswerKind, Commit, Event, EventKind, HaltPoint, Run
+from ..protocol.data_model import AnswerKind, Commit, Event, EventKind, HaltPoint, Run
+from ..protocol.header_limits import MAX_TRACEBACK_CHARS, truncate_text
 
 
 def count_content_bytes(message: object) -> int:
@@ -45,7 +45,7 @@ def decode_point(message: v2.HaltPointReached, run: str) -> HaltPoint:
         summary=message.summary,
         outcome=message.outcome,
         failure=message.failure,
-        traceback=cut_text(message.traceback, TRACEBACK),
+        traceback=truncate_text(message.traceback, MAX_TRACEBACK_CHARS),
         usage=message.usage,
         breakpoints=message.breakpoints,
         breakpoint_error=message.breakpoint_error,

@@ -45,12 +45,12 @@ class AgentConnection:
         try:
             envelope = decode_envelope(text)
         except ProtocolError as error:
-            run = self._named(decode_address(text).run)
+            run = self._session_key(decode_address(text).run)
             self._sessions.get(run, self._first).receive_unreadable(text, error)
             return
-        run = None if envelope.run is UNSET else self._named(envelope.run)
+        run = None if envelope.run is UNSET else self._session_key(envelope.run)
         if envelope.type == "part":
-            self._take_part(run, envelope, text)
+            self._receive_part(run, envelope, text)
         elif envelope.type == "leave":
             self._leave(run)
         else:
@@ -75,13 +75,13 @@ class AgentConnection:
             session.core_stopped()
         self._connection.close(1001, "The Core is stopping.")
 
-    def _named(self, run: str | None) -> str | None:
+    def _session_key(self, run: str | None) -> str | None:
         """The key of the session of a run that a message names; None is the first's."""
-        return run if self._first.shares and run != self._first.greeted else None
+        return run if self._first.is_shared and run != self._first.greeted_run else None
 
     def _session(self, run: str | None, envelope: Envelope) -> AgentSessionV2:
         session = self._sessions.get(run)
-        if session is not None and not (session.deaf and envelope.type == "hello"):
+        if session is not None and not (session.is_disconnected and envelope.type == "hello"):
             return session
         session = self._new_session(run)
         if envelope.type == "hello":  # another message is only refused
@@ -93,7 +93,7 @@ class AgentConnection:
         close = partial(self._close, run)
         return AgentSessionV2(self._hub, self._connection, self._rights, run, close)
 
-    def _take_part(self, run: str | None, envelope: Envelope, text: str) -> None:
+    def _receive_part(self, run: str | None, envelope: Envelope, text: str) -> None:
         """Keep a part of a message until its last is there."""
         try:
             part = v2.from_agent.decode_body(envelope)
@@ -107,17 +107,17 @@ class AgentConnection:
             reason = "The parts of a message pass the limit of 64 MiB."
             self._session(run, envelope).hang_up(_TOO_LARGE, reason)
         elif part.last:
-            self._take_whole(run, envelope)
+            self._receive_joined(run, envelope)
 
-    def _take_whole(self, run: str | None, envelope: Envelope) -> None:
-        whole = "".join(self._parts.pop(run))
+    def _receive_joined(self, run: str | None, envelope: Envelope) -> None:
+        joined_text = "".join(self._parts.pop(run))
         session = self._session(run, envelope)
         try:
-            envelope = decode_envelope(whole)
+            envelope = decode_envelope(joined_text)
         except ProtocolError as error:
-            session.receive_unreadable(whole, error)
+            session.receive_unreadable(joined_text, error)
         else:
-            session.receive_message(envelope, whole)
+            session.receive_message(envelope, joined_text)
 
     def _leave(self, run: str | None) -> None:
         """A run's agent hangs up, and the others of the connection stay."""
@@ -133,7 +133,7 @@ class AgentConnection:
             False where others share it: then that run alone is told.
         """
         self._parts.pop(run, None)
-        if any(key != run and not each.deaf for key, each in self._sessions.items()):
+        if any(key != run and not each.is_disconnected for key, each in self._sessions.items()):
             return False
         self._connection.close(code, reason)
         return True

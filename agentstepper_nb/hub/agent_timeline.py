@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..core import EventTypeRegistry, make_debug_row, make_row
 from ..protocol.agent import Timeline
 from ..protocol.breakpoint_rules import MAX_BREAKPOINTS
-from ..protocol.values import (
+from ..protocol.data_model import (
     Commit,
     Event,
     Failure,
@@ -25,13 +25,13 @@ from . import pagination
 from .run_service import RunService
 
 #: Rows, and commits, from the run's start and as many from its end; what is between is left out.
-EDGE: Final = 250
+EDGE_ROWS: Final = 250
 #: Files of all commits together.
-_FILES: Final = 2000
+_MAX_FILES: Final = 2000
 #: Breakpoints that hit at one row.
 _MAX_BREAKPOINTS: Final = 10
 #: Characters of a text that an agent may have made as long as it liked.
-_TEXT: Final = 1000
+_MAX_TEXT_CHARS: Final = 1000
 
 Item = TypeVar("Item")
 
@@ -44,35 +44,37 @@ async def make_timeline(hub: RunService, run: str) -> Timeline:
         run: The run's id.
     """
     last = hub.run(run).rows
-    spans = [(0, last)] if last <= 2 * EDGE else [(0, EDGE), (last - EDGE + 1, last)]
+    spans = [(0, last)] if last <= 2 * EDGE_ROWS else [(0, EDGE_ROWS), (last - EDGE_ROWS + 1, last)]
     pages = [await pagination.read_run(hub, run, hub.store.page(run, *span)) for span in spans]
     header = hub.run(run)
     await hub.settled()  # what it says may be newer than what was read
     # On a thread: to sum up long contents takes a while, in which others would wait.
-    return await asyncio.to_thread(_made, header, pages, hub.vocabulary)
+    return await asyncio.to_thread(_build_timeline, header, pages, hub.event_registry)
 
 
-def _made(run: Run, pages: Sequence[RowPage], vocabulary: EventTypeRegistry) -> Timeline:
+def _build_timeline(
+    run: Run, pages: Sequence[RowPage], event_registry: EventTypeRegistry
+) -> Timeline:
     commits = {commit.id: commit for page in pages for commit in page.commits}
     return Timeline(
         run=_short_run(run),
-        rows=tuple(_row(each, vocabulary) for page in pages for each in page.rows),
+        rows=tuple(_row(each, event_registry) for page in pages for each in page.rows),
         commits=_short_commits(_edges(list(commits.values()))),
     )
 
 
 def _edges(items: Sequence[Item]) -> list[Item]:
-    if len(items) <= 2 * EDGE:
+    if len(items) <= 2 * EDGE_ROWS:
         return list(items)
-    return [*items[:EDGE], *items[-EDGE:]]
+    return [*items[:EDGE_ROWS], *items[-EDGE_ROWS:]]
 
 
-def _row(spoken: HaltPoint | Event, vocabulary: EventTypeRegistry) -> TimelineRow:
-    if isinstance(spoken, Event):
-        return make_debug_row(spoken)
-    made = make_row(spoken, vocabulary)
+def _row(item: HaltPoint | Event, event_registry: EventTypeRegistry) -> TimelineRow:
+    if isinstance(item, Event):
+        return make_debug_row(item)
+    row = make_row(item, event_registry)
     return replace(
-        made, failure=_short_failure(made.failure), breakpoints=made.breakpoints[:_MAX_BREAKPOINTS]
+        row, failure=_short_failure(row.failure), breakpoints=row.breakpoints[:_MAX_BREAKPOINTS]
     )
 
 
@@ -94,11 +96,11 @@ def _short_failure(failure: Failure | None) -> Failure | None:
 
 
 def _short_commits(commits: Sequence[Commit]) -> tuple[Commit, ...]:
-    left = _FILES
+    remaining_files = _MAX_FILES
     short = []
     for commit in commits:
-        changes = commit.changes[:left]
-        left -= len(changes)
+        changes = commit.changes[:remaining_files]
+        remaining_files -= len(changes)
         short.append(
             replace(
                 commit,
@@ -121,4 +123,4 @@ def _short_change(change: FileChange) -> FileChange:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
+    return text if len(text) <= _MAX_TEXT_CHARS else text[: _MAX_TEXT_CHARS - 1] + "…"

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from ..core import LeaseGranted
 from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
-from ..protocol.values import AnswerKind, Commit, HaltPoint
+from ..protocol.data_model import AnswerKind, Commit, HaltPoint
 from .connection import Connection
 from .error_replies import make_error_reply
 from .message_sequence import PendingEditChecks
@@ -31,7 +31,7 @@ class AgentSession(ABC):
         run, self.run = self.run, None
         if run is not None and not self.hub.closing:
             self.hub.drop_agent(run)
-            self._left(run)
+            self._handle_hang_up(run)
 
     def _refuse(self, error: Exception, text: str | None) -> None:
         """Answer a message with an error.
@@ -41,7 +41,7 @@ class AgentSession(ABC):
             text: The message; None where it was no text.
         """
         refused = make_error_reply(error)
-        if refused.ours:
+        if refused.is_internal:
             self.hub.log.error("a message of an agent failed", exc_info=error)
         else:
             self.hub.log.warning(
@@ -72,7 +72,7 @@ class AgentSession(ABC):
     def _send_error(self, code: str, message: str, text: str | None) -> None: ...
 
     @abstractmethod
-    def _left(self, run: str) -> None:
+    def _handle_hang_up(self, run: str) -> None:
         """The agent hung up, without a word on its run."""
 
 

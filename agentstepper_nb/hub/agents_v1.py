@@ -11,16 +11,16 @@ from msgspec.structs import replace
 from ..core import LeaseGranted
 from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
+from ..protocol.data_model import AnswerKind, Event, EventKind, HaltPoint, Run, RunEnding
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import load_commit
-from ..protocol.values import AnswerKind, Event, EventKind, HaltPoint, Run, RunEnding
 from .agents import AgentSession, describe_commit
 from .connection import Connection
-from .end_reasons import CORE_WENT, describe_closed_connection
+from .end_reasons import CORE_GONE, describe_closed_connection
 from .run_service import RunService
 
 #: Characters of a program's name.
-_NAME: Final = 1000
+_MAX_NAME_CHARS: Final = 1000
 #: How every message of the original's client begins.
 _OF_THE_ORIGINAL: Final = re.compile(r'\s*\{\s*"message"\s*:\s*"(event|breakpoint|commit)"')
 #: The close code of every connection that the Core ends. The original's client takes 1000 and 1001 for
@@ -39,9 +39,9 @@ class AgentSessionV1(AgentSession):
 
     def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:
         """Send the halt point back: as it came, or with its edit."""
-        came = self._waiting.pop(halt_point.id)
+        received_text = self._waiting.pop(halt_point.id)
         if halt_point.edit is None:
-            self.connection.send(came)
+            self.connection.send(received_text)
             return
         answered = v1.V1Breakpoint(
             uuid=halt_point.id,
@@ -87,7 +87,7 @@ class AgentSessionV1(AgentSession):
     def _event(self, message: v1.V1Event) -> None:
         kind, name = v1.load_kind(message.type, message.data)
         if kind is None:
-            known = ", ".join(v1.TYPES)
+            known = ", ".join(v1.EVENT_TYPES)
             raise ProtocolError(
                 "invalid_message", f"“{message.type[:80]}” is no event type; known: {known}."
             )
@@ -120,7 +120,7 @@ class AgentSessionV1(AgentSession):
     def _start_again(self, message: v1.V1Event) -> None:
         self._end()
         self._waiting.clear()
-        program = v1.read_text(message.data)[:_NAME] or "agent"
+        program = v1.read_text(message.data)[:_MAX_NAME_CHARS] or "agent"
         run = Run(
             id=self.hub.new_id(), name="", program=program, started_at=message.time, can_stop=False
         )
@@ -164,16 +164,18 @@ class AgentSessionV1(AgentSession):
         its next halt point waits for ever: only what the original can't have sent is answered.
         """
         if self._waiting or (text is not None and _OF_THE_ORIGINAL.match(text)):
-            self._close_over(code, message)
+            self._close_with_error(code, message)
         else:
             self.connection.send(v1.encode_message(v1.V1Error(code=code, message=message)))
 
-    def _close_over(self, code: str, message: str) -> None:
+    def _close_with_error(self, code: str, message: str) -> None:
         self._is_over = True
         run, self.run = self.run, None
         if run is not None:
             self.hub.drop_agent(run)
-            self.hub.finish(run, RunEnding.LOST, describe_closed_connection(message), said=False)
+            self.hub.finish(
+                run, RunEnding.LOST, describe_closed_connection(message), is_reported=False
+            )
         self.connection.close(_CLOSED, f"{code}: {message}")
 
     def core_stops(self) -> None:
@@ -181,11 +183,11 @@ class AgentSessionV1(AgentSession):
         run, self.run = self.run, None
         if run is not None:
             self.hub.drop_agent(run)
-            self.hub.finish(run, RunEnding.LOST, CORE_WENT, said=False)
+            self.hub.finish(run, RunEnding.LOST, CORE_GONE, is_reported=False)
 
     def core_stopped(self) -> None:
         """Close."""
         self.connection.close(_CLOSED, "The Core is stopping.")
 
-    def _left(self, run: str) -> None:
+    def _handle_hang_up(self, run: str) -> None:
         self.hub.finish(run, RunEnding.FINISHED)  # to hang up is how this version ends

@@ -16,16 +16,16 @@ from ..core import LeaseGranted, Output
 from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
 from ..protocol import agent as v2
+from ..protocol.data_model import AnswerKind, EventKind, HaltPoint, Run
+from ..protocol.delta_decoding import decode_contents
+from ..protocol.delta_encoding import DeltaDecoder
 from ..protocol.frame import VERSION, Envelope, add_run, decode_address
-from ..protocol.joined import decode_contents
-from ..protocol.pieces import DeltaDecoder
 from ..protocol.records import AgentProof
-from ..protocol.values import AnswerKind, EventKind, HaltPoint, Run
 from . import agent_codec, end_reasons, program_requests
 from .agent_timeline import make_timeline
 from .agents import AgentSession, describe_commit
 from .connection import AccessRights, Connection
-from .hello_checks import GREETED, check_version, find_resumed_run
+from .hello_checks import ALREADY_GREETED, check_version, find_resumed_run
 from .message_sequence import AcknowledgementTimer, MessageSequence, MessageTurns, PendingEditChecks
 from .presence import AgentProcess
 from .run_service import RunService
@@ -57,27 +57,29 @@ class AgentSessionV2(AgentSession):
         self._rights = rights
         self._name = name
         self._close_connection = close
-        self.greeted: str | None = None  # the run whose hello was taken
-        self.shares = False  # whether that hello lets other runs say hello on the connection
-        self.deaf = False  # what it sends is understood no more, until it says hello again
+        self.greeted_run: str | None = None  # the run whose hello was taken
+        self.is_shared = False  # whether that hello lets other runs say hello on the connection
+        self.is_disconnected = (
+            False  # what it sends is understood no more, until it says hello again
+        )
         self._sent = 0
-        self._over = False  # it said bye, or has another connection
-        self._who = AgentProcess(0, "", "")
-        self._intake = MessageSequence()
+        self._is_over = False  # it said bye, or has another connection
+        self._agent_process = AgentProcess(0, "", "")
+        self._sequence = MessageSequence()
         self._acknowledgements = AcknowledgementTimer(
             lambda n: self._send(v2.MessagesAcknowledged(received=n))
         )
-        self._welcomed = False
+        self._is_welcomed = False
         self._lease: LeaseGranted | None = None  # the last that is recorded
         self._epoch = 0
         self._turns = MessageTurns(self._refuse)
         self._receiver = DeltaDecoder()
-        self._owed: set[str] = set()  # halt points whose answers it may have missed
+        self._unsent_answers: set[str] = set()  # halt points whose answers it may have missed
         self._waiting: frozenset[str] = frozenset()  # that it waited for when it came back
         self._caught_up = asyncio.Event()  # what it had sent before has been sent again
-        self._sent_before = 0
+        self._last_sent_before = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._checks = False  # whether it says of edits if it takes them
+        self._can_check_edits = False  # whether it says of edits if it takes them
         self._edit_checks = PendingEditChecks(hub.new_id, self._send)
 
     def closed(self) -> None:
@@ -88,16 +90,16 @@ class AgentSessionV2(AgentSession):
     def replaced(self) -> None:
         """The agent has opened another connection for its run: nobody is at this one's other end."""
         self.run = None
-        self._over = True
+        self._is_over = True
         self._release()
         self.hang_up(1000, "The agent has connected again.")
 
     def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:
         """Send a halt point's answer; before the welcome nothing else is heard."""
-        if not self._welcomed:
-            self._owed.add(halt_point.id)
+        if not self._is_welcomed:
+            self._unsent_answers.add(halt_point.id)
             return
-        self._owed.discard(halt_point.id)
+        self._unsent_answers.discard(halt_point.id)
         self._send(
             v2.AnswerMessage(
                 halt_point=halt_point.id, answer=agent_codec.encode_answer(halt_point, answer)
@@ -107,7 +109,7 @@ class AgentSessionV2(AgentSession):
     def send_lease(self, lease: LeaseGranted) -> None:
         """Send a lease; before the welcome nothing else is heard."""
         self._lease = lease
-        if self._welcomed:
+        if self._is_welcomed:
             self._epoch += 1
             leased = v2.LeaseMessage(
                 epoch=self._epoch,
@@ -120,18 +122,18 @@ class AgentSessionV2(AgentSession):
     @property
     def edit_checks(self) -> PendingEditChecks | None:
         """What asks the agent about edits, where it can say."""
-        return self._edit_checks if self._checks and self._welcomed else None
+        return self._edit_checks if self._can_check_edits and self._is_welcomed else None
 
     def core_stopped(self) -> None:
         """Acknowledge what is kept."""
-        self._acknowledgements.now()
+        self._acknowledgements.flush()
         self._release()
 
     # ---- messages -----------------------------------------------------------------------------------
 
     def receive_message(self, envelope: Envelope, text: str) -> None:
         """A message came whose envelope was read."""
-        if self.deaf:
+        if self.is_disconnected:
             return
         try:
             message = v2.from_agent.decode_body(envelope)
@@ -139,44 +141,44 @@ class AgentSessionV2(AgentSession):
                 message = decode_contents(message, self._receiver)
         except ProtocolError as error:
             if error.code == "unknown_content":
-                self._begin_anew(error)
+                self._reset_connection(error)
             else:
                 self.receive_unreadable(text, error)
         else:
-            self._turns.take(text, partial(self._dispatch, envelope, message, text))
+            self._turns.process(text, partial(self._dispatch, envelope, message, text))
 
     def receive_unreadable(self, text: str, error: ProtocolError) -> None:
         """A message came that can't be read, or whose envelope can't."""
-        self._turns.take(text, partial(self._take_unread, text, error))
+        self._turns.process(text, partial(self._accept_unreadable, text, error))
 
-    def _take_unread(self, text: str, error: ProtocolError) -> None:
-        if self.run is not None and self._intake.refused(decode_address(text).n):
+    def _accept_unreadable(self, text: str, error: ProtocolError) -> None:
+        if self.run is not None and self._sequence.accept_unreadable(decode_address(text).n):
             self._record(self.run, [], len(text))
         raise error
 
     def _dispatch(self, envelope: Envelope, message: object, text: str) -> None:
         id = None if envelope.id is UNSET else envelope.id
         if isinstance(message, program_requests.ProgramRequest):
-            self._later(partial(self._answer, message, id), text)
+            self._run_task(partial(self._answer, message, id), text)
         elif self.run is not None:
-            if self._must_remember(self.run, message):
-                self._turns.hold(text, partial(self._dispatch, envelope, message, text))
-                self._later(partial(self._remember, self.run))
-            elif self._intake.takes(envelope.n):
-                self._take(self.run, message, id, text)
+            if self._must_replay(self.run, message):
+                self._turns.defer(text, partial(self._dispatch, envelope, message, text))
+                self._run_task(partial(self._replay_history, self.run))
+            elif self._sequence.accept(envelope.n):
+                self._accept_message(self.run, message, id, text)
         elif isinstance(message, v2.Hello):
             self._hello(message, envelope.n)
-        elif self._over:
+        elif self._is_over:
             raise ProtocolError("run_ended", _SAID_BYE)
         else:
             raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
 
-    def _begin_anew(self, error: ProtocolError) -> None:
+    def _reset_connection(self, error: ProtocolError) -> None:
         """The two sides don't remember the same: the agent sends what isn't kept on a new connection."""
         self.hub.log.warning("an agent's connection is closed: %s", error.message)
         self.hang_up(1003, "unknown_content: send it again on a new connection.")
 
-    def _take(self, run: str, message: object, id: str | None, text: str) -> None:
+    def _accept_message(self, run: str, message: object, id: str | None, text: str) -> None:
         """Carry a message out, and record with it that it was taken: one that is refused is, too."""
         outputs: list[Output] = []
         try:
@@ -185,11 +187,11 @@ class AgentSessionV2(AgentSession):
             self._record(run, outputs, max(len(text), agent_codec.count_content_bytes(message)))
 
     def _record(self, run: str, outputs: list[Output], size: int) -> None:
-        n = self._intake.heard
-        heard = self.hub.debugger.hear(run, n)
+        n = self._sequence.last_received
+        heard = self.hub.debugger.record_received(run, n)
         acknowledge = partial(self._acknowledgements.acknowledge, n, size)
         self.hub.perform([*outputs, *heard], synced=acknowledge)
-        if n >= self._sent_before:
+        if n >= self._last_sent_before:
             self._caught_up.set()
 
     def _execute(self, run: str, message: object, id: str | None, text: str) -> list[Output]:
@@ -200,7 +202,7 @@ class AgentSessionV2(AgentSession):
             case v2.EventBegun():
                 return debugger.begin_event(agent_codec.decode_event(message, run))
             case v2.HaltPointReached():
-                reached = self._as_it_waits(agent_codec.decode_point(message, run))
+                reached = self._pass_if_answered(agent_codec.decode_point(message, run))
                 return debugger.reach_halt_point(reached, now, leased=message.epoch > 0)
             case v2.Withdraw():
                 return debugger.withdraw(run, message.halt_point, now)
@@ -222,26 +224,28 @@ class AgentSessionV2(AgentSession):
         """Carry out a message of which the debugger is told nothing."""
         match message:
             case v2.EditChecked():
-                self._edit_checks.hear(message)
+                self._edit_checks.resolve(message)
             case v2.GetTimeline():
-                self._later(partial(self._send_timeline, run, id), text)
+                self._run_task(partial(self._send_timeline, run, id), text)
             case v2.ProcessEnded():
-                self.hub.presence.process_ended(self._who._replace(pid=message.pid), message.code)
+                self.hub.presence.process_ended(
+                    self._agent_process._replace(pid=message.pid), message.code
+                )
             case v2.Bye():
                 self._bye(run, message)
             case v2.Hello():
-                raise ProtocolError("already_open", GREETED)
+                raise ProtocolError("already_open", ALREADY_GREETED)
 
-    def _as_it_waits(self, halt_point: HaltPoint) -> HaltPoint:
+    def _pass_if_answered(self, halt_point: HaltPoint) -> HaltPoint:
         """A halt point that was sent again: its agent may have its answer, which the store lost."""
-        if self._intake.heard > self._sent_before or halt_point.id in self._waiting:
+        if self._sequence.last_received > self._last_sent_before or halt_point.id in self._waiting:
             return halt_point
         return replace(halt_point, waits=False)
 
     def _bye(self, run: str, bye: v2.Bye) -> None:
-        self._over = True
+        self._is_over = True
         self.run = None
-        self._acknowledgements.hurry()
+        self._acknowledgements.set_immediate()
         self._edit_checks.end()
         self.hub.drop_agent(run)
         self.hub.finish(run, bye.ending, bye.failure)
@@ -250,29 +254,29 @@ class AgentSessionV2(AgentSession):
 
     def _hello(self, hello: v2.Hello, n: int) -> None:
         check_version(hello)
-        if self._over:
-            raise ProtocolError("already_open", GREETED)
+        if self._is_over:
+            raise ProtocolError("already_open", ALREADY_GREETED)
         secret = sha256(hello.secret.encode()).hexdigest()
         known = self.hub.find(hello.run)
         if known is None and not hello.sent:
             proof = AgentProof(secret=secret, boot=hello.boot, returns=hello.returns)
-            outputs = self._open(hello, n, proof)
+            outputs = self._start_run(hello, n, proof)
         else:
             run = find_resumed_run(self.hub.debugger, known, hello, n, secret)
-            outputs = self._go_on(hello, n, run)
-        self._who = AgentProcess(hello.pid, hello.host, hello.boot)
-        self._checks = hello.checks
-        self.run = self.greeted = hello.run
-        self.shares = hello.shares is True
+            outputs = self._resume_run(hello, n, run)
+        self._agent_process = AgentProcess(hello.pid, hello.host, hello.boot)
+        self._can_check_edits = hello.checks
+        self.run = self.greeted_run = hello.run
+        self.is_shared = hello.shares is True
         self.hub.bind_agent(hello.run, self)
         self._lease = self.hub.debugger.lease(hello.run)
-        outputs += self.hub.debugger.hear(hello.run, self._intake.heard)
+        outputs += self.hub.debugger.record_received(hello.run, self._sequence.last_received)
         # It forgets what it is told is kept, and what it sends next goes on from there.
         welcome = v2.Welcome(
             version=VERSION,
             core=f"agentstepper_nb {__version__}",
             run=hello.run,
-            received=self._intake.heard,
+            received=self._sequence.last_received,
             shares=True if hello.shares is True else UNSET,
         )
         self.hub.perform(outputs, synced=partial(self._welcome, welcome))
@@ -281,34 +285,34 @@ class AgentSessionV2(AgentSession):
         if self.run is None:
             return  # it has hung up meanwhile
         self._send(welcome)
-        self._welcomed = True
+        self._is_welcomed = True
         if self._lease is not None:
             self.send_lease(self._lease)
-        if self._owed:
-            self._later(self._answer_again)
+        if self._unsent_answers:
+            self._run_task(self._resend_answers)
 
-    def _open(self, hello: v2.Hello, n: int, proof: AgentProof) -> list[Output]:
+    def _start_run(self, hello: v2.Hello, n: int, proof: AgentProof) -> list[Output]:
         self.hub.check_store()
-        self._intake = MessageSequence(n)
+        self._sequence = MessageSequence(n)
         outputs = self.hub.debugger.start_run(agent_codec.make_run(hello, self.hub.clock()), proof)
         self.hub.log.info(
             "run %s of %s started", extract_first_line(hello.run), extract_first_line(hello.program)
         )
         return outputs
 
-    def _go_on(self, hello: v2.Hello, n: int, run: Run) -> list[Output]:
+    def _resume_run(self, hello: v2.Hello, n: int, run: Run) -> list[Output]:
         """Take the place of the connection before."""
-        heard = self.hub.debugger.heard(run.id)
+        heard = self.hub.debugger.last_received(run.id)
         failure = None
         if hello.acknowledged > heard:
             failure = end_reasons.describe_damaged_run(hello.acknowledged - heard)
             self.hub.log.error("run %s: %s", extract_first_line(run.id), failure.message)
-        self._intake = MessageSequence(max(heard, hello.acknowledged))
-        self._sent_before = hello.sent
+        self._sequence = MessageSequence(max(heard, hello.acknowledged))
+        self._last_sent_before = hello.sent
         self._waiting = frozenset(hello.waiting)
-        if self._intake.heard >= hello.sent:
+        if self._sequence.last_received >= hello.sent:
             self._caught_up.set()
-        self._owed = set(hello.waiting).difference(run.pending)
+        self._unsent_answers = set(hello.waiting).difference(run.pending)
         self.hub.replace_agent(run.id)
         self.hub.log.info("run %s: its agent is back", extract_first_line(run.id))
         outputs = self.hub.debugger.attach(run.id, failure)
@@ -317,15 +321,15 @@ class AgentSessionV2(AgentSession):
                 outputs += self.hub.debugger.withdraw(run.id, id, self.hub.clock())
         return outputs
 
-    async def _answer_again(self) -> None:
+    async def _resend_answers(self) -> None:
         """Answer what was answered while the agent was away, or just before it left."""
-        for id in list(self._owed):
+        for id in list(self._unsent_answers):
             await self._answer_from_store(id)
         await self._caught_up.wait()
-        for id in list(self._owed):
+        for id in list(self._unsent_answers):
             if not await self._answer_from_store(id):
                 # The store has lost this one, and its agent would wait for ever.
-                self._owed.discard(id)
+                self._unsent_answers.discard(id)
                 self._send(v2.AnswerMessage(halt_point=id, answer=v2.ResumeAnswer()))
 
     async def _answer_from_store(self, id: str) -> bool:
@@ -335,9 +339,9 @@ class AgentSessionV2(AgentSession):
         found = await self.hub.store.message(self.run, id)
         if not isinstance(found, HaltPoint):
             return False
-        if id in self._owed and found.answer not in (None, AnswerKind.WITHDRAWN):
+        if id in self._unsent_answers and found.answer not in (None, AnswerKind.WITHDRAWN):
             self.reply(found, found.answer)
-        self._owed.discard(id)
+        self._unsent_answers.discard(id)
         return True
 
     # ---- what takes its time ------------------------------------------------------------------------
@@ -350,14 +354,14 @@ class AgentSessionV2(AgentSession):
     async def _answer(self, question: program_requests.ProgramRequest, id: str | None) -> None:
         self._send(await program_requests.answer_request(self.hub, question, self._rights), id)
 
-    def _must_remember(self, run: str, message: object) -> bool:
+    def _must_replay(self, run: str, message: object) -> bool:
         """Whether the run's breakpoints are asked here, and what they saw under the Core before is
         unread.
         """
         asked = isinstance(message, v2.HaltPointReached) and not message.epoch
-        return asked and self.hub.debugger.halts.lacks_memory(run)
+        return asked and self.hub.debugger.halt_policy.needs_replay(run)
 
-    async def _remember(self, run: str) -> None:
+    async def _replay_history(self, run: str) -> None:
         """Read what the run's breakpoints saw, and go on with what came meanwhile."""
         history = None
         try:
@@ -366,10 +370,10 @@ class AgentSessionV2(AgentSession):
             self.hub.log.warning(
                 "run %s: its breakpoints begin anew: %s", extract_first_line(run), error
             )
-        self.hub.debugger.halts.remember(run, history)
-        self._turns.go_on()
+        self.hub.debugger.halt_policy.replay_history(run, history)
+        self._turns.resume()
 
-    def _later(self, work: Callable[[], Coroutine[Any, Any, None]], text: str = "") -> None:
+    def _run_task(self, work: Callable[[], Coroutine[Any, Any, None]], text: str = "") -> None:
         task = asyncio.ensure_future(self._guarded(work, text))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -386,8 +390,8 @@ class AgentSessionV2(AgentSession):
         for task in self._tasks:
             task.cancel()
 
-    def _left(self, run: str) -> None:
-        self.hub.leave(run)
+    def _handle_hang_up(self, run: str) -> None:
+        self.hub.mark_away(run)
 
     # ---- sending ------------------------------------------------------------------------------------
 
@@ -400,7 +404,7 @@ class AgentSessionV2(AgentSession):
         """End the connection for this run; the agent may say hello again."""
         if not self._close_connection(code, reason):
             self._send(v2.RunDisconnected(code=code, reason=reason))
-        self.deaf = True
+        self.is_disconnected = True
 
     def _send_error(self, code: str, message: str, text: str | None) -> None:
         number = None if text is None else decode_address(text).n

@@ -16,20 +16,20 @@ from typing import Final
 from msgspec import Raw, Struct
 
 from ..errors import CommandError
-from ..protocol.chat import MOST_ASKED, SERVICE, ForwardedRequest, format_remote_service
+from ..protocol.chat import MAX_REQUEST_BYTES, SERVICE, ForwardedRequest, format_remote_service
 from ..rpc.session import RpcSession
 from .connection import Connection
 from .rpc_sessions import RpcPeerSession
 from .workers import Workers
 
 #: Clients of one chat, and what each may have open there: together less than a line may.
-MOST_CLIENTS: Final = 30
-MOST_OPEN: Final = 32
+MAX_CLIENTS: Final = 30
+MAX_OPEN_REQUESTS: Final = 32
 #: Who may be asked about at once, of one chat.
-MOST_COMING: Final = 16
+MAX_ADMITTING: Final = 16
 #: Seconds that a chat's process has to say whether a client may come in.
-_PATIENCE: Final = 10.0
-_GONE: Final = "The client is gone."
+_ADMIT_TIMEOUT_S: Final = 10.0
+_CLIENT_GONE: Final = "The client is gone."
 _NOT_HERE: Final = (
     "No chat is served at this address: its process has ended, or is away from this Core. Look whether "
     "it runs, and ask it for its address: chat.address."
@@ -52,9 +52,9 @@ class ChatRegistry:
         self._workers = workers
         self._log = log
         self._clients: set[RpcPeerSession] = set()
-        self._of_chat: Counter[str] = Counter()
+        self._clients_of_chat: Counter[str] = Counter()
         #: Those that a chat's process is asked about just now: nobody knows yet who they are.
-        self._coming: Counter[str] = Counter()
+        self._admitting: Counter[str] = Counter()
 
     async def admit(self, id: str, token: str) -> None:
         """Ask a chat's process whether a client may come in.
@@ -68,21 +68,21 @@ class ChatRegistry:
                 `worker_lost`: its process doesn't answer.
         """
         chat = ForwardedChatService(self._workers, id, token)
-        if self._of_chat[id] >= MOST_CLIENTS:
+        if self._clients_of_chat[id] >= MAX_CLIENTS:
             raise CommandError(
-                "too_many", f"This chat has {MOST_CLIENTS} clients already: close one of them."
+                "too_many", f"This chat has {MAX_CLIENTS} clients already: close one of them."
             )
-        if self._coming[id] >= MOST_COMING:
+        if self._admitting[id] >= MAX_ADMITTING:
             raise CommandError("too_many", "Many come to this chat at once: try again.")
-        self._coming[id] += 1
+        self._admitting[id] += 1
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_ADMIT_TIMEOUT_S):
                 await chat.call("admit", Raw(b"null"))
         except TimeoutError:
             raise CommandError("worker_lost", "The chat's process doesn't answer now.") from None
         finally:
-            self._coming[id] -= 1
-            self._coming += Counter()  # forgets those with none
+            self._admitting[id] -= 1
+            self._admitting += Counter()  # forgets those with none
 
     def connect(self, connection: Connection, id: str, token: str) -> RpcPeerSession:
         """A client connected.
@@ -96,11 +96,11 @@ class ChatRegistry:
             connection,
             {SERVICE: ForwardedChatService(self._workers, id, token)},
             self._log,
-            _GONE,
-            on_close=lambda: self._left(session, id),
+            _CLIENT_GONE,
+            on_close=lambda: self._remove_client(session, id),
         )
         self._clients.add(session)
-        self._of_chat[id] += 1
+        self._clients_of_chat[id] += 1
         return session
 
     def close(self) -> None:
@@ -108,10 +108,10 @@ class ChatRegistry:
         for session in list(self._clients):
             session.connection.close(1001, "The Core is stopping.")
 
-    def _left(self, session: RpcPeerSession, id: str) -> None:
+    def _remove_client(self, session: RpcPeerSession, id: str) -> None:
         self._clients.discard(session)
-        self._of_chat[id] -= 1
-        self._of_chat += Counter()  # forgets those with none
+        self._clients_of_chat[id] -= 1
+        self._clients_of_chat += Counter()  # forgets those with none
 
 
 class ForwardedChatService:
@@ -131,12 +131,12 @@ class ForwardedChatService:
 
     async def call(self, method: str, params: Raw) -> Raw:
         """Answer once; see `RpcService.call`."""
-        with self._asking(params) as (rpc_session, forwarded):
+        with self._forward(params) as (rpc_session, forwarded):
             return await rpc_session.call(self._service, method, forwarded)
 
     async def stream(self, method: str, params: Raw) -> AsyncGenerator[Struct | Raw, None]:
         """Answer with items; see `RpcService.stream`."""
-        with self._asking(params) as (rpc_session, forwarded):
+        with self._forward(params) as (rpc_session, forwarded):
             async with aclosing(rpc_session.stream(self._service, method, forwarded)) as items:
                 async for item in items:
                     yield item
@@ -145,19 +145,20 @@ class ForwardedChatService:
         """The Core ends."""
 
     @contextmanager
-    def _asking(self, params: Raw) -> Iterator[tuple[RpcSession, ForwardedRequest]]:
+    def _forward(self, params: Raw) -> Iterator[tuple[RpcSession, ForwardedRequest]]:
         """Where to ask and what, within the bounds."""
         rpc_session = self._workers.find(self._service)
         if rpc_session is None:
             raise CommandError("unknown_service", _NOT_HERE)
-        if self._open >= MOST_OPEN:
+        if self._open >= MAX_OPEN_REQUESTS:
             raise CommandError(
-                "too_many", f"{MOST_OPEN} requests are open: wait until some are answered."
+                "too_many", f"{MAX_OPEN_REQUESTS} requests are open: wait until some are answered."
             )
         asked = bytes(params)
-        if len(asked) > MOST_ASKED:
+        if len(asked) > MAX_REQUEST_BYTES:
             raise CommandError(
-                "too_large", f"{len(asked)} bytes are more than the {MOST_ASKED} that a chat takes."
+                "too_large",
+                f"{len(asked)} bytes are more than the {MAX_REQUEST_BYTES} that a chat takes.",
             )
         self._open += 1
         try:

@@ -20,7 +20,7 @@ from ..protocol.coding_settings import (
     read_settings,
     select_given_settings,
 )
-from ..protocol.runtime_wire import CreateAgentPayload
+from ..protocol.runtime_requests import CreateAgentPayload
 
 
 class CodingRoots:
@@ -61,7 +61,7 @@ class CodingRoots:
         except (OSError, ValueError, RuntimeError):
             return False
 
-    def inside(self, path: str, field: str | None = None, more: Sequence[str] = ()) -> Path:
+    def inside(self, path: str, field: str | None = None, extra_roots: Sequence[str] = ()) -> Path:
         """What a path names that lies in one of the roots, with all links resolved.
 
         Reads the file system.
@@ -69,14 +69,14 @@ class CodingRoots:
         Args:
             path: The path.
             field: What of the request it is, where that is to be told.
-            more: Further roots.
+            extra_roots: Further roots.
 
         Raises:
             CommandError: `outside_roots`: it lies in none of them.
             ProtocolError: `invalid_message`: the system knows no such path.
         """
         try:
-            roots = [Path(root).expanduser().resolve() for root in (*self._roots, *more)]
+            roots = [Path(root).expanduser().resolve() for root in (*self._roots, *extra_roots)]
             found = (roots[0] / Path(path).expanduser()).resolve()
             is_inside = any(found.is_relative_to(root) for root in roots)
             if is_inside:
@@ -122,12 +122,12 @@ class CodingBounds:
         self._limits = select_given_settings(limits)
 
     def allow(
-        self, asked: CodingSettings, *, has_control: bool = False, path: str = ""
+        self, requested: CodingSettings, *, has_control: bool = False, path: str = ""
     ) -> dict[str, Any]:
         """The settings that hold for a request, by name. Reads the file system.
 
         Args:
-            asked: What the request sets.
+            requested: What the request sets.
             has_control: Whether the request brings the control token.
             path: Where the settings stand in the request, for errors: a field and a dot; empty: they are
                 a request over HTTP.
@@ -137,15 +137,15 @@ class CodingBounds:
                 a folder lies in none of the roots; `needs_control_token`.
             ProtocolError: `invalid_message`: a folder is none.
         """
-        wanted = select_given_settings(asked)
+        settings = select_given_settings(requested)
         if not has_control:
-            _refuse_full_access(wanted, path)
-        for name, value in wanted.items():
+            _refuse_full_access(settings, path)
+        for name, value in settings.items():
             if name in _PATHS:
-                wanted[name] = self._inside(name, value, path)
+                settings[name] = self._inside(name, value, path)
             elif name in self._limits and _exceeds(value, self._limits[name]):
-                raise _outside(name, value, self._limits[name], path)
-        return self._left_out() | self._defaults | wanted
+                raise _make_outside_error(name, value, self._limits[name], path)
+        return self._limit_defaults() | self._defaults | settings
 
     def check_agent(self, agent: CreateAgentPayload) -> CreateAgentPayload:
         """A background agent to be created, where it is a coding agent with its workspace and settings
@@ -161,37 +161,40 @@ class CodingBounds:
         if agent.moniker != _MONIKER or not isinstance(config, dict):
             return agent
         try:
-            asked = read_settings(config)
+            requested = read_settings(config)
         except msgspec.ValidationError as error:
             text = f"payload.config: {error}."
             raise ProtocolError("invalid_message", text, "payload.config") from None
-        config = config | self.allow(asked, path=_CONFIG)
+        config = config | self.allow(requested, path=_CONFIG)
         workspace = config.get("workspace")
         if isinstance(workspace, str) and workspace:
             config["workspace"] = str(self._roots.allow(workspace, f"{_CONFIG}workspace"))
         return replace(agent, config=config)
 
     def _inside(self, name: str, paths: tuple[str, ...], path: str) -> tuple[str, ...]:
-        more = self._limits.get(name, ())
+        extra_roots = self._limits.get(name, ())
         field = _field(name, path)
-        return tuple(str(self._roots.inside(each, field, more)) for each in paths)
+        return tuple(str(self._roots.inside(each, field, extra_roots)) for each in paths)
 
-    def _left_out(self) -> dict[str, Any]:
+    def _limit_defaults(self) -> dict[str, Any]:
         """What limits make of the agent's own defaults."""
-        own = select_given_settings(DEFAULTS)
+        agent_defaults = select_given_settings(DEFAULTS)
         return {
             name: limit
             for name, limit in self._limits.items()
-            if name not in _PATHS and (name not in own or _exceeds(own[name], limit))
+            if name not in _PATHS
+            and (name not in agent_defaults or _exceeds(agent_defaults[name], limit))
         }
 
 
-def _refuse_full_access(wanted: dict[str, Any], path: str) -> None:
+def _refuse_full_access(settings: dict[str, Any], path: str) -> None:
     """Refuse what takes the sandbox away: approvals don't protect the control token then."""
     for name, value in (("sandbox_mode", FULL_ACCESS), ("sandbox", NO_SANDBOX)):
-        if wanted.get(name) == value:
+        if settings.get(name) == value:
             field = _field(name, path)
-            raise CommandError("needs_control_token", _needs(field, value, path), field=field)
+            raise CommandError(
+                "needs_control_token", _explain_control_needed(field, value, path), field=field
+            )
 
 
 def _field(name: str, path: str) -> str:
@@ -199,7 +202,7 @@ def _field(name: str, path: str) -> str:
     return path + name if path else WIRE_NAMES[name]
 
 
-def _needs(field: str, value: str, path: str) -> str:
+def _explain_control_needed(field: str, value: str, path: str) -> str:
     why = f"{field} {value!r} lets commands do all that the server's user may do."
     if path:
         return (
@@ -220,7 +223,7 @@ def _exceeds(value: Any, limit: Any) -> bool:
     return bool(value != limit)
 
 
-def _outside(name: str, value: Any, limit: Any, path: str) -> CommandError:
+def _make_outside_error(name: str, value: Any, limit: Any, path: str) -> CommandError:
     if isinstance(limit, bool):
         allowed = "leave it out, or set it to false"
     elif isinstance(limit, int | float):

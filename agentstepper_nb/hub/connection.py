@@ -17,12 +17,12 @@ class Connection(Protocol):
 
 
 #: Bytes of a close frame's reason: RFC 6455, 5.5.
-_MAX_REASON: Final = 123
+_MAX_REASON_BYTES: Final = 123
 
 
 def cut_close_reason(reason: str) -> str:
     """As much of a reason as a close frame takes."""
-    return reason.encode()[:_MAX_REASON].decode(errors="ignore")
+    return reason.encode()[:_MAX_REASON_BYTES].decode(errors="ignore")
 
 
 @runtime_checkable
@@ -30,13 +30,13 @@ class MeasuredConnection(Protocol):
     """A connection that tells how far behind its peer is."""
 
     @property
-    def waiting(self) -> int:
+    def waiting_bytes(self) -> int:
         """Bytes that were sent and that its peer hasn't taken."""
 
 
 def count_waiting_bytes(connection: Connection) -> int:
     """Bytes that wait for a connection's peer, where that is known."""
-    return connection.waiting if isinstance(connection, MeasuredConnection) else 0
+    return connection.waiting_bytes if isinstance(connection, MeasuredConnection) else 0
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ class AccessRights:
             alone, and takes no run in from a file.
     """
 
-    control: bool = True
-    all_runs: bool = True
+    can_control: bool = True
+    can_see_all_runs: bool = True
 
 
 #: What agents may.
-NO_CONTROL: Final = AccessRights(control=False)
+NO_CONTROL: Final = AccessRights(can_control=False)
 #: What a UI of version 1 may that has no token.
-VERSION_1_ALONE: Final = AccessRights(all_runs=False)
+VERSION_1_ONLY: Final = AccessRights(can_see_all_runs=False)
 
 
 class PeerSession(Protocol):

@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from ..protocol.values import HaltPoint, Run
+from ..protocol.data_model import HaltPoint, Run
 
 if TYPE_CHECKING:
     from .hub import Hub

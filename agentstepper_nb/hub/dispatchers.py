@@ -33,9 +33,9 @@ class Dispatchers:
         self.runtime = runtime
         self.changed = changed
         self._of_process: dict[int, set[str]] = {}
-        self._telling: set[asyncio.Task[None]] = set()
+        self._notifications: set[asyncio.Task[None]] = set()
 
-    def offer(self, session: WorkerSession) -> DispatcherService:
+    def make_service(self, session: WorkerSession) -> DispatcherService:
         """What a worker is served of the runtime.
 
         Args:
@@ -43,34 +43,34 @@ class Dispatchers:
         """
         return DispatcherService(self, session)
 
-    def reads(self, session: WorkerSession, owners: set[str]) -> None:
+    def register(self, session: WorkerSession, owners: set[str]) -> None:
         """A worker has these dispatchers."""
         if session.host in ("", gethostname()):  # what ends here is a process of this host
             self._of_process.setdefault(session.pid, set()).update(owners)
         self.changed()
 
-    def ended(self, pid: int) -> None:
+    def process_ended(self, pid: int) -> None:
         """A process has ended, and with it its dispatchers."""
         for owner in self._of_process.pop(pid, ()):
-            self.tell(self.runtime.left(owner, dead=True))
+            self.start_notification(self.runtime.worker_left(owner, is_dead=True))
 
-    def tell(self, telling: Coroutine[Any, Any, None]) -> None:
+    def start_notification(self, notification: Coroutine[Any, Any, None]) -> None:
         """Begin to tell the runtime."""
-        task = asyncio.get_running_loop().create_task(self._tell(telling))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        task = asyncio.get_running_loop().create_task(self._notify(notification))
+        self._notifications.add(task)
+        task.add_done_callback(self._notifications.discard)
 
-    async def _tell(self, telling: Coroutine[Any, Any, None]) -> None:
+    async def _notify(self, notification: Coroutine[Any, Any, None]) -> None:
         try:
-            await telling
+            await notification
         except (OSError, AgentStepperError) as error:
             # Where the rows are a worker's, it may be the one that is gone.
             self._log.info("a worker's leases weren't cut, and end by themselves: %s", error)
 
-    async def told(self) -> None:
+    async def wait_notified(self) -> None:
         """Wait until the runtime knows all of it."""
-        while self._telling:
-            await asyncio.wait(set(self._telling))
+        while self._notifications:
+            await asyncio.wait(set(self._notifications))
 
 
 class DispatcherService:
@@ -85,8 +85,8 @@ class DispatcherService:
         self._dispatchers = dispatchers
         self._session = session
         self._service = RuntimeService(dispatchers.runtime, MethodRight.WORK)
-        self._reading = 0
-        self._gone = False
+        self._stream_count = 0
+        self._is_connection_lost = False
 
     async def call(self, method: str, params: Raw) -> Struct | None:
         """Answer once; see `rpc.session.RpcService`."""
@@ -99,27 +99,27 @@ class DispatcherService:
         return self._wakes(params)
 
     async def close(self) -> None:
-        """The Core ends; the connection tells it of its own end by `gone`."""
+        """The Core ends; the connection tells it of its own end by `connection_lost`."""
 
-    def gone(self) -> None:
+    def connection_lost(self) -> None:
         """The connection is gone. While its streams still end, its dispatchers count as being there:
         they are told of after them.
         """
-        self._gone = True
-        self._tell()
+        self._is_connection_lost = True
+        self._notify()
 
     async def _wakes(self, params: Raw) -> AsyncGenerator[Struct, None]:
-        self._reading += 1
+        self._stream_count += 1
         try:
             async with aclosing(self._service.stream(_WAKES, params)) as wakes:
                 async for wake in wakes:
-                    self._dispatchers.reads(self._session, self._service.owners)
+                    self._dispatchers.register(self._session, self._service.owners)
                     yield wake
         finally:
-            self._reading -= 1
+            self._stream_count -= 1
             self._dispatchers.changed()
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
-        if self._gone and not self._reading:
-            self._dispatchers.tell(self._service.close())
+    def _notify(self) -> None:
+        if self._is_connection_lost and not self._stream_count:
+            self._dispatchers.start_notification(self._service.close())

@@ -12,13 +12,13 @@ from ..core.breakpoints import check_rule
 from ..core.breakpoints import dry_run as tried_on
 from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..protocol.breakpoint_rules import BreakpointRule, DryRunOutcome
-from ..protocol.values import Run
+from ..protocol.data_model import Run
 from .run_service import RunService
 
 #: On so many runs a breakpoint is tried where none is named.
-LAST: Final = 20
+MAX_RUNS: Final = 20
 #: Seconds that a trial on one run may take.
-PATIENCE: Final = 30.0
+DRY_RUN_TIMEOUT_S: Final = 30.0
 
 
 class Trial(NamedTuple):
@@ -55,7 +55,7 @@ async def dry_run(
     fitting = (
         each.id for each in reversed(hub.runs()) if fnmatchcase(each.program, breakpoint.program)
     )
-    for _, id in zip(range(LAST), fitting, strict=False):
+    for _, id in zip(range(MAX_RUNS), fitting, strict=False):
         try:
             outcomes.append(await _try(hub, breakpoint, id, is_wanted))
         except CommandError as error:
@@ -73,7 +73,7 @@ def _check_wanted(is_wanted: Callable[[], bool]) -> None:
         )
 
 
-class _Turn:
+class _DryRunLimit:
     """What lets a trial's thread go on, row by row: a thread can't be cancelled.
 
     Args:
@@ -81,17 +81,18 @@ class _Turn:
     """
 
     def __init__(self, is_wanted: Callable[[], bool]) -> None:
-        self.over = False
+        self.is_cancelled = False
         self._is_wanted = is_wanted
-        self._until = time.monotonic() + PATIENCE
+        self._deadline = time.monotonic() + DRY_RUN_TIMEOUT_S
 
     def go_on(self) -> None:
         """Raise where the trial is to end. Called on its thread."""
-        _check_wanted(lambda: not self.over and self._is_wanted())
-        if time.monotonic() > self._until:
+        _check_wanted(lambda: not self.is_cancelled and self._is_wanted())
+        if time.monotonic() > self._deadline:
             raise ProtocolError(
                 "invalid_stop",
-                f"To try this breakpoint takes longer than {PATIENCE:.0f} seconds on one run: give it a "
+                f"A dry run of this breakpoint takes longer than {DRY_RUN_TIMEOUT_S:.0f} seconds "
+                "on one run: give it a "
                 "simpler condition.",
             )
 
@@ -102,12 +103,12 @@ async def _try(
     async with hub.trying:  # one after the other: each has a whole run in memory, and a thread busy
         _check_wanted(is_wanted)
         history = await hub.history(run)
-        turn = _Turn(is_wanted)
+        limit = _DryRunLimit(is_wanted)
         try:
             # On a thread: a long run takes seconds, in which agents and people would wait.
-            result = await asyncio.to_thread(tried_on, breakpoint, history, turn.go_on)
+            result = await asyncio.to_thread(tried_on, breakpoint, history, limit.go_on)
         finally:
-            turn.over = True
+            limit.is_cancelled = True
         return Trial(history.run, result)
 
 

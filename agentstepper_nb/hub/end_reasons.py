@@ -5,14 +5,14 @@ from __future__ import annotations
 import signal
 from typing import Final
 
-from ..protocol.values import Failure
+from ..protocol.data_model import Failure
 
 #: A process that isn't there any more; nobody knows more.
-GONE: Final = Failure(
+PROCESS_GONE: Final = Failure(
     type="ProcessEnded", message="The agent's process is gone, and nobody told how it ended."
 )
 #: What becomes of an agent of version 1 that was connected when its Core went.
-CORE_WENT: Final = Failure(
+CORE_GONE: Final = Failure(
     type="CoreStopped",
     message="The Core went away while this agent was connected; agents of version 1 can't come back.",
 )

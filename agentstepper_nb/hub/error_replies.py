@@ -20,7 +20,7 @@ class ErrorReply(NamedTuple):
     code: str
     message: str
     run: str | None = None
-    ours: bool = False
+    is_internal: bool = False
 
 
 def make_error_reply(error: Exception) -> ErrorReply:
@@ -32,4 +32,6 @@ def make_error_reply(error: Exception) -> ErrorReply:
             return ErrorReply(error.code, error.message)
         case DamagedRunError():
             return ErrorReply("damaged_run", str(error), error.run)
-    return ErrorReply("internal", "The Core failed at this message; its log says how.", ours=True)
+    return ErrorReply(
+        "internal", "The Core failed at this message; its log says how.", is_internal=True
+    )

@@ -12,8 +12,7 @@ from msgspec import Struct
 from ..core import EventTypeInfo, EventTypeRegistry, Summarizer
 from ..entry_point_loader import EntryPointLoader
 from ..protocol import ui
-from ..protocol.frame import MessageTable
-from ..protocol.values import (
+from ..protocol.data_model import (
     EVENT_NAME,
     EVENT_NAME_RULE,
     Actor,
@@ -21,6 +20,7 @@ from ..protocol.values import (
     EventKind,
     HaltPoint,
 )
+from ..protocol.frame import MessageTable
 
 #: The entry points of installed extensions; each names an `Extension`.
 GROUP: Final = "agentstepper_nb.extensions"
@@ -126,12 +126,12 @@ class Extension:
         """
 
         def add(summarize: Summarizer) -> Summarizer:
-            def meant(halt_point: HaltPoint) -> str | None:
+            def matching_summarizer(halt_point: HaltPoint) -> str | None:
                 if kind in (None, halt_point.kind) and name in (None, halt_point.name):
                     return summarize(halt_point)
                 return None
 
-            self.summarizers.append(meant)
+            self.summarizers.append(matching_summarizer)
             return summarize
 
         return add
@@ -166,47 +166,51 @@ class Extensions:
         self.commands: dict[str, ExtensionCommand] = {}
         self._types: dict[str, EventTypeInfo] = {}
         self._summarizers: list[tuple[str, Summarizer]] = []
-        self._failed: set[Summarizer] = set()  # and the log was told
+        self._failed_summarizers: set[Summarizer] = set()  # and the log was told
         self._log = log
         if extensions is not None:
             for extension in extensions:
-                self._take(extension)
+                self._add_extension(extension)
         else:
             for extension in load_extensions(log):
                 try:
-                    self._take(extension)
+                    self._add_extension(extension)
                 except ValueError as error:
                     log.error("The extension %s is left out: %s", extension.name, error)
         bodies = {name: command.body for name, command in self.commands.items()}
         #: What UIs of version 2 may send.
         self.from_ui: MessageTable = ui.from_ui.extended(bodies)
-        self.vocabulary = EventTypeRegistry(self._types, self._summarize)
+        self.event_registry = EventTypeRegistry(self._types, self._summarize)
 
-    def _take(self, extension: Extension) -> None:
+    def _add_extension(self, extension: Extension) -> None:
         # A command's answer goes by its name, so that what the Core tells is taken as well.
         known = {*self.commands, *ui.from_ui.types, *ui.to_ui.types}
-        taken = known & extension.commands.keys()
-        taken |= self._types.keys() & extension.event_types.keys()
-        if taken:
-            names = ", ".join(sorted(taken))
+        clashes = known & extension.commands.keys()
+        clashes |= self._types.keys() & extension.event_types.keys()
+        if clashes:
+            names = ", ".join(sorted(clashes))
             raise ValueError(f"{extension.name} names what is there already: {names}.")
         self.commands |= extension.commands
         self._types |= extension.event_types
         self._summarizers += [(extension.name, each) for each in extension.summarizers]
 
     def _summarize(self, halt_point: HaltPoint) -> str | None:
-        for name, ask in self._summarizers:
+        for name, summarizer in self._summarizers:
             try:
-                told = ask(halt_point)
-                if told is not None and not isinstance(told, str):
-                    raise TypeError(f"A summariser gave {type(told).__name__}, not a text or None.")
+                summary = summarizer(halt_point)
+                if summary is not None and not isinstance(summary, str):
+                    raise TypeError(
+                        f"A summariser gave {type(summary).__name__}, not a text or None."
+                    )
             except Exception:
-                if ask not in self._failed:  # it may fail at each of a thousand rows
-                    self._failed.add(ask)
+                if (
+                    summarizer not in self._failed_summarizers
+                ):  # it may fail at each of a thousand rows
+                    self._failed_summarizers.add(summarizer)
                     self._log.exception("A summariser of the extension %s failed.", name)
                 continue
-            if told:
-                return told
+            if summary:
+                return summary
         return None
 
 

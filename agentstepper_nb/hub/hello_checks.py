@@ -8,11 +8,11 @@ from typing import Final
 from ..core import Debugger
 from ..errors import CommandError, ProtocolError
 from ..protocol.agent import Hello
+from ..protocol.data_model import Run, RunEnding
 from ..protocol.frame import VERSION
-from ..protocol.values import Run, RunEnding
 
 #: Answers a second hello of a run, and one of another run that doesn't name it.
-GREETED: Final = (
+ALREADY_GREETED: Final = (
     "This connection said hello before: open another for another run, or share it as "
     "docs/design/0009-resume.md has it."
 )
@@ -54,21 +54,21 @@ def find_resumed_run(debugger: Debugger, run: Run | None, hello: Hello, n: int, 
             hello.run,
         )
     proof = debugger.proof(run.id) if run.live else None
-    right = proof is not None and hmac.compare_digest(proof.secret, secret)
-    if not hello.sent and (not right or debugger.heard(run.id) > n):
+    is_same_agent = proof is not None and hmac.compare_digest(proof.secret, secret)
+    if not hello.sent and (not is_same_agent or debugger.last_received(run.id) > n):
         raise ProtocolError(
             "already_open", f"A run {run.id} exists already: give each run an id of its own."
         )
     if not run.live:
-        raise ProtocolError("run_ended", _why_over(run))
-    if not right:
+        raise ProtocolError("run_ended", _explain_ended(run))
+    if not is_same_agent:
         raise ProtocolError(
             "unauthorized", "This run is another agent's: its secret isn't the one that came."
         )
     return run
 
 
-def _why_over(run: Run) -> str:
+def _explain_ended(run: Run) -> str:
     """Why nothing can be added to a run."""
     if run.ending is RunEnding.LOST:
         return "This Core has given the run up, since its agent was away too long: start a new one."

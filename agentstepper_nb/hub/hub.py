@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from ..protocol.values import RunEnding
+from ..protocol.data_model import RunEnding
 from ..store import Store
 from . import end_reasons
 from .agent_connection import AgentConnection
 from .agents_v1 import AgentSessionV1
 from .connection import NO_CONTROL, AccessRights, Connection, PeerSession
 from .extensions import Extension, Extensions
-from .retention import ALL, Retention, RetentionLimits
+from .retention import UNLIMITED, Retention, RetentionLimits
 from .run_service import RunService
 from .views import ViewSession
 from .views_v1 import ViewSessionV1
@@ -44,11 +44,11 @@ class Hub(RunService):
         logger: logging.Logger | None = None,
         clock: Callable[[], float] = time.time,
         extensions: Iterable[Extension] | None = None,
-        keep: RetentionLimits = ALL,
+        keep: RetentionLimits = UNLIMITED,
     ) -> None:
         log = logger or logging.getLogger("agentstepper_nb")
         self.extensions = Extensions(extensions, log)
-        super().__init__(store, log, clock, self.extensions.vocabulary)
+        super().__init__(store, log, clock, self.extensions.event_registry)
         self._retention = Retention(self, keep)
 
     # ---- life ---------------------------------------------------------------------------------------
@@ -56,14 +56,14 @@ class Hub(RunService):
     async def start(self) -> None:
         """Begin, on the loop: who was connected to the Core before is waited for."""
         self.store.on_trouble = self._on_trouble
-        self.kept = replace(await self.store.info(), size=None)
+        self.store_info = replace(await self.store.info(), size=None)
         for run in self.runs():
             if not run.live or run.id in self._agents:
                 continue
             if self.debugger.proof(run.id) is None:
-                self.finish(run.id, RunEnding.LOST, end_reasons.CORE_WENT, said=False)
+                self.finish(run.id, RunEnding.LOST, end_reasons.CORE_GONE, is_reported=False)
             else:
-                self.leave(run.id)
+                self.mark_away(run.id)
         self._retention.start()
 
     async def close(self) -> None:

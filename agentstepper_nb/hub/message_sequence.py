@@ -15,14 +15,15 @@ from ..errors import ProtocolError
 from ..protocol.agent import CheckEdit, EditChecked
 
 #: An acknowledgement is due after so many messages, so many bytes, or so many seconds.
-MESSAGES: Final = 64
-BYTES: Final = 1024 * 1024
-SECONDS: Final = 0.25
+MAX_UNACKNOWLEDGED_MESSAGES: Final = 64
+MAX_UNACKNOWLEDGED_BYTES: Final = 1024 * 1024
+MAX_DELAY_S: Final = 0.25
 #: Seconds that an agent has to say whether it takes an edit.
-PATIENCE: Final = 10.0
+EDIT_CHECK_TIMEOUT_S: Final = 10.0
 
 _LATE: Final = (
-    f"The agent hasn't said within {PATIENCE:.0f} s whether it can take this edit: try again, or step "
+    f"The agent hasn't said within {EDIT_CHECK_TIMEOUT_S:.0f} s "
+    "whether it can take this edit: try again, or step "
     "without it."
 )
 _LOST: Final = (
@@ -34,37 +35,37 @@ class MessageSequence:
     """The numbers of one agent's messages: each is taken once, and none is left out.
 
     Args:
-        heard: The number of the last one that was taken.
+        last_received: The number of the last one that was taken.
     """
 
-    def __init__(self, heard: int = 0) -> None:
-        self.heard = heard
+    def __init__(self, last_received: int = 0) -> None:
+        self.last_received = last_received
         self._unread = 0  # messages since then whose numbers couldn't be read
 
-    def takes(self, n: int) -> bool:
+    def accept(self, n: int) -> bool:
         """Whether a message is new; then it is taken.
 
         Raises:
             ProtocolError: `invalid_message`: those before it didn't come.
         """
-        if n <= self.heard:
+        if n <= self.last_received:
             return False
-        if n > self.heard + 1 + self._unread:
+        if n > self.last_received + 1 + self._unread:
             raise ProtocolError(
                 "invalid_message",
-                f"Message {n} came after {self.heard}: send those between them first, in order.",
+                f"Message {n} came after {self.last_received}: send those between them first, in order.",
             )
-        self.heard, self._unread = n, 0
+        self.last_received, self._unread = n, 0
         return True
 
-    def refused(self, n: int | None) -> bool:
+    def accept_unreadable(self, n: int | None) -> bool:
         """Whether a message that couldn't be decoded is new; then it is taken, as far as it can be.
 
         Args:
             n: Its number, where that could be read.
         """
-        if n is not None and self.heard < n <= self.heard + 1 + self._unread:
-            self.heard, self._unread = n, 0
+        if n is not None and self.last_received < n <= self.last_received + 1 + self._unread:
+            self.last_received, self._unread = n, 0
             return True
         self._unread += 1
         return False
@@ -79,27 +80,27 @@ class MessageTurns:
 
     def __init__(self, refuse: Callable[[Exception, str], None]) -> None:
         self._refuse = refuse
-        self._held: list[tuple[str, Callable[[], None]]] | None = None
+        self._deferred: list[tuple[str, Callable[[], None]]] | None = None
 
-    def take(self, text: str, work: Callable[[], None]) -> None:
+    def process(self, text: str, work: Callable[[], None]) -> None:
         """Do what a message asks for, in its turn; what that raises is the answer."""
-        if self._held is not None:
-            self._held.append((text, work))
+        if self._deferred is not None:
+            self._deferred.append((text, work))
             return
         try:
             work()
         except Exception as error:
             self._refuse(error, text)
 
-    def hold(self, text: str, work: Callable[[], None]) -> None:
+    def defer(self, text: str, work: Callable[[], None]) -> None:
         """Do this, and all that comes after it, when it is said to go on."""
-        self._held = [(text, work)]
+        self._deferred = [(text, work)]
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Do what was held."""
-        held, self._held = self._held or [], None
-        for text, work in held:
-            self.take(text, work)
+        deferred, self._deferred = self._deferred or [], None
+        for text, work in deferred:
+            self.process(text, work)
 
 
 class AcknowledgementTimer:
@@ -111,13 +112,13 @@ class AcknowledgementTimer:
 
     def __init__(self, send: Callable[[int], None]) -> None:
         self._send = send
-        self._kept = 0
-        self._told = 0
+        self._recorded = 0
+        self._acknowledged = 0
         self._messages = 0  # since the last one
         self._bytes = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._hurries = False
-        self._over = False
+        self._is_immediate = False
+        self._is_ended = False
 
     def acknowledge(self, n: int, size: int) -> None:
         """A message is kept for good.
@@ -126,31 +127,35 @@ class AcknowledgementTimer:
             n: Its number.
             size: Its size in characters.
         """
-        self._kept = max(self._kept, n)
+        self._recorded = max(self._recorded, n)
         self._messages += 1
         self._bytes += size
-        if self._over:
+        if self._is_ended:
             return
-        if self._hurries or self._messages >= MESSAGES or self._bytes >= BYTES:
-            self.now()
+        if (
+            self._is_immediate
+            or self._messages >= MAX_UNACKNOWLEDGED_MESSAGES
+            or self._bytes >= MAX_UNACKNOWLEDGED_BYTES
+        ):
+            self.flush()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(SECONDS, self.now)
+            self._timer = asyncio.get_running_loop().call_later(MAX_DELAY_S, self.flush)
 
-    def now(self) -> None:
+    def flush(self) -> None:
         """Tell what hasn't been told."""
         self._disarm()
         self._messages = self._bytes = 0
-        if self._kept > self._told and not self._over:
-            self._told = self._kept
-            self._send(self._kept)
+        if self._recorded > self._acknowledged and not self._is_ended:
+            self._acknowledged = self._recorded
+            self._send(self._recorded)
 
-    def hurry(self) -> None:
+    def set_immediate(self) -> None:
         """From now on tell at once what is kept: the agent has said bye, and waits for it."""
-        self._hurries = True
+        self._is_immediate = True
 
     def end(self) -> None:
         """Tell nothing any more: the connection is gone."""
-        self._over = True
+        self._is_ended = True
         self._disarm()
 
     def _disarm(self) -> None:
@@ -165,21 +170,21 @@ class PendingEditChecks:
     Args:
         new_id: Gives a new id.
         send: Sends the agent a question.
-        patience: Seconds to wait for each answer.
+        timeout_s: Seconds to wait for each answer.
     """
 
     def __init__(
         self,
         new_id: Callable[[], str],
         send: Callable[[CheckEdit], None],
-        patience: float = PATIENCE,
+        timeout_s: float = EDIT_CHECK_TIMEOUT_S,
     ) -> None:
         self._new_id = new_id
         self._send = send
-        self._patience = patience
+        self._patience = timeout_s
         self._open: dict[str, asyncio.Future[None]] = {}
 
-    async def ask(self, halt_point: str, edit: str) -> None:
+    async def request_check(self, halt_point: str, edit: str) -> None:
         """Ask the agent whether it takes an edit.
 
         Args:
@@ -199,7 +204,7 @@ class PendingEditChecks:
         finally:
             del self._open[check]
 
-    def hear(self, answer: EditChecked) -> None:
+    def resolve(self, answer: EditChecked) -> None:
         """The agent answered; nobody may wait for it any more."""
         answered = self._open.get(answer.check)
         if answered is None or answered.done():

@@ -23,23 +23,23 @@ from ..core.summary_prompts import (
 from ..errors import CommandError, ModelError, StoreError
 from ..models.provider import MODEL_VARIABLE, TextModel, find_text_model
 from ..protocol import records
-from ..protocol.values import Commit, HaltPoint
+from ..protocol.data_model import Commit, HaltPoint
 from .rate_limit import RateLimiter, RateLimits
 from .run_service import RunService
 
 __all__ = ["MODEL_VARIABLE", "ModelSummaries", "attach_model_summaries"]
 
 #: Requests at a time.
-AT_ONCE: Final = 2
+MAX_CONCURRENT: Final = 2
 #: Rows and commits that wait for their turn; beyond, those that nobody looks at stay as they are.
-MOST: Final = 256
+MAX_WAITING: Final = 256
 #: Seconds that one sentence may take.
-PATIENCE: Final = 45.0
+MODEL_TIMEOUT_S: Final = 45.0
 #: Tokens of the longest answer. A sentence takes 40, but some models think before it.
 _MAX_TOKENS: Final = 500
 
 
-class _Key(NamedTuple):
+class _SummaryKey(NamedTuple):
     """What a sentence is about."""
 
     run: str
@@ -50,15 +50,15 @@ class _Key(NamedTuple):
 class _SummaryRequest:
     """Something that is to get a sentence; what it holds is read when it is its turn."""
 
-    key: _Key
+    key: _SummaryKey
     number: int  # grows
     commit: bool
-    halted: bool  # a person looks at it right now
+    is_halted: bool  # a person looks at it right now
 
 
 def _rank(request: _SummaryRequest) -> tuple[bool, int]:
     """What a person looks at goes first, then what is newest."""
-    return request.halted, request.number
+    return request.is_halted, request.number
 
 
 class ModelSummaries:
@@ -69,19 +69,21 @@ class ModelSummaries:
     Args:
         hub: Whose rows and commits they are.
         model: Who is asked; closed with this.
-        pacer: How often.
+        rate_limiter: How often.
     """
 
-    def __init__(self, hub: RunService, model: TextModel, pacer: RateLimiter | None = None) -> None:
+    def __init__(
+        self, hub: RunService, model: TextModel, rate_limiter: RateLimiter | None = None
+    ) -> None:
         self._hub = hub
         self._model = model
-        self._pacer = pacer or RateLimiter(RateLimits())
+        self._rate_limiter = rate_limiter or RateLimiter(RateLimits())
         self._number = 0
-        self._waiting: dict[_Key, _SummaryRequest] = {}
-        self._asking: dict[asyncio.Task[None], _Key] = {}
+        self._waiting: dict[_SummaryKey, _SummaryRequest] = {}
+        self._tasks: dict[asyncio.Task[None], _SummaryKey] = {}
         #: Held while a question is asked: who has the same waits for its answer.
-        self._asked: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._told: set[str] = set()  # the kinds of failures that the log has
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._logged_failures: set[str] = set()  # the kinds of failures that the log has
         self._closed = False
 
     def notify(self, saved: RecordOutput) -> None:
@@ -94,7 +96,7 @@ class ModelSummaries:
                 if saved.halt_point is not None:
                     self._add_request(saved.halt_point)
             case records.HaltPointAnswered(run=run, halt_point=id) if (run, id) in self._waiting:
-                self._waiting[_Key(run, id)].halted = False
+                self._waiting[_SummaryKey(run, id)].is_halted = False
             case records.CommitSaved(commit=commit):
                 self._add_request(commit)
             case records.RunDeleted(run=run):
@@ -104,53 +106,55 @@ class ModelSummaries:
         """Ask no more, take back what is asked, and close the model. Idempotent."""
         self._closed = True
         self._forget(lambda _: True)
-        await asyncio.gather(*self._asking, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._model.close()
 
-    async def settled(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until nothing is to be asked."""
-        while self._asking:
-            await asyncio.wait(self._asking)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
 
     # ---- who is next --------------------------------------------------------------------------------
 
-    def _add_request(self, about: HaltPoint | Commit) -> None:
-        if self._closed or not shows_model_summary(about):
+    def _add_request(self, subject: HaltPoint | Commit) -> None:
+        if self._closed or not shows_model_summary(subject):
             return
-        key = _Key(about.run, about.id)
-        halted = isinstance(about, HaltPoint) and about.answer is None
+        key = _SummaryKey(subject.run, subject.id)
+        is_halted = isinstance(subject, HaltPoint) and subject.answer is None
         self._number += 1
-        self._waiting[key] = _SummaryRequest(key, self._number, isinstance(about, Commit), halted)
-        if len(self._waiting) > MOST:
+        self._waiting[key] = _SummaryRequest(
+            key, self._number, isinstance(subject, Commit), is_halted
+        )
+        if len(self._waiting) > MAX_WAITING:
             del self._waiting[min(self._waiting.values(), key=_rank).key]
-        self._go_on()
+        self._start_next()
 
-    def _forget(self, gone: Callable[[_Key], bool]) -> None:
-        for key in [key for key in self._waiting if gone(key)]:
+    def _forget(self, is_gone: Callable[[_SummaryKey], bool]) -> None:
+        for key in [key for key in self._waiting if is_gone(key)]:
             del self._waiting[key]
-        for task, key in self._asking.items():
-            if gone(key):
+        for task, key in self._tasks.items():
+            if is_gone(key):
                 task.cancel()
 
-    def _go_on(self) -> None:
-        while self._waiting and len(self._asking) < AT_ONCE:
+    def _start_next(self) -> None:
+        while self._waiting and len(self._tasks) < MAX_CONCURRENT:
             request = max(self._waiting.values(), key=_rank)
             del self._waiting[request.key]
             task = asyncio.ensure_future(self._run_request(request))
-            self._asking[task] = request.key
-            task.add_done_callback(self._done)
+            self._tasks[task] = request.key
+            task.add_done_callback(self._finish_task)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        del self._asking[task]
-        self._go_on()
+    def _finish_task(self, task: asyncio.Task[None]) -> None:
+        del self._tasks[task]
+        self._start_next()
 
     # ---- asking -------------------------------------------------------------------------------------
 
     async def _run_request(self, request: _SummaryRequest) -> None:
         try:
-            about = await self._read(request)
-            if about is not None:
-                await self._tell_in_words(about)
+            subject = await self._read(request)
+            if subject is not None:
+                await self._summarize(subject)
         except (CommandError, StoreError):
             pass  # it is gone by now, or hurt, which is told to whoever opens it
         except Exception:
@@ -163,47 +167,53 @@ class ModelSummaries:
         found = await self._hub.find_row(*request.key)
         return found if isinstance(found, HaltPoint) else None
 
-    async def _tell_in_words(self, about: HaltPoint | Commit) -> None:
-        asked = make_prompt(about)
-        key = asked.key(self._model.name)
-        async with self._asked.setdefault(key, asyncio.Lock()):
-            text = await self._hub.store.sentence(key) or await self._ask(asked)
-            if text is not None and not self._is_edited(about):
-                made = records.SummarySaved(run=about.run, id=about.id, key=key, text=text)
+    async def _summarize(self, subject: HaltPoint | Commit) -> None:
+        summary_prompt = make_prompt(subject)
+        key = summary_prompt.key(self._model.name)
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            text = await self._hub.store.find_model_summary(key) or await self._request_summary(
+                summary_prompt
+            )
+            if text is not None and not self._is_edited(subject):
+                made = records.SummarySaved(run=subject.run, id=subject.id, key=key, text=text)
                 await self._hub.record_summary(made)
 
-    async def _ask(self, asked: SummaryPrompt) -> str | None:
+    async def _request_summary(self, summary_prompt: SummaryPrompt) -> str | None:
         """What the model makes of it; None where it fails, which is told once for all of a kind."""
-        await self._pacer.admit()
+        await self._rate_limiter.admit()
         name = self._model.name
         try:
-            async with asyncio.timeout(PATIENCE):
-                said = await self._model.text(asked.system, asked.prompt, _MAX_TOKENS)
+            async with asyncio.timeout(MODEL_TIMEOUT_S):
+                said = await self._model.text(
+                    summary_prompt.system, summary_prompt.prompt, _MAX_TOKENS
+                )
             sentence = extract_first_sentence(said)
             if sentence is None:
                 raise ModelError("empty", f"The model {name} answered without a sentence.")
         except TimeoutError:
-            self._failed("timeout", f"The model {name} took longer than {PATIENCE:.0f} seconds.")
+            self._failed(
+                "timeout", f"The model {name} took longer than {MODEL_TIMEOUT_S:.0f} seconds."
+            )
         except ModelError as error:
             self._failed(error.kind, str(error))
         except Exception as error:  # whatever a model raises, its Core goes on
             self._failed(type(error).__name__, f"The model {name} failed: {error!r}")
         else:
-            self._pacer.worked()
+            self._rate_limiter.record_success()
             return sentence
         return None
 
     def _failed(self, kind: str, why: str) -> None:
-        self._pacer.failed()
-        if kind not in self._told:
-            self._told.add(kind)
+        self._rate_limiter.record_failure()
+        if kind not in self._logged_failures:
+            self._logged_failures.add(kind)
             self._hub.log.warning("summaries stay as rules make them: %s", extract_first_line(why))
 
-    def _is_edited(self, about: HaltPoint | Commit) -> bool:
+    def _is_edited(self, subject: HaltPoint | Commit) -> bool:
         """Whether it says something else by now: that has a wish of its own."""
-        return isinstance(about, HaltPoint) and any(
-            pending.id == about.id and pending.revision != about.revision
-            for pending in self._hub.debugger.pending(about.run)
+        return isinstance(subject, HaltPoint) and any(
+            pending.id == subject.id and pending.revision != subject.revision
+            for pending in self._hub.debugger.pending(subject.run)
         )
 
 

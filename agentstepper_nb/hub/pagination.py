@@ -11,17 +11,17 @@ import msgspec
 from ..core import make_debug_row, make_row
 from ..errors import CommandError, ProtocolError
 from ..protocol import ui as v2
-from ..protocol.values import Commit, Event, HaltPoint, Run, TimelineRow
-from ..store.base import Needs
+from ..protocol.data_model import Commit, Event, HaltPoint, Run, TimelineRow
+from ..store.base import ContentPredicate
 from .run_service import RunService
 
 #: Rows of a run's last page, and bytes that they and their commits take at most as they are sent.
-PAGE: Final = 200
-BYTES: Final = 256 * 1024
+PAGE_ROWS: Final = 200
+PAGE_BYTES: Final = 256 * 1024
 #: Rows that may be asked for at once.
-RANGE: Final = 500
+MAX_RANGE_ROWS: Final = 500
 #: Runs that hello has, besides those that live.
-RUNS: Final = 200
+MAX_LISTED_RUNS: Final = 200
 
 T = TypeVar("T")
 _encode: Final = msgspec.json.Encoder().encode
@@ -36,7 +36,7 @@ def list_last_runs(runs: Sequence[Run]) -> tuple[tuple[Run, ...], int]:
     Args:
         runs: All, oldest first.
     """
-    end = max(0, len(runs) - RUNS)
+    end = max(0, len(runs) - MAX_LISTED_RUNS)
     live = [run for run in runs[:end] if run.live]
     return (*live, *runs[end:]), end - len(live)
 
@@ -83,7 +83,7 @@ async def read_opened_run(hub: RunService, run: str) -> v2.RunOpened:
         DamagedRunError: What is kept of the page is hurt.
     """
     last = hub.run(run).rows
-    shown = await _page(hub, run, last - PAGE + 1, last)
+    shown = await _page(hub, run, last - PAGE_ROWS + 1, last)
     shown = await asyncio.to_thread(fit_page, shown)
     notes = await read_run(hub, run, hub.store.notes(run))
     header = hub.run(run)
@@ -100,8 +100,8 @@ async def read_page(hub: RunService, command: v2.GetRows) -> v2.RowsPage:
         DamagedRunError: What is kept of them is hurt.
     """
     first, last = command.first, command.last
-    if last - first >= RANGE:
-        raise ProtocolError("invalid_message", f"Ask for {RANGE} rows at once, or fewer.")
+    if last - first >= MAX_RANGE_ROWS:
+        raise ProtocolError("invalid_message", f"Ask for {MAX_RANGE_ROWS} rows at once, or fewer.")
     hub.run(command.run)
     if command.around is not None:
         first, last = await _around(hub, command.run, command.around, max(1, last - first + 1))
@@ -112,14 +112,14 @@ async def read_page(hub: RunService, command: v2.GetRows) -> v2.RowsPage:
 async def read_commits(hub: RunService, command: v2.GetCommits) -> v2.CommitsPage:
     """A page of commits. Errors as `opened`."""
     hub.run(command.run)
-    reading = hub.store.commits(command.run, command.before, command.limit)
-    found = await read_run(hub, command.run, reading)
+    awaitable = hub.store.commits(command.run, command.before, command.limit)
+    found = await read_run(hub, command.run, awaitable)
     return v2.CommitsPage(run=command.run, commits=found.commits, before=found.before)
 
 
 async def _around(hub: RunService, run: str, message: str, number: int) -> tuple[int, int]:
     """The first and the last of some rows around one of them."""
-    seq = await read_run(hub, run, hub.store.seq_of(run, message))
+    seq = await read_run(hub, run, hub.store.find_seq(run, message))
     if seq is None:
         raise CommandError(
             "unknown_content", "This run has no such message: open the run again.", run
@@ -139,8 +139,8 @@ async def iterate_rows(
     run: str,
     first: int,
     last: int,
-    needs: Needs = lambda point: True,
-    see: Callable[[HaltPoint], None] = lambda point: None,
+    is_needed: ContentPredicate = lambda point: True,
+    on_row: Callable[[HaltPoint], None] = lambda point: None,
 ) -> ViewPage:
     """Rows as a view shows them, each made as it is read: not all of their contents are held.
 
@@ -149,67 +149,72 @@ async def iterate_rows(
         run: The run's id.
         first: The number of the first; with 0, commits from before the first are there.
         last: The number of the last.
-        needs: Whether a row is made of a halt point's contents; its size is.
-        see: Called with each halt point, on any thread; where its contents aren't needed they may be "".
+        is_needed: Whether a row is made of a halt point's contents; its size is.
+        on_row: Called with each halt point, on any thread; where its contents aren't needed they may be
+            "".
 
     Raises:
         CommandError: `unknown_run`: it was deleted meanwhile.
         DamagedRunError: What is kept of them is hurt.
     """
     made: list[TimelineRow] = []
-    vocabulary = hub.vocabulary
+    event_registry = hub.event_registry
 
-    def take(spoken: HaltPoint | Event) -> None:
-        if isinstance(spoken, Event):
-            made.append(make_debug_row(spoken))
+    def add_row(item: HaltPoint | Event) -> None:
+        if isinstance(item, Event):
+            made.append(make_debug_row(item))
         else:
-            see(spoken)
-            made.append(make_row(spoken, vocabulary))
+            on_row(item)
+            made.append(make_row(item, event_registry))
 
-    commits = await read_run(hub, run, hub.store.look(run, first, last, take, needs))
+    commits = await read_run(hub, run, hub.store.visit_rows(run, first, last, add_row, is_needed))
     return ViewPage(tuple(sorted(made, key=lambda each: each.seq)), commits)
 
 
-async def read_run(hub: RunService, run: str, reading: Awaitable[T]) -> T:
+async def read_run(hub: RunService, run: str, awaitable: Awaitable[T]) -> T:
     """Read something of a run.
 
     Args:
         hub: Where.
         run: The run's id.
-        reading: Gives what the store has.
+        awaitable: Gives what the store has.
 
     Raises:
         CommandError: `unknown_run`: it was deleted meanwhile.
         DamagedRunError: What is kept of it is hurt.
     """
     try:
-        return await reading
+        return await awaitable
     except Exception:
         hub.run(run)  # deleted meanwhile
         raise
 
 
-def fit_page(page: ViewPage, room: int = BYTES) -> ViewPage:
+def fit_page(page: ViewPage, max_bytes: int = PAGE_BYTES) -> ViewPage:
     """The end of a page that takes no more room, and a row at least.
 
     Args:
         page: The page.
-        room: In bytes, as it is sent.
+        max_bytes: In bytes, as it is sent.
     """
     if not page.rows:
         return page
-    stands = _standing(page)
+    commits_at = _group_commits(page)
     first = len(page.rows)
     while first > 0:
-        room -= sum(map(_size, (page.rows[first - 1], *stands.get(first - 1, ()))))
-        if room < 0 and first < len(page.rows):
+        max_bytes -= sum(map(_count_bytes, (page.rows[first - 1], *commits_at.get(first - 1, ()))))
+        if max_bytes < 0 and first < len(page.rows):
             break
         first -= 1
-    kept = {commit.id for at in range(first, len(page.rows)) for commit in stands.get(at, ())}
-    return ViewPage(page.rows[first:], tuple(each for each in page.commits if each.id in kept))
+    commit_ids = {
+        commit.id for at in range(first, len(page.rows)) for commit in commits_at.get(at, ())
+    }
+    return ViewPage(
+        page.rows[first:], tuple(each for each in page.commits if each.id in commit_ids)
+    )
 
 
-def _standing(page: ViewPage) -> dict[int, list[Commit]]:
+def _group_commits(page: ViewPage) -> dict[int, list[Commit]]:
     """The commits at each row, by its place in the page: the last one of their event, else by number."""
     of_event = {row.event: at for at, row in enumerate(page.rows)}
     of_seq = {row.seq: at for at, row in enumerate(page.rows)}
@@ -220,5 +225,5 @@ def _standing(page: ViewPage) -> dict[int, list[Commit]]:
     return found
 
 
-def _size(value: TimelineRow | Commit) -> int:
+def _count_bytes(value: TimelineRow | Commit) -> int:
     return len(_encode(value)) + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..core import LeaseGranted, RecordOutput
-from ..protocol.values import AnswerKind, HaltPoint, StoreInfo
+from ..protocol.data_model import AnswerKind, HaltPoint, StoreInfo
 from .message_sequence import PendingEditChecks
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from ..errors import CommandError
 from ..protocol import agent as v2
 from ..protocol.breakpoint_rules import DeleteBreakpoint, DryRunBreakpoint, SetBreakpoint, SetPrices
-from ..protocol.values import Run
+from ..protocol.data_model import Run
 from .connection import AccessRights
 from .dry_runs import dry_run, find_run_id
 from .run_service import RunService
@@ -46,7 +46,7 @@ async def answer_request(
         CommandError: `watch_only`, `unknown_run`, `unknown_stop`, `store_failed`.
         DamagedRunError: What is kept of the run is hurt.
     """
-    if isinstance(question, _Controlling) and not rights.control:
+    if isinstance(question, _Controlling) and not rights.can_control:
         raise CommandError("watch_only", _MAY_NOT)
     match question:
         case v2.UploadRun(data=data):

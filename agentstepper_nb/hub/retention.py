@@ -10,9 +10,9 @@ from ..core.summaries import extract_first_line
 from .run_service import RunService
 
 #: Seconds between two looks.
-EACH: Final = 3600.0
-_DAY: Final = 24 * 3600
-_GIB: Final = 1024**3
+SWEEP_INTERVAL_S: Final = 3600.0
+_DAY_S: Final = 24 * 3600
+_GIB_BYTES: Final = 1024**3
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class RetentionLimits:
 
 
 #: Nothing is deleted by itself.
-ALL: Final = RetentionLimits()
+UNLIMITED: Final = RetentionLimits()
 
 
 @runtime_checkable
 class ExpiringStore(Protocol):
     """A store that outlives its runs."""
 
-    async def expired(self, before: float | None, size: int | None) -> list[str]:
+    async def find_expired(self, before: float | None, size: int | None) -> list[str]:
         """The runs that are to go: of those that ended and have no tag, the oldest.
 
         Args:
@@ -50,18 +50,18 @@ class Retention:
 
     Args:
         hub: Whose runs they are.
-        keep: What stays.
+        limits: What stays.
     """
 
-    def __init__(self, hub: RunService, keep: RetentionLimits) -> None:
+    def __init__(self, hub: RunService, limits: RetentionLimits) -> None:
         self._hub = hub
-        self._keep = keep
+        self._limits = limits
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin, where anything is ever to go."""
-        if self._keep != ALL and isinstance(self._hub.store, ExpiringStore):
-            self._task = asyncio.ensure_future(self._look(self._hub.store))
+        if self._limits != UNLIMITED and isinstance(self._hub.store, ExpiringStore):
+            self._task = asyncio.ensure_future(self._sweep_forever(self._hub.store))
 
     def close(self) -> None:
         """Delete no more."""
@@ -70,10 +70,10 @@ class Retention:
 
     async def sweep(self, store: ExpiringStore) -> None:
         """Delete what is to go now."""
-        days, gib = self._keep.days, self._keep.gib
-        before = None if days is None else self._hub.clock() - days * _DAY
-        size = None if gib is None else int(gib * _GIB)
-        for id in await store.expired(before, size):
+        days, gib = self._limits.days, self._limits.gib
+        before = None if days is None else self._hub.clock() - days * _DAY_S
+        size = None if gib is None else int(gib * _GIB_BYTES)
+        for id in await store.find_expired(before, size):
             run = self._hub.find(id)
             if run is None or run.live or run.tags:
                 continue  # things have changed meanwhile
@@ -82,10 +82,10 @@ class Retention:
                 "%s was deleted: it was kept long enough", extract_first_line(run.name)
             )
 
-    async def _look(self, store: ExpiringStore) -> None:
+    async def _sweep_forever(self, store: ExpiringStore) -> None:
         while True:
             try:
                 await self.sweep(store)
             except Exception:
                 self._hub.log.exception("Deleting old runs failed.")
-            await asyncio.sleep(EACH)
+            await asyncio.sleep(SWEEP_INTERVAL_S)

@@ -14,7 +14,7 @@ from ..core.summaries import summarize_without_contents
 from ..errors import CommandError
 from ..protocol import records
 from ..protocol import ui as v2
-from ..protocol.values import (
+from ..protocol.data_model import (
     Actor,
     Commit,
     EventOutcome,
@@ -23,7 +23,7 @@ from ..protocol.values import (
     HaltPoint,
     TimelineRow,
 )
-from ..store.search.documents import LONGEST, extract_strings
+from ..store.search.documents import MAX_DOCUMENT_CHARS, extract_strings
 from . import pagination
 from .run_service import RunService
 
@@ -49,15 +49,15 @@ class RowFilter:
     def __init__(self, text: str) -> None:
         self._words = tuple(word for word in _SPACE.split(text.lower()) if word)
         self._shown: dict[str, int] = {}  # the row at which the files of an event stand
-        self._left: set[int] = set()
+        self._stale: set[int] = set()
         self._files: Mapping[str, Sequence[FileChange]] = {}
         self._contents: dict[int, frozenset[str]] = {}  # words that stand in contents of the page
 
-    def turn_page(self) -> None:
+    def start_page(self) -> None:
         """Forget what stands in the contents of the page before."""
         self._contents = {}
 
-    def reads(self, halt_point: HaltPoint) -> bool:
+    def reads_contents(self, halt_point: HaltPoint) -> bool:
         """Whether it looks into a halt point's contents: into results and answers.
 
         Prompts repeat what was said before, so that all rows after a word would be left.
@@ -66,26 +66,26 @@ class RowFilter:
 
     def read(self, halt_point: HaltPoint) -> None:
         """Look into a halt point's contents for the words."""
-        if self._words and self.reads(halt_point):
+        if self._words and self.reads_contents(halt_point):
             data = halt_point.current.encode(errors="replace")
-            text = "\n".join(extract_strings(data[:LONGEST])).lower()
+            text = "\n".join(extract_strings(data[:MAX_DOCUMENT_CHARS])).lower()
             self._contents[halt_point.seq] = frozenset(word for word in self._words if word in text)
 
-    def learn(self, rows: Sequence[TimelineRow], commits: Iterable[Commit]) -> None:
+    def add_page(self, rows: Sequence[TimelineRow], commits: Iterable[Commit]) -> None:
         """Learn what some rows changed, before they are asked about.
 
         Args:
             rows: Those of a page, by number; between them and the run's end all were learned of.
             commits: All of the rows' events.
         """
-        self.recall(commits)
+        self.set_files(commits)
         for row in reversed(rows):
             before = self._shown.get(row.event, 0)
             if row.event in self._files and row.seq > before:
                 self._shown[row.event] = row.seq
-                self._left.add(before)
+                self._stale.add(before)
 
-    def recall(self, commits: Iterable[Commit]) -> None:
+    def set_files(self, commits: Iterable[Commit]) -> None:
         """Learn what rows of another page changed: where files stand is known from before.
 
         Args:
@@ -93,7 +93,7 @@ class RowFilter:
         """
         self._files = map_event_files(commits)
 
-    def leaves(self, row: TimelineRow) -> bool:
+    def matches(self, row: TimelineRow) -> bool:
         """Whether it leaves a row of the last page."""
         files: Sequence[FileChange] = ()
         if self._shown.get(row.event) == row.seq:
@@ -104,9 +104,9 @@ class RowFilter:
             for word in self._words
         )
 
-    def left(self) -> set[int]:
+    def pop_stale(self) -> set[int]:
         """The rows, by number, at which files stood before a later one of their event was learned of."""
-        left, self._left = self._left - {0}, set()
+        left, self._stale = self._stale - {0}, set()
         return left
 
 
@@ -143,20 +143,20 @@ def _names(file: FileChange) -> str:
 
 
 #: Rows that it looks at, at a time, and of which it tells the numbers.
-_LOOK: Final = 500
-_TOLD: Final = 10_000
+_PAGE_ROWS: Final = 500
+_MAX_FOUND: Final = 10_000
 #: Rows and events that may change until it is asked again: of more, it looks at all anew.
-_MOST: Final = 20_000
+_MAX_CHANGED: Final = 20_000
 
 
 @dataclass
-class _Looked:
+class _SearchState:
     """How far a filter has looked at a run, and what it has found."""
 
     run: str
     text: str
     filter: RowFilter
-    until: int = 0  # the number of the last row
+    last_seq: int = 0  # the number of the last row
     seqs: array[int] = field(default_factory=lambda: array("q"))  # rising
     changed: set[int] = field(default_factory=set)  # rows to be looked at again, by number
     events: set[str] = field(default_factory=set)  # those that changed files since
@@ -171,7 +171,7 @@ class RowSearch:
 
     def __init__(self, hub: RunService) -> None:
         self._hub = hub
-        self._looked: _Looked | None = None
+        self._state: _SearchState | None = None
 
     async def find(self, command: v2.FindRows, is_wanted: Callable[[], bool]) -> v2.RowsFound:
         """The rows that a filter leaves.
@@ -185,91 +185,95 @@ class RowSearch:
             DamagedRunError: What is kept of the run is hurt.
         """
         self._hub.run(command.run)
-        looked = self._looked
-        if looked is None or (looked.run, looked.text) != (command.run, command.text):
-            looked = self._looked = _Looked(command.run, command.text, RowFilter(command.text))
+        state = self._state
+        if state is None or (state.run, state.text) != (command.run, command.text):
+            state = self._state = _SearchState(command.run, command.text, RowFilter(command.text))
         try:
-            await _Look(self._hub, looked, is_wanted).on()
+            await _SearchPass(self._hub, state, is_wanted).on()
         except BaseException:
             self.forget(command.run)  # it has looked at a part
             raise
-        seqs = tuple(looked.seqs[-_TOLD:])
-        return v2.RowsFound(run=command.run, seqs=seqs, total=len(looked.seqs))
+        seqs = tuple(state.seqs[-_MAX_FOUND:])
+        return v2.RowsFound(run=command.run, seqs=seqs, total=len(state.seqs))
 
-    def hear(self, saved: RecordOutput) -> None:
+    def notify(self, saved: RecordOutput) -> None:
         """Hear what was recorded: a row that was looked at may be another now."""
-        looked = self._looked
-        if looked is None:
+        state = self._state
+        if state is None:
             return
         match saved.record:
             case records.RunDeleted(run=run):
                 self.forget(run)
-            case records.CommitSaved(commit=commit) if commit.run == looked.run:
+            case records.CommitSaved(commit=commit) if commit.run == state.run:
                 if commit.snapshot and commit.event is not None and commit.changes:
-                    looked.events.add(commit.event)
+                    state.events.add(commit.event)
         point = saved.halt_point
-        if point is not None and point.run == looked.run and point.seq <= looked.until:
-            looked.changed.add(point.seq)
-        if len(looked.changed) + len(looked.events) > _MOST:
-            self._looked = None
+        if point is not None and point.run == state.run and point.seq <= state.last_seq:
+            state.changed.add(point.seq)
+        if len(state.changed) + len(state.events) > _MAX_CHANGED:
+            self._state = None
 
     def forget(self, run: str) -> None:
         """What was found in a run isn't needed any more."""
-        if self._looked is not None and self._looked.run == run:
-            self._looked = None
+        if self._state is not None and self._state.run == run:
+            self._state = None
 
 
-class _Look:
+class _SearchPass:
     """One look at what is new or has changed."""
 
-    def __init__(self, hub: RunService, looked: _Looked, is_wanted: Callable[[], bool]) -> None:
+    def __init__(self, hub: RunService, state: _SearchState, is_wanted: Callable[[], bool]) -> None:
         self._hub = hub
-        self._looked = looked
+        self._state = state
         self._is_wanted = is_wanted
 
     async def on(self) -> None:
         """Look on."""
-        looked = self._looked
-        since, looked.until = looked.until, self._hub.run(looked.run).rows
+        state = self._state
+        since, state.last_seq = state.last_seq, self._hub.run(state.run).rows
         # What changes from now on is for the next time: a page may have been read before.
-        changed, looked.changed = looked.changed, set()
-        events, looked.events = looked.events, set()
-        first = await self._back(since, events)
-        await self._again({seq for seq in changed | looked.filter.left() if seq < first})
+        changed, state.changed = state.changed, set()
+        events, state.events = state.events, set()
+        first = await self._search_new(since, events)
+        await self._search_changed(
+            {seq for seq in changed | state.filter.pop_stale() if seq < first}
+        )
 
-    async def _back(self, since: int, events: set[str]) -> int:
+    async def _search_new(self, since: int, events: set[str]) -> int:
         """Look from the end back to where it had come, and on to the last row of each of some events.
 
         Returns:
             The number of the first row that was looked at.
         """
-        looked = self._looked
+        state = self._state
         found: list[int] = []
-        first = looked.until + 1
+        first = state.last_seq + 1
         while first > since + 1 or (events and first > 1):
             last = first - 1
-            first = max(1, since + 1 if last > since else 1, last - _LOOK + 1)
+            first = max(1, since + 1 if last > since else 1, last - _PAGE_ROWS + 1)
             rows, commits = await self._page(first, last)
-            looked.filter.learn(rows, commits)
-            if last == looked.until:  # less of it may be recorded
-                looked.until = rows[-1].seq if rows else since
-            found += [each.seq for each in reversed(rows) if looked.filter.leaves(each)]
+            state.filter.add_page(rows, commits)
+            if last == state.last_seq:  # less of it may be recorded
+                state.last_seq = rows[-1].seq if rows else since
+            found += [each.seq for each in reversed(rows) if state.filter.matches(each)]
             events -= {each.event for each in rows}
-        del looked.seqs[bisect_left(looked.seqs, first) :]
-        looked.seqs.extend(reversed(found))
+        del state.seqs[bisect_left(state.seqs, first) :]
+        state.seqs.extend(reversed(found))
         return first
 
-    async def _again(self, seqs: Iterable[int]) -> None:
+    async def _search_changed(self, seqs: Iterable[int]) -> None:
         """Look at certain rows again."""
         left = sorted(seqs)
         while left:
-            first = bisect_left(left, left[-1] - _LOOK + 1)
+            first = bisect_left(left, left[-1] - _PAGE_ROWS + 1)
             those, left = set(left[first:]), left[:first]
             rows, commits = await self._page(min(those), max(those))
-            self._looked.filter.recall(commits)
+            self._state.filter.set_files(commits)
             for each in rows:
                 if each.seq in those:
-                    _put(self._looked.seqs, each.seq, there=self._looked.filter.leaves(each))
+                    _set_member(
+                        self._state.seqs, each.seq, is_match=self._state.filter.matches(each)
+                    )
 
     async def _page(self, first: int, last: int) -> pagination.ViewPage:
         """Rows by number, with their commits."""
@@ -277,19 +281,19 @@ class _Look:
             raise CommandError(
                 "superseded",
                 "Other rows were looked for meanwhile: their answer comes instead.",
-                self._looked.run,
+                self._state.run,
             )
-        run, filter = self._looked.run, self._looked.filter
-        filter.turn_page()
+        run, filter = self._state.run, self._state.filter
+        filter.start_page()
 
         def needs(halt_point: HaltPoint) -> bool:
-            return filter.reads(halt_point) or not summarize_without_contents(halt_point)
+            return filter.reads_contents(halt_point) or not summarize_without_contents(halt_point)
 
         return await pagination.iterate_rows(self._hub, run, first, last, needs, filter.read)
 
 
-def _put(seqs: array[int], seq: int, *, there: bool) -> None:
+def _set_member(seqs: array[int], seq: int, *, is_match: bool) -> None:
     """See to it that a number is among rising ones, or isn't."""
     at = bisect_left(seqs, seq)
-    if (at < len(seqs) and seqs[at] == seq) != there:
-        seqs.insert(at, seq) if there else seqs.pop(at)
+    if (at < len(seqs) and seqs[at] == seq) != is_match:
+        seqs.insert(at, seq) if is_match else seqs.pop(at)

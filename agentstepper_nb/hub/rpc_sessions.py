@@ -44,11 +44,11 @@ class RpcPeerSession:
         self._control = control
         self._on_hello = on_hello
         self._on_close: Callable[[], None] | None = on_close
-        self._greeted = False
+        self._is_greeted = False
 
     def receive(self, text: str) -> None:
         """A text frame came."""
-        if self._greeted:
+        if self._is_greeted:
             self.rpc_session.receive(text)
         else:
             self._greet(text)
@@ -62,7 +62,7 @@ class RpcPeerSession:
         on_close, self._on_close = self._on_close, None
         if on_close is not None:
             on_close()
-            self.rpc_session.lost(self._lost)
+            self.rpc_session.connection_lost(self._lost)
 
     def _greet(self, text: str) -> None:
         try:
@@ -73,9 +73,9 @@ class RpcPeerSession:
                 error.code,
                 extract_first_line(error.message),
             )
-            self.rpc_session.complain(error)
+            self.rpc_session.send_error(error)
             return
-        self._greeted = True
+        self._is_greeted = True
         welcome = WorkerWelcome(version=WORKER_VERSION, core=__version__, control=self._control)
         self.rpc_session.send_greeting(welcome)
         self._on_hello(hello)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol
 
-from ..protocol.json_bounds import Check
+from ..protocol.json_limits import CheckCancelled
 from ..protocol.records import RunHistory
 from ..store import archive
 
@@ -20,7 +20,7 @@ class _ImportEnded(Exception):
 class LoadRun(Protocol):
     """As `archive.load_run_file`."""
 
-    def __call__(self, data: bytes, run_id: str, *, check: Check) -> RunHistory:
+    def __call__(self, data: bytes, run_id: str, *, check: CheckCancelled) -> RunHistory:
         """Read a file; `check` is called between two steps."""
 
 

@@ -26,10 +26,7 @@ from ..core import (
 )
 from ..core.summaries import extract_first_line
 from ..errors import CommandError
-from ..protocol.records import RunHistory, SummarySaved
-from ..protocol.ui import Format, SearchResults
-from ..protocol.v1 import runfile
-from ..protocol.values import (
+from ..protocol.data_model import (
     Commit,
     Event,
     EventKind,
@@ -40,6 +37,9 @@ from ..protocol.values import (
     RunEnding,
     StoreInfo,
 )
+from ..protocol.records import RunHistory, SummarySaved
+from ..protocol.ui import Format, SearchResults
+from ..protocol.v1 import runfile
 from ..store import Store, archive
 from .message_sequence import PendingEditChecks
 from .peers import AgentConnectionPeer, RecordListener, RunPeer, ViewPeer
@@ -54,7 +54,7 @@ class RunService:
         store: Where runs are kept; the service replays what it holds.
         log: Gets one line a run, commit and refusal.
         clock: Tells POSIX seconds.
-        vocabulary: What extensions add to the debugger's words.
+        event_registry: What extensions add to the debugger's words.
     """
 
     def __init__(
@@ -62,17 +62,17 @@ class RunService:
         store: Store,
         log: logging.Logger,
         clock: Callable[[], float],
-        vocabulary: EventTypeRegistry,
+        event_registry: EventTypeRegistry,
     ) -> None:
         self.store = store
         self.log = log
         self.clock = clock
-        self.vocabulary = vocabulary
-        self.debugger = Debugger(vocabulary)
+        self.event_registry = event_registry
+        self.debugger = Debugger(event_registry)
         self.commands = self.debugger.commands  # what they return is to be performed
         self.presence = AgentPresence(self)
         #: How runs are kept, without the size.
-        self.kept = StoreInfo(kind="memory")
+        self.store_info = StoreInfo(kind="memory")
         self.listeners: list[RecordListener] = []
         self.closing = False
         #: Held while a breakpoint is tried on a run.
@@ -88,7 +88,7 @@ class RunService:
     def bind_agent(self, run: str, session: RunPeer) -> None:
         """A session speaks for a run from now on."""
         self._agents[run] = session
-        self.presence.back(run)
+        self.presence.agent_back(run)
 
     def forget_agent(self, peer: AgentConnectionPeer) -> None:
         """A connection of agents is gone."""
@@ -120,12 +120,12 @@ class RunService:
         """One run's header. Raises `CommandError` `unknown_run`."""
         return self.debugger.run(run_id)
 
-    def when_listed(self, notify: Callable[[list[Run]], None]) -> None:
+    def call_when_listed(self, notify: Callable[[list[Run]], None]) -> None:
         """Give the headers of all runs, oldest first, once what they say is recorded."""
-        self.store.settled(partial(notify, self.runs()))
+        self.store.call_when_settled(partial(notify, self.runs()))
 
     async def listed(self) -> list[Run]:
-        """As `when_listed`."""
+        """As `call_when_listed`."""
         runs = self.runs()
         await self.settled()
         return runs
@@ -198,7 +198,7 @@ class RunService:
         """
         checks = self.edit_checks(run_id)
         if self.commands.is_new_edit(run_id, halt_point, edit, revision) and checks is not None:
-            await checks.ask(halt_point, edit)
+            await checks.request_check(halt_point, edit)
 
     async def write_note(self, run_id: str, message: str, text: str) -> None:
         """Write beside a row, in place of what stands there; "" takes it away.
@@ -210,20 +210,20 @@ class RunService:
         note = RowNote(run=run_id, message=message, text=text, at=self.clock())
         self.perform(self.commands.write_note(note))
 
-    async def record_summary(self, made: SummarySaved) -> None:
+    async def record_summary(self, summary: SummarySaved) -> None:
         """Put a halt point or a commit into one sentence, which a model made.
 
         Raises:
             CommandError: `unknown_run`, or `unknown_content`: the run has no such thing.
         """
-        self.debugger.run(made.run)
-        about: HaltPoint | Commit | None = await self.store.commit(made.run, made.id)
-        if about is None:
-            found = await self.find_row(made.run, made.id)
-            about = found if isinstance(found, HaltPoint) else None
-        if about is None:
-            raise _no_row(made.run)
-        self.perform(self.commands.record_summary(made, about))
+        self.debugger.run(summary.run)
+        subject: HaltPoint | Commit | None = await self.store.commit(summary.run, summary.id)
+        if subject is None:
+            found = await self.find_row(summary.run, summary.id)
+            subject = found if isinstance(found, HaltPoint) else None
+        if subject is None:
+            raise _no_row(summary.run)
+        self.perform(self.commands.record_summary(summary, subject))
 
     async def find_row(self, run_id: str, message: str) -> HaltPoint | Event:
         """A row's halt point or debug message.
@@ -247,7 +247,7 @@ class RunService:
     def delete(self, run_id: str, by: ViewPeer | None = None) -> None:
         """Delete a run that has ended; errors as `Commands.delete`."""
         self.perform(self.commands.delete(run_id), by)
-        self.presence.deleted(run_id)
+        self.presence.run_deleted(run_id)
 
     async def export(self, run_id: str, format: Format = "run") -> tuple[str, bytes]:
         """A run's name and its file. Errors as `history`."""
@@ -285,16 +285,16 @@ class RunService:
         Raises:
             CommandError: `store_failed`.
         """
-        if self.store.is_stuck and self.kept.trouble is not None:
+        if self.store.is_stuck and self.store_info.trouble is not None:
             raise CommandError(
-                "store_failed", f"This Core can't keep runs right now: {self.kept.trouble}"
+                "store_failed", f"This Core can't keep runs right now: {self.store_info.trouble}"
             )
 
-    def leave(self, run_id: str) -> None:
+    def mark_away(self, run_id: str) -> None:
         """A run's agent is away, and may come back."""
         self.perform(self.debugger.detach(run_id, self.clock()))
         self.log.info("run %s: its agent is away", extract_first_line(run_id))
-        self.presence.left(self.run(run_id))
+        self.presence.agent_left(self.run(run_id))
 
     def finish(
         self,
@@ -302,7 +302,7 @@ class RunService:
         ending: RunEnding,
         failure: Failure | None = None,
         *,
-        said: bool = True,
+        is_reported: bool = True,
         exit_code: int | None = None,
     ) -> None:
         """A run ends.
@@ -311,11 +311,11 @@ class RunService:
             run_id: The run.
             ending: How it ended.
             failure: What ended it.
-            said: Whether its agent said so.
+            is_reported: Whether its agent said so.
             exit_code: Of its process, where that is known.
         """
-        told = self.presence.ends(self.run(run_id), said=said)
-        code = told if exit_code is None else exit_code
+        exit_info = self.presence.run_ends(self.run(run_id), is_reported=is_reported)
+        code = exit_info if exit_code is None else exit_code
         ids = (self.new_id(), self.new_id())
         self.perform(self.debugger.finish_run(run_id, ending, self.clock(), ids, failure, code))
         self.log.info("run %s ended: %s", extract_first_line(run_id), ending)
@@ -344,22 +344,22 @@ class RunService:
             if isinstance(output, RecordOutput):
                 saved.append(output)
                 records.append(output.record)
-        done = partial(self._effects, outputs, saved, by)
-        self.store.append(records, done, durable=needs_durability(outputs), synced=synced)
+        done = partial(self._notify_all, outputs, saved, by)
+        self.store.append(records, done, durable=needs_durability(outputs), on_synced=synced)
 
-    def when_recorded(self, done: Callable[[], None]) -> None:
+    def call_when_recorded(self, done: Callable[[], None]) -> None:
         """Call back once all that was performed so far is recorded, and told."""
         self.store.append((), done)
 
     async def recorded(self) -> None:
         """Wait until all that was performed so far is recorded, and told."""
-        await _called_back(self.when_recorded)
+        await _wait_for_callback(self.call_when_recorded)
 
     async def settled(self) -> None:
         """Wait until all that was performed so far is recorded, where anything can be."""
-        await _called_back(self.store.settled)
+        await _wait_for_callback(self.store.call_when_settled)
 
-    def _effects(
+    def _notify_all(
         self, outputs: Sequence[Output], saved: Sequence[RecordOutput], by: ViewPeer | None
     ) -> None:
         if len(saved) < len(outputs):
@@ -382,14 +382,14 @@ class RunService:
                 agent.reply(output.halt_point, output.answer)
 
     def _on_trouble(self, info: StoreInfo) -> None:
-        self.kept = replace(info, size=None)
+        self.store_info = replace(info, size=None)
         for ui in list(self._uis):
             ui.notify_store(info)
 
 
-async def _called_back(ask: Callable[[Callable[[], None]], None]) -> None:
+async def _wait_for_callback(register: Callable[[Callable[[], None]], None]) -> None:
     done = asyncio.Event()
-    ask(done.set)
+    register(done.set)
     await done.wait()
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import AgentStepperError
+from ..protocol.data_model import Durability
+from ..protocol.runtime_requests import SERVICE
 from ..protocol.runtime_store_messages import RuntimeStoreInfo
-from ..protocol.runtime_wire import SERVICE
-from ..protocol.values import Durability
 from ..store.runtime.base import RuntimeStore
 from ..store.runtime.remote_store import RemoteRuntimeStore
 from ..store.runtime.sqlite import SqliteRuntimeStore, open_runtime_store
@@ -30,7 +30,7 @@ STORE_VARIABLE: Final = "AGENTSTEPPER_RUNTIME_STORE"
 _STORE_SERVICE: Final = "runtime_store"
 _SQLITE: Final = "sqlite"
 _LANCE: Final = "lance:"
-_GONE: Final = "The client is gone."
+_CLIENT_GONE: Final = "The client is gone."
 
 
 def check_store_place(place: str) -> str:
@@ -77,20 +77,20 @@ class RuntimeHost:
         self._log = log
         self._starter = starter
         self._clients: set[RpcPeerSession] = set()
-        self._offers: dict[WorkerSession, DispatcherService] = {}
+        self._services: dict[WorkerSession, DispatcherService] = {}
         self._starting: asyncio.Task[None] | None = None
         self.workers = Workers(log, starter, self._serve, self._left)
         self.chats = ChatRegistry(self.workers, log)
         self._store = self._open(folder, durability, place)
         self.runtime = Runtime(self._store, log)
         if isinstance(self._store, RemoteRuntimeStore):
-            self.runtime.store_is_there = lambda: self.workers.serves(_STORE_SERVICE)
+            self.runtime.is_store_available = lambda: self.workers.is_serving(_STORE_SERVICE)
         self._dispatchers = Dispatchers(self.runtime, self._changed, log)
-        self._keeper: WorkerSupervisor | None = None
+        self._supervisor: WorkerSupervisor | None = None
         if starter is not None:
-            starter.on_end = self._dispatchers.ended
-            self._keeper = WorkerSupervisor(starter, self._dispatching, self._has_work, log)
-            self.runtime.on_need = self._keeper.need
+            starter.on_end = self._dispatchers.process_ended
+            self._supervisor = WorkerSupervisor(starter, self._is_dispatching, self._has_work, log)
+            self.runtime.on_worker_needed = self._supervisor.request_worker
 
     async def start(self) -> None:
         """Look whether agents wait for a worker. Where the rows are a worker's, nobody waits for it."""
@@ -110,7 +110,7 @@ class RuntimeHost:
             connection,
             services,
             self._log,
-            _GONE,
+            _CLIENT_GONE,
             control=right >= MethodRight.CONTROL,
             on_close=lambda: self._clients.discard(session),
         )
@@ -122,15 +122,15 @@ class RuntimeHost:
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.wait((self._starting,))
-        if self._keeper is not None:
-            await self._keeper.close()
+        if self._supervisor is not None:
+            await self._supervisor.close()
         if self._starter is not None:
             await self._starter.stop()  # which may still tell how its agents stand
         self.workers.close()
         self.chats.close()
         for session in list(self._clients):
             session.connection.close(1001, "The Core is stopping.")
-        await self._dispatchers.told()
+        await self._dispatchers.wait_notified()
         await self.runtime.close()
 
     # ---- what keeps the rows ------------------------------------------------------------------------
@@ -153,15 +153,15 @@ class RuntimeHost:
     # ---- workers ------------------------------------------------------------------------------------
 
     def _serve(self, session: WorkerSession) -> dict[str, DispatcherService]:
-        offer = self._offers[session] = self._dispatchers.offer(session)
+        offer = self._services[session] = self._dispatchers.make_service(session)
         return {SERVICE: offer}
 
     def _left(self, session: WorkerSession) -> None:
-        offer = self._offers.pop(session, None)
+        offer = self._services.pop(session, None)
         if offer is not None:
-            offer.gone()
+            offer.connection_lost()
 
-    def _dispatching(self) -> bool:
+    def _is_dispatching(self) -> bool:
         return bool(self.runtime.dispatchers)
 
     async def _has_work(self) -> bool:
@@ -169,5 +169,5 @@ class RuntimeHost:
         return bool(info.live or info.open)
 
     def _changed(self) -> None:
-        if self._keeper is not None:
-            self._keeper.changed()
+        if self._supervisor is not None:
+            self._supervisor.dispatchers_changed()

@@ -14,13 +14,14 @@ from .connection import PeerSession, cut_close_reason
 from .run_service import RunService
 
 #: Messages of one connection that are taken in one turn of the event loop.
-TURN: Final = 8
-#: Messages of one connection from one mark in the store's queue to the next: a multiple of `TURN`. No
-#: more than two marks wait there, so that what others send is recorded soon.
-MARK: Final = 64
+MESSAGES_PER_TURN: Final = 8
+#: Messages of one connection from one mark in the store's queue to the next: a multiple of
+#: `MESSAGES_PER_TURN`. No more than two marks wait there, so that what others send is recorded
+#: soon.
+MESSAGES_PER_MARK: Final = 64
 
 
-def _at_once(done: Callable[[], None]) -> None:
+def _call_at_once(done: Callable[[], None]) -> None:
     done()
 
 
@@ -34,19 +35,19 @@ class FairTurns:
         when_settled: Calls back once the store has recorded all that it was given.
     """
 
-    def __init__(self, when_settled: Callable[[Callable[[], None]], None] = _at_once) -> None:
+    def __init__(self, when_settled: Callable[[Callable[[], None]], None] = _call_at_once) -> None:
         self._when_settled = when_settled
-        self._taken = 0
+        self._message_count = 0
         self._mark: asyncio.Event | None = None
 
-    def taken(self) -> Awaitable[None] | None:
+    def count_message(self) -> Awaitable[None] | None:
         """Count a message: what to await before the next one; None where that needs no waiting."""
-        self._taken += 1
-        return None if self._taken % TURN else self._give_way()
+        self._message_count += 1
+        return None if self._message_count % MESSAGES_PER_TURN else self._yield_turn()
 
-    async def _give_way(self) -> None:
+    async def _yield_turn(self) -> None:
         await asyncio.sleep(0)
-        if self._taken % MARK == 0:
+        if self._message_count % MESSAGES_PER_MARK == 0:
             if self._mark is not None:
                 await self._mark.wait()
             self._mark = asyncio.Event()
@@ -60,16 +61,16 @@ def make_fair_turns(hub: RunService) -> FairTurns:
         if hub.closing:  # its store calls nobody back any more
             done()
         else:
-            hub.store.settled(done)
+            hub.store.call_when_settled(done)
 
     return FairTurns(when_settled)
 
 
 #: Bytes that may wait for a peer that doesn't read, before it is let go.
-BACKLOG: Final = 64 * 1024 * 1024
+MAX_BACKLOG_BYTES: Final = 64 * 1024 * 1024
 #: Bytes that are read at once. asyncio's own 256 KiB are a buffer so large that malloc maps and unmaps
 #: it for every read, which costs as much as all else that is done for a small message.
-READ: Final = 64 * 1024
+READ_BYTES: Final = 64 * 1024
 
 
 class SocketConnection:
@@ -88,16 +89,16 @@ class SocketConnection:
         if self._socket.state is not State.OPEN:
             return
         transport = self._socket.transport
-        waiting = transport.get_write_buffer_size()
+        waiting_bytes = transport.get_write_buffer_size()
         # One message may be larger than the backlog: it alone is no sign of a peer that doesn't read.
-        if waiting > BACKLOG + self._largest:
+        if waiting_bytes > MAX_BACKLOG_BYTES + self._largest:
             transport.abort()
             return
         broadcast([self._socket], text)
-        self._largest = max(self._largest, transport.get_write_buffer_size() - waiting)
+        self._largest = max(self._largest, transport.get_write_buffer_size() - waiting_bytes)
 
     @property
-    def waiting(self) -> int:
+    def waiting_bytes(self) -> int:
         """Bytes that the system hasn't taken yet."""
         return self._socket.transport.get_write_buffer_size()
 
@@ -118,7 +119,7 @@ async def serve_connection(
         turns: Says when other connections are next.
     """
     if hasattr(socket.transport, "max_size"):
-        socket.transport.max_size = READ
+        socket.transport.max_size = READ_BYTES
     try:
         while True:
             message = await socket.recv()
@@ -126,8 +127,8 @@ async def serve_connection(
                 session.receive(message)
             else:
                 session.receive_binary()
-            if (others := turns.taken()) is not None:
-                await others
+            if (turn := turns.count_message()) is not None:
+                await turn
     except ConnectionClosed:
         pass
     finally:

@@ -13,9 +13,9 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request
 
 from ..discover import CoreEndpoint, CoreTokens, add_local_core, load_core_tokens, remove_local_core
+from ..protocol.data_model import Durability
 from ..protocol.frame import MAX_MESSAGE_BYTES
 from ..protocol.records import RunHistory
-from ..protocol.values import Durability
 from ..store import MemoryStore, Store, archive, open_store
 from .access import (
     AGENT_TOKEN,
@@ -35,23 +35,23 @@ from .access import (
     make_view_check,
     select_subprotocol,
 )
-from .connection import VERSION_1_ALONE, AccessRights, PeerSession
+from .connection import VERSION_1_ONLY, AccessRights, PeerSession
 from .core_control import CoreControl
 from .extensions import Extension
 from .hub import Hub
-from .listeners import AT_ONCE, AcceptErrorLog, enlarge_backlog, stop_accepting
 from .model_summaries import attach_model_summaries
-from .retention import ALL, RetentionLimits
+from .retention import UNLIMITED, RetentionLimits
 from .runtime import MethodRight
 from .runtime_host import STORE_VARIABLE, RuntimeHost, check_store_place
+from .socket_listeners import ACCEPTS_PER_TURN, AcceptErrorLog, enlarge_backlog, stop_accepting
 from .sockets import SocketConnection, make_fair_turns, serve_connection
 from .worker_process import COMMAND, WorkerProcess, make_environment
 
 #: Seconds that a connection has to open and to close before it is cut; `stop` waits no longer.
-_OPENING = 10.0
-_CLOSING = 5.0
+_OPEN_TIMEOUT_S = 10.0
+_CLOSE_TIMEOUT_S = 5.0
 #: Addresses that mean "wherever I can be reached", and so also the loopback.
-_EVERYWHERE = {"0.0.0.0", "::", ""}
+_ALL_INTERFACES = {"0.0.0.0", "::", ""}
 #: Doors beside the agents' and the UIs': for workers, and for who controls agents that run on their own.
 _WORKER_PATH = "/worker"
 _RUNTIME_PATH = "/runtime"
@@ -109,7 +109,7 @@ class AgentStepperCore(CoreControl):
         ui_origins: Sequence[str] = (),
         extensions: Sequence[Extension] | None = None,
         durability: Durability | str = Durability.DURABLE,
-        keep: RetentionLimits = ALL,
+        keep: RetentionLimits = UNLIMITED,
         worker: bool = False,
         worker_token: str | None = None,
         runtime_store: str = "sqlite",
@@ -125,8 +125,8 @@ class AgentStepperCore(CoreControl):
         self.client_port = client_port
         self.ui_port = ui_port
         self.log = logger or logging.getLogger("agentstepper_nb")
-        self._given = CoreTokens(token or "", control_token or "", worker_token or "")
-        self.tokens = load_core_tokens(None, self._given)
+        self._given_tokens = CoreTokens(token or "", control_token or "", worker_token or "")
+        self.tokens = load_core_tokens(None, self._given_tokens)
         self._model = model
         self._folder = None if data is None else Path(data)
         self._durability = Durability(durability)
@@ -141,7 +141,7 @@ class AgentStepperCore(CoreControl):
         self._servers: list[Server] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._life = threading.RLock()  # one start or stop at a time
+        self._lifecycle_lock = threading.RLock()  # one start or stop at a time
 
     @property
     def hub(self) -> Hub:
@@ -174,7 +174,7 @@ class AgentStepperCore(CoreControl):
             StoreError: The folder belongs to another Core, or can't be used.
             OSError: A port is taken, or the address isn't this machine's.
         """
-        with self._life:
+        with self._lifecycle_lock:
             if self._loop is None:
                 self._begin()
 
@@ -202,12 +202,12 @@ class AgentStepperCore(CoreControl):
 
     def url(self, port: int) -> str:
         """Where programs of this machine reach a port of the Core's."""
-        host = "127.0.0.1" if self.host in _EVERYWHERE else self.host
+        host = "127.0.0.1" if self.host in _ALL_INTERFACES else self.host
         return f"ws://[{host}]:{port}" if ":" in host else f"ws://{host}:{port}"
 
     def stop(self) -> None:
         """Close its ports and every connection, and join the thread. Does nothing when stopped."""
-        with self._life:
+        with self._lifecycle_lock:
             if self._loop is None or self._thread is None:
                 return
             loop, thread = self._loop, self._thread
@@ -228,7 +228,7 @@ class AgentStepperCore(CoreControl):
         store = self._open_store()
         try:
             if self._folder is not None:  # it is this Core's from here on
-                self.tokens = load_core_tokens(self._folder, self._given)
+                self.tokens = load_core_tokens(self._folder, self._given_tokens)
             hub = Hub(store, logger=self.log, extensions=self._extensions, keep=self._keep)
         except BaseException:
             store.close()
@@ -260,14 +260,14 @@ class AgentStepperCore(CoreControl):
         return make_environment(agents, self.tokens.worker) | {STORE_VARIABLE: self._place}
 
     async def _listen(self, hub: Hub, host: RuntimeHost) -> None:
-        tokens, demanded = self.tokens, not is_loopback(self.host)
+        tokens, is_token_required = self.tokens, not is_loopback(self.host)
         runtime = make_program_check((tokens.control,), CONTROL_TOKEN)
         others = {
             _WORKER_PATH: make_program_check((tokens.worker,), WORKER_TOKEN),
             _RUNTIME_PATH: runtime,
         }
         programs = make_program_check(
-            (tokens.agent, tokens.control), AGENT_TOKEN, demanded=demanded
+            (tokens.agent, tokens.control), AGENT_TOKEN, is_token_required=is_token_required
         )
         agents = await self._serve(
             self.client_port,
@@ -278,7 +278,9 @@ class AgentStepperCore(CoreControl):
         self._servers.append(agents)
         self.client_port = _port(agents)
         if self.ui_port is not None:
-            views = make_view_check(tokens.control, self._ui_origins, demanded=demanded)
+            views = make_view_check(
+                tokens.control, self._ui_origins, is_token_required=is_token_required
+            )
             uis = await self._serve(
                 self.ui_port,
                 make_path_check({_RUNTIME_PATH: runtime}, views),
@@ -310,9 +312,9 @@ class AgentStepperCore(CoreControl):
             select_subprotocol=select_subprotocol,
             compression=None,
             max_size=MAX_MESSAGE_BYTES,
-            backlog=AT_ONCE,
-            open_timeout=_OPENING,
-            close_timeout=_CLOSING,
+            backlog=ACCEPTS_PER_TURN,
+            open_timeout=_OPEN_TIMEOUT_S,
+            close_timeout=_CLOSE_TIMEOUT_S,
             # A busy agent may not answer for long; on this machine the system tells when it is gone.
             ping_timeout=None if is_loopback(self.host) else 60,
         )
@@ -346,14 +348,14 @@ class AgentStepperCore(CoreControl):
             return host.connect(connection, MethodRight.CONTROL)
         if chat := find_chat_id(path):
             return host.chats.connect(connection, chat, get_bearer_token(request))
-        rights = AccessRights(control=has_token(request, self.tokens.control))
+        rights = AccessRights(can_control=has_token(request, self.tokens.control))
         return hub.connect_agent(connection, _version(socket), rights)
 
     def _on_ui_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> PeerSession:
         connection, request = SocketConnection(socket), _request(socket)
         if get_path(request) == _RUNTIME_PATH:
             return host.connect(connection, MethodRight.CONTROL)
-        rights = VERSION_1_ALONE if get_token(request) is None else AccessRights()
+        rights = VERSION_1_ONLY if get_token(request) is None else AccessRights()
         return hub.connect_ui(connection, _version(socket), rights)
 
     # ---- runs of files ------------------------------------------------------------------------------

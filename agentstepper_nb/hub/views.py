@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..core import RecordOutput
 from ..core.summaries import extract_first_line
 from ..errors import CommandError, ProtocolError
-from ..protocol.values import StoreInfo
+from ..protocol.data_model import StoreInfo
 from .connection import AccessRights, Connection
 from .error_replies import make_error_reply
 from .peers import ViewPeer
@@ -34,13 +34,15 @@ class ViewSession(ABC):
         self.hub = hub
         self.connection = connection
         self.rights = rights
-        self._reads = 0  # what is read from the store right now
-        self._held: list[tuple[RecordOutput, ViewPeer | None]] = []  # to be told once it is sent
+        self._open_reads = 0  # what is read from the store right now
+        self._deferred: list[
+            tuple[RecordOutput, ViewPeer | None]
+        ] = []  # to be told once it is sent
         self._tasks: set[asyncio.Task[None]] = set()
-        self._turn = asyncio.Lock()
-        self._aside = asyncio.Lock()
-        self._deciding = asyncio.Lock()
-        self._undecided = 0  # commands whose edits agents look at, and those behind them
+        self._lock = asyncio.Lock()
+        self._background_lock = asyncio.Lock()
+        self._decision_lock = asyncio.Lock()
+        self._pending_decisions = 0  # commands whose edits agents look at, and those behind them
 
     def receive(self, text: str) -> None:
         """A text frame came."""
@@ -68,8 +70,8 @@ class ViewSession(ABC):
             saved: The record, and the halt point it is about.
             by: The UI whose command this is.
         """
-        if self._reads:
-            self._held.append((saved, by))
+        if self._open_reads:
+            self._deferred.append((saved, by))
             return
         try:
             self._notify(saved, by)
@@ -86,18 +88,18 @@ class ViewSession(ABC):
 
     def _begin_read(self) -> None:
         """Hold what is told from now on: it comes after what is being read."""
-        self._reads += 1
+        self._open_reads += 1
 
     def _end_read(self) -> None:
         """Tell what was held. What was read is sent by now, and may hold some of it already."""
-        self._reads -= 1
-        if not self._reads:
-            held, self._held = self._held, []
-            for saved, by in held:
+        self._open_reads -= 1
+        if not self._open_reads:
+            deferred, self._deferred = self._deferred, []
+            for saved, by in deferred:
                 self.notify(saved, by)
 
     def _check_control(self) -> None:
-        if not self.rights.control:
+        if not self.rights.can_control:
             raise CommandError(
                 "watch_only",
                 "This login may watch, not control: ask for the right to execute on this server.",
@@ -111,28 +113,32 @@ class ViewSession(ABC):
             edited: The edit.
             text: The command's message.
         """
-        asks = edited is not None and self.hub.edit_checks(edited.run) is not None
-        if not asks and not self._undecided:
+        needs_check = edited is not None and self.hub.edit_checks(edited.run) is not None
+        if not needs_check and not self._pending_decisions:
             execute()
             return
-        self._undecided += 1
-        self._later(partial(self._decided, execute, edited), text, turn=self._deciding)
+        self._pending_decisions += 1
+        self._run_task(
+            partial(self._execute_after_check, execute, edited), text, lock=self._decision_lock
+        )
 
-    async def _decided(self, execute: Callable[[], None], edited: RequestedEdit | None) -> None:
+    async def _execute_after_check(
+        self, execute: Callable[[], None], edited: RequestedEdit | None
+    ) -> None:
         try:
             if edited is not None:
                 await self.hub.check_edit(*edited)
             execute()
         finally:
-            self._undecided -= 1
+            self._pending_decisions -= 1
 
-    def _later(
+    def _run_task(
         self,
         work: Callable[[], Coroutine[Any, Any, None]],
         text: str = "",
         *,
-        aside: bool = False,
-        turn: asyncio.Lock | None = None,
+        is_background: bool = False,
+        lock: asyncio.Lock | None = None,
     ) -> None:
         """Do something that takes its time, after what was begun before it.
 
@@ -141,18 +147,18 @@ class ViewSession(ABC):
         Args:
             work: What to do.
             text: The message that asked for it.
-            aside: It may take long, and only what else is done aside waits for it.
-            turn: What it waits for in the place of either.
+            is_background: It may take long, and only what else is done aside waits for it.
+            lock: What it waits for in the place of either.
         """
-        turn = turn or (self._aside if aside else self._turn)
-        task = asyncio.ensure_future(self._guarded(work, text, turn))
+        lock = lock or (self._background_lock if is_background else self._lock)
+        task = asyncio.ensure_future(self._guarded(work, text, lock))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _guarded(
-        self, work: Callable[[], Coroutine[Any, Any, None]], text: str, turn: asyncio.Lock
+        self, work: Callable[[], Coroutine[Any, Any, None]], text: str, lock: asyncio.Lock
     ) -> None:
-        async with turn:
+        async with lock:
             try:
                 await work()
             except Exception as error:
@@ -160,7 +166,7 @@ class ViewSession(ABC):
 
     def _refuse(self, error: Exception, text: str) -> None:
         refused = make_error_reply(error)
-        if refused.ours:
+        if refused.is_internal:
             self.hub.log.error("a message of a UI failed", exc_info=error)
         else:
             self.hub.log.warning(

@@ -11,21 +11,21 @@ from ..core import RecordOutput
 from ..core.summaries import describe_call
 from ..errors import CommandError, DamagedRunError, NeedsApprovalError
 from ..protocol import records
+from ..protocol.data_model import Commit, Event, EventKind, HaltPoint, Run, StoreInfo
 from ..protocol.records import Record, RunHistory
 from ..protocol.v1 import ui as v1
 from ..protocol.v1.commits import select_commits
-from ..protocol.values import Commit, Event, EventKind, HaltPoint, Run, StoreInfo
 from .connection import AccessRights, Connection
 from .peers import ViewPeer
 from .run_service import RunService
 from .views import RequestedEdit, ViewSession
 
 #: What a snapshot may hold, in characters of contents; live runs always.
-SNAPSHOT: Final = 256 * 1024 * 1024
+MAX_SNAPSHOT_CHARS: Final = 256 * 1024 * 1024
 #: Seconds until a snapshot shows what version 1 has no message for, at least; a snapshot of so many
 #: characters more takes a second more.
-PAUSE: Final = 1.0
-_A_SECOND: Final = 4 * 1024 * 1024
+RESEND_PAUSE_S: Final = 1.0
+_CHARS_PER_S: Final = 4 * 1024 * 1024
 
 #: Where a call is approved: version 1 knows no approvals.
 _APPROVE_ELSEWHERE: Final = (
@@ -45,22 +45,22 @@ class ViewSessionV1(ViewSession):
         #: What the snapshot shows, until nothing of it can be told any more.
         self._shown: set[str] = set()
         self._size = 0  # characters of the last snapshot
-        self._again: asyncio.TimerHandle | None = None
+        self._resend_timer: asyncio.TimerHandle | None = None
         self._refused_edits: list[tuple[str, str]] = []  # the run, and why
-        self._explained: tuple[
+        self._explained_pending: tuple[
             str, ...
         ] = ()  # what was pending where a note says why it needs a yes
 
     def closed(self) -> None:
         """The connection is gone."""
-        if self._again is not None:
-            self._again.cancel()
+        if self._resend_timer is not None:
+            self._resend_timer.cancel()
         super().closed()
 
     def greet(self) -> None:
         """Send the snapshot. What is told meanwhile comes after it."""
         self._begin_read()
-        self._later(self._snapshot)
+        self._run_task(self._snapshot)
 
     async def _snapshot(self) -> None:
         try:
@@ -79,7 +79,7 @@ class ViewSessionV1(ViewSession):
             self._shown = {id for history in histories for id in _ids(history)}
         finally:
             self._end_read()
-            self.hub.when_recorded(self._forget_shown)
+            self.hub.call_when_recorded(self._forget_shown)
 
     def _send_halted(self, runs: Iterable[Run], active: Run | None) -> None:
         """Say of each run that it is halted, of the active one last.
@@ -95,14 +95,16 @@ class ViewSessionV1(ViewSession):
             for run in sorted(halted, key=lambda run: run is active):
                 self._send(v1.encode_run_state(run))
 
-    def _show_again(self) -> None:
+    def _resend_snapshot_later(self) -> None:
         """Send the snapshot again, soon: version 1 has no message that changes what it was told."""
-        if self._again is None:
+        if self._resend_timer is None:
             loop = asyncio.get_running_loop()
-            self._again = loop.call_later(PAUSE + self._size / _A_SECOND, self._show)
+            self._resend_timer = loop.call_later(
+                RESEND_PAUSE_S + self._size / _CHARS_PER_S, self._resend_snapshot
+            )
 
-    def _show(self) -> None:
-        self._again = None
+    def _resend_snapshot(self) -> None:
+        self._resend_timer = None
         if not self.hub.closing:
             self.greet()
 
@@ -115,15 +117,15 @@ class ViewSessionV1(ViewSession):
     async def _histories(self) -> list[RunHistory]:
         """The newest runs that fit, oldest first; live ones always."""
         chosen: list[RunHistory] = []
-        left = SNAPSHOT
+        remaining_chars = MAX_SNAPSHOT_CHARS
         for run in reversed(self.hub.runs()):
-            if not self._knows(run) or (not run.live and left <= 0):
+            if not self._may_show(run) or (not run.live and remaining_chars <= 0):
                 continue
             history = await self._history(run.id)
             if history is None:
                 continue
-            left -= _size(history)
-            if left > 0 or run.live:
+            remaining_chars -= _size(history)
+            if remaining_chars > 0 or run.live:
                 chosen.append(history)
         return chosen[::-1]
 
@@ -141,23 +143,23 @@ class ViewSessionV1(ViewSession):
         """Tell what was recorded, in version 1's order of messages."""
         if self._shown and _id(saved.record) in self._shown:
             return
-        if not (self.rights.all_runs or self._is_about_known(saved.record)):
+        if not (self.rights.can_see_all_runs or self._is_visible_record(saved.record)):
             return
         match saved.record:
             case records.RunRenamed() | records.RunDeleted():
                 if by is not self:
                     self.greet()
             case records.SummarySaved():
-                self._show_again()
+                self._resend_snapshot_later()
             case record:
                 for text in _messages(record):
                     self._send(text)
 
-    def _knows(self, run: Run) -> bool:
+    def _may_show(self, run: Run) -> bool:
         """Whether this UI may know a run."""
-        return self.rights.all_runs or run.of_version_1
+        return self.rights.can_see_all_runs or run.of_version_1
 
-    def _is_about_known(self, record: Record) -> bool:
+    def _is_visible_record(self, record: Record) -> bool:
         """Whether a record is about a run that this UI may know. A deleted run is known no more."""
         match record:
             case (
@@ -165,7 +167,7 @@ class ViewSessionV1(ViewSession):
                 | records.RunHeaderSaved(run=run)
                 | records.RunRenamed(run=run)
             ):
-                return self._knows(run)
+                return self._may_show(run)
             case records.RunDeleted():
                 return True  # the snapshot that tells of it names those that are left
             case (
@@ -175,7 +177,7 @@ class ViewSessionV1(ViewSession):
                 | records.CommitSaved(commit=Commit(run=id))
             ):
                 found = self.hub.find(id)
-                return found is not None and self._knows(found)
+                return found is not None and self._may_show(found)
         return False
 
     def _check_known(self, command: v1.V1Command) -> None:
@@ -185,12 +187,12 @@ class ViewSessionV1(ViewSession):
             CommandError: `watch_only`: it would take in a file. `unknown_run`: it is about a run that
                 this UI may not know, whether there is one or not.
         """
-        if self.rights.all_runs:
+        if self.rights.can_see_all_runs:
             return
         if isinstance(command, v1.V1Import):
             raise CommandError("watch_only", f"Importing a run takes the control token. {_ADD_IT}")
         found = self.hub.find(command.run)
-        if found is None or not self._knows(found):
+        if found is None or not self._may_show(found):
             raise CommandError(
                 "unknown_run",
                 "A view without a token knows the runs of version 1's agents alone, and no such run is "
@@ -201,7 +203,7 @@ class ViewSessionV1(ViewSession):
         command = v1.decode_command(text)
         self._check_known(command)
         if isinstance(command, v1.V1Download):
-            self._later(partial(self._download, command), text)
+            self._run_task(partial(self._download, command), text)
             return
         self._check_control()
         self._check_unasked(command)
@@ -215,13 +217,13 @@ class ViewSessionV1(ViewSession):
         if isinstance(command, v1.V1Update):
             for point in self.hub.debugger.pending(command.run):
                 if point.id == command.message and point.approval is not None:
-                    raise _elsewhere(describe_call(point), command.run)
+                    raise _make_approval_error(describe_call(point), command.run)
 
     def _step(self, run: str) -> None:
         try:
             self.hub.perform(self.hub.commands.step(run, self.hub.clock()))
         except NeedsApprovalError as error:
-            raise _elsewhere(error.call, run) from None
+            raise _make_approval_error(error.call, run) from None
 
     def _control(self, command: v1.V1Command) -> None:
         hub = self.hub
@@ -237,7 +239,7 @@ class ViewSessionV1(ViewSession):
             case v1.V1Delete():
                 hub.delete(command.run, self)
             case v1.V1Import():
-                self._later(partial(self._import, command))
+                self._run_task(partial(self._import, command))
             case v1.V1Update():
                 edited = _edited(command)
                 edit = None if edited is None else edited.edit
@@ -256,17 +258,17 @@ class ViewSessionV1(ViewSession):
         run = run or v1.decode_run_id(text)
         self._send(v1.encode_error(code, message, run))
         found = None if run is None else self.hub.find(run)
-        if found is None or not self._knows(found):
+        if found is None or not self._may_show(found):
             return
         if v1.is_edit_command(text):
             if not self._refused_edits:
-                self._later(self._take_edits_back)
+                self._run_task(self._revert_edits)
             self._refused_edits.append((found.id, message))
-        elif code == "needs_approval" and found.pending != self._explained:
-            self._explained = found.pending
+        elif code == "needs_approval" and found.pending != self._explained_pending:
+            self._explained_pending = found.pending
             self._note(found.id, message)
 
-    async def _take_edits_back(self) -> None:
+    async def _revert_edits(self) -> None:
         """Show messages as they stand, and why they weren't edited.
 
         The original's UI shows an edit as soon as it sends it, and knows no errors.
@@ -282,7 +284,7 @@ class ViewSessionV1(ViewSession):
         self._send(v1.encode_new_note(run, self.hub.new_id(), text, self.hub.clock()))
 
 
-def _elsewhere(call: str, run: str) -> CommandError:
+def _make_approval_error(call: str, run: str) -> CommandError:
     return CommandError("needs_approval", _APPROVE_ELSEWHERE.format(call=call), run)
 
 

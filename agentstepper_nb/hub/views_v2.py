@@ -15,20 +15,20 @@ from ..errors import CommandError, ProtocolError
 from ..protocol import records
 from ..protocol import ui as v2
 from ..protocol.breakpoint_rules import BreakpointRule, Price
+from ..protocol.data_model import AgentActivity, Commit, Event, EventKind, HaltPoint, Run, StoreInfo
 from ..protocol.frame import VERSION, decode_address, encode_message
-from ..protocol.header_bounds import cut_header
+from ..protocol.header_limits import truncate_header
 from ..protocol.records import Record
-from ..protocol.values import AgentActivity, Commit, Event, EventKind, HaltPoint, Run, StoreInfo
 from ..store.base import strip_contents
 from . import pagination
 from .connection import AccessRights, Connection, count_waiting_bytes
 from .dry_runs import dry_run
 from .extensions import Extensions
 from .peers import ViewPeer
-from .pushes import ViewUpdates
-from .reads import ContentSender, ViewQuery, answer_query
 from .row_search import RowSearch
 from .run_service import RunService
+from .view_queries import ContentSender, ViewQuery, answer_query
+from .view_updates import ViewUpdates
 from .views import RequestedEdit, ViewSession
 
 #: Records that bring a run's header.
@@ -47,32 +47,32 @@ class ViewSessionV2(ViewSession):
     ) -> None:
         super().__init__(hub, connection, rights)
         self._sent = 0
-        self._said_hello = False
-        self._greeted = False  # it got the answer: from now on it is told what happens
-        behind = partial(count_waiting_bytes, connection)
-        self._pushes = ViewUpdates(self._send, asyncio.get_running_loop, behind)
-        self._finder: RowSearch | None = None  # once it is asked
-        self._find: v2.FindRows | None = None  # the last
+        self._has_said_hello = False
+        self._is_greeted = False  # it got the answer: from now on it is told what happens
+        count_behind = partial(count_waiting_bytes, connection)
+        self._updates = ViewUpdates(self._send, asyncio.get_running_loop, count_behind)
+        self._row_search: RowSearch | None = None  # once it is asked
+        self._last_find: v2.FindRows | None = None  # the last
         self._trials: dict[bool, v2.DryRunBreakpoint] = {}  # the last on one run, and on several
-        self._told: dict[str, Run] = {}
+        self._sent_headers: dict[str, Run] = {}
         self._extensions = extensions
-        self._vocabulary = hub.vocabulary
-        self._bodies = ContentSender()
+        self._event_registry = hub.event_registry
+        self._content_sender = ContentSender()
 
     def greet(self) -> None:
         """The snapshot answers the UI's hello."""
 
     def closed(self) -> None:
         """The connection is gone."""
-        self._pushes.end()
+        self._updates.end()
         super().closed()
 
     def _notify(self, saved: RecordOutput, by: ViewPeer | None) -> None:
-        if self._finder is not None:
-            self._finder.hear(saved)
-        if not self._greeted:
+        if self._row_search is not None:
+            self._row_search.notify(saved)
+        if not self._is_greeted:
             return
-        notify = TELLERS.get(type(saved.record))
+        notify = NOTIFIERS.get(type(saved.record))
         if notify is not None:
             notify(self, saved.record)
         if saved.commit is not None:
@@ -81,8 +81,8 @@ class ViewSessionV2(ViewSession):
             self._notify_row(saved.halt_point)
 
     def _notify_deleted(self, record: records.RunDeleted) -> None:
-        self._told.pop(record.run, None)
-        self._pushes.close(record.run)
+        self._sent_headers.pop(record.run, None)
+        self._updates.close(record.run)
         self._send(v2.RunRemoved(run=record.run))
 
     def _notify_event(self, record: records.EventSaved) -> None:
@@ -93,8 +93,8 @@ class ViewSessionV2(ViewSession):
         self._push_commit(v2.CommitAdded, record.commit)
 
     def _notify_note(self, record: records.NoteSaved) -> None:
-        if record.note.run in self._pushes:
-            self._pushes.put(record.note.run, partial(v2.NoteChanged, note=record.note))
+        if record.note.run in self._updates:
+            self._updates.add_message(record.note.run, partial(v2.NoteChanged, note=record.note))
 
     def _send_breakpoint(self, record: records.BreakpointSaved) -> None:
         self._send(v2.BreakpointChanged(breakpoint=record.breakpoint))
@@ -106,38 +106,38 @@ class ViewSessionV2(ViewSession):
         self._send(v2.PricesChanged(prices=record.prices))
 
     def _push_commit(self, kind: type[v2.CommitAdded | v2.CommitChanged], commit: Commit) -> None:
-        if commit.run in self._pushes:
-            self._pushes.put(commit.run, partial(_commit, kind, commit))
+        if commit.run in self._updates:
+            self._updates.add_message(commit.run, partial(_commit, kind, commit))
 
     def notify_store(self, info: StoreInfo) -> None:
         """Tell how runs are kept, where that has changed."""
-        if self._greeted:
+        if self._is_greeted:
             self._send(v2.StoreChanged(store=info))
 
     def _notify_run(self, record: _WithHeader | records.ImportedRunSaved) -> None:
         """Tell a header. Of runs that aren't opened, only what a list of runs shows."""
         header = record.history.run if isinstance(record, records.ImportedRunSaved) else record.run
-        run = cut_header(header)
-        before = self._told.get(run.id)
-        self._told[run.id] = run
-        if run.id in self._pushes:
-            self._pushes.header(run)
+        run = truncate_header(header)
+        before = self._sent_headers.get(run.id)
+        self._sent_headers[run.id] = run
+        if run.id in self._updates:
+            self._updates.set_header(run)
         elif before is None or _listed(before) != _listed(run):
             self._send(v2.RunChanged(run=run))
 
-    def _notify_row(self, spoken: HaltPoint | Event) -> None:
-        if spoken.run in self._pushes:
-            pending = isinstance(spoken, HaltPoint) and spoken.answer is None
-            made = partial(self._row, spoken)
-            self._pushes.row(spoken.run, spoken.id, spoken.seq, made, pending=pending)
+    def _notify_row(self, item: HaltPoint | Event) -> None:
+        if item.run in self._updates:
+            pending = isinstance(item, HaltPoint) and item.answer is None
+            made = partial(self._row, item)
+            self._updates.add_row(item.run, item.id, item.seq, made, pending=pending)
 
-    def _row(self, spoken: HaltPoint | Event) -> v2.RowChanged:
+    def _row(self, item: HaltPoint | Event) -> v2.RowChanged:
         made = (
-            make_debug_row(spoken)
-            if isinstance(spoken, Event)
-            else make_row(spoken, self._vocabulary)
+            make_debug_row(item)
+            if isinstance(item, Event)
+            else make_row(item, self._event_registry)
         )
-        return v2.RowChanged(run=spoken.run, row=made)
+        return v2.RowChanged(run=item.run, row=made)
 
     # ---- commands -----------------------------------------------------------------------------------
 
@@ -146,12 +146,12 @@ class ViewSessionV2(ViewSession):
         id = None if envelope.id is UNSET else envelope.id
         if isinstance(command, v2.UiHello):
             self._hello(command, id)
-        elif not self._said_hello:
+        elif not self._has_said_hello:
             raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
         elif isinstance(command, _Watching):
             self._watch(command, id, text)
         elif envelope.type in self._extensions.commands:
-            self._later(partial(self._extended, envelope.type, command, id), text)
+            self._run_task(partial(self._run_extension_command, envelope.type, command, id), text)
         else:
             self._check_control()
             self._control(command, id, text)
@@ -160,29 +160,29 @@ class ViewSessionV2(ViewSession):
         """Begin a command that changes nothing."""
         match command:
             case v2.OpenRun():
-                self._later(partial(self._open, command.run, id), text)
+                self._run_task(partial(self._open, command.run, id), text)
             case v2.FindRows():
-                self._find = command
-                self._finder = self._finder or RowSearch(self.hub)
-                work = partial(self._find_rows, self._finder, command, id)
-                self._later(work, text, aside=True)
+                self._last_find = command
+                self._row_search = self._row_search or RowSearch(self.hub)
+                work = partial(self._find_rows, self._row_search, command, id)
+                self._run_task(work, text, is_background=True)
             case v2.DryRunBreakpoint():
                 self._trials[command.run is None] = command
-                self._later(partial(self._dry_run, command, id), text, aside=True)
+                self._run_task(partial(self._dry_run, command, id), text, is_background=True)
             case v2.CloseRun():
-                self._pushes.close(command.run)
-                if self._finder is not None:
-                    self._finder.forget(command.run)
+                self._updates.close(command.run)
+                if self._row_search is not None:
+                    self._row_search.forget(command.run)
                 self._answer(v2.CommandDone(), id)
             case _:
-                self._later(partial(self._read, command, id), text)
+                self._run_task(partial(self._read, command, id), text)
 
     def _control(self, command: Struct, id: str | None, text: str) -> None:
         """Begin a command that changes something."""
         if isinstance(command, v2.ImportRun):
-            self._later(partial(self._import, command, id), text)
+            self._run_task(partial(self._import, command, id), text)
         elif isinstance(command, v2.WriteNote):
-            self._later(partial(self._write_note, command, id), text)
+            self._run_task(partial(self._write_note, command, id), text)
         elif isinstance(command, _Decision):
             self._decide(partial(self._execute, command, id), _edited(command), text)
         else:
@@ -194,7 +194,7 @@ class ViewSessionV2(ViewSession):
             self.hub.delete(command.run, self)
         else:
             self.hub.perform(_outputs(self.hub.commands, command, self.hub.clock()), self)
-        self.hub.when_recorded(partial(self._answer, v2.CommandDone(), id))
+        self.hub.call_when_recorded(partial(self._answer, v2.CommandDone(), id))
 
     def _hello(self, hello: v2.UiHello, id: str | None) -> None:
         if hello.version != VERSION:
@@ -203,11 +203,11 @@ class ViewSessionV2(ViewSession):
                 "version_mismatch",
                 f"The view speaks version {hello.version}, this Core {VERSION}: upgrade {side}.",
             )
-        if self._said_hello:
+        if self._has_said_hello:
             raise ProtocolError("already_open", "This connection said hello before: go on with it.")
-        self._said_hello = True
+        self._has_said_hello = True
         rules = self.hub.debugger.breakpoints, self.hub.debugger.prices
-        self.hub.when_listed(partial(self._welcome, id, *rules))
+        self.hub.call_when_listed(partial(self._welcome, id, *rules))
 
     def _welcome(
         self,
@@ -216,28 +216,28 @@ class ViewSessionV2(ViewSession):
         prices: tuple[Price, ...],
         runs: Sequence[Run],
     ) -> None:
-        self._greeted = True
-        self._told = {run.id: run for run in runs}
+        self._is_greeted = True
+        self._sent_headers = {run.id: run for run in runs}
         shown, more = pagination.list_last_runs(runs)
         core = f"agentstepper_nb {__version__}"
         hello = v2.CoreHello(
             version=VERSION,
             core=core,
-            control=self.rights.control,
+            control=self.rights.can_control,
             runs=shown,
             more=more,
-            store=self.hub.kept,
+            store=self.hub.store_info,
             breakpoints=breakpoints,
             prices=prices,
         )
         self._answer(hello, id)
 
     async def _find_rows(self, finder: RowSearch, command: v2.FindRows, id: str | None) -> None:
-        found = await finder.find(command, lambda: self._find is command)
+        found = await finder.find(command, lambda: self._last_find is command)
         self._answer(found, id)
 
     async def _read(self, command: ViewQuery, id: str | None) -> None:
-        self._answer(await self._bodies.told(await answer_query(self.hub, command)), id)
+        self._answer(await self._content_sender.encode(await answer_query(self.hub, command)), id)
 
     async def _dry_run(self, command: v2.DryRunBreakpoint, id: str | None) -> None:
         several = command.run is None
@@ -255,14 +255,14 @@ class ViewSessionV2(ViewSession):
         run = await self.hub.import_run(command.data.encode())
         self._answer(v2.RunImported(run=run), id)
 
-    async def _extended(self, name: str, body: Struct, id: str | None) -> None:
+    async def _run_extension_command(self, name: str, body: Struct, id: str | None) -> None:
         """Carry out a command of an extension."""
         command = self._extensions.commands[name]
         if command.control:
             self._check_control()
         try:
             answer = await command.handler(self.hub, body)
-            self._pushes.flush()
+            self._updates.flush()
             text = None if answer is None else encode_message(name, answer, self._sent + 1, id)
         except (CommandError, ProtocolError):
             raise
@@ -282,7 +282,7 @@ class ViewSessionV2(ViewSession):
         self._begin_read()
         try:
             opened = await pagination.read_opened_run(self.hub, run)
-            self._pushes.open(run, opened.rows[-1].seq if opened.rows else 0)
+            self._updates.open(run, opened.rows[-1].seq if opened.rows else 0)
             self._answer(opened, id)
         finally:
             self._end_read()
@@ -291,7 +291,7 @@ class ViewSessionV2(ViewSession):
 
     def _answer(self, message: v2.CoreToUi, id: str | None) -> None:
         """Answer a command, after all that happened before was told."""
-        self._pushes.flush()
+        self._updates.flush()
         self._send(message, id)
 
     def _send(self, message: v2.CoreToUi, id: str | None = None) -> None:
@@ -302,57 +302,59 @@ class ViewSessionV2(ViewSession):
         self._answer(v2.UiError(code=code, message=message, run=run), decode_address(text).id)
 
 
-def _outputs(to: DebuggerCommands, command: Struct, at: float) -> list[Output]:
+def _outputs(commands: DebuggerCommands, command: Struct, at: float) -> list[Output]:
     """Give a person's command to the debugger.
 
     Args:
-        to: The debugger's commands.
+        commands: The debugger's commands.
         command: The command.
         at: Now, by the Core's clock.
     """
     match command:
         case v2.StepRun(run=run, halt_point=id, revision=seen, edit=edit):
-            return to.step(run, at, id, seen, edit)
+            return commands.step(run, at, id, seen, edit)
         case v2.ContinueRun(run=run, halt_point=id, revision=seen, edit=edit):
-            return to.resume(run, at, id, seen, edit)
+            return commands.resume(run, at, id, seen, edit)
         case v2.ApproveCall(run=run, halt_point=named, revision=revision, edit=edit):
             said = {"always": command.always, "confirmed": command.confirmed}
-            return to.approve(run, at, named, revision, edit, **said)
+            return commands.approve(run, at, named, revision, edit, **said)
         case v2.DenyCall(run=run, halt_point=named, revision=revision, reason=reason):
-            return to.deny(run, at, named, revision, reason)
+            return commands.deny(run, at, named, revision, reason)
         case v2.SetEdit(run=run, halt_point=named, edit=edit, revision=revision):
-            return to.edit(run, named, edit, revision)
+            return commands.edit(run, named, edit, revision)
         case v2.HaltRun() | v2.StopRun() | v2.RenameRun() | v2.TagRun():
-            return _of_run(to, command, at)
+            return _of_run(commands, command, at)
         case v2.SetBreakpoint() | v2.DeleteBreakpoint() | v2.SetPrices():
-            return _of_rules(to, command)
+            return _of_rules(commands, command)
     return []
 
 
 def _of_run(
-    to: DebuggerCommands, command: v2.HaltRun | v2.StopRun | v2.RenameRun | v2.TagRun, at: float
+    commands: DebuggerCommands,
+    command: v2.HaltRun | v2.StopRun | v2.RenameRun | v2.TagRun,
+    at: float,
 ) -> list[Output]:
     match command:
         case v2.HaltRun(run=run):
-            return to.halt(run)
+            return commands.halt(run)
         case v2.StopRun(run=run):
-            return to.stop(run, at)
+            return commands.stop(run, at)
         case v2.RenameRun(run=run, name=name):
-            return to.rename(run, name)
+            return commands.rename(run, name)
         case v2.TagRun(run=run, tags=tags):
-            return to.tag(run, tags)
+            return commands.tag(run, tags)
 
 
 def _of_rules(
-    to: DebuggerCommands, command: v2.SetBreakpoint | v2.DeleteBreakpoint | v2.SetPrices
+    commands: DebuggerCommands, command: v2.SetBreakpoint | v2.DeleteBreakpoint | v2.SetPrices
 ) -> list[Output]:
     match command:
         case v2.SetBreakpoint(breakpoint=breakpoint):
-            return to.set_breakpoint(breakpoint)
+            return commands.set_breakpoint(breakpoint)
         case v2.DeleteBreakpoint(breakpoint=id):
-            return to.delete_breakpoint(id)
+            return commands.delete_breakpoint(id)
         case v2.SetPrices(prices=prices):
-            return to.set_prices(prices)
+            return commands.set_prices(prices)
 
 
 def _edited(command: _Decision) -> RequestedEdit | None:
@@ -374,7 +376,7 @@ def _listed(run: Run) -> tuple[object, ...]:
 
 
 #: What tells of a record, by its type; a halt point's is told as its row, and the others not at all.
-TELLERS: Final[dict[type[Record], Callable[[ViewSessionV2, Any], None]]] = {
+NOTIFIERS: Final[dict[type[Record], Callable[[ViewSessionV2, Any], None]]] = {
     records.RunStarted: ViewSessionV2._notify_run,
     records.RunHeaderSaved: ViewSessionV2._notify_run,
     records.RunRenamed: ViewSessionV2._notify_run,

@@ -24,15 +24,15 @@ from ..discover import (
     CoreEndpoint,
     to_worker_url,
 )
-from ..protocol.visible_text import escape_to_one_line
+from ..protocol.text_escaping import escape_to_one_line
 
 #: Seconds to end by itself before it is killed.
-_PATIENCE: Final = 8.0
+_END_TIMEOUT_S: Final = 8.0
 #: Seconds after its end in which what it said last is read.
-_LAST_WORDS: Final = 0.5
+_DRAIN_S: Final = 0.5
 #: Bytes of a line that are waited for, and that the log shows of one.
-_READ: Final = 64 * 1024
-_LONGEST: Final = 2000
+_MAX_LINE_BYTES: Final = 64 * 1024
+_MAX_SHOWN_BYTES: Final = 2000
 _STDERR: Final = 2  # its descriptor
 #: What a worker isn't to inherit of whoever started the Core.
 _TOKENS: Final = {TOKEN_VARIABLE, CONTROL_VARIABLE}
@@ -108,7 +108,7 @@ class WorkerProcess:
                 )
                 self._process = process
                 self._log.info("the worker is started, process %d", process.pid)
-                self._watch = asyncio.create_task(self._until_it_ends(process))
+                self._watch = asyncio.create_task(self._wait_for_exit(process))
             return asyncio.shield(self._watch)
 
     async def stop(self) -> None:
@@ -119,18 +119,18 @@ class WorkerProcess:
         if process is None or watch is None:
             return
         process.end_input()
-        await asyncio.wait((watch,), timeout=_PATIENCE)
+        await asyncio.wait((watch,), timeout=_END_TIMEOUT_S)
         if not watch.done():
             process.kill()
             await watch
 
-    async def _until_it_ends(self, process: _Process) -> str:
+    async def _wait_for_exit(self, process: _Process) -> str:
         code = await process.ended()
-        how = f"was killed by signal {-code}" if code < 0 else f"exited with {code}"
+        ending = f"was killed by signal {-code}" if code < 0 else f"exited with {code}"
         level = logging.INFO if self._closed else logging.WARNING
-        self._log.log(level, "the worker, process %d, %s", process.pid, how)
+        self._log.log(level, "the worker, process %d, %s", process.pid, ending)
         self.on_end(process.pid)
-        return how
+        return ending
 
 
 class _Process(asyncio.SubprocessProtocol):
@@ -143,9 +143,9 @@ class _Process(asyncio.SubprocessProtocol):
 
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
-        self._rest = b""
+        self._partial_line = b""
         self._exited = asyncio.Event()
-        self._silent = asyncio.Event()
+        self._stderr_closed = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It runs."""
@@ -156,17 +156,17 @@ class _Process(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         """It says something."""
         assert isinstance(data, bytes)
-        *lines, rest = (self._rest + data).split(b"\n")
-        if len(rest) > _READ:
-            lines, rest = [*lines, rest], b""
-        self._rest = rest
+        *lines, partial_line = (self._partial_line + data).split(b"\n")
+        if len(partial_line) > _MAX_LINE_BYTES:
+            lines, partial_line = [*lines, partial_line], b""
+        self._partial_line = partial_line
         for line in lines:
-            self._say(line)
+            self._log_line(line)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """It says no more."""
         if fd == _STDERR:
-            self._silent.set()
+            self._stderr_closed.set()
 
     def process_exited(self) -> None:
         """It has ended."""
@@ -186,19 +186,19 @@ class _Process(asyncio.SubprocessProtocol):
         """Wait until it has ended, and for what it said last; gives its exit code."""
         await self._exited.wait()
         with suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WORDS):
-                await self._silent.wait()
-        if self._rest:
-            self._say(self._rest)
+            async with asyncio.timeout(_DRAIN_S):
+                await self._stderr_closed.wait()
+        if self._partial_line:
+            self._log_line(self._partial_line)
         code = self._transport.get_returncode()
         assert code is not None
         self._transport.close()
         return code
 
-    def _say(self, line: bytes) -> None:
+    def _log_line(self, line: bytes) -> None:
         self._log.info("worker: %s", _plain(line))
 
 
 def _plain(line: bytes) -> str:
     """A line without control codes: it may quote what a model wrote."""
-    return escape_to_one_line(line[:_LONGEST].decode(errors="replace"))
+    return escape_to_one_line(line[:_MAX_SHOWN_BYTES].decode(errors="replace"))

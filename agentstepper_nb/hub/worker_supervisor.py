@@ -11,12 +11,12 @@ from ..errors import AgentStepperError
 from .workers import WorkerStarter
 
 #: Seconds to wait before a start that follows another one closely: at first, and at most.
-_FIRST_WAIT: Final = 1.0
-_LONGEST_WAIT: Final = 30.0
+_FIRST_WAIT_S: Final = 1.0
+_MAX_WAIT_S: Final = 30.0
 #: Seconds after a start from which on it is none that follows closely.
-_STEADY: Final = 60.0
+_STEADY_AFTER_S: Final = 60.0
 #: Seconds after which a worker that runs and doesn't dispatch is said to be slow.
-_SLOW: Final = 60.0
+_SLOW_START_S: Final = 60.0
 
 
 class StartBackoff:
@@ -24,23 +24,23 @@ class StartBackoff:
 
     def __init__(self) -> None:
         self._wait = 0.0
-        self._tried: float | None = None
+        self._started_at: float | None = None
 
-    def tried(self, now: float) -> None:
+    def record_start(self, now: float) -> None:
         """One is started now.
 
         Args:
             now: The time of a clock that only goes forward.
         """
-        if self._tried is None or now - self._tried >= _STEADY:
-            self._wait = _FIRST_WAIT
+        if self._started_at is None or now - self._started_at >= _STEADY_AFTER_S:
+            self._wait = _FIRST_WAIT_S
         else:
-            self._wait = min(2 * self._wait, _LONGEST_WAIT)
-        self._tried = now
+            self._wait = min(2 * self._wait, _MAX_WAIT_S)
+        self._started_at = now
 
-    def left(self, now: float) -> float:
+    def delay_left(self, now: float) -> float:
         """Seconds until the next start; 0 where enough have passed since the last one."""
-        return 0.0 if self._tried is None else max(0.0, self._tried + self._wait - now)
+        return 0.0 if self._started_at is None else max(0.0, self._started_at + self._wait - now)
 
 
 class WorkerSupervisor:
@@ -48,68 +48,68 @@ class WorkerSupervisor:
 
     Args:
         starter: Starts one.
-        dispatching: Whether any worker dispatches now.
-        work: Whether there is work for one.
+        is_dispatching: Whether any worker dispatches now.
+        has_work: Whether there is work for one.
         log: Gets a line where one doesn't come.
     """
 
     def __init__(
         self,
         starter: WorkerStarter,
-        dispatching: Callable[[], bool],
-        work: Callable[[], Awaitable[bool]],
+        is_dispatching: Callable[[], bool],
+        has_work: Callable[[], Awaitable[bool]],
         log: logging.Logger,
     ) -> None:
         self._starter = starter
-        self._dispatching = dispatching
-        self._work = work
+        self._is_dispatching = is_dispatching
+        self._has_work = has_work
         self._log = log
-        self._waits = StartBackoff()
-        self._asked = False
+        self._backoff = StartBackoff()
+        self._is_needed = False
         self._changed = asyncio.Event()
-        self._keeping: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
         self._closed = False
 
-    def need(self) -> None:
+    def request_worker(self) -> None:
         """There may be work, and nobody who does it. On the event loop."""
-        self._asked = True
-        if not self._closed and (self._keeping is None or self._keeping.done()):
-            self._keeping = asyncio.get_running_loop().create_task(self._keep())
+        self._is_needed = True
+        if not self._closed and (self._task is None or self._task.done()):
+            self._task = asyncio.get_running_loop().create_task(self._supervise())
 
-    def changed(self) -> None:
+    def dispatchers_changed(self) -> None:
         """Somebody began to dispatch, or stopped."""
         self._changed.set()
 
     async def close(self) -> None:
         """Start none any more."""
         self._closed = True
-        if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.wait((self._keeping,))
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait((self._task,))
 
-    async def _keep(self) -> None:
+    async def _supervise(self) -> None:
         clock = asyncio.get_running_loop().time
-        while self._asked and not self._dispatching():
-            while (left := self._waits.left(clock())) and not self._dispatching():
-                await self._until_changed(left)
-            self._asked = False  # who asks from here on is looked after in another round
+        while self._is_needed and not self._is_dispatching():
+            while (delay_left := self._backoff.delay_left(clock())) and not self._is_dispatching():
+                await self._until_changed(delay_left)
+            self._is_needed = False  # who asks from here on is looked after in another round
             try:
-                if self._dispatching() or not await self._work():
+                if self._is_dispatching() or not await self._has_work():
                     continue
-                self._asked = True
-                self._waits.tried(clock())
-                await self._bring_one()
+                self._is_needed = True
+                self._backoff.record_start(clock())
+                await self._start_worker()
             except (OSError, AgentStepperError) as error:
-                if not self._asked:  # the store couldn't say
-                    self._asked = True
-                    self._waits.tried(clock())
+                if not self._is_needed:  # the store couldn't say
+                    self._is_needed = True
+                    self._backoff.record_start(clock())
                 self._log.warning("no worker for the agents that run on their own: %s", error)
 
-    async def _bring_one(self) -> None:
+    async def _start_worker(self) -> None:
         """Start one, and wait until somebody dispatches, or it is gone."""
         ended = await self._starter.start()
-        while not self._dispatching() and not ended.done():
-            if not await self._until_changed(_SLOW, ended):
+        while not self._is_dispatching() and not ended.done():
+            if not await self._until_changed(_SLOW_START_S, ended):
                 self._log.warning("the worker runs, and doesn't dispatch: see what it said above")
 
     async def _until_changed(
@@ -125,7 +125,7 @@ class WorkerSupervisor:
             Whether anything happened in that time.
         """
         self._changed.clear()
-        if self._dispatching():
+        if self._is_dispatching():
             return True
         waiting = asyncio.ensure_future(self._changed.wait())
         try:

@@ -23,7 +23,7 @@ from .connection import Connection
 from .rpc_sessions import RpcPeerSession
 
 #: Seconds that a worker has from its start to its hello: it imports all it serves.
-_PATIENCE: Final = 60.0
+_START_TIMEOUT_S: Final = 60.0
 _LOST: Final = (
     "The worker is gone before it had answered: the server's log says how it ended. Ask again, and it "
     "is started again."
@@ -52,7 +52,7 @@ class Workers:
     Args:
         log: Gets a line for each that comes and goes.
         starter: Starts one where nobody serves what is asked for; None: none is.
-        offers: Makes what a worker may ask for, as its connection begins.
+        make_services: Makes what a worker may ask for, as its connection begins.
         on_left: Called where a worker's connection is gone.
     """
 
@@ -60,11 +60,11 @@ class Workers:
         self,
         log: logging.Logger,
         starter: WorkerStarter | None = None,
-        offers: Callable[[WorkerSession], Mapping[str, RpcService]] = lambda session: {},
+        make_services: Callable[[WorkerSession], Mapping[str, RpcService]] = lambda session: {},
         on_left: Callable[[WorkerSession], None] = lambda session: None,
     ) -> None:
         self.log = log
-        self.offers = offers
+        self.make_services = make_services
         self._on_left = on_left
         self._starter = starter
         self._sessions: list[WorkerSession] = []  # that have greeted, in their order
@@ -78,7 +78,7 @@ class Workers:
         """
         return WorkerSession(self, connection)
 
-    def serves(self, service: str) -> bool:
+    def is_serving(self, service: str) -> bool:
         """Whether a service can be asked without starting a worker."""
         return self.find(service) is not None
 
@@ -96,14 +96,14 @@ class Workers:
         Raises:
             CommandError: It was refused; `worker_failed`, `worker_lost` and `unknown_service` are ours.
         """
-        rpc_session = await self._line(service)
+        rpc_session = await self._find_or_start(service)
         return _read(await rpc_session.call(service, method, params), kind)
 
     async def stream(
         self, service: str, method: str, params: Struct | None, kind: type[Value]
     ) -> AsyncGenerator[Value, None]:
         """Ask a service for a stream: it goes as fast as it is read. Arguments and errors as `call`."""
-        rpc_session = await self._line(service)
+        rpc_session = await self._find_or_start(service)
         async with aclosing(rpc_session.stream(service, method, params)) as items:
             async for item in items:
                 yield _read(item, kind)
@@ -131,7 +131,7 @@ class Workers:
         self._registered.set()
         self._registered = asyncio.Event()
 
-    def left(self, session: WorkerSession) -> None:
+    def remove_session(self, session: WorkerSession) -> None:
         """A worker is gone."""
         if session in self._sessions:
             self._sessions.remove(session)
@@ -144,21 +144,21 @@ class Workers:
         """The line to whoever serves this now; None where nobody does, and nobody is started."""
         return next((each.rpc_session for each in self._sessions if service in each.services), None)
 
-    async def _line(self, service: str) -> RpcSession:
+    async def _find_or_start(self, service: str) -> RpcSession:
         rpc_session = self.find(service)
         if rpc_session is not None:
             return rpc_session
         if self._starter is None:
             raise CommandError("unknown_service", f"No worker serves {service!r} here.")
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_START_TIMEOUT_S):
                 ended = await self._starter.start()
-                rpc_session = await self._await_line(service, ended)
+                rpc_session = await self._wait_for_service(service, ended)
                 if rpc_session is None:  # perhaps the one before, whose end is known only now
                     ended = await self._starter.start()
-                    rpc_session = await self._await_line(service, ended)
+                    rpc_session = await self._wait_for_service(service, ended)
         except OSError as error:  # a TimeoutError is one
-            why = str(error) or f"it said nothing for {_PATIENCE:g} seconds"
+            why = str(error) or f"it said nothing for {_START_TIMEOUT_S:g} seconds"
             raise CommandError("worker_failed", f"The worker can't be started: {why}.") from None
         if rpc_session is None:
             raise CommandError(
@@ -167,7 +167,9 @@ class Workers:
             )
         return rpc_session
 
-    async def _await_line(self, service: str, ended: asyncio.Future[str]) -> RpcSession | None:
+    async def _wait_for_service(
+        self, service: str, ended: asyncio.Future[str]
+    ) -> RpcSession | None:
         """Wait until somebody serves it; None where the process is gone before."""
         while (rpc_session := self.find(service)) is None:
             if ended.done():
@@ -193,11 +195,11 @@ class WorkerSession(RpcPeerSession):
         self._workers = workers
         super().__init__(
             connection,
-            workers.offers(self),
+            workers.make_services(self),
             workers.log,
             _LOST,
             on_hello=self._registered,
-            on_close=lambda: workers.left(self),
+            on_close=lambda: workers.remove_session(self),
         )
 
     def _registered(self, hello: WorkerHello) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import ModelError
-from ..protocol.values import Usage
+from ..protocol.data_model import Usage
 from .conversation import AssistantMessage, ChatMessage, ToolCall
 from .events import (
     AgentEvent,
@@ -20,8 +20,8 @@ from .events import (
     TraceEvent,
 )
 
-_UNKNOWN = "The model's answer failed, and nothing says why. Try again."
-_CUT = "The model's answer ended before it was complete. Try again."
+_UNKNOWN_FAILURE = "The model's answer failed, and nothing says why. Try again."
+_ANSWER_CUT_OFF = "The model's answer ended before it was complete. Try again."
 
 
 class ModelAnswer(Struct, frozen=True, kw_only=True):
@@ -32,11 +32,11 @@ class ModelAnswer(Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-class _Slot:
+class _CallInProgress:
     """A call's place in the answer, from its first event on."""
 
-    def __init__(self, said: str, call_id: str) -> None:
-        self.said = said  # its id, as the model has it
+    def __init__(self, model_id: str, call_id: str) -> None:
+        self.model_id = model_id  # its id, as the model has it
         self.call_id = call_id
         self.call: ToolCall | None = None  # once it is whole
 
@@ -51,16 +51,16 @@ class AnswerBuilder:
     def __init__(self, messages: Iterable[ChatMessage] = ()) -> None:
         self._text: list[str] = []
         self._ids = CallIds(messages)
-        self._slots: list[_Slot] = []
+        self._slots: list[_CallInProgress] = []
         self._completed: ResponseCompleted | None = None
         self._error: Any = None
 
     @property
-    def explained(self) -> bool:
+    def has_error(self) -> bool:
         """Whether the model's service said what went wrong."""
         return self._error is not None
 
-    def take(self, event: AgentEvent) -> AgentEvent:
+    def add(self, event: AgentEvent) -> AgentEvent:
         """Take an event in.
 
         Returns:
@@ -69,17 +69,19 @@ class AnswerBuilder:
         """
         match event:
             case TextDelta(text):
-                event = TextDelta(clean_text(text))
+                event = TextDelta(replace_surrogates(text))
                 self._text.append(event.text)
             case ToolCallStarted(call_id, name):
-                event = ToolCallStarted(self._begun(call_id).call_id, clean_text(name))
+                event = ToolCallStarted(self._begin_call(call_id).call_id, replace_surrogates(name))
             case ToolCallArgsDelta(call_id, fragment):
                 event = ToolCallArgsDelta(
-                    self._open(call_id, last=True).call_id, clean_text(fragment)
+                    self._find_open_call(call_id, last=True).call_id, replace_surrogates(fragment)
                 )
             case ToolCallReady(call_id, name, args_json):
-                slot = self._open(call_id)
-                event = ToolCallReady(slot.call_id, clean_text(name), clean_text(args_json))
+                slot = self._find_open_call(call_id)
+                event = ToolCallReady(
+                    slot.call_id, replace_surrogates(name), replace_surrogates(args_json)
+                )
                 slot.call = ToolCall(
                     call_id=slot.call_id, name=event.name, args_json=event.args_json
                 )
@@ -98,7 +100,9 @@ class AnswerBuilder:
         if self._completed is None or self._completed.reason == "error":
             raise self._failure()
         calls = tuple(slot.call for slot in self._slots if slot.call is not None)
-        message = AssistantMessage(content=clean_text("".join(self._text)), tool_calls=calls)
+        message = AssistantMessage(
+            content=replace_surrogates("".join(self._text)), tool_calls=calls
+        )
         return ModelAnswer(
             message=message, reason=self._completed.reason, usage=self._completed.usage
         )
@@ -106,20 +110,22 @@ class AnswerBuilder:
     def _failure(self) -> ModelError:
         if isinstance(self._error, dict):
             kind, text = self._error.get("kind"), self._error.get("message")
-            return ModelError(str(kind or "invalid"), str(text or _UNKNOWN))
+            return ModelError(str(kind or "invalid"), str(text or _UNKNOWN_FAILURE))
         if self._error is not None:
             return ModelError("invalid", str(self._error))
-        return ModelError("invalid", _CUT if self._completed is None else _UNKNOWN)
+        return ModelError(
+            "invalid", _ANSWER_CUT_OFF if self._completed is None else _UNKNOWN_FAILURE
+        )
 
-    def _begun(self, said: str) -> _Slot:
-        slot = _Slot(said, self._ids.free(clean_text(said)))
+    def _begin_call(self, model_id: str) -> _CallInProgress:
+        slot = _CallInProgress(model_id, self._ids.reserve(replace_surrogates(model_id)))
         self._slots.append(slot)
         return slot
 
-    def _open(self, said: str, *, last: bool = False) -> _Slot:
+    def _find_open_call(self, model_id: str, *, last: bool = False) -> _CallInProgress:
         """The call that an event is about, of several with one id the first that isn't whole."""
-        found = [slot for slot in self._slots if slot.said == said and slot.call is None]
-        return (found[-1] if last else found[0]) if found else self._begun(said)
+        found = [slot for slot in self._slots if slot.model_id == model_id and slot.call is None]
+        return (found[-1] if last else found[0]) if found else self._begin_call(model_id)
 
 
 class CallIds:
@@ -130,23 +136,23 @@ class CallIds:
     """
 
     def __init__(self, messages: Iterable[ChatMessage]) -> None:
-        self._taken = {
+        self._used = {
             call.call_id
             for message in messages
             if isinstance(message, AssistantMessage)
             for call in message.tool_calls
         }
 
-    def free(self, call_id: str) -> str:
+    def reserve(self, call_id: str) -> str:
         """An id that no other call has: this one, if it can be."""
-        free, number = call_id or "call", 2
-        while free in self._taken:
-            free, number = f"{call_id or 'call'}_{number}", number + 1
-        self._taken.add(free)
-        return free
+        reserve, number = call_id or "call", 2
+        while reserve in self._used:
+            reserve, number = f"{call_id or 'call'}_{number}", number + 1
+        self._used.add(reserve)
+        return reserve
 
 
-def clean_text(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """A text that can be written as UTF-8: half characters become question marks."""
     return text.encode("utf-8", "replace").decode()
 

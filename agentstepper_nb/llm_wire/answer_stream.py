@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ..protocol.values import Usage
+from ..protocol.data_model import Usage
 from . import sse
 from .events import (
     AgentEvent,
@@ -19,15 +19,18 @@ from .events import (
 )
 
 #: What an answer is cut by that ends without saying so.
-CUT: Final = {
+CUT_OFF_ERROR: Final = {
     "kind": "cut",
     "message": "The answer broke off: the connection ended before the model had said that it is done.",
 }
 #: An answer in one piece that is none.
-UNREADABLE: Final = {"kind": "invalid", "message": "The answer can't be read: it isn't the API's."}
+UNREADABLE_ERROR: Final = {
+    "kind": "invalid",
+    "message": "The answer can't be read: it isn't the API's.",
+}
 
 #: In an error's code, the words of what passes by itself.
-_PASSING: Final = (
+_TRANSIENT_SIGNS: Final = (
     "overloaded",
     "rate_limit",
     "server_error",
@@ -46,13 +49,15 @@ class AnswerStream(ABC):
     """
 
     def __init__(self) -> None:
-        self.over = False
+        self.is_over = False
         """Whether the answer is complete: nothing more will be given."""
         self._decoder = sse.SseDecoder()
 
     def feed(self, data: bytes) -> list[AgentEvent]:
         """Take the next bytes of a stream of server-sent events."""
-        return [told for event in self._decoder.feed(data) for told in self.take(event.data)]
+        return [
+            emitted for event in self._decoder.feed(data) for emitted in self.read_data(event.data)
+        ]
 
     def close(self, problem: dict[str, Any] | None = None) -> list[AgentEvent]:
         """Nothing follows.
@@ -63,12 +68,14 @@ class AnswerStream(ABC):
         Returns:
             The events that end an answer which hasn't said that it is over.
         """
-        told = [told for event in self._decoder.close() for told in self.take(event.data)]
-        return told if self.over else [*told, *self._ended(dict(problem or CUT))]
+        emitted = [
+            emitted for event in self._decoder.close() for emitted in self.read_data(event.data)
+        ]
+        return emitted if self.is_over else [*emitted, *self._ended(dict(problem or CUT_OFF_ERROR))]
 
-    def take(self, data: str) -> Iterator[AgentEvent]:
+    def read_data(self, data: str) -> Iterator[AgentEvent]:
         """Read the data of one event, or an answer that came in one piece."""
-        if self.over:
+        if self.is_over:
             return
         try:
             yield from self._read(data)
@@ -88,11 +95,11 @@ class AnswerStream(ABC):
         return self._failed(problem)
 
     def _completed(self, reason: str, usage: Usage | None) -> ResponseCompleted:
-        self.over = True
+        self.is_over = True
         return ResponseCompleted(reason, usage)
 
     def _failed(self, problem: dict[str, Any]) -> Iterator[AgentEvent]:
-        self.over = True
+        self.is_over = True
         yield TraceEvent("error", problem)
         yield ResponseCompleted("error")
 
@@ -109,9 +116,9 @@ class UnstreamedAnswer:
         self._body = bytearray()
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether it was read."""
-        return self._stream.over
+        return self._stream.is_over
 
     def feed(self, data: bytes) -> list[AgentEvent]:
         """Take the next bytes; nothing is known before all are there."""
@@ -120,8 +127,8 @@ class UnstreamedAnswer:
 
     def close(self, problem: dict[str, Any] | None = None) -> list[AgentEvent]:
         """Read it; see `AnswerStream.close`."""
-        told = [] if problem else [*self._stream.take(self._body.decode(errors="replace"))]
-        return [*told, *self._stream.close(problem or UNREADABLE)]
+        emitted = [] if problem else [*self._stream.read_data(self._body.decode(errors="replace"))]
+        return [*emitted, *self._stream.close(problem or UNREADABLE_ERROR)]
 
 
 class PartialToolCall:
@@ -133,15 +140,15 @@ class PartialToolCall:
         self._fragments: list[str] = []
 
     @property
-    def written(self) -> str:
+    def arguments(self) -> str:
         """The arguments so far; none at all are an empty object."""
         return "".join(self._fragments) or "{}"
 
-    def started(self) -> ToolCallStarted:
+    def make_started_event(self) -> ToolCallStarted:
         """What tells of it."""
         return ToolCallStarted(self.call_id, self.name)
 
-    def more(self, fragment: str) -> Iterator[ToolCallArgsDelta]:
+    def append(self, fragment: str) -> Iterator[ToolCallArgsDelta]:
         """Some more was written; tells so unless it is nothing."""
         if fragment:
             self._fragments.append(fragment)
@@ -151,13 +158,13 @@ class PartialToolCall:
         """Take the arguments that the service says are all; tells of what had not come yet."""
         before = "".join(self._fragments)
         if arguments.startswith(before):
-            yield from self.more(arguments.removeprefix(before))
+            yield from self.append(arguments.removeprefix(before))
         else:
             self._fragments = [arguments]
 
-    def ready(self) -> ToolCallReady:
+    def make_ready_event(self) -> ToolCallReady:
         """What tells that it is whole."""
-        return ToolCallReady(self.call_id, self.name, self.written)
+        return ToolCallReady(self.call_id, self.name, self.arguments)
 
 
 def make_text_events(text: str | None) -> Iterator[TextDelta]:
@@ -180,6 +187,6 @@ def make_error_data(message: str, code: object = None) -> dict[str, Any]:
         code: Its word for that, if any.
     """
     word = code if isinstance(code, str) else ""
-    kind = "overloaded" if any(part in word for part in _PASSING) else "refused"
+    kind = "overloaded" if any(part in word for part in _TRANSIENT_SIGNS) else "refused"
     said = message or word or "no reason was given"
     return {"kind": kind, "message": f"The model's service failed while it answered: {said}"}

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..protocol.values import Usage
+from ..protocol.data_model import Usage
 
 
 class TextDelta(Struct, frozen=True, tag=True, tag_field="eventType"):

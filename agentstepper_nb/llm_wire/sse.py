@@ -100,7 +100,7 @@ class SseDecoder:
 
 
 #: Characters of a tool call's arguments that one event carries.
-ARGUMENTS_PER_EVENT: Final = 16
+ARGUMENT_CHARS_PER_EVENT: Final = 16
 
 
 def split_words(text: str) -> list[str]:
@@ -110,5 +110,5 @@ def split_words(text: str) -> list[str]:
 
 def split_arguments(arguments: str) -> list[str]:
     """Cut a tool call's arguments, wherever that falls."""
-    step = ARGUMENTS_PER_EVENT
+    step = ARGUMENT_CHARS_PER_EVENT
     return [arguments[start : start + step] for start in range(0, len(arguments), step)]

@@ -17,7 +17,7 @@ from IPython.core.magic import (
 )
 
 from ..suggestions import did_you_mean
-from .line_words import split_words
+from .line_splitting import split_line
 
 
 class _Parser(argparse.ArgumentParser):
@@ -33,7 +33,7 @@ class _Parser(argparse.ArgumentParser):
     def read(self, line: str) -> argparse.Namespace:
         """Read a magic's line; quotes keep spaces together."""
         try:
-            given = split_words(line)
+            given = split_line(line)
         except UsageError as error:
             self.refuse(str(error))
         found, unknown = self.parse_known_args(given)
@@ -71,8 +71,8 @@ _agentstepper.add_argument("--export", metavar="FILE")
 _agentstepper.add_argument("--run", metavar="ID|NAME")
 _agentstepper.add_argument("-h", "--help", action="store_true")
 #: The words that may stand alone, and the only one that another follows.
-_ALONE: Final = ("sessions", "doctor", "help")
-_FOLLOWED: Final = ("nest", "on")
+_COMMANDS_WITHOUT_ARGUMENTS: Final = ("sessions", "doctor", "help")
+_COMMANDS_WITH_ARGUMENT: Final = ("nest", "on")
 #: The first words of lines that aren't options, but sentences: `breakpoints` reads them.
 _RULES: Final = ("break", "breakpoints", "price", "prices")
 
@@ -84,12 +84,17 @@ def _check(words: argparse.Namespace) -> None:
         UsageError: It says none that there is, or several.
     """
     what = words.what
-    if what is not None and what not in (*_ALONE, *_FOLLOWED[:1]):
-        like = did_you_mean(what, (*_ALONE, *_FOLLOWED[:1], *_RULES, "chat"))
+    if what is not None and what not in (
+        *_COMMANDS_WITHOUT_ARGUMENTS,
+        *_COMMANDS_WITH_ARGUMENT[:1],
+    ):
+        like = did_you_mean(
+            what, (*_COMMANDS_WITHOUT_ARGUMENTS, *_COMMANDS_WITH_ARGUMENT[:1], *_RULES, "chat")
+        )
         _agentstepper.refuse(f"There is no “{what}”.{like}")
     asked = (words.kernel, words.by_input, words.export is not None, what is not None)
-    pair = (what, words.how) == _FOLLOWED
-    if sum(asked) > 1 or ((what in _FOLLOWED or words.how is not None) and not pair):
+    pair = (what, words.how) == _COMMANDS_WITH_ARGUMENT
+    if sum(asked) > 1 or ((what in _COMMANDS_WITH_ARGUMENT or words.how is not None) and not pair):
         _agentstepper.error("Say one of these")
     if words.run is not None and words.export is None:
         _agentstepper.error("Say one of these: --run goes with --export")
@@ -108,13 +113,13 @@ def _doctor() -> None:
 
 
 def _nest() -> None:
-    from .nested_loops import nest_event_loops
+    from .nested_event_loops import nest_event_loops
 
     print(nest_event_loops())
 
 
 #: What the words do that `_check` lets through, but for `help`.
-_WORDS: Final[dict[str, Callable[[], None]]] = {
+_COMMANDS: Final[dict[str, Callable[[], None]]] = {
     "sessions": _sessions,
     "doctor": _doctor,
     "nest": _nest,
@@ -187,13 +192,13 @@ class AgentStepperMagics(Magics):
             from .chat_magic import show_chat
 
             assert self.shell is not None  # only loose Magics have none
-            return show_chat(self.shell.user_ns, split_words(line)[1:])
+            return show_chat(self.shell.user_ns, split_line(line)[1:])
         words = _agentstepper.read(line)
         _check(words)
         if words.help or words.what == "help":
             print(_help(_agentstepper, AgentStepperMagics.agentstepper))
         elif words.what is not None:
-            _WORDS[words.what]()
+            _COMMANDS[words.what]()
         elif words.export is not None:
             from .run_export import export_run
 

@@ -13,10 +13,10 @@ from ..breakpoints.breakpoint_syntax import USAGE
 from ..core.breakpoints.conditions import parse_condition
 from ..core.breakpoints.evaluation import ConditionError
 from ..errors import AgentStepperError, ProtocolError
-from ..protocol.visible_text import escape_to_one_line
+from ..protocol.text_escaping import escape_to_one_line
 from ..sdk import find_newest_program
 from .cell_mode import CellMode, find_core
-from .line_words import split_words
+from .line_splitting import split_line
 
 #: What may be done with breakpoints that are set.
 ACTS: Final = ("enable", "disable", "delete", "dry-run")
@@ -147,7 +147,7 @@ def _chosen(text: str) -> list[breakpoints.Breakpoint]:
 
 
 def _price(text: str) -> Any:
-    match split_words(text):
+    match split_line(text):
         case ["delete", model]:
             return breakpoints.delete_price(model)
         case [model, asked, said]:

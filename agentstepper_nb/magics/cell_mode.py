@@ -10,16 +10,16 @@ from IPython.core.error import UsageError
 from ..discover import find_own_core
 from ..widgets import kernel_core
 from ..widgets.kernel_capabilities import find_capabilities
-from ..widgets.kernel_core import ASKED_FOR, NO_SERVER, KernelCore
+from ..widgets.kernel_core import REASON_NO_SERVER, REASON_REQUESTED, KernelCore
 from .cell_thread import CellWait
 from .input_stepper import InputStepper
 from .view_wait import ViewWait
 
-_DEAF: Final = (
+_NO_VIEW_ON_MAIN: Final = (
     "{kernel} doesn't hear the view while its main thread waits, so that nobody could step this cell. "
     "Leave out --main, or use ipykernel 7.1 or newer."
 )
-_NOBODY: Final = (
+_NO_FRONT_END: Final = (
     "There is no view here, and the main thread is needed to ask what to do. Leave out --main."
 )
 
@@ -34,9 +34,9 @@ class CellMode:
         by_input: On a thread of its own, while the main thread asks by `input()` what to do.
     """
 
-    on_main: bool = False
-    background: bool = False
-    by_input: bool = False
+    is_on_main: bool = False
+    is_background: bool = False
+    is_by_input: bool = False
 
 
 class NoWait:
@@ -47,40 +47,42 @@ class NoWait:
     def wait(self) -> None:
         """Let the cell go on alone at once."""
 
-    def ended(self) -> None:
+    def notify_ended(self) -> None:
         """Nobody waits for this."""
 
 
-def find_core(how: CellMode) -> KernelCore | None:
+def find_core(mode: CellMode) -> KernelCore | None:
     """The Core in this process, started where it is needed; None where the server's serves.
 
     Raises:
         UsageError: The cell can't be stepped with that Core as it is to be run.
     """
-    can = find_capabilities()
+    capabilities = find_capabilities()
     core = kernel_core.get_kernel_core()
-    if core is None and not how.by_input and find_own_core() is not None:
+    if core is None and not mode.is_by_input and find_own_core() is not None:
         return None
-    if how.on_main and can is None:
-        raise UsageError(_NOBODY)
-    if how.on_main and can is not None and not can.subshells:
-        raise UsageError(_DEAF.format(kernel=can.name))
-    return core or kernel_core.start_kernel_core(ASKED_FOR if how.by_input else NO_SERVER)
+    if mode.is_on_main and capabilities is None:
+        raise UsageError(_NO_FRONT_END)
+    if mode.is_on_main and capabilities is not None and not capabilities.subshells:
+        raise UsageError(_NO_VIEW_ON_MAIN.format(kernel=capabilities.name))
+    return core or kernel_core.start_kernel_core(
+        REASON_REQUESTED if mode.is_by_input else REASON_NO_SERVER
+    )
 
 
-def choose_wait(core: KernelCore | None, run: str, how: CellMode) -> CellWait | None:
+def choose_wait(core: KernelCore | None, run: str, mode: CellMode) -> CellWait | None:
     """What the main thread does during a run; None where it simply waits.
 
     Args:
         core: The Core in this process, where that serves.
         run: The run's id.
-        how: What was asked for.
+        mode: What was asked for.
     """
-    if how.background:
+    if mode.is_background:
         return NoWait()
-    if core is None or how.on_main:
+    if core is None or mode.is_on_main:
         return None
-    can = find_capabilities()
-    if how.by_input or can is None:
+    capabilities = find_capabilities()
+    if mode.is_by_input or capabilities is None:
         return InputStepper(core, run)
-    return ViewWait(core, run, can)
+    return ViewWait(core, run, capabilities)

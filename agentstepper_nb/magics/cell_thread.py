@@ -18,7 +18,7 @@ from typing import Generic, Protocol, TypeVar
 Value = TypeVar("Value")
 
 #: How long an interrupted call may take to end, in seconds, before it is left alone.
-GRACE = 3.0
+INTERRUPT_TIMEOUT_S = 3.0
 
 
 class CellWait(Protocol):
@@ -29,7 +29,7 @@ class CellWait(Protocol):
     def wait(self) -> None:
         """Return once the call has ended, or to let it go on alone."""
 
-    def ended(self) -> None:
+    def notify_ended(self) -> None:
         """The call has ended. From its thread."""
 
 
@@ -40,33 +40,36 @@ class CellThread(Generic[Value]):
 
     Args:
         call: What to do there.
-        alone: Called there with how it ended, where it was let go on alone: its value, or its error.
+        on_detached_end: Called there with how it ended where it was let go on alone: its value, or its
+            error.
     """
 
     def __init__(
         self,
         call: Callable[[], Value],
-        alone: Callable[[Value | None, BaseException | None], None] = lambda value, error: None,
+        on_detached_end: Callable[
+            [Value | None, BaseException | None], None
+        ] = lambda value, error: None,
     ) -> None:
         self._call = call
-        self._alone = alone
+        self._on_detached_end = on_detached_end
         self._wait: CellWait | None = None
         self._value: Value | None = None
         self._error: BaseException | None = None
         self._done = threading.Event()
         self._lock = threading.Lock()  # guards the three below
         self._ident: int | None = None  # of the thread, once it has begun
-        self._over = False  # no interrupt may come any more
-        self._left = False  # the call goes on alone, and nobody waits for its end
+        self._has_ended = False  # no interrupt may come any more
+        self._is_detached = False  # the call goes on alone, and nobody waits for its end
         context = contextvars.copy_context()
         self._thread = threading.Thread(
             target=context.run, args=(self._run,), name="agentstepper cell", daemon=True
         )
 
     @property
-    def left(self) -> bool:
+    def is_detached(self) -> bool:
         """Whether the call was let go on alone."""
-        return self._left
+        return self._is_detached
 
     def run(self, wait: CellWait | None = None) -> Value | None:
         """Make the call and wait for its end; its value and its exceptions are this one's.
@@ -89,7 +92,7 @@ class CellThread(Generic[Value]):
                 self._done.wait()
             else:
                 wait.wait()
-                if self._leave():
+                if self._detach():
                     return None
         except KeyboardInterrupt as interrupt:
             self._stop(interrupt)
@@ -101,11 +104,11 @@ class CellThread(Generic[Value]):
                 self._error = None  # its traceback leads to here, and would keep itself alive
         return self._value
 
-    def _leave(self) -> bool:
+    def _detach(self) -> bool:
         """Let the call go on alone, if it hasn't ended."""
         with self._lock:
-            self._left = not self._done.is_set()
-            return self._left
+            self._is_detached = not self._done.is_set()
+            return self._is_detached
 
     def _run(self) -> None:
         __tracebackhide__ = True
@@ -123,40 +126,40 @@ class CellThread(Generic[Value]):
             with self._lock:
                 self._done.set()
             if self._wait is not None:
-                self._wait.ended()
-            if self._left:
-                self._alone(self._value, self._error)
+                self._wait.notify_ended()
+            if self._is_detached:
+                self._on_detached_end(self._value, self._error)
 
     def _begin(self) -> bool:
         with self._lock:
             self._ident = threading.get_ident()
-            return not self._over
+            return not self._has_ended
 
     def _finish(self) -> None:
         with self._lock:
-            self._over = True
+            self._has_ended = True
             _raise_in(threading.get_ident(), None)
 
     def _stop(self, interrupt: KeyboardInterrupt) -> None:
         """Interrupt the call and give it time to end, until this thread is interrupted again."""
         try:
             self._interrupt()
-            ended = self._done.wait(GRACE)
+            notify_ended = self._done.wait(INTERRUPT_TIMEOUT_S)
         except KeyboardInterrupt:
-            ended = False
-        if not ended:
+            notify_ended = False
+        if not notify_ended:
             interrupt.add_note(
                 "The cell's thread goes on in the background until a call returns that Python "
-                f"can't interrupt: {_where(self._ident)}."
+                f"can't interrupt: {_describe_position(self._ident)}."
             )
 
     def _interrupt(self) -> None:
         with self._lock:
             ident = self._ident
             if ident is None:  # not begun, and now it won't
-                self._over = True
+                self._has_ended = True
                 self._done.set()
-            if self._over or ident is None:
+            if self._has_ended or ident is None:
                 return
             _raise_in(ident, KeyboardInterrupt)
         _wake(ident)
@@ -198,7 +201,7 @@ def _wake(ident: int) -> None:
             owner.call_soon_threadsafe(lambda: None)
 
 
-def _where(ident: int | None) -> str:
+def _describe_position(ident: int | None) -> str:
     for frame in _frames(ident):
         return f"{frame.f_code.co_filename}, line {frame.f_lineno}, in {frame.f_code.co_name}"
     return "it has just ended"

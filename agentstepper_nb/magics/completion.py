@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-_FIRST: Final = (
+_COMMANDS: Final = (
     *("break", "breakpoints", "price", "prices", "sessions", "chat", "doctor", "nest", "help"),
     *("--kernel", "--input", "--export", "--run"),
 )
 _PLACES: Final = ("any", "tool", "llm", "event", "start", "error")
 _WATCHES: Final = ("tokens", "cost", "repeated", "touches")
 _OPTIONS: Final = ("hit", "once", "log", "for", "all", "where")
-_AFTER: Final[dict[str, tuple[str, ...]]] = {
+_NEXT_WORDS: Final[dict[str, tuple[str, ...]]] = {
     "before": (*_PLACES, *_OPTIONS),
     "after": (*_PLACES, *_OPTIONS),
     "all": ("agents",),
@@ -36,7 +36,7 @@ def list_candidates(line: str, chats: Callable[[], Sequence[str]] = tuple) -> li
 def _next(words: list[str], chats: Callable[[], Sequence[str]]) -> Sequence[str]:
     match words:
         case []:
-            return _FIRST
+            return _COMMANDS
         case ["chat"]:
             return chats()
         case ["nest"]:
@@ -69,8 +69,8 @@ def _complete_breakpoint(words: list[str]) -> Sequence[str]:
             return ()
         case [*_, "repeated", _]:
             return ("overall", *_OPTIONS)
-        case [*_, last] if last in _AFTER:
-            return _AFTER[last]
+        case [*_, last] if last in _NEXT_WORDS:
+            return _NEXT_WORDS[last]
     return ("error", *_WATCHES, *_OPTIONS)
 
 

@@ -12,15 +12,15 @@ from typing import Final
 from IPython.core.error import StdinNotImplementedError
 
 from ..cli.core_connection import ConnectionEvent
-from ..cli.inbox import Inbox
 from ..cli.screen import Screen, is_colour_wanted
-from ..cli.step_keys import StepKeys
+from ..cli.selectable_queue import SelectableQueue
+from ..cli.step_commands import StepCommands
 from ..cli.step_session import StepSession
 from ..widgets.kernel_core import KernelCore
 from .local_connection import LocalConnection
 
 _NO_INPUT: Final = "This front end has no input(), by which to ask."
-_LEFT: Final = "The cell goes on in the background: %agentstepper --input steps it."
+_DETACHED: Final = "The cell goes on in the background: %agentstepper --input steps it."
 
 
 class InputStepper:
@@ -31,14 +31,14 @@ class InputStepper:
         run: The run to look at; None takes the one that matters most, and goes on to others.
     """
 
-    notice = _LEFT
+    notice = _DETACHED
 
     def __init__(self, core: KernelCore, run: str | None = None) -> None:
         self._screen = _Screen()
-        self._inbox: Inbox[ConnectionEvent | None] = Inbox()
+        self._inbox: SelectableQueue[ConnectionEvent | None] = SelectableQueue()
         self._link = LocalConnection(core, self._inbox.put)
         self._session = StepSession(self._screen, self._link.send, run)
-        self._keys = StepKeys(self._session)
+        self._keys = StepCommands(self._session)
         self._run = run
         self._ended = False
 
@@ -54,7 +54,7 @@ class InputStepper:
             self._link.close()
             self._inbox.close()
 
-    def ended(self) -> None:
+    def notify_ended(self) -> None:
         """The cell has ended. From its thread."""
         self._inbox.put(None)
 
@@ -90,7 +90,7 @@ class _Screen(Screen):
     """Writes below the cell; what it should ask waits for `input`."""
 
     def __init__(self) -> None:
-        super().__init__(sys.stdout, colour=is_colour_wanted(sys.stdout), terminal=False)
+        super().__init__(sys.stdout, is_coloured=is_colour_wanted(sys.stdout), terminal=False)
         self.prompt = ""
 
     def show_prompt(self, prompt: str) -> None:

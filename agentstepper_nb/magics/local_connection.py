@@ -28,13 +28,13 @@ class LocalConnection:
 
     Args:
         core: The Core.
-        tell: Called with what happens, on the Core's loop.
+        notify: Called with what happens, on the Core's loop.
     """
 
-    def __init__(self, core: KernelCore, tell: Callable[[ConnectionEvent], None]) -> None:
+    def __init__(self, core: KernelCore, notify: Callable[[ConnectionEvent], None]) -> None:
         self._core = core
-        self._tell = tell
-        self._line = _LocalPeer(self._heard, lambda reason: tell(CoreConnectionRefused(reason)))
+        self._notify = notify
+        self._peer = _LocalPeer(self._receive, lambda reason: notify(CoreConnectionRefused(reason)))
         self._session: PeerSession | None = None
         self._numbers = itertools.count(1)
         core.loop.call_soon_threadsafe(self._open)
@@ -53,19 +53,21 @@ class LocalConnection:
     # ---- on the loop --------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        self._session = self._core.connect_ui(self._line)
+        self._session = self._core.connect_ui(self._peer)
         self._say(_HELLO, next(self._numbers), "hello")
 
     def _say(self, command: Struct, number: int, id: str) -> None:
         if self._session is not None:
             self._session.receive(ui.from_ui.encode(command, number, id))
 
-    def _heard(self, text: str) -> None:
+    def _receive(self, text: str) -> None:
         envelope, message = ui.to_ui.decode(text)
         if isinstance(message, ui.CoreHello):
-            self._tell(CoreConnected(message))
+            self._notify(CoreConnected(message))
         else:
-            self._tell(CoreMessageReceived(message, None if envelope.id is UNSET else envelope.id))
+            self._notify(
+                CoreMessageReceived(message, None if envelope.id is UNSET else envelope.id)
+            )
 
     def _close(self) -> None:
         session, self._session = self._session, None
@@ -82,12 +84,12 @@ class _LocalPeer:
     """
 
     def __init__(self, heard: Callable[[str], None], closed: Callable[[str], None]) -> None:
-        self._heard = heard
+        self._receive = heard
         self._closed = closed
 
     def send(self, text: str) -> None:
         """Hand a text on."""
-        self._heard(text)
+        self._receive(text)
 
     def close(self, code: int, reason: str) -> None:
         """The Core goes."""

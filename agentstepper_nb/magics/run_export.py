@@ -8,8 +8,8 @@ from typing import Final
 
 from IPython.core.error import UsageError
 
-from ..protocol.values import Run
-from ..protocol.visible_text import escape_to_one_line
+from ..protocol.data_model import Run
+from ..protocol.text_escaping import escape_to_one_line
 from ..store.atomic_files import write_atomically
 from ..widgets import kernel_core
 
@@ -19,12 +19,12 @@ _NO_CORE: Final = (
 )
 
 
-def export_run(file: str, wanted: str | None) -> str:
+def export_run(file: str, run_name: str | None) -> str:
     """Write a run to a file, which is replaced where it exists.
 
     Args:
         file: Its path.
-        wanted: The run's id, its name, or its program's; of several the newest. None takes the
+        run_name: The run's id, its name, or its program's; of several the newest. None takes the
             newest of all.
 
     Returns:
@@ -36,7 +36,7 @@ def export_run(file: str, wanted: str | None) -> str:
     core = kernel_core.get_kernel_core()
     if core is None:
         raise UsageError(_NO_CORE)
-    run = _newest(core.runs(), wanted)
+    run = _newest(core.runs(), run_name)
     path = Path(file).expanduser().absolute()
     if path.is_dir():
         raise UsageError(f"{path} is a folder: name a file in it.")
@@ -51,11 +51,11 @@ def export_run(file: str, wanted: str | None) -> str:
     )
 
 
-def _newest(runs: list[Run], wanted: str | None) -> Run:
-    found = [run for run in runs if wanted is None or wanted in (run.id, run.name, run.program)]
+def _newest(runs: list[Run], run_name: str | None) -> Run:
+    found = [run for run in runs if run_name is None or run_name in (run.id, run.name, run.program)]
     if found:
         return found[-1]
     if not runs:
         raise UsageError("There is no run to export yet.")
     names = escape_to_one_line(", ".join(dict.fromkeys(run.name for run in runs)))
-    raise UsageError(f"No run is called {wanted!r}. There is: {names}.")
+    raise UsageError(f"No run is called {run_name!r}. There is: {names}.")

@@ -48,7 +48,7 @@ def run_cell(
     """
     __tracebackhide__ = True
     cell = compile_cell(shell, source)  # a cell that isn't Python opens no run
-    if how.on_main and cell.awaits:
+    if how.is_on_main and cell.awaits:
         raise UsageError(_NO_AWAIT)
     core = find_core(how)
     run = _open(name or _default_name(), workspace)
@@ -60,11 +60,11 @@ def run_cell(
             if not isinstance(wait, InputStepper):
                 save_at_end(display_view(run.run_id), run)
             call = partial(_run_inside, run, cell)
-            if how.on_main:
+            if how.is_on_main:
                 return call()
             worker = CellThread(call, partial(_end_alone, run, cell))
             value = worker.run(wait)
-            if worker.left:
+            if worker.is_detached:
                 ending.pop_all()  # the worker ends the run, if it hasn't already
                 if wait is not None and wait.notice:
                     print(wait.notice)

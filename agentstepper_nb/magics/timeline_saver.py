@@ -8,7 +8,7 @@ import time
 from msgspec.structs import replace
 
 from ..protocol.agent import Bye, Timeline
-from ..protocol.values import AgentActivity, RunState
+from ..protocol.data_model import AgentActivity, RunState
 from ..sdk import BaseStepper, on_closing
 from ..sdk.close_hooks import ClosingStepper
 from ..widgets import DisplayedView
@@ -65,13 +65,13 @@ class _TimelineSaver:
             view.set_fallback(html)
 
 
-_the_saver: list[_TimelineSaver] = []
+_saver: list[_TimelineSaver] = []
 
 
 def _get_saver() -> _TimelineSaver:
-    if not _the_saver:
-        _the_saver.append(_TimelineSaver())
-    return _the_saver[0]
+    if not _saver:
+        _saver.append(_TimelineSaver())
+    return _saver[0]
 
 
 def _ended(timeline: Timeline, bye: Bye) -> Timeline:

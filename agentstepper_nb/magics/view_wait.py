@@ -7,19 +7,19 @@ from typing import Final
 
 from ..cli.core_connection import ConnectionEvent, CoreConnected, CoreMessageReceived
 from ..protocol import ui
-from ..protocol.values import Run
+from ..protocol.data_model import Run
 from ..widgets.kernel_capabilities import KernelCapabilities
 from ..widgets.kernel_core import KernelCore
 from .local_connection import LocalConnection
 
 #: Seconds after the first halt in which a view must have been heard on a thread of its own.
-PATIENCE: float = 5.0
+VIEW_TIMEOUT_S: float = 5.0
 
 _NO_SUBSHELLS: Final = (
     "This cell goes on in the background, since {kernel} doesn't hear the view while a cell waits "
     "(ipykernel 7.1 and newer do): step it in the view, Stop ends it."
 )
-_NOBODY: Final = (
+_NO_VIEW: Final = (
     "This cell goes on in the background, since no view was heard while it waited: step it in the view, "
     "or with %agentstepper --input; Stop ends it."
 )
@@ -31,16 +31,16 @@ class ViewWait:
     Args:
         core: The Core in this kernel.
         run: The cell's run.
-        can: What the kernel can.
+        capabilities: What the kernel can.
     """
 
-    def __init__(self, core: KernelCore, run: str, can: KernelCapabilities) -> None:
+    def __init__(self, core: KernelCore, run: str, capabilities: KernelCapabilities) -> None:
         self._core = core
         self._run = run
-        self._can = can
-        self._heard_before = core.heard_aside
+        self._capabilities = capabilities
+        self._messages_before = core.subshell_message_count
         self._halted = False  # once
-        self._turn = threading.Event()
+        self._done = threading.Event()
         #: What to tell the person once `wait` returned before the cell's end; empty at its end.
         self.notice = ""
         self._link = LocalConnection(core, self._handle)
@@ -48,13 +48,13 @@ class ViewWait:
     def wait(self) -> None:
         """Wait for the cell's end, or until waiting is of no use."""
         try:
-            self._turn.wait()
+            self._done.wait()
         finally:
             self._link.close()
 
-    def ended(self) -> None:
+    def notify_ended(self) -> None:
         """The cell has ended. From any thread."""
-        self._turn.set()
+        self._done.set()
 
     # ---- on the Core's loop -------------------------------------------------------------------------
 
@@ -70,16 +70,16 @@ class ViewWait:
         if run.id != self._run or not run.pending or self._halted:
             return
         self._halted = True
-        if not self._can.subshells:
-            self._give_up(_NO_SUBSHELLS.format(kernel=self._can.name))
+        if not self._capabilities.subshells:
+            self._give_up(_NO_SUBSHELLS.format(kernel=self._capabilities.name))
         else:
-            self._core.loop.call_later(PATIENCE, self._check)
+            self._core.loop.call_later(VIEW_TIMEOUT_S, self._check)
 
     def _check(self) -> None:
-        if self._core.heard_aside == self._heard_before:
-            self._give_up(_NOBODY)
+        if self._core.subshell_message_count == self._messages_before:
+            self._give_up(_NO_VIEW)
 
     def _give_up(self, notice: str) -> None:
-        if not self._turn.is_set():
+        if not self._done.is_set():
             self.notice = notice
-            self._turn.set()
+            self._done.set()

@@ -35,7 +35,7 @@ class AnthropicProvider(HTTPProvider):
         base_url: The endpoint, without a `/v1`. None: ANTHROPIC_BASE_URL, else Anthropic's own.
         api_key: None: ANTHROPIC_API_KEY, unless `base_url` is given. Needed for Anthropic's own
             endpoint alone.
-        patience: How long it is waited for.
+        timeouts: How long it is waited for.
 
     Raises:
         ModelError: The address can't be one, or there is no key.
@@ -49,9 +49,9 @@ class AnthropicProvider(HTTPProvider):
         base_url: str | None = None,
         api_key: str | None = None,
         *,
-        patience: TimeoutPolicy | None = None,
+        timeouts: TimeoutPolicy | None = None,
     ) -> None:
-        patience = patience or TimeoutPolicy()
+        timeouts = timeouts or TimeoutPolicy()
         url = base_url or os.environ.get(URL_VARIABLE)
         # Of another address, the environment's key isn't.
         key = api_key or (None if base_url else os.environ.get(KEY_VARIABLE))
@@ -61,8 +61,8 @@ class AnthropicProvider(HTTPProvider):
             self._client = anthropic.AsyncAnthropic(
                 base_url=url or _OWN_URL,
                 api_key=key or NO_KEY,
-                max_retries=patience.retries,
-                timeout=anthropic.Timeout(patience.silence, connect=patience.connecting),
+                max_retries=timeouts.max_retries,
+                timeout=anthropic.Timeout(timeouts.silence_s, connect=timeouts.connect_s),
             )
         except Exception as error:  # the HTTP client's own tree, too, which isn't ours to import
             raise ModelError("invalid", f"No model can be asked at {url}: {error}") from None
@@ -72,29 +72,29 @@ class AnthropicProvider(HTTPProvider):
         await self._client.close()
 
     @property
-    def _failures(self) -> VendorErrors:
+    def _vendor_errors(self) -> VendorErrors:
         return cast(VendorErrors, anthropic)
 
     async def _post(self, request: ModelRequest) -> HttpResponse:
         # Not by `messages.create`, which an agent in this process may have traced as its own.
         stream = await self._client.post(
             "/v1/messages",
-            body=msgspec.json.decode(self._question(request)),
+            body=msgspec.json.decode(self._encode_body(request)),
             cast_to=object,
             stream=True,
             stream_cls=anthropic.AsyncStream[Any],
         )
         return stream.response
 
-    def _question(self, request: ModelRequest) -> bytes:
+    def _encode_body(self, request: ModelRequest) -> bytes:
         # Others that speak this API may not know how to be told what to keep.
         cached = self._client.base_url.host == _OWN_HOST
         return messages.encode_request(request, cached=cached)
 
-    def _reader(self) -> AnswerStream:
+    def _make_stream(self) -> AnswerStream:
         return messages.MessagesStream()
 
-    def _problems(self, model: str) -> ProviderErrorMessages:
+    def _make_error_messages(self, model: str) -> ProviderErrorMessages:
         return ProviderErrorMessages(
             f"The model {model} at {self._client.base_url}", KEY_VARIABLE, URL_VARIABLE
         )

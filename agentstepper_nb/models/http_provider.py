@@ -18,14 +18,14 @@ from ..llm_wire.conversation import ModelRequest
 from ..llm_wire.events import AgentEvent
 
 #: Characters of what a service says that are told.
-SHOWN: Final = 1000
+MAX_SHOWN_CHARS: Final = 1000
 
 _OVERLOADED: Final = {408, 409, 429}
-_TOO_LONG: Final = (
+_CONTEXT_EXCEEDED: Final = (
     "The conversation is longer than this model takes: begin a new one, or choose another."
 )
 #: How services say that a conversation is too long: they all do so by a bad request.
-_TOO_LONG_SIGNS: Final = (
+_CONTEXT_EXCEEDED_SIGNS: Final = (
     "context length",
     "context_length",
     "context window",
@@ -58,16 +58,16 @@ class ProviderErrorMessages:
         text = f"{self.where} can't be reached: {why}. Look at {self.url} and the network."
         return {"kind": "unreachable", "message": text}
 
-    def broken(self, why: object) -> dict[str, Any]:
+    def connection_lost(self, why: object) -> dict[str, Any]:
         """The connection was lost in the midst of an answer."""
         text = f"{self.where} broke off in the midst of its answer: {why}. Try again."
         return {"kind": "cut", "message": text}
 
-    def failed(self, why: object) -> dict[str, Any]:
+    def request_failed(self, why: object) -> dict[str, Any]:
         """The request couldn't even be made."""
         return {"kind": "invalid", "message": f"{self.where} can't be asked: {why}"}
 
-    def no_model(self, content_type: str) -> dict[str, Any]:
+    def not_a_model(self, content_type: str) -> dict[str, Any]:
         """What stands at that address is no model."""
         text = (
             f"{self.where} answered with {content_type}, as no model does. Look at {self.url}: most "
@@ -78,14 +78,14 @@ class ProviderErrorMessages:
     def refused(self, status: int, body: object) -> dict[str, Any]:
         """It answered with an error."""
         busy = status in _OVERLOADED or status >= 500
-        said = _said(body)
+        said = _extract_message(body)
         answered = f"{self.where} answered {status}{f': {said}' if said else ''}"
         text = f"{answered.rstrip('.')}. {self._advice(status, said)}".rstrip()
         return {"kind": "overloaded" if busy else "refused", "message": text, "status": status}
 
     def _advice(self, status: int, said: str) -> str:
-        if status == 413 or any(sign in said.lower() for sign in _TOO_LONG_SIGNS):
-            return _TOO_LONG
+        if status == 413 or any(sign in said.lower() for sign in _CONTEXT_EXCEEDED_SIGNS):
+            return _CONTEXT_EXCEEDED
         match status:
             case 401:
                 return f"Set {self.key} to a key that is valid there."
@@ -100,30 +100,30 @@ class ProviderErrorMessages:
         return ""
 
 
-def _said(body: object) -> str:
+def _extract_message(body: object) -> str:
     """The words of an error's body, whose form differs from service to service."""
     while isinstance(body, Mapping):
         body = next((body[key] for key in ("error", "message", "detail") if body.get(key)), None)
     said = str(body or "").strip()
-    return said if len(said) <= SHOWN else f"{said[:SHOWN]}…"
+    return said if len(said) <= MAX_SHOWN_CHARS else f"{said[:MAX_SHOWN_CHARS]}…"
 
 
 #: Sent as the key where there is none: servers on this machine ask for nothing, the clients insist.
 NO_KEY: Final = "none"
 
 #: Seconds for what follows a whole answer: mostly nothing, and then the connection can be used again.
-_REST: Final = 0.5
+_REST_TIMEOUT_S: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimeoutPolicy:
     """How long a service is waited for, and how often it is asked again."""
 
-    connecting: float = 10.0
+    connect_s: float = 10.0
     """Seconds until there is a connection."""
-    silence: float = 300.0
+    silence_s: float = 300.0
     """Seconds without a byte, before an answer and in the midst of one: some models think for long."""
-    retries: int = 3
+    max_retries: int = 3
     """Attempts after the first, where the service is busy or the connection breaks before an answer."""
 
 
@@ -159,22 +159,22 @@ class HTTPProvider(ABC):
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AgentEvent, None]:
         """Ask once; see `ModelProvider.stream`."""
-        answer: AnswerStream | UnstreamedAnswer = self._reader()
-        problems = self._problems(request.model)
+        answer: AnswerStream | UnstreamedAnswer = self._make_stream()
+        problems = self._make_error_messages(request.model)
         try:
             response = await self._post(request)
         except Exception as error:
-            for event in answer.close(self._unasked(error, problems)):
+            for event in answer.close(self._make_request_error(error, problems)):
                 yield event
             return
         problem: dict[str, Any] | None = None
         try:
-            answer = self._reader_of(response)
+            answer = self._find_stream(response)
             chunks = response.aiter_bytes()
             async for data in chunks:
                 for event in answer.feed(data):
                     yield event
-                if answer.over:
+                if answer.is_over:
                     await _read_rest(chunks)
                     return
         except Exception as error:
@@ -190,7 +190,7 @@ class HTTPProvider(ABC):
 
     @property
     @abstractmethod
-    def _failures(self) -> VendorErrors:
+    def _vendor_errors(self) -> VendorErrors:
         """The client's errors."""
 
     @abstractmethod
@@ -198,29 +198,31 @@ class HTTPProvider(ABC):
         """Send a request; gives the response as soon as its headers are there."""
 
     @abstractmethod
-    def _reader(self) -> AnswerStream:
+    def _make_stream(self) -> AnswerStream:
         """A codec of one answer."""
 
     @abstractmethod
-    def _problems(self, model: str) -> ProviderErrorMessages:
+    def _make_error_messages(self, model: str) -> ProviderErrorMessages:
         """Words for what may go wrong."""
 
-    def _reader_of(self, response: HttpResponse) -> AnswerStream | UnstreamedAnswer:
+    def _find_stream(self, response: HttpResponse) -> AnswerStream | UnstreamedAnswer:
         content_type = response.headers.get("content-type", "")
         if "html" in content_type:
             raise _NoModelError(content_type)
-        reader = self._reader()
+        reader = self._make_stream()
         return UnstreamedAnswer(reader) if "json" in content_type else reader
 
-    def _unasked(self, error: Exception, problems: ProviderErrorMessages) -> dict[str, Any]:
-        failures = self._failures
+    def _make_request_error(
+        self, error: Exception, problems: ProviderErrorMessages
+    ) -> dict[str, Any]:
+        failures = self._vendor_errors
         if isinstance(error, failures.APITimeoutError):
             return problems.timed_out()
         if isinstance(error, failures.APIStatusError):
             return problems.refused(error.status_code, error.body)  # type: ignore[attr-defined]
         if isinstance(error, failures.APIConnectionError):
             return problems.unreachable(_why(error.__cause__ or error))
-        return problems.failed(_why(error))
+        return problems.request_failed(_why(error))
 
 
 class _NoModelError(Exception):
@@ -229,16 +231,16 @@ class _NoModelError(Exception):
 
 def _interrupted(error: Exception, problems: ProviderErrorMessages) -> dict[str, Any]:
     if isinstance(error, _NoModelError):
-        return problems.no_model(str(error))
+        return problems.not_a_model(str(error))
     # The HTTP client's own errors aren't ours to import: vendors change the client.
     if isinstance(error, TimeoutError) or type(error).__name__.endswith("Timeout"):
         return problems.timed_out()
-    return problems.broken(_why(error))
+    return problems.connection_lost(_why(error))
 
 
 async def _read_rest(chunks: AsyncIterator[bytes]) -> None:
     with suppress(Exception):  # the answer is whole, whatever happens now
-        async with asyncio.timeout(_REST):
+        async with asyncio.timeout(_REST_TIMEOUT_S):
             async for _ in chunks:
                 pass
 

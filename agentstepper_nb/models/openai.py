@@ -26,8 +26,8 @@ from .http_provider import (
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 URL_VARIABLE: Final = "OPENAI_BASE_URL"
 
-OPENAIS_OWN: Final = "api.openai.com"
-_OWN_URL: Final = f"https://{OPENAIS_OWN}/v1"
+OPENAI_HOST: Final = "api.openai.com"
+_OWN_URL: Final = f"https://{OPENAI_HOST}/v1"
 
 
 class OpenAIProvider(HTTPProvider):
@@ -38,7 +38,7 @@ class OpenAIProvider(HTTPProvider):
         base_url: The endpoint, with its `/v1`. None: OPENAI_BASE_URL, else OpenAI's own.
         api_key: None: OPENAI_API_KEY, unless `base_url` is given. Needed for OpenAI's own endpoint
             alone.
-        patience: How long it is waited for.
+        timeouts: How long it is waited for.
 
     Raises:
         ModelError: The address can't be one, or there is no key.
@@ -50,10 +50,10 @@ class OpenAIProvider(HTTPProvider):
         base_url: str | None = None,
         api_key: str | None = None,
         *,
-        patience: TimeoutPolicy | None = None,
+        timeouts: TimeoutPolicy | None = None,
     ) -> None:
         self._api = api
-        patience = patience or TimeoutPolicy()
+        timeouts = timeouts or TimeoutPolicy()
         url = base_url or os.environ.get(URL_VARIABLE)
         # Of another address, the environment's key isn't.
         key = api_key or (None if base_url else os.environ.get(KEY_VARIABLE))
@@ -64,8 +64,8 @@ class OpenAIProvider(HTTPProvider):
             self._client = openai.AsyncOpenAI(
                 base_url=url or _OWN_URL,
                 api_key=key or NO_KEY,
-                max_retries=patience.retries,
-                timeout=openai.Timeout(patience.silence, connect=patience.connecting),
+                max_retries=timeouts.max_retries,
+                timeout=openai.Timeout(timeouts.silence_s, connect=timeouts.connect_s),
             )
         except Exception as error:  # the HTTP client's own tree, too, which isn't ours to import
             raise ModelError("invalid", f"No model can be asked at {url}: {error}") from None
@@ -80,11 +80,11 @@ class OpenAIProvider(HTTPProvider):
         await self._client.close()
 
     @property
-    def _failures(self) -> VendorErrors:
+    def _vendor_errors(self) -> VendorErrors:
         return cast(VendorErrors, openai)
 
     async def _post(self, request: ModelRequest) -> HttpResponse:
-        path, body = self._question(request)
+        path, body = self._encode_body(request)
         # Not by `chat.completions.create`: an agent in this process may have that traced as its own,
         # and this question would become a second step.
         stream = await self._client.post(
@@ -96,21 +96,21 @@ class OpenAIProvider(HTTPProvider):
         )
         return stream.response
 
-    def _question(self, request: ModelRequest) -> tuple[str, bytes]:
+    def _encode_body(self, request: ModelRequest) -> tuple[str, bytes]:
         if self._api == "responses":
             return "/responses", responses.encode_request(request)
-        own = self._client.base_url.host == OPENAIS_OWN
+        own = self._client.base_url.host == OPENAI_HOST
         limit: chat_completions.LimitName = "max_completion_tokens" if own else "max_tokens"
         return "/chat/completions", chat_completions.encode_model_request(request, limit=limit)
 
-    def _reader(self) -> AnswerStream:
+    def _make_stream(self) -> AnswerStream:
         return (
             chat_completions.ChatCompletionStream(_new_id)
             if self._api == "chat"
             else responses.ResponsesStream()
         )
 
-    def _problems(self, model: str) -> ProviderErrorMessages:
+    def _make_error_messages(self, model: str) -> ProviderErrorMessages:
         where = f"The model {model} at {self._client.base_url}"
         return ProviderErrorMessages(where, KEY_VARIABLE, URL_VARIABLE)
 
@@ -121,9 +121,9 @@ def _new_id(number: int) -> str:
 
 
 #: Seconds that one attempt may take.
-TIMEOUT: Final = 20.0
+TIMEOUT_S: Final = 20.0
 #: Attempts after the first, where the endpoint is busy or the connection breaks.
-RETRIES: Final = 1
+MAX_RETRIES: Final = 1
 #: Where the longest answer goes by the API's newer name: its models refuse the older one, which is
 #: all that many other servers know.
 
@@ -136,7 +136,7 @@ class OpenAIText:
         base_url: The endpoint, with its `/v1`. None: OPENAI_BASE_URL, else OpenAI's own.
         api_key: None: OPENAI_API_KEY.
         timeout: Seconds that one attempt may take.
-        retries: Attempts after the first.
+        max_retries: Attempts after the first.
 
     Raises:
         ModelError: The address can't be one, or there is no key.
@@ -148,13 +148,13 @@ class OpenAIText:
         base_url: str | None = None,
         api_key: str | None = None,
         *,
-        timeout: float = TIMEOUT,
-        retries: int = RETRIES,
+        timeout: float = TIMEOUT_S,
+        max_retries: int = MAX_RETRIES,
     ) -> None:
         self._name = model
         try:
             self._client = openai.AsyncOpenAI(
-                base_url=base_url, api_key=api_key, timeout=timeout, max_retries=retries
+                base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries
             )
         except Exception as error:  # the HTTP client's own tree, too, which isn't ours to import
             raise ModelError("invalid", f"The model {model} can't be asked: {error}") from None
@@ -167,7 +167,7 @@ class OpenAIText:
     async def text(self, system: str, prompt: str, max_tokens: int) -> str:
         """Ask it once. See `TextModel.text`."""
         try:
-            said = _said(await self._complete(system, prompt, max_tokens))
+            said = _get_content(await self._complete(system, prompt, max_tokens))
         except openai.APITimeoutError:
             raise ModelError("timeout", f"{self._where} took too long to answer.") from None
         except openai.APIStatusError as error:
@@ -195,7 +195,7 @@ class OpenAIText:
         return f"The model {self._name} at {self._client.base_url}"
 
     async def _complete(self, system: str, prompt: str, max_tokens: int) -> ChatCompletion:
-        own = self._client.base_url.host == OPENAIS_OWN
+        own = self._client.base_url.host == OPENAI_HOST
         body = {
             "model": self._name,
             "messages": [
@@ -209,7 +209,7 @@ class OpenAIText:
         return await self._client.post("/chat/completions", body=body, cast_to=ChatCompletion)
 
 
-def _said(completion: ChatCompletion) -> str:
+def _get_content(completion: ChatCompletion) -> str:
     content = completion.choices[0].message.content
     if content is not None and not isinstance(content, str):
         raise TypeError("an answer's content is no text")

@@ -57,7 +57,7 @@ def _local(model: str) -> ModelProvider:
 
 
 #: Each imports its client when it is asked for, and not before.
-_OURS: Final[dict[str, Factory]] = {
+_BUILT_IN: Final[dict[str, Factory]] = {
     "openai": _openai,
     "openai-responses": _openai_responses,
     "anthropic": _anthropic,
@@ -70,7 +70,7 @@ _INSTALLED: Final = EntryPointLoader[Factory](GROUP, "provider")
 
 def list_provider_names() -> list[str]:
     """The providers that can be named, ours first."""
-    return [*_OURS, *(name for name in _INSTALLED.names() if name not in _OURS)]
+    return [*_BUILT_IN, *(name for name in _INSTALLED.names() if name not in _BUILT_IN)]
 
 
 def refuse_script_path(name: str, model: str) -> None:
@@ -108,10 +108,10 @@ def create_provider(name: str, model: str) -> ModelProvider:
     Raises:
         ModelError: There is none of that name, or it lacks what it needs: a key, a package.
     """
-    if name in _OURS:
-        return _OURS[name](model)
+    if name in _BUILT_IN:
+        return _BUILT_IN[name](model)
     try:
-        factory = _INSTALLED.find(name, known=_OURS)
+        factory = _INSTALLED.find(name, known=_BUILT_IN)
     except CommandError as error:
         raise ModelError("invalid", str(error)) from error.__cause__
     try:

@@ -14,9 +14,7 @@ from .breakpoint_rules import (
     SetBreakpoint,
     SetPrices,
 )
-from .frame import MessageTable
-from .pieces import EncodedContent
-from .values import (
+from .data_model import (
     ApprovalPrompt,
     Commit,
     Count,
@@ -35,6 +33,8 @@ from .values import (
     TimelineRow,
     Usage,
 )
+from .delta_encoding import EncodedContent
+from .frame import MessageTable
 
 # ---- agent to Core ---------------------------------------------------------------------------------
 

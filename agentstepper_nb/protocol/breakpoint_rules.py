@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from .values import Count, EventKind, EventSide, Id
+from .data_model import Count, EventKind, EventSide, Id
 
 #: A pattern as shells have it (`*`, `?`, `[...]`), matched with case, against the whole.
 Glob = Annotated[str, Meta(min_length=1, max_length=1000)]

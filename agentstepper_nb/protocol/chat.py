@@ -11,18 +11,18 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Raw, Struct
 
-from .values import Count, Id, Time
+from .data_model import Count, Id, Time
 
 #: The service's name on a line.
 SERVICE: Final = "chat"
 #: Messages of a session that are held in memory; the whole transcript is in its file.
 MAX_MESSAGE_LENGTH: Final = 100
 #: Messages before the newest that an agent is given: the rolling window's `k`.
-WINDOW: Final = 10
+DEFAULT_WINDOW: Final = 10
 #: Turns without a user that AutoChat may take.
 AUTO_CHAT_MAX: Final = 3
 #: What a person may let it take at most.
-MOST_AUTO: Final = 1000
+MAX_AUTO_TURNS: Final = 1000
 
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
 Title = Annotated[str, Meta(max_length=200)]
@@ -258,7 +258,7 @@ class UpdateChatSession(Struct, frozen=True, kw_only=True):
     session: Id
     title: Title | None = None
     auto_chat: bool | None = None
-    auto_chat_max: Annotated[int, Meta(ge=0, le=MOST_AUTO)] | None = None
+    auto_chat_max: Annotated[int, Meta(ge=0, le=MAX_AUTO_TURNS)] | None = None
     default_agent: Word | None = None
 
 
@@ -372,7 +372,7 @@ class AgentTurnEnded(Struct, frozen=True, kw_only=True):
 #: Where clients come to a chat, behind the Core's other doors; its id follows.
 CHAT_PATH: Final = "chat/"
 #: Bytes of what a client asks with.
-MOST_ASKED: Final = 16 * 1024 * 1024
+MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 
 
 def format_remote_service(id: str) -> str:

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, Raw, Struct
 
 from .coding_settings import CamelSettings
-from .values import Usage
+from .data_model import Usage
 
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
 State = Literal["all", "open", "kept"]
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 #: Characters of a session's first prompt in a list.
-LONGEST_PROMPT: Final = 1000
+MAX_PROMPT_CHARS: Final = 1000
 Short = Annotated[str, Meta(min_length=1, max_length=1000)]
 
 

@@ -26,7 +26,7 @@ def find_field(message: str, under: str = "") -> str | None:
     return ".".join(filter(None, [under, *names])) or None
 
 
-def make_form_error(error: Exception, under: str = "") -> ProtocolError:
+def make_field_error(error: Exception, under: str = "") -> ProtocolError:
     """What to raise for a value that msgspec refused.
 
     Args:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ..errors import ProtocolError
-from .values import Count
+from .data_model import Count
 
 #: The WebSocket subprotocol that chooses version 2.
 SUBPROTOCOL = "agentstepper.v2"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 #: Bytes of a picture that is shown, at most.
-PICTURE_LIMIT: Final = 10 * 1024 * 1024
+MAX_IMAGE_BYTES: Final = 10 * 1024 * 1024
 #: Bytes of its beginning that tell a picture's type.
-BEGINNING: Final = 16
+SIGNATURE_BYTES: Final = 16
 _SIGNATURES: Final = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",

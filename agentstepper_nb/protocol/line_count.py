@@ -8,13 +8,13 @@ def count_lines(text: str) -> int:
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
-def count_lines_with_prefix(text: str, mark: str, but: str) -> int:
+def count_lines_with_prefix(text: str, prefix: str, excluded_prefix: str) -> int:
     """The lines of a text that begin with one mark and not with another.
 
     Args:
         text: The text.
-        mark: "+".
-        but: A longer mark, "+++".
+        prefix: "+".
+        excluded_prefix: A longer mark, "+++".
     """
     text = "\n" + text
-    return text.count("\n" + mark) - text.count("\n" + but)
+    return text.count("\n" + prefix) - text.count("\n" + excluded_prefix)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from .breakpoint_rules import BreakpointRule, Price
-from .values import AnswerKind, Commit, Event, HaltPoint, RowNote, Run
+from .data_model import AnswerKind, Commit, Event, HaltPoint, RowNote, Run
 
 
 class RunHistory(Struct, frozen=True, kw_only=True, rename={"halt_points": "breakpoints"}):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from .values import Count, Id, Time
+from .data_model import Count, Id, Time
 
 #: A JSON value.
 Json = Any
@@ -38,7 +38,7 @@ class ActionKind(StrEnum):
 
 
 #: Those that overtake the others of their session, once it is created.
-CONTROL: Final = frozenset(
+CONTROL_ACTIONS: Final = frozenset(
     {ActionKind.PAUSE, ActionKind.RESUME, ActionKind.INTERRUPT, ActionKind.DESTROY}
 )
 
@@ -88,7 +88,7 @@ class SessionStatus(StrEnum):
 
 
 #: Sessions that a worker has to have: those that lost theirs come back in another.
-LIVE: Final = frozenset(
+LIVE_STATUSES: Final = frozenset(
     {
         SessionStatus.CREATED,
         SessionStatus.RUNNING,

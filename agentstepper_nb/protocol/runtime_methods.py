@@ -13,6 +13,22 @@ from typing import Any, Final, Generic, TypeVar
 from msgspec import Struct
 
 from .runtime import Conversation, ConversationCursor, ConversationMessage, Participant
+from .runtime_requests import (
+    ActionEnqueued,
+    AdvanceCursor,
+    DispatcherWake,
+    GetRuntimeStatus,
+    LeaveConversation,
+    NewAction,
+    NewConversation,
+    NewMessage,
+    NewParticipant,
+    RuntimeStatus,
+    SetConversation,
+    SubscribeWakes,
+    TopicEvent,
+    WatchTopic,
+)
 from .runtime_store_messages import (
     ActionList,
     ActionQuery,
@@ -44,22 +60,6 @@ from .runtime_store_messages import (
     SessionWriteResult,
     StateQuery,
     StepQuery,
-)
-from .runtime_wire import (
-    ActionEnqueued,
-    AdvanceCursor,
-    DispatcherWake,
-    GetRuntimeStatus,
-    LeaveConversation,
-    NewAction,
-    NewConversation,
-    NewMessage,
-    NewParticipant,
-    RuntimeStatus,
-    SetConversation,
-    SubscribeWakes,
-    TopicEvent,
-    WatchTopic,
 )
 
 Request = TypeVar("Request", bound=Struct)
@@ -113,7 +113,7 @@ MESSAGES: Final = RuntimeMethod(
 )
 CURSOR: Final = RuntimeMethod("cursor", CursorQuery, CursorResult, MethodRight.WATCH)
 STATUS: Final = RuntimeMethod("status", GetRuntimeStatus, RuntimeStatus, MethodRight.WATCH)
-ACT: Final = RuntimeMethod("act", NewAction, ActionEnqueued, MethodRight.CONTROL)
+ENQUEUE_ACTION: Final = RuntimeMethod("act", NewAction, ActionEnqueued, MethodRight.CONTROL)
 CREATE_CONVERSATION: Final = RuntimeMethod(
     "create_conversation", NewConversation, Conversation, MethodRight.CONTROL
 )
@@ -122,8 +122,8 @@ SET_CONVERSATION: Final = RuntimeMethod(
 )
 JOIN: Final = RuntimeMethod("join", NewParticipant, Participant, MethodRight.CONTROL)
 LEAVE: Final = RuntimeMethod("leave", LeaveConversation, Participant, MethodRight.CONTROL)
-SAY: Final = RuntimeMethod("say", NewMessage, ConversationMessage, MethodRight.CONTROL)
-READ_ON: Final = RuntimeMethod(
+POST_MESSAGE: Final = RuntimeMethod("say", NewMessage, ConversationMessage, MethodRight.CONTROL)
+READ_NEXT_MESSAGES: Final = RuntimeMethod(
     "read_on", AdvanceCursor, ConversationMessageList, MethodRight.CONTROL
 )
 ADVANCE: Final = RuntimeMethod(
@@ -136,7 +136,7 @@ RELEASE: Final = RuntimeMethod("release", ReleaseLeases, type(None), MethodRight
 WRITE: Final = RuntimeMethod("write", SessionWrite, SessionWriteResult, MethodRight.WORK)
 
 WATCH: Final = RuntimeMethod("watch", WatchTopic, TopicEvent, MethodRight.WATCH)
-WAKES: Final = RuntimeMethod("wakes", SubscribeWakes, DispatcherWake, MethodRight.WORK)
+WATCH_WAKES: Final = RuntimeMethod("wakes", SubscribeWakes, DispatcherWake, MethodRight.WORK)
 
 # Of the store alone: the Core asks them.
 CREATE: Final = RuntimeMethod("create", CreateAgentSession, AgentSessionCreated, MethodRight.WORK)
@@ -165,13 +165,13 @@ CALLS: Final = _by_name(
     MESSAGES,
     CURSOR,
     STATUS,
-    ACT,
+    ENQUEUE_ACTION,
     CREATE_CONVERSATION,
     SET_CONVERSATION,
     JOIN,
     LEAVE,
-    SAY,
-    READ_ON,
+    POST_MESSAGE,
+    READ_NEXT_MESSAGES,
     ADVANCE,
     CLAIM,
     RENEW,
@@ -204,4 +204,4 @@ STORE_CALLS: Final = _by_name(
     INFO,
 )
 #: The methods that are answered by a stream, by name.
-STREAMS: Final = _by_name(WATCH, WAKES)
+STREAMS: Final = _by_name(WATCH, WATCH_WAKES)

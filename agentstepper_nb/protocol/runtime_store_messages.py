@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from .data_model import Count, Id, Time
 from .runtime import (
     Action,
     ActionKind,
@@ -21,11 +22,10 @@ from .runtime import (
     SessionStatus,
     SessionSummary,
 )
-from .values import Count, Id, Time
 
 #: Rows that a list gives at most.
 Limit = Annotated[int, Meta(ge=1, le=1000)]
-LIMIT: Final = 1000
+MAX_LIMIT: Final = 1000
 DEFAULT_LIMIT: Final = 100
 
 
@@ -203,7 +203,7 @@ class AgentSessionQuery(Struct, frozen=True, kw_only=True):
     """`sessions` of an agent, the newest first."""
 
     agent_id: Named
-    limit: Limit = LIMIT
+    limit: Limit = MAX_LIMIT
 
 
 class AgentSessionList(Struct, frozen=True, kw_only=True):

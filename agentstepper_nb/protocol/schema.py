@@ -13,28 +13,28 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from . import agent, chat, error_codes, runtime, runtime_store_messages, runtime_wire, ui
+from . import agent, chat, error_codes, runtime, runtime_requests, runtime_store_messages, ui
 from .frame import MessageTable
 
 _TEMPLATE = "#/$defs/{name}"
 
 #: What a view asks the runtime for, by method, and what it is told.
 _ask_runtime = MessageTable(
-    act=runtime_wire.NewAction,
-    create_conversation=runtime_wire.NewConversation,
-    join=runtime_wire.NewParticipant,
-    leave=runtime_wire.LeaveConversation,
-    say=runtime_wire.NewMessage,
+    act=runtime_requests.NewAction,
+    create_conversation=runtime_requests.NewConversation,
+    join=runtime_requests.NewParticipant,
+    leave=runtime_requests.LeaveConversation,
+    say=runtime_requests.NewMessage,
     actions=runtime_store_messages.ActionQuery,
     states=runtime_store_messages.StateQuery,
     steps=runtime_store_messages.StepQuery,
     conversations=runtime_store_messages.ConversationQuery,
     participants=runtime_store_messages.ParticipantQuery,
     messages=runtime_store_messages.MessageQuery,
-    watch=runtime_wire.WatchTopic,
+    watch=runtime_requests.WatchTopic,
 )
 _runtime_tells = MessageTable(
-    act=runtime_wire.ActionEnqueued,
+    act=runtime_requests.ActionEnqueued,
     create_conversation=runtime.Conversation,
     join=runtime.Participant,
     leave=runtime.Participant,
@@ -45,7 +45,7 @@ _runtime_tells = MessageTable(
     conversations=runtime_store_messages.ConversationList,
     participants=runtime_store_messages.ParticipantList,
     messages=runtime_store_messages.ConversationMessageList,
-    watch=runtime_wire.TopicEvent,
+    watch=runtime_requests.TopicEvent,
 )
 
 #: What a view asks a chat for, and what it is told. `watch_sessions` is asked for with nothing, and

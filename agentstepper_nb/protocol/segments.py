@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Raw
 
 #: Bytes up to which a content isn't split.
-WHOLE: Final = 512
+MIN_SPLIT_BYTES: Final = 512
 #: Bytes that a piece has at least, the last of an array excepted: short items stand together.
-PIECE: Final = 128
+MIN_PART_BYTES: Final = 128
 #: For each 4096 bytes before it in its array, a piece has one more, so that a very long array doesn't
 #: become very many pieces.
 _GROWTH: Final = 4096
@@ -37,7 +37,7 @@ def split_content(data: bytes) -> list[bytes]:
     Args:
         data: UTF-8. What is no JSON is one piece, as is what is short or has no long array.
     """
-    if len(data) <= WHOLE:
+    if len(data) <= MIN_SPLIT_BYTES:
         return [data]
     cuts = [0, *_cuts(data), len(data)]
     return [data[start:end] for start, end in pairwise(cuts) if start < end]
@@ -77,7 +77,7 @@ def _arrays(data: bytes) -> Iterator[bytes]:
             return
         for name, member in members.items():
             view = memoryview(member)
-            if name not in _CONSTANT and view.nbytes > WHOLE and view[0] == _OPENING:
+            if name not in _CONSTANT and view.nbytes > MIN_SPLIT_BYTES and view[0] == _OPENING:
                 yield bytes(view)
 
 
@@ -97,10 +97,10 @@ def _ends(array: bytes, offset: int) -> list[int]:
         begin = array.index(text[:1], end)
         end = begin + len(text)
         least = cut // _GROWTH
-        if len(text) > WHOLE + least:
+        if len(text) > MIN_SPLIT_BYTES + least:
             # By itself, without what stands between: an answer is so in the next prompt.
             cuts.append(offset + begin)
-        elif end - cut < PIECE + least:
+        elif end - cut < MIN_PART_BYTES + least:
             continue
         cut = end
         cuts.append(offset + cut)

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from .values import Name
+from .data_model import Name
 
 
 class _Call(Struct):

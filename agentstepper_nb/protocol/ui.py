@@ -19,23 +19,7 @@ from .breakpoint_rules import DryRunBreakpoint as DryRunBreakpoint
 from .breakpoint_rules import PricesChanged as PricesChanged
 from .breakpoint_rules import SetBreakpoint as SetBreakpoint
 from .breakpoint_rules import SetPrices as SetPrices
-from .frame import MessageTable
-from .pages import CloseRun as CloseRun
-from .pages import CommitsPage as CommitsPage
-from .pages import FindRows as FindRows
-from .pages import GetCommits as GetCommits
-from .pages import GetRows as GetRows
-from .pages import ListRuns as ListRuns
-from .pages import OpenRun as OpenRun
-from .pages import ReadRun as ReadRun
-from .pages import RowsFound as RowsFound
-from .pages import RowsPage as RowsPage
-from .pages import RunOpened as RunOpened
-from .pages import RunsListed as RunsListed
-from .pages import SearchResults as SearchResults
-from .pages import SearchRuns as SearchRuns
-from .pieces import EncodedContent
-from .values import (
+from .data_model import (
     ApprovalPrompt,
     Commit,
     Count,
@@ -46,6 +30,22 @@ from .values import (
     StoreInfo,
     TimelineRow,
 )
+from .delta_encoding import EncodedContent
+from .frame import MessageTable
+from .run_queries import CloseRun as CloseRun
+from .run_queries import CommitsPage as CommitsPage
+from .run_queries import FindRows as FindRows
+from .run_queries import GetCommits as GetCommits
+from .run_queries import GetRows as GetRows
+from .run_queries import ListRuns as ListRuns
+from .run_queries import OpenRun as OpenRun
+from .run_queries import ReadRun as ReadRun
+from .run_queries import RowsFound as RowsFound
+from .run_queries import RowsPage as RowsPage
+from .run_queries import RunOpened as RunOpened
+from .run_queries import RunsListed as RunsListed
+from .run_queries import SearchResults as SearchResults
+from .run_queries import SearchRuns as SearchRuns
 
 #: What a person writes: a tag, a note.
 Tag = Annotated[str, Meta(min_length=1, max_length=60)]

@@ -16,31 +16,31 @@ class Backoff:
     The library's own waits (of websockets) are longer than a Core takes to start again.
 
     Args:
-        first: Seconds of the first wait.
-        longest: Seconds that a wait has at most.
-        at_once: Whether the first attempt doesn't wait; the second one waits `first`.
+        first_s: Seconds of the first wait.
+        max_s: Seconds that a wait has at most.
+        is_immediate: Whether the first attempt doesn't wait; the second one waits `first_s`.
         chance: Gives a number between 0 and 1.
     """
 
     def __init__(
         self,
-        first: float = 0.1,
-        longest: float = 5.0,
+        first_s: float = 0.1,
+        max_s: float = 5.0,
         *,
-        at_once: bool = False,
+        is_immediate: bool = False,
         chance: Callable[[], float] = _chance.random,
     ) -> None:
-        self._first = first
-        self._longest = longest
-        self._start = 0.0 if at_once else first
+        self._first_s = first_s
+        self._max_s = max_s
+        self._start = 0.0 if is_immediate else first_s
         self._chance = chance
         self._next = self._start
 
-    def wait(self) -> float:
+    def next_delay_s(self) -> float:
         """How long to wait before the next attempt."""
-        wait = self._next
-        self._next = min(self._longest, 2 * wait or self._first)
-        return wait * (1 + self._chance()) / 2
+        delay_s = self._next
+        self._next = min(self._max_s, 2 * delay_s or self._first_s)
+        return delay_s * (1 + self._chance()) / 2
 
     def reset(self) -> None:
         """The Core did something: the waits begin anew."""

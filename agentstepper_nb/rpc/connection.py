@@ -24,9 +24,9 @@ from ..protocol.worker import WORKER_VERSION, RpcFailure, WorkerHello, WorkerWel
 from .session import RpcService, RpcSession
 
 #: Seconds that opening, the greeting and closing may take.
-_PATIENCE: Final = 10.0
+_TIMEOUT_S: Final = 10.0
 #: Characters that are shown of what a server says when it refuses.
-_SHOWN: Final = 500
+_MAX_REASON_CHARS: Final = 500
 
 
 class _Refusal(msgspec.Struct):
@@ -58,19 +58,19 @@ class RpcConnection:
         # Bounded by what may be open, and by the windows of streams.
         self._outgoing: asyncio.Queue[str] = asyncio.Queue()
         self.rpc_session = RpcSession(self._outgoing.put_nowait, services, log)
-        self._life = asyncio.create_task(self._live())
+        self._task = asyncio.create_task(self._run())
 
     async def closed(self) -> str:
         """Wait until the connection is gone; gives why, for a log."""
-        await asyncio.wait((self._life,))
+        await asyncio.wait((self._task,))
         return self._socket.close_reason or str(self._socket.close_code)
 
     async def close(self) -> None:
         """Close it, and wait until all that is served for the Core is cancelled. Idempotent."""
         await self._socket.close()
-        await asyncio.wait((self._life,))
+        await asyncio.wait((self._task,))
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         """Take in what comes, and send what goes out, until the connection is gone."""
         writing = asyncio.create_task(self._write())
         try:
@@ -85,7 +85,7 @@ class RpcConnection:
             writing.cancel()
             await asyncio.wait((writing,))
             self.on_lost()
-            self.rpc_session.lost("The connection to the Core is gone.")
+            self.rpc_session.connection_lost("The connection to the Core is gone.")
             await self._socket.close()  # where it isn't gone but this loop ends
 
     async def _write(self) -> None:
@@ -117,7 +117,7 @@ async def open_connection(
     except BaseException as error:
         await socket.close()
         if isinstance(error, TimeoutError | ConnectionClosed):
-            raise _away(endpoint, error) from None
+            raise _make_lost_error(endpoint, error) from None
         raise
     return RpcConnection(socket, services, log)
 
@@ -134,10 +134,10 @@ async def open_socket(endpoint: CoreEndpoint) -> ClientConnection:
         raise RpcRefusedError(f"{endpoint.url!r} is no address of a Core: {error}.") from None
     except InvalidStatus as error:
         if error.response.status_code in (401, 403, 404):
-            raise RpcRefusedError(_why(endpoint, error.response)) from None
-        raise _away(endpoint, error, f": {_said(error.response)}") from None
+            raise RpcRefusedError(_explain_refusal(endpoint, error.response)) from None
+        raise _make_lost_error(endpoint, error, f": {_describe_body(error.response)}") from None
     except (OSError, InvalidHandshake) as error:
-        raise _away(endpoint, error) from None
+        raise _make_lost_error(endpoint, error) from None
 
 
 def _opened(endpoint: CoreEndpoint) -> connect:
@@ -149,8 +149,8 @@ def _opened(endpoint: CoreEndpoint) -> connect:
         proxy=None,
         compression=None,
         max_size=MAX_MESSAGE_BYTES,
-        open_timeout=_PATIENCE,
-        close_timeout=_PATIENCE,
+        open_timeout=_TIMEOUT_S,
+        close_timeout=_TIMEOUT_S,
         ping_timeout=None,  # a Core that was stopped for a while is not gone
     )
 
@@ -163,7 +163,7 @@ async def _greet(socket: ClientConnection, services: Mapping[str, RpcService]) -
         host=gethostname(),
         services=tuple(services),
     )
-    async with asyncio.timeout(_PATIENCE):
+    async with asyncio.timeout(_TIMEOUT_S):
         await socket.send(both_ways.encode(hello, 1))
         answer = await socket.recv()
     try:
@@ -178,20 +178,22 @@ async def _greet(socket: ClientConnection, services: Mapping[str, RpcService]) -
         )
 
 
-def _away(endpoint: CoreEndpoint, error: Exception, said: str = "") -> ConnectionLostError:
+def _make_lost_error(
+    endpoint: CoreEndpoint, error: Exception, said: str = ""
+) -> ConnectionLostError:
     why = f"{str(error).rstrip('.') or type(error).__name__}{said.rstrip('.')}"
     return ConnectionLostError(f"The Core at {endpoint.url} can't be reached now: {why}.")
 
 
-def _why(endpoint: CoreEndpoint, response: Response) -> str:
-    said = _said(response)
+def _explain_refusal(endpoint: CoreEndpoint, response: Response) -> str:
+    said = _describe_body(response)
     return f"The server at {endpoint.url} doesn't take this connection ({response.status_code}): {said}"
 
 
-def _said(response: Response) -> str:
+def _describe_body(response: Response) -> str:
     """What a server says with its refusal: a line of text, or JSON with a message."""
     text = bytes(response.body or b"").decode(errors="replace")
     with suppress(msgspec.DecodeError, msgspec.ValidationError):
         text = msgspec.json.decode(text, type=_Refusal).message
     rpc_session = " ".join(text.split())
-    return rpc_session[:_SHOWN] or "it says no more. Is it a Core, of this version?"
+    return rpc_session[:_MAX_REASON_CHARS] or "it says no more. Is it a Core, of this version?"

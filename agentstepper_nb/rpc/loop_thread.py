@@ -17,8 +17,8 @@ T = TypeVar("T")
 Client = TypeVar("Client")
 Client_co = TypeVar("Client_co", covariant=True)
 
-_GLANCE: Final = 1.0  # seconds
-_OVER: Final = "This connection is closed, or was left behind by a fork: connect again."
+_POLL_S: Final = 1.0  # seconds
+_CLOSED_MESSAGE: Final = "This connection is closed, or was left behind by a fork: connect again."
 
 
 class LoopThread:
@@ -30,17 +30,17 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._pid = os.getpid()
-        self._left = False
+        self._is_abandoned = False
         self._started: Future[asyncio.AbstractEventLoop] = Future()
-        self._over = asyncio.Event()
-        self._thread = threading.Thread(target=self._live, name=name, daemon=True)
+        self._closing = asyncio.Event()
+        self._thread = threading.Thread(target=self._run_loop, name=name, daemon=True)
         self._thread.start()
         self._loop = self._started.result()
 
     @property
-    def lives(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it runs, in this process, and wasn't left to itself."""
-        return self._pid == os.getpid() and self._thread.is_alive() and not self._left
+        return self._pid == os.getpid() and self._thread.is_alive() and not self._is_abandoned
 
     def run(self, begin: Callable[[], Awaitable[T]]) -> T:
         """Run something and wait for it. An interrupt here cancels it, and is raised once it is over.
@@ -51,8 +51,8 @@ class LoopThread:
         Raises:
             RuntimeError: The thread was closed, or belongs to the process that this one was forked from.
         """
-        if not self.lives:
-            raise RuntimeError(_OVER)
+        if not self.is_running:
+            raise RuntimeError(_CLOSED_MESSAGE)
         running = _Running(self._loop, begin)
         try:
             running.start()
@@ -60,7 +60,7 @@ class LoopThread:
         except BaseException:
             with suppress(RuntimeError):  # the thread has ended, and all that ran there
                 running.cancel()
-                self._until(running.outcome)
+                self._wait_until_done(running.outcome)
             raise
 
     def result(self, outcome: Future[T]) -> T:
@@ -72,50 +72,51 @@ class LoopThread:
         Raises:
             RuntimeError: The thread ended before.
         """
-        self._until(outcome)
+        self._wait_until_done(outcome)
         return outcome.result()
 
-    def _until(self, outcome: Future[T]) -> None:
+    def _wait_until_done(self, outcome: Future[T]) -> None:
         """A signal that comes just before this thread falls asleep doesn't wake it, and what the end of
         the loop let fall is never set: so it wakes by itself, to look.
         """
         while not outcome.done():
-            wait((outcome,), _GLANCE)
-            if not self.lives and not outcome.done():
-                raise RuntimeError(_OVER)
+            wait((outcome,), _POLL_S)
+            if not self.is_running and not outcome.done():
+                raise RuntimeError(_CLOSED_MESSAGE)
 
-    def close(self, patience: float | None = None) -> None:
+    def close(self, timeout_s: float | None = None) -> None:
         """Cancel what runs, and join the thread. Idempotent; in a forked child it does nothing.
 
         Args:
-            patience: Seconds to wait for what doesn't end; the thread is left to itself then. None: any.
+            timeout_s: Seconds to wait for what doesn't end; the thread is left to itself then. None:
+                any.
         """
-        if not self.lives:
+        if not self.is_running:
             return
         with suppress(RuntimeError):  # its loop is closed by now
-            self._loop.call_soon_threadsafe(self._over.set)
+            self._loop.call_soon_threadsafe(self._closing.set)
         if threading.current_thread() is not self._thread:  # a garbage collection may be anywhere
-            self._thread.join(patience)
-            self._left = self._thread.is_alive()  # who waits for it waits no longer
+            self._thread.join(timeout_s)
+            self._is_abandoned = self._thread.is_alive()  # who waits for it waits no longer
 
-    def _live(self) -> None:
+    def _run_loop(self) -> None:
         with asyncio.Runner() as runner:
             runner.run(self._wait())
 
     async def _wait(self) -> None:
         self._started.set_result(asyncio.get_running_loop())
-        await self._over.wait()
-        await _end_all()
+        await self._closing.wait()
+        await _cancel_all()
 
 
-async def _end_all() -> None:
+async def _cancel_all() -> None:
     """Cancel what runs beside, once: a second cancellation would leave a connection half closed."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
         if not task.cancelling():
             task.cancel()
-    if others:
-        await asyncio.wait(others)
+    if tasks:
+        await asyncio.wait(tasks)
 
 
 class _Running(Generic[T]):
@@ -153,13 +154,13 @@ class _Running(Generic[T]):
 
     def _cancel(self) -> None:
         if self._task is None:  # an interrupt was faster
-            self.outcome.set_exception(RuntimeError(_OVER))
+            self.outcome.set_exception(RuntimeError(_CLOSED_MESSAGE))
         else:
             self._task.cancel()
 
     def _end(self, task: asyncio.Task[T]) -> None:
         if task.cancelled():
-            self.outcome.set_exception(RuntimeError(_OVER))
+            self.outcome.set_exception(RuntimeError(_CLOSED_MESSAGE))
             return
         error = task.exception()
         if error is None:
@@ -198,7 +199,7 @@ class SyncClient(Generic[Client_co]):
             while (item := self._thread.run(partial(_next, items))) is not None:
                 yield item
         finally:
-            if self._thread.lives:
+            if self._thread.is_running:
                 self._thread.run(items.aclose)
 
     def close(self) -> None:

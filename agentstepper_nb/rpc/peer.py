@@ -28,11 +28,11 @@ from ..protocol.worker import (
 )
 
 #: Requests that one end may have open at the other.
-MOST_OPEN: Final = 1000
+MAX_OPEN_REQUESTS: Final = 1000
 #: Items of a stream that may be on their way to its reader, or wait there.
-WINDOW: Final = 64
+WINDOW_ITEMS: Final = 64
 
-_NOTHING: Final = Raw(b"null")
+_NULL: Final = Raw(b"null")
 
 
 class RequestReceived(Struct, frozen=True):
@@ -103,7 +103,7 @@ PeerEvent = (
 
 
 @dataclass
-class _Open:
+class _OpenRequest:
     """A request of ours.
 
     Args:
@@ -112,11 +112,11 @@ class _Open:
 
     window: int
     items_left: int  # items that may still come
-    taken: int = 0  # since we said `more` last
+    accepted_items: int = 0  # since we said `more` last
 
 
 @dataclass
-class _Served:
+class _ServedRequest:
     """A request of the other end's; until it is done with here, also after it was cancelled.
 
     Args:
@@ -127,7 +127,7 @@ class _Served:
     cancelled: bool = False
 
 
-class _Kind(Struct):
+class _MessageHeader(Struct):
     """What of a message that can't be read tells whom it concerns."""
 
     type: str = ""
@@ -138,8 +138,8 @@ class Peer:
     """The rules of one end, after the greeting."""
 
     def __init__(self) -> None:
-        self._requests: dict[str, _Open] = {}
-        self._serving: dict[str, _Served] = {}
+        self._requests: dict[str, _OpenRequest] = {}
+        self._serving: dict[str, _ServedRequest] = {}
         self._last_id = 0
         self._last_n = 0
         self._outgoing: list[str] = []
@@ -158,7 +158,7 @@ class Peer:
         try:
             envelope, message = both_ways.decode(text)
             id = envelope.id if isinstance(envelope.id, str) else None
-            return self._take(id, message)
+            return self._dispatch(id, message)
         except ProtocolError as error:
             return self._refuse(error, text)
 
@@ -179,7 +179,7 @@ class Peer:
 
     # ---- as who asks --------------------------------------------------------------------------------
 
-    def ask(self, service: str, method: str, params: Raw = _NOTHING, window: int = 0) -> str:
+    def send_request(self, service: str, method: str, params: Raw = _NULL, window: int = 0) -> str:
         """Ask the other end.
 
         Args:
@@ -194,13 +194,13 @@ class Peer:
         Raises:
             CommandError: `too_many`.
         """
-        if len(self._requests) >= MOST_OPEN:
+        if len(self._requests) >= MAX_OPEN_REQUESTS:
             raise CommandError(
-                "too_many", f"{MOST_OPEN} requests are open: wait until some are answered."
+                "too_many", f"{MAX_OPEN_REQUESTS} requests are open: wait until some are answered."
             )
         self._last_id += 1
         id = str(self._last_id)
-        self._requests[id] = _Open(window, window)
+        self._requests[id] = _OpenRequest(window, window)
         self._send(RpcRequest(service=service, method=method, params=params, window=window), id)
         return id
 
@@ -209,13 +209,13 @@ class Peer:
         open = self._requests.get(id)
         if open is None:
             return
-        open.taken += 1
+        open.accepted_items += 1
         if (
-            open.taken * 2 >= open.window
+            open.accepted_items * 2 >= open.window
         ):  # half a window at a time: few messages, and no standstill
-            self._send(RpcCredit(items=open.taken), id)
-            open.items_left += open.taken
-            open.taken = 0
+            self._send(RpcCredit(items=open.accepted_items), id)
+            open.items_left += open.accepted_items
+            open.accepted_items = 0
 
     def cancel(self, id: str) -> None:
         """Want no more of it. Nothing where it is over."""
@@ -228,7 +228,7 @@ class Peer:
         """How many items may be sent now."""
         return self._serving[id].credit
 
-    def item(self, id: str, value: Raw) -> None:
+    def send_item(self, id: str, value: Raw) -> None:
         """Send one of a stream, for which there has to be credit."""
         served = self._serving[id]
         if served.credit < 1:
@@ -237,11 +237,11 @@ class Peer:
         if not served.cancelled:
             self._send(RpcItem(value=value), id)
 
-    def result(self, id: str, value: Raw = _NOTHING) -> None:
+    def send_result(self, id: str, value: Raw = _NULL) -> None:
         """Answer a request, or end its stream."""
         self._answer(id, RpcResult(value=value))
 
-    def fail(self, id: str, code: str, message: str) -> None:
+    def send_failure(self, id: str, code: str, message: str) -> None:
         """Refuse a request, or break its stream off."""
         self._answer(id, RpcFailure(code=code, message=message))
 
@@ -251,20 +251,20 @@ class Peer:
 
     # ---- each message -------------------------------------------------------------------------------
 
-    def _take(self, id: str | None, message: Struct) -> PeerEvent | None:
+    def _dispatch(self, id: str | None, message: Struct) -> PeerEvent | None:
         if isinstance(message, RpcFailure):
-            return self._take_failure(id, message)
+            return self._receive_failure(id, message)
         if id is None:
             raise ProtocolError("invalid_message", "The envelope needs the request's `id`.")
         match message:
             case RpcRequest():
-                return self._take_request(id, message)
+                return self._receive_request(id, message)
             case RpcCancel():
-                return self._take_cancel(id)
+                return self._receive_cancel(id)
             case RpcCredit():
-                return self._take_credit(id, message.items)
+                return self._receive_credit(id, message.items)
             case RpcItem():
-                return self._take_item(id, message.value)
+                return self._receive_item(id, message.value)
             case RpcResult():
                 return (
                     None
@@ -273,34 +273,36 @@ class Peer:
                 )
         raise ProtocolError("already_open", "This connection has greeted already.")
 
-    def _take_failure(self, id: str | None, failed: RpcFailure) -> PeerEvent | None:
+    def _receive_failure(self, id: str | None, failed: RpcFailure) -> PeerEvent | None:
         if id is None:
             return ErrorReceived(failed.code, failed.message)
         known = self._requests.pop(id, None)
         return None if known is None else RequestFailed(id, failed.code, failed.message)
 
-    def _take_request(self, id: str, request: RpcRequest) -> PeerEvent:
+    def _receive_request(self, id: str, request: RpcRequest) -> PeerEvent:
         if id in self._serving:
             raise ProtocolError("duplicate", f"Request {id[:80]} is open already.")
-        if len(self._serving) >= MOST_OPEN:
-            raise ProtocolError("too_many", f"No more than {MOST_OPEN} requests may be open.")
-        self._serving[id] = _Served(request.window)
+        if len(self._serving) >= MAX_OPEN_REQUESTS:
+            raise ProtocolError(
+                "too_many", f"No more than {MAX_OPEN_REQUESTS} requests may be open."
+            )
+        self._serving[id] = _ServedRequest(request.window)
         return RequestReceived(id, request)
 
-    def _take_cancel(self, id: str) -> PeerEvent | None:
+    def _receive_cancel(self, id: str) -> PeerEvent | None:
         served = self._serving.get(id)
         if served is None or served.cancelled:
             return None
         served.cancelled = True
         return RequestCancelled(id)
 
-    def _take_credit(self, id: str, items: int) -> PeerEvent | None:
+    def _receive_credit(self, id: str, items: int) -> PeerEvent | None:
         if id not in self._serving:
             return None
         self._serving[id].credit += items
         return CreditGranted(id)
 
-    def _take_item(self, id: str, value: Raw) -> PeerEvent | None:
+    def _receive_item(self, id: str, value: Raw) -> PeerEvent | None:
         open = self._requests.get(id)
         if open is None:
             return None
@@ -313,9 +315,9 @@ class Peer:
     def _refuse(self, error: ProtocolError, text: str) -> PeerEvent:
         """Tell the sender that its message wasn't understood; whom it concerns doesn't wait on."""
         try:
-            kind = msgspec.json.decode(text, type=_Kind)
+            kind = msgspec.json.decode(text, type=_MessageHeader)
         except (msgspec.DecodeError, RecursionError, UnicodeError):
-            kind = _Kind()
+            kind = _MessageHeader()
         refused = kind.type == "request" and kind.id not in self._serving
         # A failure under an id is for the request of that id, and of its sender.
         failed = RpcFailure(code=error.code, message=error.message)

@@ -20,11 +20,11 @@ from .session import RpcService, RpcSession
 Value = TypeVar("Value")
 
 #: Seconds to wait before dialling again: at first, and at most.
-_FIRST_WAIT: Final = 0.1
-_LONGEST_WAIT: Final = 5.0
+_FIRST_WAIT_S: Final = 0.1
+_MAX_WAIT_S: Final = 5.0
 #: Seconds in which a refusal isn't final where there was a connection before: a Core that starts again
 #: listens before its new token can be found.
-_RESTARTING: Final = 30.0
+_REFUSAL_GRACE_S: Final = 30.0
 
 #: Says where the Core is. Asked before each dialling: one that started again may have a new token.
 FindEndpoint = Callable[[], CoreEndpoint]
@@ -39,12 +39,12 @@ class ReconnectingCaller:
     """
 
     def __init__(self) -> None:
-        self.away = "There is no connection to the Core yet."
-        self.breaks = 0
+        self.away_reason = "There is no connection to the Core yet."
+        self.disconnect_count = 0
         self._rpc_session: RpcSession | None = None
         self._connected = asyncio.Event()
 
-    def open(self, rpc_session: RpcSession) -> None:
+    def attach(self, rpc_session: RpcSession) -> None:
         """There is a connection from now on.
 
         Args:
@@ -53,10 +53,10 @@ class ReconnectingCaller:
         self._rpc_session = rpc_session
         self._connected.set()
 
-    def shut(self) -> None:
+    def detach(self) -> None:
         """There is none any more. Idempotent."""
-        self.away = "The connection to the Core is gone."
-        self.breaks += 1
+        self.away_reason = "The connection to the Core is gone."
+        self.disconnect_count += 1
         self._rpc_session = None
         self._connected.clear()
 
@@ -73,19 +73,19 @@ class ReconnectingCaller:
         self, service: str, method: str, params: Struct | None, kind: type[Value]
     ) -> Value:
         """Ask for a result; see `session.RpcCaller`."""
-        return _read(await self._present().call(service, method, params), kind)
+        return _read(await self._get_session().call(service, method, params), kind)
 
     async def stream(
         self, service: str, method: str, params: Struct | None, kind: type[Value]
     ) -> AsyncGenerator[Value, None]:
         """Ask for a stream of items; see `session.RpcCaller`."""
-        async with aclosing(self._present().stream(service, method, params)) as items:
+        async with aclosing(self._get_session().stream(service, method, params)) as items:
             async for item in items:
                 yield _read(item, kind)
 
-    def _present(self) -> RpcSession:
+    def _get_session(self) -> RpcSession:
         if self._rpc_session is None:
-            raise CommandError("worker_lost", self.away)
+            raise CommandError("worker_lost", self.away_reason)
         return self._rpc_session
 
 
@@ -119,25 +119,25 @@ async def maintain_connection(
         NotTakenError: The Core refuses this connection.
     """
     clock = asyncio.get_running_loop().time
-    backoff = Backoff(_FIRST_WAIT, _LONGEST_WAIT)
-    refusable = clock()  # from when on a refusal is final
+    backoff = Backoff(_FIRST_WAIT_S, _MAX_WAIT_S)
+    refusal_final_at = clock()  # from when on a refusal is final
     while True:
         try:
             if opened is None:
                 opened = await open_connection(find(), services, log)
-            await _use(opened, services, caller, log)
+            await _serve_until_closed(opened, services, caller, log)
             backoff.reset()
-            refusable = clock() + _RESTARTING
+            refusal_final_at = clock() + _REFUSAL_GRACE_S
         except ConnectionLostError as error:
-            if isinstance(error, RpcRefusedError) and clock() >= refusable:
+            if isinstance(error, RpcRefusedError) and clock() >= refusal_final_at:
                 raise
-            caller.away = str(error)
+            caller.away_reason = str(error)
             log.warning("%s", error)
         opened = None
-        await asyncio.sleep(backoff.wait())
+        await asyncio.sleep(backoff.next_delay_s())
 
 
-async def _use(
+async def _serve_until_closed(
     opened: RpcConnection,
     services: Mapping[str, RpcService],
     caller: ReconnectingCaller,
@@ -145,8 +145,8 @@ async def _use(
 ) -> None:
     """Let the door lead to a line until that is gone."""
     log.info("connected to the Core, serving %s", ", ".join(services) or "nothing")
-    opened.on_lost = caller.shut
-    caller.open(opened.rpc_session)
+    opened.on_lost = caller.detach
+    caller.attach(opened.rpc_session)
     try:
         why = await opened.closed()
     finally:
@@ -177,13 +177,13 @@ class PersistentConnection:
     ) -> None:
         self._first = opened
         self.caller = ReconnectingCaller()
-        self.caller.open(opened.rpc_session)
-        self.life: asyncio.Task[None] = asyncio.create_task(
+        self.caller.attach(opened.rpc_session)
+        self.task: asyncio.Task[None] = asyncio.create_task(
             maintain_connection(find, services, self.caller, log, opened)
         )
 
     async def close(self) -> None:
         """Close the connection. Idempotent."""
-        self.life.cancel()
-        await asyncio.wait((self.life,))
+        self.task.cancel()
+        await asyncio.wait((self.task,))
         await self._first.close()  # a life that was cancelled before it began has closed nothing

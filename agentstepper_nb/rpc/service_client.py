@@ -14,18 +14,18 @@ from msgspec import Struct
 from .. import discover
 from ..errors import CommandError, ConnectionLostError
 from ..protocol.runtime_methods import Request, Result, RuntimeMethod
-from ..protocol.runtime_wire import SERVICE
+from ..protocol.runtime_requests import SERVICE
 from .connection import RpcConnection, open_connection
 from .persistent_connection import FindEndpoint, PersistentConnection
 
 Value = TypeVar("Value")
 
 #: Seconds that a call waits for a Core that is away.
-PATIENCE: Final = 30.0
+CONNECT_TIMEOUT_S: Final = 30.0
 #: Seconds until a stream that the Core has ended is asked for again.
-_BREATH: Final = 0.1
+_RETRY_PAUSE_S: Final = 0.1
 #: How a call ends whose connection broke before the answer came.
-_LOST: Final = "worker_lost"
+_LOST_CODE: Final = "worker_lost"
 
 #: Its own, so that what it notes goes to who set up logging, and not below some cell.
 _log = logging.getLogger("agentstepper_nb.runtime.client")
@@ -53,7 +53,7 @@ class ServiceClient:
         self.url = url
         self.find = find
         self._service = service
-        self._patience = patience
+        self._timeout_s = patience
         self._connection = PersistentConnection(opened, find, {}, _log)
         self._caller = self._connection.caller
         self._closed = False
@@ -102,7 +102,7 @@ class ServiceClient:
         return self.stream(method.name, request, method.result)
 
     async def ask(
-        self, method: str, params: Struct | None, kind: type[Value], *, again: bool = True
+        self, method: str, params: Struct | None, kind: type[Value], *, can_retry: bool = True
     ) -> Value:
         """Ask for a result, and again where the connection broke before the answer came.
 
@@ -110,7 +110,7 @@ class ServiceClient:
             method: What.
             params: With what.
             kind: The answer's class.
-            again: Whether asked twice, it does no more than asked once. Else it is asked once.
+            can_retry: Whether asked twice, it does no more than asked once. Else it is asked once.
 
         Raises:
             CommandError: It was refused.
@@ -118,11 +118,11 @@ class ServiceClient:
         """
         while True:
             await self._connected()
-            before = self._caller.breaks
+            before = self._caller.disconnect_count
             try:
                 return await self._caller.call(self._service, method, params, kind)
             except CommandError as error:
-                if not again or not self._broke(error, before):
+                if not can_retry or not self._is_disconnected_since(error, before):
                     raise
 
     async def stream(
@@ -133,7 +133,7 @@ class ServiceClient:
         """
         while True:
             await self._connected()
-            before = self._caller.breaks
+            before = self._caller.disconnect_count
             try:
                 async with aclosing(
                     self._caller.stream(self._service, method, params, kind)
@@ -141,19 +141,19 @@ class ServiceClient:
                     async for item in items:
                         yield item
             except CommandError as error:
-                if not self._broke(error, before):
+                if not self._is_disconnected_since(error, before):
                     raise
             else:
-                await asyncio.sleep(_BREATH)  # the Core ends, and its connection with it
+                await asyncio.sleep(_RETRY_PAUSE_S)  # the Core ends, and its connection with it
 
     async def close(self) -> None:
         """Close the connection. Idempotent."""
         self._closed = True
         await self._connection.close()
 
-    def _broke(self, error: CommandError, before: int) -> bool:
+    def _is_disconnected_since(self, error: CommandError, before: int) -> bool:
         """Whether the connection broke since: the Core says the same of workers of its own."""
-        return error.code == _LOST and self._caller.breaks != before
+        return error.code == _LOST_CODE and self._caller.disconnect_count != before
 
     async def _connected(self) -> None:
         """Wait for the connection."""
@@ -162,19 +162,20 @@ class ServiceClient:
         if self._caller.is_open:
             return
         connected = asyncio.ensure_future(self._caller.connected())
-        life = self._connection.life
+        task = self._connection.task
         try:
             await asyncio.wait(
-                (connected, life),
-                timeout=self._patience,
+                (connected, task),
+                timeout=self._timeout_s,
                 return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
             connected.cancel()
-        if life.done() and not life.cancelled():
-            life.result()
+        if task.done() and not task.cancelled():
+            task.result()
         if not self._caller.is_open:
             raise ConnectionLostError(
-                f"The Core at {self.url} is away: {self._caller.away} Start it again: this connection "
+                f"The Core at {self.url} is away: {self._caller.away_reason} "
+                "Start it again: this connection "
                 "comes back by itself."
             )

@@ -16,7 +16,7 @@ from ..errors import AgentStepperError, CommandError, ProtocolError
 from ..protocol.frame import MAX_MESSAGE_BYTES
 from ..protocol.worker import RpcFailure
 from .peer import (
-    WINDOW,
+    WINDOW_ITEMS,
     CreditGranted,
     ErrorReceived,
     ItemReceived,
@@ -32,14 +32,14 @@ from .peer import (
 Value = TypeVar("Value")
 
 #: Bytes of a value that still fit into a message, with the envelope.
-_LARGEST: Final = MAX_MESSAGE_BYTES - 4096
+_MAX_VALUE_BYTES: Final = MAX_MESSAGE_BYTES - 4096
 #: Characters of what the other end wrote that the log shows.
-_SHOWN: Final = 300
+_MAX_SHOWN_CHARS: Final = 300
 
 _CANCELLED: Final = RpcFailure(code="cancelled", message="It was cancelled before it was answered.")
 
 #: What ends a stream that is read here: its result or an error, after its last item.
-_Arrival = ItemReceived | ResponseReceived | RequestFailed
+_Response = ItemReceived | ResponseReceived | RequestFailed
 
 
 class RpcService(Protocol):
@@ -116,10 +116,10 @@ class RpcSession:
         self._services = services
         self._log = log
         self._peer = Peer()
-        self._arrivals: dict[str, asyncio.Queue[_Arrival]] = {}
+        self._responses: dict[str, asyncio.Queue[_Response]] = {}
         self._serving: dict[str, asyncio.Task[Raw | RpcFailure]] = {}
-        self._room: dict[str, asyncio.Event] = {}
-        self._lost: str | None = None
+        self._credit_events: dict[str, asyncio.Event] = {}
+        self._lost_reason: str | None = None
 
     # ---- the connection -----------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class RpcSession:
         self._peer.send_greeting(message)
         self._flush()
 
-    def complain(self, error: ProtocolError) -> None:
+    def send_error(self, error: ProtocolError) -> None:
         """Say that a message of the greeting was refused."""
         self.send_greeting(RpcFailure(code=error.code, message=error.message))
 
@@ -142,15 +142,15 @@ class RpcSession:
         self._react(self._peer.refuse_binary())
         self._flush()
 
-    def lost(self, why: str) -> None:
+    def connection_lost(self, why: str) -> None:
         """The connection is gone: what was asked breaks off, and what is served here is cancelled.
 
         Args:
             why: For who asked, what happened.
         """
-        self._lost = why
-        for id, arrivals in self._arrivals.items():
-            arrivals.put_nowait(RequestFailed(id, "worker_lost", why))
+        self._lost_reason = why
+        for id, responses in self._responses.items():
+            responses.put_nowait(RequestFailed(id, "worker_lost", why))
         for task in self._serving.values():
             task.cancel()
 
@@ -170,9 +170,9 @@ class RpcSession:
         Raises:
             CommandError: It was refused, or the connection is gone (`worker_lost`).
         """
-        id, arrivals = self._ask(service, method, params, 0)
+        id, responses = self._send_request(service, method, params, 0)
         try:
-            return self._ended(await arrivals.get())
+            return self._unwrap(await responses.get())
         finally:
             self._forget(id)
 
@@ -180,56 +180,58 @@ class RpcSession:
         self, service: str, method: str, params: Struct | None = None
     ) -> AsyncGenerator[Raw, None]:
         """Ask for a stream of items, as JSON; closing it cancels. Arguments and errors as `call`."""
-        id, arrivals = self._ask(service, method, params, WINDOW)
+        id, responses = self._send_request(service, method, params, WINDOW_ITEMS)
         try:
-            while isinstance(arrival := await arrivals.get(), ItemReceived):
-                yield arrival.value
+            while isinstance(response := await responses.get(), ItemReceived):
+                yield response.value
                 self._peer.accept_item(id)
                 self._flush()
-            self._ended(arrival)
+            self._unwrap(response)
         finally:
             self._forget(id)
 
-    def _ask(
+    def _send_request(
         self, service: str, method: str, params: Struct | None, window: int
-    ) -> tuple[str, asyncio.Queue[_Arrival]]:
-        if self._lost is not None:
-            raise CommandError("worker_lost", self._lost)
-        id = self._peer.ask(service, method, _encoded(params), window)
-        arrivals = self._arrivals[id] = asyncio.Queue()  # bounded by the window
+    ) -> tuple[str, asyncio.Queue[_Response]]:
+        if self._lost_reason is not None:
+            raise CommandError("worker_lost", self._lost_reason)
+        id = self._peer.send_request(service, method, _encode(params), window)
+        responses = self._responses[id] = asyncio.Queue()  # bounded by the window
         self._flush()
-        return id, arrivals
+        return id, responses
 
-    def _ended(self, arrival: _Arrival) -> Raw:
-        if isinstance(arrival, RequestFailed):
-            raise CommandError(arrival.code, arrival.message)
-        return arrival.value
+    def _unwrap(self, response: _Response) -> Raw:
+        if isinstance(response, RequestFailed):
+            raise CommandError(response.code, response.message)
+        return response.value
 
     def _forget(self, id: str) -> None:
-        del self._arrivals[id]
+        del self._responses[id]
         self._peer.cancel(id)
         self._flush()
 
     # ---- being asked --------------------------------------------------------------------------------
 
-    async def _serve(self, asked: RequestReceived) -> Raw | RpcFailure:
+    async def _serve(self, received: RequestReceived) -> Raw | RpcFailure:
         """Carry a request out, and give what it is answered with."""
-        request = asked.request
+        request = received.request
         try:
             service = self._services.get(request.service)
             if service is None:
                 raise CommandError("unknown_service", f"There is no {request.service[:80]!r} here.")
             if request.window:
-                return await self._serve_stream(asked.id, service, asked)
-            return _encoded(await service.call(request.method, request.params))
+                return await self._serve_stream(received.id, service, received)
+            return _encode(await service.call(request.method, request.params))
         except (CommandError, ProtocolError) as error:
             return RpcFailure(code=error.code, message=error.message)
         except Exception as error:
-            what = f"{request.service}.{request.method}"[:_SHOWN]
+            what = f"{request.service}.{request.method}"[:_MAX_SHOWN_CHARS]
             self._log.error("%r failed", what, exc_info=error)
-            told = str(error) if isinstance(error, AgentStepperError) else type(error).__qualname__
+            reason = (
+                str(error) if isinstance(error, AgentStepperError) else type(error).__qualname__
+            )
             return RpcFailure(
-                code="internal", message=f"The worker failed, the log says how: {told}"
+                code="internal", message=f"The worker failed, the log says how: {reason}"
             )
 
     def _served(self, id: str, task: asyncio.Task[Raw | RpcFailure]) -> None:
@@ -239,60 +241,60 @@ class RpcSession:
         del self._serving[id]
         answer = _CANCELLED if task.cancelled() else task.result()
         if isinstance(answer, RpcFailure):
-            self._peer.fail(id, answer.code, answer.message)
+            self._peer.send_failure(id, answer.code, answer.message)
         else:
-            self._peer.result(id, answer)
+            self._peer.send_result(id, answer)
         self._flush()
 
-    async def _serve_stream(self, id: str, service: RpcService, asked: RequestReceived) -> Raw:
-        room = self._room[id] = asyncio.Event()
-        generator = service.stream(asked.request.method, asked.request.params)
+    async def _serve_stream(self, id: str, service: RpcService, received: RequestReceived) -> Raw:
+        credit_event = self._credit_events[id] = asyncio.Event()
+        generator = service.stream(received.request.method, received.request.params)
         try:
             async with aclosing(cast(AsyncGenerator[Struct | Raw, None], generator)) as items:
                 async for item in items:
                     while not self._peer.credit(id):
-                        room.clear()
-                        await room.wait()
-                    self._peer.item(id, _encoded(item))
+                        credit_event.clear()
+                        await credit_event.wait()
+                    self._peer.send_item(id, _encode(item))
                     self._flush()
         finally:
-            del self._room[id]
-        return _encoded(None)
+            del self._credit_events[id]
+        return _encode(None)
 
     # ---- what comes ---------------------------------------------------------------------------------
 
-    def _react(self, happening: PeerEvent | None) -> None:
-        match happening:
+    def _react(self, event: PeerEvent | None) -> None:
+        match event:
             case ItemReceived(id=id) | ResponseReceived(id=id) | RequestFailed(id=id):
-                if id in self._arrivals:
-                    self._arrivals[id].put_nowait(happening)
+                if id in self._responses:
+                    self._responses[id].put_nowait(event)
             case RequestReceived(id=id):
-                task = asyncio.get_running_loop().create_task(self._serve(happening))
+                task = asyncio.get_running_loop().create_task(self._serve(event))
                 self._serving[id] = task
                 task.add_done_callback(partial(self._served, id))
             case RequestCancelled(id=id) if id in self._serving:
                 self._serving[id].cancel()
-            case CreditGranted(id=id) if id in self._room:
-                self._room[id].set()
+            case CreditGranted(id=id) if id in self._credit_events:
+                self._credit_events[id].set()
             case MessageRejected() | ErrorReceived():
-                self._warn(happening)
+                self._warn(event)
 
-    def _warn(self, happening: MessageRejected | ErrorReceived) -> None:
-        if isinstance(happening, MessageRejected):
+    def _warn(self, event: MessageRejected | ErrorReceived) -> None:
+        if isinstance(event, MessageRejected):
             said = "a message between Core and worker was refused, %s: %r"
         else:
             said = "the other end refused a message, %r: %r"
-        self._log.warning(said, happening.code[:_SHOWN], happening.message[:_SHOWN])
+        self._log.warning(said, event.code[:_MAX_SHOWN_CHARS], event.message[:_MAX_SHOWN_CHARS])
 
     def _flush(self) -> None:
         for text in self._peer.drain():
-            if self._lost is None:
+            if self._lost_reason is None:
                 self._send(text)
 
 
-def _encoded(value: Struct | Raw | None) -> Raw:
+def _encode(value: Struct | Raw | None) -> Raw:
     encoded = msgspec.json.encode(value)
-    if len(encoded) > _LARGEST:
+    if len(encoded) > _MAX_VALUE_BYTES:
         raise CommandError(
             "too_large", f"{len(encoded)} bytes don't fit into a message of {MAX_MESSAGE_BYTES}."
         )

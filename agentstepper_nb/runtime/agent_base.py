@@ -27,69 +27,71 @@ class AgentBase:
 class InterruptMixin:
     """Can be told something while it does something else."""
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self._said: asyncio.Queue[str] = asyncio.Queue()
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._texts: asyncio.Queue[str] = asyncio.Queue()
 
     def send_text(self, text: str) -> None:
         """Say something; who waits in `receive_text` wakes."""
-        self._said.put_nowait(text)
+        self._texts.put_nowait(text)
 
     def replace_texts(self, text: str) -> None:
         """Say something in the place of all that nobody took."""
-        self.take_texts()
+        self.drain_texts()
         self.send_text(text)
 
     async def receive_text(self) -> str:
         """Wait until something is said, and take it."""
-        return await self._said.get()
+        return await self._texts.get()
 
-    def take_texts(self) -> list[str]:
+    def drain_texts(self) -> list[str]:
         """Take what was said and nobody took, in its order."""
-        said = []
-        while not self._said.empty():
-            said.append(self._said.get_nowait())
-        return said
+        texts = []
+        while not self._texts.empty():
+            texts.append(self._texts.get_nowait())
+        return texts
 
 
 class PauseMixin:
     """Can be asked to pause, and to go on."""
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self._going = asyncio.Event()
-        self._going.set()
-        self._pausing = asyncio.Event()  # its opposite: an event is waited for on one side only
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._resumed = asyncio.Event()
+        self._resumed.set()
+        self._pause_requested = (
+            asyncio.Event()
+        )  # its opposite: an event is waited for on one side only
 
     @property
-    def paused(self) -> bool:
+    def is_pause_requested(self) -> bool:
         """Whether it is to pause."""
-        return self._pausing.is_set()
+        return self._pause_requested.is_set()
 
     def request_pause(self) -> None:
         """Let it pause before its next step."""
-        self._going.clear()
-        self._pausing.set()
+        self._resumed.clear()
+        self._pause_requested.set()
 
     def request_resume(self) -> None:
         """Let it go on."""
-        self._pausing.clear()
-        self._going.set()
+        self._pause_requested.clear()
+        self._resumed.set()
 
     async def wait_until_resumed(self) -> None:
         """Wait while it is to pause."""
-        await self._going.wait()
+        await self._resumed.wait()
 
     async def wait_for_pause(self) -> None:
         """Wait until it is to pause."""
-        await self._pausing.wait()
+        await self._pause_requested.wait()
 
 
 class StopMixin:
     """Can be asked to stop, once and for all."""
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._stop = asyncio.Event()
 
     @property

@@ -16,7 +16,7 @@ from .frame_codec import check_output, decode_edited_input, decode_edited_output
 from .moniker import MonikerTask
 
 #: Seconds that the goodbye may take: the Core may be away, and whoever ends a session waits.
-GOODBYE_S: Final = 2.0
+CLOSE_TIMEOUT_S: Final = 2.0
 
 
 @dataclass
@@ -63,12 +63,12 @@ class DebuggedRun:
         except (AgentStepperError, OSError) as error:
             self._log.warning("%s isn't shown in the debugger: %s", name, error)
 
-    async def step(self, attempt: StepAttempt, act: StepFunction) -> FrameOut:
+    async def step(self, attempt: StepAttempt, run_step: StepFunction) -> FrameOut:
         """Do a step, in a person's hands where a debugger is there.
 
         Args:
             attempt: The step.
-            act: Does it.
+            run_step: Does it.
 
         Raises:
             FrameError: What the step gave, or a person's edit, is no frame.
@@ -76,22 +76,22 @@ class DebuggedRun:
             AgentStopped: A person pressed Stop.
         """
         if self.dbg is None:
-            return await _bare(attempt, act)
+            return await _run_checked(attempt, run_step)
         call = self.dbg.tool(self._moniker, encode_frame(attempt.frame))
-        begun, out, mine = False, None, None
+        has_begun, out, own_result = False, None, None
         try:
             async with call:
-                begun = True
+                has_begun = True
                 if not call.skipped:
-                    self._take_edit(call, attempt)
-                    out = await _bare(attempt, act)
-                    mine = call.result = encode_frame(out)
+                    self._apply_edit(call, attempt)
+                    out = await _run_checked(attempt, run_step)
+                    own_result = call.result = encode_frame(out)
         except ConnectionLostError as error:
-            if begun and out is None:
+            if has_begun and out is None:
                 raise  # something that the step asked for got lost
-            self._lost(error)
-            return await _bare(attempt, act) if out is None else out
-        if out is not None and call.result is mine:
+            self._drop_debugger(error)
+            return await _run_checked(attempt, run_step) if out is None else out
+        if out is not None and call.result is own_result:
             return out
         return decode_edited_output(call.result, attempt.frame)
 
@@ -106,19 +106,19 @@ class DebuggedRun:
             return
         kind = None if error is None else type(error)
         try:
-            async with asyncio.timeout(GOODBYE_S):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await dbg.__aexit__(kind, error, None)
         except (TimeoutError, AgentStepperError) as why:
             self._log.info("The run of %s said no goodbye: %r", dbg.program_name, why)
 
-    def _take_edit(self, call: AsyncToolInvocation, attempt: StepAttempt) -> None:
+    def _apply_edit(self, call: AsyncToolInvocation, attempt: StepAttempt) -> None:
         if call.name != self._moniker:
             text = f"A step of {self._moniker} can't be made one of {call.name!r}."
             raise FrameError(text, edited=True)
         if call.args != encode_frame(attempt.frame):
             attempt.frame = decode_edited_input(call.args)
 
-    def _lost(self, error: ConnectionLostError) -> None:
+    def _drop_debugger(self, error: ConnectionLostError) -> None:
         dbg, self.dbg = self.dbg, None
         if self.task is not None:
             self.task.dbg = None
@@ -126,5 +126,5 @@ class DebuggedRun:
         self._log.warning("%s isn't shown in the debugger any more: %s", name, error)
 
 
-async def _bare(attempt: StepAttempt, act: StepFunction) -> FrameOut:
-    return check_output(await act(attempt.frame), attempt.frame)
+async def _run_checked(attempt: StepAttempt, run_step: StepFunction) -> FrameOut:
+    return check_output(await run_step(attempt.frame), attempt.frame)

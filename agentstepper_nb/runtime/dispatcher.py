@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from ..errors import AgentStopped, CommandError
 from ..protocol.runtime import Action, ActionKind, ActionStatus, AgentState
+from ..protocol.runtime_requests import SubscribeWakes
 from ..protocol.runtime_store_messages import (
     ActionCompletion,
     ClaimAction,
@@ -22,7 +23,6 @@ from ..protocol.runtime_store_messages import (
     RenewLeases,
     SessionWrite,
 )
-from ..protocol.runtime_wire import SubscribeWakes
 from .session_writer import to_storable_text
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ POLL_S: Final = 1.0
 #: Actions that are under way at once.
 MAX_ACTIONS: Final = 200
 #: The part of a lease after which it is renewed: two renewals may fail before it is over.
-_RENEW_AT: Final = 0.3
+_RENEWAL_FRACTION: Final = 0.3
 #: Seconds between two streams of wakes: one that ends at once must not spin.
-_BREATH_S: Final = 0.05
+_RECONNECT_PAUSE_S: Final = 0.05
 #: Seconds that giving the leases back may take, at the end.
-_GOODBYE_S: Final = 1.0
+_RELEASE_TIMEOUT_S: Final = 1.0
 #: Refusals that say: this is somebody else's by now.
 LOST_CLAIM_CODES: Final = frozenset({"stale_epoch", "stale_claim"})
 
@@ -53,7 +53,7 @@ class HeldSessions(Protocol):
     async def adopt(self) -> None:
         """Take in sessions that nobody has any more."""
 
-    def held(self) -> Mapping[str, int]:
+    def held_epochs(self) -> Mapping[str, int]:
         """The epoch of each session that lives here."""
 
     async def drop_lost(self, before: Mapping[str, int], renewed: RenewedLeases) -> Collection[str]:
@@ -74,7 +74,7 @@ class NoSessions:
     async def adopt(self) -> None:
         """Take in nothing."""
 
-    def held(self) -> Mapping[str, int]:
+    def held_epochs(self) -> Mapping[str, int]:
         """None."""
         return {}
 
@@ -92,10 +92,10 @@ class Dispatcher:
         owner: Who claims: nobody else's name, nor that of an earlier life.
         clock: Gives POSIX seconds.
         log: Gets a line where something fails.
-        tenants: The sessions that live here.
+        held_sessions: The sessions that live here.
         lease_s: Seconds that leases last.
         poll_s: Seconds between two looks that nothing woke.
-        most: Actions that are under way at once.
+        max_actions: Actions that are under way at once.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Dispatcher:
         held_sessions: HeldSessions | None = None,
         lease_s: float = LEASE_S,
         poll_s: float = POLL_S,
-        most: int = MAX_ACTIONS,
+        max_actions: int = MAX_ACTIONS,
     ) -> None:
         self._queue = queue
         self._handlers = handlers
@@ -119,8 +119,8 @@ class Dispatcher:
         self._held_sessions = held_sessions or NoSessions()
         self._lease_s = lease_s
         self._poll_s = poll_s
-        self._most = most
-        self._woken = asyncio.Event()
+        self._max_actions = max_actions
+        self._wake_requested = asyncio.Event()
         self._renewal_due = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
         self._running: dict[str, tuple[Action, asyncio.Task[None]]] = {}
@@ -132,13 +132,15 @@ class Dispatcher:
 
     def start(self) -> None:
         """Begin to claim."""
-        for name, turn in (
-            ("wakes", self._listen),
+        for name, iteration in (
+            ("wakes", self._listen_for_wakes),
             ("poll", self._poll),
             ("renew", self._renew),
             ("claim", self._claim),
         ):
-            task = asyncio.create_task(self._again(name, turn), name=f"dispatcher {name}")
+            task = asyncio.create_task(
+                self._run_repeatedly(name, iteration), name=f"dispatcher {name}"
+            )
             self._loops.append(task)
 
     async def close(self) -> None:
@@ -152,68 +154,70 @@ class Dispatcher:
     async def release(self) -> None:
         """Give all leases back, so that nobody has to wait until they are over; after `close`."""
         try:
-            async with asyncio.timeout(_GOODBYE_S):
+            async with asyncio.timeout(_RELEASE_TIMEOUT_S):
                 await self._queue.release(ReleaseLeases(owner=self._owner, until=self._clock()))
         except (TimeoutError, CommandError) as error:
             self._log.info("the leases weren't given back, and end by themselves: %s", error)
 
     # ---- loops --------------------------------------------------------------------------------------
 
-    async def _again(self, name: str, turn: Callable[[], Awaitable[None]]) -> None:
+    async def _run_repeatedly(self, name: str, iteration: Callable[[], Awaitable[None]]) -> None:
         """Take one turn after the other, whatever becomes of it."""
-        said = ""
+        last_error = ""
         while True:
             try:
-                await turn()
+                await iteration()
             except Exception as error:
-                if str(error) != said:  # what goes on failing is told once
+                if str(error) != last_error:  # what goes on failing is told once
                     self._log.warning("the dispatcher's %s failed", name, exc_info=error)
-                    said = str(error)
+                    last_error = str(error)
                 await asyncio.sleep(self._poll_s)
             else:
-                said = ""
+                last_error = ""
 
-    async def _listen(self) -> None:
-        async with aclosing(self._queue.wakes(SubscribeWakes(owner=self._owner))) as wakes:
+    async def _listen_for_wakes(self) -> None:
+        async with aclosing(
+            self._queue.subscribe_wakes(SubscribeWakes(owner=self._owner))
+        ) as wakes:
             # Leases are cut where a connection breaks: with the next one they are ours again.
             async for _ in wakes:
-                self._woken.set()
+                self._wake_requested.set()
                 self._renewal_due.set()
                 break
             async for _ in wakes:
-                self._woken.set()
-        await asyncio.sleep(_BREATH_S)
+                self._wake_requested.set()
+        await asyncio.sleep(_RECONNECT_PAUSE_S)
 
     async def _poll(self) -> None:
         await self._held_sessions.adopt()
-        self._woken.set()
+        self._wake_requested.set()
         await asyncio.sleep(self._poll_s)
 
     async def _renew(self) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._lease_s * _RENEW_AT):
+            async with asyncio.timeout(self._lease_s * _RENEWAL_FRACTION):
                 await self._renewal_due.wait()
         self._renewal_due.clear()
-        before = self._held_sessions.held()
+        before = self._held_sessions.held_epochs()
         now = self._clock()
-        here = {*before, *(action.session_id for action in self.running_actions)}
+        session_ids = {*before, *(action.session_id for action in self.running_actions)}
         renewed = await self._queue.renew(
             RenewLeases(
                 owner=self._owner,
                 now=now,
                 lease_until=now + self._lease_s,
-                sessions=tuple(here),
+                sessions=tuple(session_ids),
             )
         )
-        gone = await self._held_sessions.drop_lost(before, renewed)
+        lost_ids = await self._held_sessions.drop_lost(before, renewed)
         for action, task in list(self._running.values()):
-            if action.session_id in gone and action.id not in renewed.actions:
+            if action.session_id in lost_ids and action.id not in renewed.actions:
                 task.cancel()
 
     async def _claim(self) -> None:
-        await self._woken.wait()
-        self._woken.clear()
-        while len(self._running) < self._most:
+        await self._wake_requested.wait()
+        self._wake_requested.clear()
+        while len(self._running) < self._max_actions:
             now = self._clock()
             claimed = await self._queue.claim(
                 ClaimAction(
@@ -225,26 +229,26 @@ class Dispatcher:
             )
             if claimed.action is None:
                 return
-            self._begin(claimed.action, claimed.state)
+            self._start_action(claimed.action, claimed.state)
 
     # ---- one action ---------------------------------------------------------------------------------
 
-    def _begin(self, action: Action, state: AgentState | None) -> None:
+    def _start_action(self, action: Action, state: AgentState | None) -> None:
         if action.id in self._running:
             return  # its lease was over, and is ours again: it goes on
         task = asyncio.create_task(
-            self._do(action, state), name=f"action {action.kind} {action.id}"
+            self._execute(action, state), name=f"action {action.kind} {action.id}"
         )
         self._running[action.id] = (action, task)
-        task.add_done_callback(lambda _: self._over(action.id))
+        task.add_done_callback(lambda _: self._on_action_done(action.id))
 
-    def _over(self, id: str) -> None:
+    def _on_action_done(self, id: str) -> None:
         _, task = self._running.pop(id)
-        self._woken.set()  # its session's next one may be ready, and there is room
+        self._wake_requested.set()  # its session's next one may be ready, and there is room
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log.error("the action %s ended badly", id, exc_info=error)
 
-    async def _do(self, action: Action, state: AgentState | None) -> None:
+    async def _execute(self, action: Action, state: AgentState | None) -> None:
         """Have it done; whatever that raises, the action doesn't stay open, unless we are to end."""
         try:
             await self._handlers[action.kind](action, state)
@@ -252,11 +256,15 @@ class Dispatcher:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise  # somebody else will do it
-            await self._fail(action, state, RuntimeError("What it waited for was cancelled."))
+            await self._record_failure(
+                action, state, RuntimeError("What it waited for was cancelled.")
+            )
         except (Exception, AgentStopped, BaseExceptionGroup) as error:
-            await self._fail(action, state, error)
+            await self._record_failure(action, state, error)
 
-    async def _fail(self, action: Action, state: AgentState | None, error: BaseException) -> None:
+    async def _record_failure(
+        self, action: Action, state: AgentState | None, error: BaseException
+    ) -> None:
         if isinstance(error, CommandError) and error.code in LOST_CLAIM_CODES:
             self._log.info("the action %s is another worker's by now: %s", action.id, error)
             await asyncio.sleep(self._poll_s)
@@ -264,16 +272,16 @@ class Dispatcher:
         if not isinstance(error, CommandError):
             self._log.warning("the action %s %s failed", action.kind, action.id, exc_info=error)
         try:
-            await self._queue.write(self._failure(action, state, error))
+            await self._queue.write(self._make_failure_write(action, state, error))
         except Exception as refused:
             # While it is held it isn't claimed again: so what can't be marked doesn't spin.
             self._log.warning("the action %s can't be marked: %s", action.id, refused)
             await asyncio.sleep(self._poll_s)
 
-    def _failure(
+    def _make_failure_write(
         self, action: Action, state: AgentState | None, error: BaseException
     ) -> SessionWrite:
-        finish = ActionCompletion(
+        completion = ActionCompletion(
             id=action.id,
             owner=self._owner,
             status=ActionStatus.FAILED,
@@ -284,7 +292,7 @@ class Dispatcher:
             session_id=action.session_id,
             epoch=0 if state is None else state.epoch,
             owner=self._owner,
-            finished=(finish,),
+            finished=(completion,),
         )
 
 

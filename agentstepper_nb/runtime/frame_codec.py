@@ -12,9 +12,9 @@ from ..sdk.json_text import JsonDumper, load_json
 from .frame import FrameIn, FrameOut
 
 #: Bytes of JSON that a step may give: a row of it travels in one message.
-MOST: Final = 8_000_000
+MAX_FRAME_BYTES: Final = 8_000_000
 #: Characters of `text`: what a conversation's message holds.
-MOST_TEXT: Final = 1_000_000
+MAX_TEXT_CHARS: Final = 1_000_000
 
 
 class _EditedIn(FrameIn, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,11 +41,11 @@ def encode_frame(frame: Struct) -> dict[str, Any]:
     return shown
 
 
-def check_output(given: Any, frame: FrameIn) -> FrameOut:
+def check_output(output: Any, frame: FrameIn) -> FrameOut:
     """What a step gave, as plain JSON of our own: the step may go on changing what it holds.
 
     Args:
-        given: A `FrameOut`, or a dict of its fields.
+        output: A `FrameOut`, or a dict of its fields.
         frame: What the step was given.
 
     Raises:
@@ -53,7 +53,7 @@ def check_output(given: Any, frame: FrameIn) -> FrameOut:
     """
     try:
         text = JsonDumper().dump(
-            msgspec.structs.asdict(given) if isinstance(given, FrameOut) else given
+            msgspec.structs.asdict(output) if isinstance(output, FrameOut) else output
         )
         out = msgspec.convert(load_json(text), FrameOut)
     except NotJSONError as error:
@@ -121,11 +121,15 @@ def _strict(value: Any, frame: FrameIn) -> FrameOut:
 def _check(out: FrameOut, frame: FrameIn) -> None:
     if out.step != frame.step:
         raise FrameError(f"The step was {frame.step!r}, and what it gave says {out.step!r}.")
-    if out.text is not None and len(out.text) > MOST_TEXT:
-        raise FrameError(f"`text` is longer than {MOST_TEXT:,} characters; put it into `data`.")
+    if out.text is not None and len(out.text) > MAX_TEXT_CHARS:
+        raise FrameError(
+            f"`text` is longer than {MAX_TEXT_CHARS:,} characters; put it into `data`."
+        )
     try:
         size = len(msgspec.json.encode(out))
     except (UnicodeEncodeError, OverflowError) as error:
         raise FrameError(f"The step gave what JSON can't carry: {error}.") from None
-    if size > MOST:
-        raise FrameError(f"The step gave {size:,} bytes of JSON; at most {MOST:,} are kept.")
+    if size > MAX_FRAME_BYTES:
+        raise FrameError(
+            f"The step gave {size:,} bytes of JSON; at most {MAX_FRAME_BYTES:,} are kept."
+        )

@@ -10,6 +10,7 @@ from typing import Final
 from ..errors import CommandError
 from ..protocol import runtime_methods as methods
 from ..protocol.runtime_methods import Request, Result
+from ..protocol.runtime_requests import SERVICE, DispatcherWake, SubscribeWakes
 from ..protocol.runtime_store_messages import (
     AdoptSessions,
     AgentStateList,
@@ -21,17 +22,16 @@ from ..protocol.runtime_store_messages import (
     SessionWrite,
     SessionWriteResult,
 )
-from ..protocol.runtime_wire import SERVICE, DispatcherWake, SubscribeWakes
 from ..rpc.session import RpcCaller
 
 #: There was no connection, or it broke before the answer: nobody knows whether it was done.
-_LOST: Final = "worker_lost"
+_CONNECTION_LOST: Final = "worker_lost"
 #: The Core can't keep or read anything now: its disk is full, say.
-_STORE: Final = "store_failed"
+_STORE_FAILED: Final = "store_failed"
 #: Seconds before the next try then.
 RETRY_S = 1.0
 #: Seconds before the next try: a line may be known to be dead before its door is shut.
-_BREATH_S: Final = 0.05
+_RECONNECT_PAUSE_S: Final = 0.05
 
 
 class RemoteQueue:
@@ -46,48 +46,52 @@ class RemoteQueue:
     def __init__(self, core: RpcCaller) -> None:
         self._core = core
 
-    async def claim(self, ask: ClaimAction) -> ClaimedAction:
+    async def claim(self, request: ClaimAction) -> ClaimedAction:
         """Claim the next action, and its session; see `RuntimeStore.claim`."""
-        return await self._ask(methods.CLAIM, ask)
+        return await self._call(methods.CLAIM, request)
 
-    async def renew(self, ask: RenewLeases) -> RenewedLeases:
+    async def renew(self, request: RenewLeases) -> RenewedLeases:
         """Renew all leases of an owner; see `RuntimeStore.renew`."""
-        return await self._ask(methods.RENEW, ask)
+        return await self._call(methods.RENEW, request)
 
-    async def adopt(self, ask: AdoptSessions) -> AgentStateList:
+    async def adopt(self, request: AdoptSessions) -> AgentStateList:
         """Take sessions that nobody has; see `RuntimeStore.adopt`."""
-        return await self._ask(methods.ADOPT, ask)
+        return await self._call(methods.ADOPT, request)
 
-    async def release(self, ask: ReleaseLeases) -> None:
+    async def release(self, request: ReleaseLeases) -> None:
         """Give leases back; see `RuntimeStore.release`."""
-        await self._ask(methods.RELEASE, ask)
+        await self._call(methods.RELEASE, request)
 
-    async def write(self, ask: SessionWrite) -> SessionWriteResult:
+    async def write(self, request: SessionWrite) -> SessionWriteResult:
         """Keep what became of a session; see `RuntimeStore.write`."""
-        return await self._ask(methods.WRITE, ask)
+        return await self._call(methods.WRITE, request)
 
-    async def wakes(self, ask: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
+    async def subscribe_wakes(
+        self, request: SubscribeWakes
+    ) -> AsyncGenerator[DispatcherWake, None]:
         """Hear where something may be ready. It begins with the next connection, and ends with it."""
         try:
             await self._core.connected()
             async with aclosing(
-                self._core.stream(SERVICE, methods.WAKES.name, ask, DispatcherWake)
-            ) as wakes:
-                async for wake in wakes:
+                self._core.stream(SERVICE, methods.WATCH_WAKES.name, request, DispatcherWake)
+            ) as subscribe_wakes:
+                async for wake in subscribe_wakes:
                     yield wake
         except CommandError as error:
-            await self._wait(error)
+            await self._wait_to_retry(error)
 
-    async def _ask(self, method: methods.RuntimeMethod[Request, Result], ask: Request) -> Result:
+    async def _call(
+        self, method: methods.RuntimeMethod[Request, Result], request: Request
+    ) -> Result:
         while True:
             try:
                 await self._core.connected()
-                return await self._core.call(SERVICE, method.name, ask, method.result)
+                return await self._core.call(SERVICE, method.name, request, method.result)
             except CommandError as error:
-                await self._wait(error)
+                await self._wait_to_retry(error)
 
-    async def _wait(self, error: CommandError) -> None:
+    async def _wait_to_retry(self, error: CommandError) -> None:
         """Pass over that the connection is gone, or the disk full; other errors are raised on."""
-        if error.code not in (_LOST, _STORE):
+        if error.code not in (_CONNECTION_LOST, _STORE_FAILED):
             raise error
-        await asyncio.sleep(_BREATH_S if error.code == _LOST else RETRY_S)
+        await asyncio.sleep(_RECONNECT_PAUSE_S if error.code == _CONNECTION_LOST else RETRY_S)

@@ -11,7 +11,7 @@ from uuid import uuid4
 from msgspec import Raw, Struct
 
 from ..errors import CommandError
-from ..protocol.runtime_wire import SERVICE
+from ..protocol.runtime_requests import SERVICE
 from ..rpc.session import RpcService
 from ..worker.services import ServiceContext
 from .action_handlers import ActionHandlers
@@ -66,7 +66,7 @@ class RuntimeWorker:
         actions = () if self._dispatcher is None else self._dispatcher.running_actions
         return WorkerInfo(
             owner=self._owner,
-            sessions=tuple(self._registry.held()),
+            sessions=tuple(self._registry.held_epochs()),
             actions=tuple(action.id for action in actions),
         )
 
@@ -111,7 +111,7 @@ class RuntimeWorker:
         )
         return Dispatcher(
             queue,
-            ActionHandlers(session_host).table(),
+            ActionHandlers(session_host).by_kind(),
             owner=self._owner,
             clock=time.time,
             log=context.log,

@@ -21,7 +21,7 @@ from .step_runner import FAILURES, StepRunner, was_cancelled
 #: Seconds that a step which was cancelled has to end, before it is cancelled again.
 GRACE_S: Final = 1.0
 #: How often it is cancelled before it is left alone.
-CANCELS: Final = 5
+MAX_CANCELS: Final = 5
 #: Seconds that a moniker has to close.
 CLOSE_S: Final = 5.0
 
@@ -34,24 +34,24 @@ class SessionAgent(AgentBase, Controllable):
 
     Args:
         state: The snapshot, as it was claimed or adopted.
-        make: Makes its moniker.
-        surroundings: Where it runs.
+        make_moniker: Makes its moniker.
+        runtime_context: Where it runs.
     """
 
     def __init__(
-        self, state: AgentState, make: MonikerFactory, runtime_context: RuntimeContext
+        self, state: AgentState, make_moniker: MonikerFactory, runtime_context: RuntimeContext
     ) -> None:
         super().__init__(state.agent_id, state.session_id)
-        self._make = make
+        self._make_moniker = make_moniker
         self._runtime_context = runtime_context
         self._log = runtime_context.log
         self._session_writer = SessionWriter(state, runtime_context, self._cancel)
         self._debugged_run = DebuggedRun(state.moniker, self._log)
         self._moniker: Moniker | None = None
-        self._life: asyncio.Task[None] | None = None
-        self._stepped = asyncio.Event()  # no step is under way, and none will be
+        self._task: asyncio.Task[None] | None = None
+        self._steps_ended = asyncio.Event()  # no step is under way, and none will be
         self._ended = asyncio.Event()
-        self._left = False  # its worker ends: nothing is kept any more
+        self._is_suspended = False  # its worker ends: nothing is kept any more
         if state.status is SessionStatus.PAUSED:
             self.request_pause()
         if state.status is SessionStatus.STOPPING:
@@ -70,7 +70,7 @@ class SessionAgent(AgentBase, Controllable):
     @property
     def running(self) -> bool:
         """Whether it lives: it was started, and has not ended."""
-        return self._life is not None and not self._ended.is_set()
+        return self._task is not None and not self._ended.is_set()
 
     async def join(self) -> None:
         """Wait until it has ended."""
@@ -78,45 +78,49 @@ class SessionAgent(AgentBase, Controllable):
 
     # ---- actions ------------------------------------------------------------------------------------
 
-    async def created(self, finish: ActionCompletion) -> None:
+    async def record_created(self, completion: ActionCompletion) -> None:
         """The session begins; `start` comes after it.
 
         Args:
-            finish: The end of the action, kept with what it did; so it is of all actions here.
+            completion: The end of the action, kept with what it did; so it is of all actions here.
 
         Raises:
             CommandError: `session_over`: it has ended; `stale_epoch`, `stale_claim`: it, or the action,
                 is somebody else's by now. So it is of all actions here.
         """
-        await self._session_writer.write(partial(session_changes.mark_created, finish=finish))
+        await self._session_writer.write(
+            partial(session_changes.mark_created, completion=completion)
+        )
 
-    async def pause(self, finish: ActionCompletion) -> None:
+    async def pause(self, completion: ActionCompletion) -> None:
         """Pause it: the step that is under way ends and is kept, and no other begins."""
         await self._session_writer.write(
-            partial(session_changes.mark_paused, finish=finish), then=self.request_pause
+            partial(session_changes.mark_paused, completion=completion),
+            on_written=self.request_pause,
         )
 
-    async def resume(self, finish: ActionCompletion) -> None:
+    async def resume(self, completion: ActionCompletion) -> None:
         """Let it go on; it is at once, whatever it was waiting for when it paused."""
         await self._session_writer.write(
-            partial(session_changes.mark_resumed, finish=finish), then=self.request_resume
+            partial(session_changes.mark_resumed, completion=completion),
+            on_written=self.request_resume,
         )
 
-    async def interrupt(self, guidance: str, finish: ActionCompletion) -> None:
+    async def interrupt(self, guidance: str, completion: ActionCompletion) -> None:
         """Tell its next frame this, in the place of what it was to be told; a wait ends."""
         await self._session_writer.write(
-            partial(session_changes.replace_guidance, guidance=guidance, finish=finish),
-            then=partial(self.replace_texts, guidance),
+            partial(session_changes.replace_guidance, guidance=guidance, completion=completion),
+            on_written=partial(self.replace_texts, guidance),
         )
 
-    async def input(self, text: str, finish: ActionCompletion) -> None:
+    async def input(self, text: str, completion: ActionCompletion) -> None:
         """Tell its next frame this, after what it is to be told; a wait ends."""
         await self._session_writer.write(
-            partial(session_changes.add_guidance, text=text, finish=finish),
-            then=partial(self.send_text, text),
+            partial(session_changes.add_guidance, text=text, completion=completion),
+            on_written=partial(self.send_text, text),
         )
 
-    async def destroy(self, timeout_s: float, finish: ActionCompletion) -> None:
+    async def destroy(self, timeout_s: float, completion: ActionCompletion) -> None:
         """Stop it: a pause ends, the step that is under way may end and be kept, or is cancelled.
 
         That it is stopping is kept first, and the action's end with `stopped`, last: done means that
@@ -125,23 +129,23 @@ class SessionAgent(AgentBase, Controllable):
 
         Args:
             timeout_s: Seconds until it is cancelled.
-            finish: The action's end.
+            completion: The action's end.
         """
-        if not self._session_writer.over:
+        if not self._session_writer.is_over:
             await self._ask_to_stop()
             await self._end_steps(timeout_s)
-        await self._keep_stopped(finish)
-        if self._life is None:
+        await self._keep_stopped(completion)
+        if self._task is None:
             self._ended.set()
 
     async def suspend(self) -> None:
         """End its life here, with nothing kept: the session goes on in another worker."""
-        self._left = True
+        self._is_suspended = True
         self._session_writer.reject_writes(
             CommandError("stale_epoch", "This worker ends: the session goes on in another one.")
         )
         self.request_stop()
-        if self._life is None:
+        if self._task is None:
             self._ended.set()
         else:
             await self._end_steps(0)
@@ -153,18 +157,18 @@ class SessionAgent(AgentBase, Controllable):
             self.request_stop()
 
         try:
-            await self._session_writer.write(session_changes.mark_stopping, then=now)
+            await self._session_writer.write(session_changes.mark_stopping, on_written=now)
         except CommandError as error:
             if error.code != "session_over":  # it has ended by itself meanwhile
                 raise
 
-    async def _keep_stopped(self, finish: ActionCompletion) -> None:
+    async def _keep_stopped(self, completion: ActionCompletion) -> None:
         try:
             await self._session_writer.write(
-                partial(session_changes.mark_destroyed, finish=finish), over=True
+                partial(session_changes.mark_destroyed, completion=completion), allow_over=True
             )
         except CommandError as error:
-            if error.code == "stale_claim" and not self._session_writer.over:
+            if error.code == "stale_claim" and not self._session_writer.is_over:
                 await self._session_writer.write(
                     session_changes.mark_stopped
                 )  # nothing of it runs any more
@@ -172,48 +176,48 @@ class SessionAgent(AgentBase, Controllable):
 
     async def _end_steps(self, timeout_s: float) -> None:
         """Wait for the step that is under way; then cancel it, more than once if need be."""
-        if self._life is None or await self._have_stepped(timeout_s):
+        if self._task is None or await self._wait_for_steps_end(timeout_s):
             return
-        for _ in range(CANCELS):
+        for _ in range(MAX_CANCELS):
             self._cancel()
-            if await self._have_stepped(GRACE_S):
+            if await self._wait_for_steps_end(GRACE_S):
                 return
         self._log.error(
             "session %s: its step doesn't end, though it was cancelled %d times; it is left alone",
             self.session_id,
-            CANCELS,
+            MAX_CANCELS,
         )
         self._ended.set()
 
-    async def _have_stepped(self, within: float) -> bool:
+    async def _wait_for_steps_end(self, timeout_s: float) -> bool:
         try:
-            async with asyncio.timeout(within):
-                await self._stepped.wait()
+            async with asyncio.timeout(timeout_s):
+                await self._steps_ended.wait()
         except TimeoutError:
             return False
         return True
 
     def _cancel(self) -> None:
-        if self._life is not None and not self._stepped.is_set():
-            self._life.cancel()
+        if self._task is not None and not self._steps_ended.is_set():
+            self._task.cancel()
 
     # ---- its life -----------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin its life, where the snapshot says: what was stopping stops, what paused is paused."""
         name = f"session {self.session_id}"
-        self._life = asyncio.create_task(self._live(), name=name)
+        self._task = asyncio.create_task(self._run_to_end(), name=name)
 
-    async def _live(self) -> None:
+    async def _run_to_end(self) -> None:
         why: BaseException | None = asyncio.CancelledError()
         try:
             why = await self._run()
         except (AgentStopped, *FAILURES) as error:
             why = error
-            if not self._is_order(error):
+            if not self._is_requested_end(error):
                 await self._fail(error)
         finally:
-            self._stepped.set()
+            self._steps_ended.set()
             try:
                 await self._close(why)
             finally:
@@ -236,9 +240,9 @@ class SessionAgent(AgentBase, Controllable):
             log=self._log,
         )
         await runner.run()
-        return self._why()
+        return self._find_ending()
 
-    def _why(self) -> BaseException | None:
+    def _find_ending(self) -> BaseException | None:
         state = self._session_writer.state
         if state.status is SessionStatus.DONE:
             return None
@@ -262,35 +266,37 @@ class SessionAgent(AgentBase, Controllable):
             dbg=dbg,
             log=self._log,
         )
-        self._moniker = self._make(task)
+        self._moniker = self._make_moniker(task)
 
-    def _is_order(self, error: BaseException) -> bool:
+    def _is_requested_end(self, error: BaseException) -> bool:
         """Whether somebody wanted it to end, and all that is to be kept is."""
         if isinstance(error, AgentStopped):
-            return self._session_writer.over
+            return self._session_writer.is_over
         return isinstance(error, asyncio.CancelledError) and was_cancelled()
 
     async def _fail(self, error: BaseException) -> None:
         """It can't go on: keep that, unless nothing of it is to be kept here."""
-        if self._left or (isinstance(error, CommandError) and error.code in LOST_SESSION_CODES):
+        if self._is_suspended or (
+            isinstance(error, CommandError) and error.code in LOST_SESSION_CODES
+        ):
             self._log.info("session %s goes on elsewhere: %s", self.session_id, error)
             return
         self._log.error("session %s can't go on", self.session_id, exc_info=error)
         try:
-            await self._keep_failure(f"The session can't go on: {type(error).__name__}: {error}")
+            await self._record_failure(f"The session can't go on: {type(error).__name__}: {error}")
         except Exception:
             self._log.exception("session %s: and that can't be kept", self.session_id)
 
-    async def _keep_failure(self, said: str) -> None:
+    async def _record_failure(self, error_text: str) -> None:
         runtime_context, state = self._runtime_context, self._session_writer.state
         frame = FrameIn(step=session_changes.find_next_step(state), state=state.state)
-        done = FinishedStep(frame, None, said, at=runtime_context.clock(), latency_ms=None)
+        done = FinishedStep(frame, None, error_text, at=runtime_context.clock(), latency_ms=None)
         try:
             await self._session_writer.write(
                 partial(
                     session_changes.add_step,
                     done=done,
-                    ends=True,
+                    ends_when_done=True,
                     ran_s=0.0,
                     new_id=runtime_context.new_id,
                 )
@@ -298,7 +304,7 @@ class SessionAgent(AgentBase, Controllable):
         except CommandError as error:
             if error.code != "duplicate_step":
                 raise
-            await self._session_writer.write(partial(session_changes.mark_failed, error=said))
+            await self._session_writer.write(partial(session_changes.mark_failed, error=error_text))
 
     async def _close(self, why: BaseException | None) -> None:
         if self._moniker is not None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ..errors import CommandError
 from ..protocol.runtime import (
-    LIVE,
+    LIVE_STATUSES,
     AgentState,
     AgentStep,
     ConversationMessage,
@@ -24,7 +24,7 @@ from .session_limits import decide_outcome
 from .session_writer import RunnerContext, SessionChange, make_session_over_error, to_storable_text
 
 #: Characters that wait to be told to the next step: a session that is paused hears all the while.
-MOST_GUIDANCE = 2_000_000
+MAX_GUIDANCE_CHARS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -49,42 +49,45 @@ class FinishedStep:
 # ---- actions ----------------------------------------------------------------------------------------
 
 
-def mark_created(state: AgentState, finish: ActionCompletion) -> SessionChange:
+def mark_created(state: AgentState, completion: ActionCompletion) -> SessionChange:
     """The session begins."""
     if state.status is SessionStatus.CREATED:
         state = replace(state, status=SessionStatus.RUNNING)
-    return SessionChange(state, finished=(finish,))
+    return SessionChange(state, finished=(completion,))
 
 
-def mark_paused(state: AgentState, finish: ActionCompletion) -> SessionChange:
+def mark_paused(state: AgentState, completion: ActionCompletion) -> SessionChange:
     """It pauses: the step that is under way is its last for now."""
-    _takes(state)
-    return SessionChange(replace(state, status=SessionStatus.PAUSED), finished=(finish,))
+    _require_accepting(state)
+    return SessionChange(replace(state, status=SessionStatus.PAUSED), finished=(completion,))
 
 
-def mark_resumed(state: AgentState, finish: ActionCompletion) -> SessionChange:
+def mark_resumed(state: AgentState, completion: ActionCompletion) -> SessionChange:
     """It goes on."""
-    _takes(state)
-    return SessionChange(replace(state, status=SessionStatus.RUNNING), finished=(finish,))
+    _require_accepting(state)
+    return SessionChange(replace(state, status=SessionStatus.RUNNING), finished=(completion,))
 
 
-def replace_guidance(state: AgentState, guidance: str, finish: ActionCompletion) -> SessionChange:
+def replace_guidance(
+    state: AgentState, guidance: str, completion: ActionCompletion
+) -> SessionChange:
     """Its next frame is told this, and nothing else."""
-    _takes(state)
-    return SessionChange(replace(state, guidance=guidance), finished=(finish,))
+    _require_accepting(state)
+    return SessionChange(replace(state, guidance=guidance), finished=(completion,))
 
 
-def add_guidance(state: AgentState, text: str, finish: ActionCompletion) -> SessionChange:
+def add_guidance(state: AgentState, text: str, completion: ActionCompletion) -> SessionChange:
     """Its next frame is told this, after what it is told already."""
-    _takes(state)
+    _require_accepting(state)
     guidance = text if state.guidance is None else f"{_as_text(state.guidance)}\n\n{text}"
-    if len(guidance) > MOST_GUIDANCE:
+    if len(guidance) > MAX_GUIDANCE_CHARS:
         raise CommandError(
             "too_large",
-            f"The next step is told {len(guidance):,} characters with this; at most {MOST_GUIDANCE:,} "
+            f"The next step is told {len(guidance):,} characters with this; "
+            f"at most {MAX_GUIDANCE_CHARS:,} "
             "wait for it. Let it take that step first.",
         )
-    return SessionChange(replace(state, guidance=guidance), finished=(finish,))
+    return SessionChange(replace(state, guidance=guidance), finished=(completion,))
 
 
 def mark_stopping(state: AgentState) -> SessionChange:
@@ -92,18 +95,22 @@ def mark_stopping(state: AgentState) -> SessionChange:
     return SessionChange(replace(state, status=SessionStatus.STOPPING))
 
 
-def mark_destroyed(state: AgentState, finish: ActionCompletion) -> SessionChange:
+def mark_destroyed(state: AgentState, completion: ActionCompletion) -> SessionChange:
     """It has stopped, unless it has ended by itself."""
-    return add_finish(mark_stopped(state) if state.status in LIVE else SessionChange(), finish)
+    return add_finish(
+        mark_stopped(state) if state.status in LIVE_STATUSES else SessionChange(), completion
+    )
 
 
-def add_finish(change: SessionChange, finish: ActionCompletion) -> SessionChange:
+def add_finish(change: SessionChange, completion: ActionCompletion) -> SessionChange:
     """A change that carries out an action, too."""
-    return SessionChange(change.state, change.steps, change.messages, (*change.finished, finish))
+    return SessionChange(
+        change.state, change.steps, change.messages, (*change.finished, completion)
+    )
 
 
-def _takes(state: AgentState) -> None:
-    if state.status is SessionStatus.STOPPING or state.status not in LIVE:
+def _require_accepting(state: AgentState) -> None:
+    if state.status is SessionStatus.STOPPING or state.status not in LIVE_STATUSES:
         raise make_session_over_error(state.session_id)
 
 
@@ -124,7 +131,7 @@ def mark_started(state: AgentState, run_id: str | None) -> SessionChange:
 def mark_stopped(state: AgentState, note: str | None = None) -> SessionChange:
     """It has stopped between two steps."""
     state = replace(state, status=SessionStatus.STOPPED)
-    return SessionChange(_noted(state, note))
+    return SessionChange(_with_note(state, note))
 
 
 def mark_failed(state: AgentState, error: str) -> SessionChange:
@@ -146,25 +153,30 @@ def find_next_step(state: AgentState) -> str:
 
 
 def add_step(
-    state: AgentState, done: FinishedStep, *, ends: bool, ran_s: float, new_id: Callable[[], str]
+    state: AgentState,
+    done: FinishedStep,
+    *,
+    ends_when_done: bool,
+    ran_s: float,
+    new_id: Callable[[], str],
 ) -> SessionChange:
     """A step, with the snapshot after it and what it says in the conversation.
 
     Args:
         state: The snapshot before it.
         done: The step.
-        ends: Whether the moniker ends at a step that is done.
+        ends_when_done: Whether the moniker ends at a step that is done.
         ran_s: Seconds that the session has run.
         new_id: Gives ids.
     """
-    after, note = _after(state, done, ends, ran_s)
-    step = _row(state, done, after, note, new_id())
-    said = () if state.conversation_id is None else (_message(step, state, new_id()),)
-    return SessionChange(after, steps=(step,), messages=said)
+    after, note = _compute_state_after(state, done, ends_when_done, ran_s)
+    step = _make_step(state, done, after, note, new_id())
+    messages = () if state.conversation_id is None else (_message(step, state, new_id()),)
+    return SessionChange(after, steps=(step,), messages=messages)
 
 
-def _after(
-    state: AgentState, done: FinishedStep, ends: bool, ran_s: float
+def _compute_state_after(
+    state: AgentState, done: FinishedStep, ends_when_done: bool, ran_s: float
 ) -> tuple[AgentState, str | None]:
     context = RunnerContext.of(state)
     state = replace(context, given=None).in_(state)
@@ -178,20 +190,20 @@ def _after(
             last_error=to_storable_text(done.error or ""),
         )
         return failed, None
-    out, how = done.out, decide_outcome(state, done.out, ends, ran_s)
+    out, outcome = done.out, decide_outcome(state, done.out, ends_when_done, ran_s)
     after = replace(
         state,
-        status=how.status,
+        status=outcome.status,
         iteration=state.iteration + 1,
         step_token=out.step,
         next_step_token=out.next_step,
         state=out.state,
         result={"text": out.text, "data": out.data, "done": out.done},
     )
-    return _noted(after, how.note), how.note
+    return _with_note(after, outcome.note), outcome.note
 
 
-def _row(
+def _make_step(
     state: AgentState, done: FinishedStep, after: AgentState, note: str | None, id: str
 ) -> AgentStep:
     out = done.out
@@ -235,5 +247,5 @@ def _message(step: AgentStep, state: AgentState, id: str) -> ConversationMessage
     )
 
 
-def _noted(state: AgentState, note: str | None) -> AgentState:
+def _with_note(state: AgentState, note: str | None) -> AgentState:
     return state if note is None else replace(RunnerContext.of(state), note=note).in_(state)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 #: Sessions that are taken in at once, and the seconds between two such: each of them opens a connection
 #: to the debugger and begins a step.
-BATCH: Final = 20
-PAUSE_S: Final = 0.05
+ADOPT_BATCH_SIZE: Final = 20
+ADOPT_PAUSE_S: Final = 0.05
 
 #: Makes a session's agent.
 AgentMaker = Callable[[AgentState, MonikerFactory, RuntimeContext], "SessionAgent"]
@@ -52,12 +52,12 @@ class SessionHost:
     Args:
         queue: Where sessions that nobody has are taken from.
         registry: Those that live here.
-        surroundings: What each of them is given.
-        make: Makes an agent.
-        find: Finds a moniker.
-        check: Checks a config.
+        runtime_context: What each of them is given.
+        make_agent: Makes an agent.
+        find_moniker: Finds a moniker.
+        check_config: Checks a config.
         lease_s: Seconds that leases last.
-        batch: Sessions that are taken in at once.
+        batch_size: Sessions that are taken in at once.
     """
 
     def __init__(
@@ -65,21 +65,21 @@ class SessionHost:
         queue: RemoteQueue,
         registry: SessionRegistry,
         runtime_context: RuntimeContext,
-        make: AgentMaker,
-        find: MonikerFinder,
-        check: ConfigCheck,
+        make_agent: AgentMaker,
+        find_moniker: MonikerFinder,
+        check_config: ConfigCheck,
         *,
         lease_s: float,
-        batch: int = BATCH,
+        batch_size: int = ADOPT_BATCH_SIZE,
     ) -> None:
         self.registry = registry
         self.runtime_context = runtime_context
         self._queue = queue
-        self._make = make
-        self._find = find
-        self._check = check
+        self._make_agent = make_agent
+        self._find_moniker = find_moniker
+        self._check_config = check_config
         self._lease_s = lease_s
-        self._batch = batch
+        self._batch_size = batch_size
         self._unhostable: list[tuple[AgentState, CommandError]] = []
 
     # ---- for the dispatcher -------------------------------------------------------------------------
@@ -89,25 +89,25 @@ class SessionHost:
         while True:
             adopted = await self._adopt()
             await self._host_all(adopted.states)
-            if len(adopted.states) < self._batch:
+            if len(adopted.states) < self._batch_size:
                 return
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(ADOPT_PAUSE_S)
 
-    def held(self) -> Mapping[str, int]:
+    def held_epochs(self) -> Mapping[str, int]:
         """The epoch of each session that lives here."""
-        return self.registry.held()
+        return self.registry.held_epochs()
 
     async def drop_lost(self, before: Mapping[str, int], renewed: RenewedLeases) -> Collection[str]:
         """Let go of those that aren't ours any more; see `dispatcher.HeldSessions`."""
-        ours = {held.session_id: held.epoch for held in renewed.sessions}
-        gone = []
+        renewed_epochs = {held.session_id: held.epoch for held in renewed.sessions}
+        lost_ids = []
         for id, epoch in before.items():
             agent = self.registry.get(id)
-            if ours.get(id) != epoch and agent is not None and agent.epoch == epoch:
+            if renewed_epochs.get(id) != epoch and agent is not None and agent.epoch == epoch:
                 self.runtime_context.log.info("the session %s is ours no more", id)
-                gone.append(id)
+                lost_ids.append(id)
                 self.registry.drop(agent)
-        return gone
+        return lost_ids
 
     # ---- for handlers -------------------------------------------------------------------------------
 
@@ -117,8 +117,8 @@ class SessionHost:
         Raises:
             CommandError: There is no such moniker, or the session's config is none for it.
         """
-        self._check(state.moniker, state.config)
-        return self._agent(state)
+        self._check_config(state.moniker, state.config)
+        return self._create_agent(state)
 
     async def host_session(self, state: AgentState) -> SessionAgent:
         """A session's agent; where none of this hold on the session lives here, one does from now on.
@@ -129,12 +129,12 @@ class SessionHost:
         Raises:
             CommandError: Its moniker can't be made here.
         """
-        while (there := self.registry.get(state.session_id)) is not None:
-            if there.epoch >= state.epoch:
-                return there
-            await self.registry.suspend_agent(there)
+        while (hosted := self.registry.get(state.session_id)) is not None:
+            if hosted.epoch >= state.epoch:
+                return hosted
+            await self.registry.suspend_agent(hosted)
         # From here on without a pause: who asks next finds this one.
-        agent = self._agent(state)
+        agent = self._create_agent(state)
         self.registry.add(agent)
         return agent
 
@@ -154,26 +154,26 @@ class SessionHost:
             self._make_failure(state, describe_error(error), finished)
         )
 
-    def _agent(self, state: AgentState) -> SessionAgent:
-        return self._make(state, self._find(state.moniker), self.runtime_context)
+    def _create_agent(self, state: AgentState) -> SessionAgent:
+        return self._make_agent(state, self._find_moniker(state.moniker), self.runtime_context)
 
     # ---- taking in ----------------------------------------------------------------------------------
 
     async def _adopt(self) -> AgentStateList:
         now = self.runtime_context.clock()
-        ask = AdoptSessions(
+        request = AdoptSessions(
             owner=self.runtime_context.owner,
             now=now,
             lease_until=now + self._lease_s,
-            limit=self._batch,
+            limit=self._batch_size,
         )
         try:
-            return await self._queue.adopt(ask)
+            return await self._queue.adopt(request)
         except CommandError as error:
             if (
                 error.code == "too_large"
             ):  # in one answer: they come again when their leases are over
-                self._batch = max(1, self._batch // 2)
+                self._batch_size = max(1, self._batch_size // 2)
             raise
 
     async def _host_all(self, states: tuple[AgentState, ...]) -> None:
@@ -201,20 +201,20 @@ class SessionHost:
     def _make_failure(
         self, state: AgentState, text: str, finished: tuple[ActionCompletion, ...]
     ) -> SessionWrite:
-        here = self.runtime_context
-        now = here.clock()
+        context = self.runtime_context
+        now = context.clock()
         frame = FrameIn(step=session_changes.find_next_step(state), state=state.state)
         done = session_changes.FinishedStep(
             frame=frame, out=None, error=text, at=now, latency_ms=0.0
         )
         change = session_changes.add_step(
-            state, done, ends=True, ran_s=state.ran_s, new_id=here.new_id
+            state, done, ends_when_done=True, ran_s=state.ran_s, new_id=context.new_id
         )
         assert change.state is not None
         return SessionWrite(
             session_id=state.session_id,
             epoch=state.epoch,
-            owner=here.owner,
+            owner=context.owner,
             state=replace(change.state, owner=None, lease_until=None, updated_at=now),
             steps=change.steps,
             messages=change.messages,

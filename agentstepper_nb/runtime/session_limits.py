@@ -11,7 +11,7 @@ from ..protocol.runtime import AgentState, Limits, SessionStatus
 from .frame import FrameOut
 
 #: Seconds that a wait before another try lasts at most.
-LONGEST_BACKOFF: Final = 3600.0
+MAX_BACKOFF_S: Final = 3600.0
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,19 @@ class StepOutcome:
     note: str | None = None
 
 
-def decide_outcome(state: AgentState, out: FrameOut, ends: bool, ran_s: float) -> StepOutcome:
+def decide_outcome(
+    state: AgentState, out: FrameOut, ends_when_done: bool, ran_s: float
+) -> StepOutcome:
     """How a session stands after a step.
 
     Args:
         state: Its snapshot, before the step is kept.
         out: What the step gave.
-        ends: Whether its moniker ends at a step that is done, unless the limits say otherwise.
+        ends_when_done: Whether its moniker ends at a step that is done, unless the limits say otherwise.
         ran_s: Seconds that it has run.
     """
     limits = state.limits
-    if out.done and (ends if limits.stop_on_done is None else limits.stop_on_done):
+    if out.done and (ends_when_done if limits.stop_on_done is None else limits.stop_on_done):
         return StepOutcome(SessionStatus.DONE)
     if limits.max_steps is not None and state.iteration + 1 >= limits.max_steps:
         text = f"Stopped: it has done max_steps = {limits.max_steps} steps."
@@ -65,8 +67,8 @@ class RetryCounter:
     """
 
     def __init__(self, limits: Limits) -> None:
-        self._left = limits.retries
-        self._next = limits.backoff_s
+        self._retries_left = limits.retries
+        self._next_delay = limits.backoff_s
 
     def next_delay_s(self, error: BaseException) -> float | None:
         """Seconds to wait before the step is tried again; None: it isn't.
@@ -76,8 +78,8 @@ class RetryCounter:
         """
         if isinstance(error, ToolDeniedError) or (isinstance(error, FrameError) and error.edited):
             return None
-        if self._left <= 0:
+        if self._retries_left <= 0:
             return None
-        wait = min(self._next, LONGEST_BACKOFF)
-        self._left, self._next = self._left - 1, wait * 2
-        return wait
+        delay_s = min(self._next_delay, MAX_BACKOFF_S)
+        self._retries_left, self._next_delay = self._retries_left - 1, delay_s * 2
+        return delay_s

@@ -23,7 +23,7 @@ class SessionRegistry:
         self._log = log
         self._agents: dict[str, SessionAgent] = {}
         self._dropped: set[SessionAgent] = set()
-        self._watches: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
         return len(self._agents)
@@ -32,12 +32,12 @@ class SessionRegistry:
         """The agent of a session that lives here."""
         return self._agents.get(session_id)
 
-    def held(self) -> dict[str, int]:
+    def held_epochs(self) -> dict[str, int]:
         """The epoch of each session."""
         return {id: agent.epoch for id, agent in self._agents.items()}
 
     @contextmanager
-    def expecting(self, agent: SessionAgent) -> Iterator[None]:
+    def register_pending(self, agent: SessionAgent) -> Iterator[None]:
         """Know a session by an agent that lives here from the end of this on, unless it fails.
 
         What the Core has kept of it is known there before it is here, and its next action may be at
@@ -77,14 +77,14 @@ class SessionRegistry:
     async def close(self) -> None:
         """Break all of them off."""
         await asyncio.gather(*(self.suspend_agent(agent) for agent in list(self._agents.values())))
-        for watch in list(self._watches):
+        for watch in list(self._tasks):
             watch.cancel()
-        await asyncio.gather(*self._watches, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _track_task(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
-        self._watches.add(task)
-        task.add_done_callback(self._watches.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _watch(self, agent: SessionAgent) -> None:
         try:

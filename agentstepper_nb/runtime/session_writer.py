@@ -13,7 +13,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from ..errors import CommandError
-from ..protocol.runtime import LIVE, AgentState, AgentStep, ConversationMessage
+from ..protocol.runtime import LIVE_STATUSES, AgentState, AgentStep, ConversationMessage
 from ..protocol.runtime_store_messages import ActionCompletion, SessionWrite
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ class RunnerContext(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @classmethod
     def of(cls, state: AgentState) -> RunnerContext:
         """That of a snapshot."""
-        kept = state.context if isinstance(state.context, dict) else {}
-        return cls(given=kept.get("given"), note=kept.get("note"))
+        context_fields = state.context if isinstance(state.context, dict) else {}
+        return cls(given=context_fields.get("given"), note=context_fields.get("note"))
 
     def in_(self, state: AgentState) -> AgentState:
         """A snapshot with this one."""
@@ -138,18 +138,18 @@ class SessionWriter:
 
     Args:
         state: As it was claimed.
-        surroundings: Where it is kept.
+        runtime_context: Where it is kept.
         on_lost: Called where somebody else has the session by now, or it has ended unseen.
     """
 
     def __init__(
         self, state: AgentState, runtime_context: RuntimeContext, on_lost: Callable[[], None]
     ) -> None:
-        self.watch = Stopwatch(runtime_context.clock, state.ran_s)
+        self.stopwatch = Stopwatch(runtime_context.clock, state.ran_s)
         self._state = replace(state, owner=None, lease_until=None)
         self._runtime_context = runtime_context
         self._on_lost = on_lost
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._writes: set[asyncio.Task[None]] = set()
         self._rejection: CommandError | None = None
 
@@ -159,36 +159,41 @@ class SessionWriter:
         return self._state
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the session has ended."""
-        return self._state.status not in LIVE
+        return self._state.status not in LIVE_STATUSES
 
     async def write(
-        self, make: ChangeMaker, *, then: Callable[[], None] | None = None, over: bool = False
+        self,
+        make_change: ChangeMaker,
+        *,
+        on_written: Callable[[], None] | None = None,
+        allow_over: bool = False,
     ) -> None:
         """Keep a change. It is kept, or refused, also where who asked is cancelled meanwhile.
 
         Args:
-            make: Makes it.
-            then: Called once it is kept, before any other change.
-            over: Whether it may be of a session that has ended.
+            make_change: Makes it.
+            on_written: Called once it is kept, before any other change.
+            allow_over: Whether it may be of a session that has ended.
 
         Raises:
-            CommandError: `session_over`; `stale_epoch`; what else the store says; and what `make` does.
+            CommandError: `session_over`; `stale_epoch`; what else the store says; and what
+            `make_change` does.
         """
-        task = asyncio.create_task(self._write(make, then, over))
+        task = asyncio.create_task(self._write(make_change, on_written, allow_over))
         self._writes.add(task)
-        task.add_done_callback(self._written)
+        task.add_done_callback(self._on_write_done)
         await asyncio.wait({task})  # which cancels nothing
         task.result()
 
-    async def take_guidance(self) -> Any:
+    async def consume_guidance(self) -> Any:
         """The guidance of a step that begins, None where there is none.
 
         It is this step's from now on, and the snapshot's until this step is kept. What comes
         meanwhile is the next one's.
         """
-        async with self._turn:
+        async with self._lock:
             context = RunnerContext.of(self._state)
             if context.given is None and self._state.guidance is not None:
                 context = replace(context, given=self._state.guidance)
@@ -201,25 +206,27 @@ class SessionWriter:
         for task in self._writes:
             task.cancel()
 
-    async def _write(self, make: ChangeMaker, then: Callable[[], None] | None, over: bool) -> None:
-        async with self._turn:
+    async def _write(
+        self, make_change: ChangeMaker, on_written: Callable[[], None] | None, allow_over: bool
+    ) -> None:
+        async with self._lock:
             if self._rejection is not None:
                 raise CommandError(self._rejection.code, self._rejection.message)
-            if self.over and not over:
+            if self.is_over and not allow_over:
                 raise make_session_over_error(self._state.session_id)
-            change = make(self._state)
+            change = make_change(self._state)
             state = change.state
             if state is not None:
                 now = self._runtime_context.clock()
-                state = replace(state, updated_at=now, ran_s=self.watch.total())
-            await self._keep(change, state)
+                state = replace(state, updated_at=now, ran_s=self.stopwatch.total())
+            await self._store_change(change, state)
             if state is not None:
                 self._state = state
-            if then is not None:
-                then()
+            if on_written is not None:
+                on_written()
 
-    async def _keep(self, change: SessionChange, state: AgentState | None) -> None:
-        ask = SessionWrite(
+    async def _store_change(self, change: SessionChange, state: AgentState | None) -> None:
+        request = SessionWrite(
             session_id=self._state.session_id,
             epoch=self._state.epoch,
             owner=self._runtime_context.owner,
@@ -229,14 +236,14 @@ class SessionWriter:
             finished=change.finished,
         )
         try:
-            await self._runtime_context.recorder.write(ask)
+            await self._runtime_context.recorder.write(request)
         except CommandError as error:
             if error.code in LOST_SESSION_CODES:
                 self._rejection = error
                 self._on_lost()
             raise
 
-    def _written(self, task: asyncio.Task[None]) -> None:
+    def _on_write_done(self, task: asyncio.Task[None]) -> None:
         self._writes.discard(task)
         if not task.cancelled():
             task.exception()  # heard: who asked may be gone

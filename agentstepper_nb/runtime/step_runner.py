@@ -31,9 +31,9 @@ class StepRunner:
 
     Args:
         agent: Says whether to go on.
-        keeping: Keeps what becomes of the session.
+        session_writer: Keeps what becomes of the session.
         moniker: Does the steps.
-        watching: Shows them.
+        debugged_run: Shows them.
         new_id: Gives ids.
         clock: Gives POSIX seconds.
         log: Gets what fails.
@@ -65,17 +65,17 @@ class StepRunner:
             AgentStopped: A person pressed Stop in the debugger; the session is kept as stopped.
             CommandError: What became of it can't be kept.
         """
-        while await self._goes_on():
+        while await self._should_continue():
             await self._step()
-            if not self._session_writer.over:
+            if not self._session_writer.is_over:
                 await self._wait_for_next()
 
     # ---- one step -----------------------------------------------------------------------------------
 
     async def _step(self) -> None:
-        frame = await self._frame()
+        frame = await self._make_frame()
         try:
-            done = await self._try(StepAttempt(frame))
+            done = await self._attempt_step(StepAttempt(frame))
         except AgentStopped:
             await self._session_writer.write(partial(session_changes.mark_stopped, note=_STOPPED))
             raise
@@ -85,15 +85,15 @@ class StepRunner:
             lambda state: session_changes.add_step(
                 state,
                 done,
-                ends=self._moniker.stop_on_done,
-                ran_s=self._session_writer.watch.total(),
+                ends_when_done=self._moniker.stop_on_done,
+                ran_s=self._session_writer.stopwatch.total(),
                 new_id=self._new_id,
             )
         )
 
-    async def _frame(self) -> FrameIn:
-        guidance = await self._session_writer.take_guidance()
-        self._agent.take_texts()
+    async def _make_frame(self) -> FrameIn:
+        guidance = await self._session_writer.consume_guidance()
+        self._agent.drain_texts()
         state = self._session_writer.state
         return FrameIn(
             step=session_changes.find_next_step(state),
@@ -101,7 +101,7 @@ class StepRunner:
             guidance=UNSET if guidance is None else guidance,
         )
 
-    async def _try(self, attempt: StepAttempt) -> FinishedStep | None:
+    async def _attempt_step(self, attempt: StepAttempt) -> FinishedStep | None:
         """Do a step, as often as the limits give; None where it is to stop before it was done."""
         tries, began = RetryCounter(self._session_writer.state.limits), self._clock()
         while True:
@@ -113,17 +113,17 @@ class StepRunner:
                 if isinstance(error, BaseExceptionGroup) and error.subgroup(AgentStopped):
                     raise AgentStopped(_STOPPED) from error
                 wait = tries.next_delay_s(error)
-                said = _said(error)
+                reason = _describe_failure(error)
             else:
-                return self._done(attempt, began, out, None)
-            if wait is None or self._left() <= 0:
-                self._log.warning("%s: %s", self._place(), said)
-                return self._done(attempt, began, None, said)
-            self._log.info("%s is tried again in %g s: %s", self._place(), wait, said)
-            if not await self._wait_for_try(min(wait, self._left())):
+                return self._make_finished_step(attempt, began, out, None)
+            if wait is None or self._compute_time_left_s() <= 0:
+                self._log.warning("%s: %s", self._describe_step(), reason)
+                return self._make_finished_step(attempt, began, None, reason)
+            self._log.info("%s is tried again in %g s: %s", self._describe_step(), wait, reason)
+            if not await self._wait_for_retry(min(wait, self._compute_time_left_s())):
                 return None
 
-    def _done(
+    def _make_finished_step(
         self, attempt: StepAttempt, began: float, out: FrameOut | None, error: str | None
     ) -> FinishedStep:
         now = self._clock()
@@ -131,49 +131,55 @@ class StepRunner:
             attempt.frame, out, error, at=now, latency_ms=max(0.0, now - began) * 1000
         )
 
-    def _place(self) -> str:
+    def _describe_step(self) -> str:
         state = self._session_writer.state
         return f"step {state.iteration} of session {state.session_id}"
 
     # ---- waiting ------------------------------------------------------------------------------------
 
-    async def _goes_on(self) -> bool:
+    async def _should_continue(self) -> bool:
         """Wait while it is to pause; False where it has ended or is to stop."""
         agent = self._agent
-        while agent.paused and not (agent.stopping or self._session_writer.over):
-            self._session_writer.watch.stop()
+        while agent.is_pause_requested and not (agent.stopping or self._session_writer.is_over):
+            self._session_writer.stopwatch.stop()
             await wait_for_first(agent.wait_until_resumed(), agent.wait_for_stop())
-        self._session_writer.watch.start()
-        return not (agent.stopping or self._session_writer.over)
+        self._session_writer.stopwatch.start()
+        return not (agent.stopping or self._session_writer.is_over)
 
-    async def _wait_for_try(self, seconds: float) -> bool:
+    async def _wait_for_retry(self, seconds: float) -> bool:
         """Wait before a step is tried again; False where it is to stop."""
         agent = self._agent
-        await wait_for_first(agent.wait_for_stop(), agent.wait_for_pause(), within=seconds)
-        return await self._goes_on()
+        await wait_for_first(agent.wait_for_stop(), agent.wait_for_pause(), timeout_s=seconds)
+        return await self._should_continue()
 
     async def _wait_for_next(self) -> None:
         """Wait as the moniker wants between two steps; a stop, a pause or guidance ends the wait."""
         agent, seconds = self._agent, max(0.0, self._moniker.pause_s())
-        until = asyncio.get_running_loop().time() + seconds
+        deadline = asyncio.get_running_loop().time() + seconds
         await asyncio.sleep(0)  # a moniker that waits for nothing: others have their turn
         while not (agent.stopping or self._session_writer.state.guidance is not None):
-            if agent.paused:
-                if not await self._goes_on() or seconds < math.inf:
+            if agent.is_pause_requested:
+                if not await self._should_continue() or seconds < math.inf:
                     return
                 continue  # it waits for guidance, whatever the time
-            rest, left = until - asyncio.get_running_loop().time(), self._left()
-            if rest <= 0:
+            remaining_s, time_left_s = (
+                deadline - asyncio.get_running_loop().time(),
+                self._compute_time_left_s(),
+            )
+            if remaining_s <= 0:
                 return
             events = agent.wait_for_stop(), agent.wait_for_pause(), agent.receive_text()
-            if not await wait_for_first(*events, within=min(rest, left)) and left <= rest:
+            if (
+                not await wait_for_first(*events, timeout_s=min(remaining_s, time_left_s))
+                and time_left_s <= remaining_s
+            ):
                 note = describe_time_limit(self._session_writer.state.limits)
                 await self._session_writer.write(partial(session_changes.mark_stopped, note=note))
                 return
 
-    def _left(self) -> float:
+    def _compute_time_left_s(self) -> float:
         return compute_time_left_s(
-            self._session_writer.state.limits, self._session_writer.watch.total()
+            self._session_writer.state.limits, self._session_writer.stopwatch.total()
         )
 
 
@@ -183,7 +189,7 @@ def was_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _said(error: BaseException) -> str:
+def _describe_failure(error: BaseException) -> str:
     """A failure, for a person."""
     if isinstance(error, asyncio.CancelledError):
         return "What the step waited for was cancelled, by something of its own."
@@ -194,19 +200,19 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-async def wait_for_first(*waits: Coroutine[Any, Any, object], within: float = math.inf) -> bool:
+async def wait_for_first(*waits: Coroutine[Any, Any, object], timeout_s: float = math.inf) -> bool:
     """Wait until one of these is over; the others are cancelled.
 
     Args:
         waits: What is waited for.
-        within: Seconds to wait at most.
+        timeout_s: Seconds to wait at most.
 
     Returns:
         Whether one was over in that time.
     """
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
-        limit = None if within == math.inf else within
+        limit = None if timeout_s == math.inf else timeout_s
         done, _ = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
         return bool(done)
     finally:

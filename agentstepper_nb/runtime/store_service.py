@@ -18,19 +18,20 @@ from ..store.runtime.remote_store import answer_request
 from ..worker.services import ServiceContext
 
 #: Says which store: `lance:FOLDER`. The Core sets it for the workers that it starts.
-VARIABLE: Final = "AGENTSTEPPER_RUNTIME_STORE"
+STORE_VARIABLE: Final = "AGENTSTEPPER_RUNTIME_STORE"
 #: The folder, below the Core's, where the variable names none.
-FOLDER: Final = "lance-runtime"
+LANCE_FOLDER: Final = "lance-runtime"
 #: Seconds without a question after which the store is let go. Dispatchers ask each second.
-_IDLE: Final = 5.0
+_IDLE_S: Final = 5.0
 #: Seconds that another worker has to let it go: its Core is gone, or asks this one instead.
-_PATIENCE: Final = 15.0
+_LOCK_TIMEOUT_S: Final = 15.0
 
 
 def create(context: ServiceContext) -> RpcService:
     """Make the service; what the entry point names."""
     return RuntimeStoreService(
-        lambda: open_chosen_store(os.environ.get(VARIABLE, ""), context.data_dir), log=context.log
+        lambda: open_chosen_store(os.environ.get(STORE_VARIABLE, ""), context.data_dir),
+        log=context.log,
     )
 
 
@@ -48,9 +49,11 @@ async def open_chosen_store(chosen: str, data_dir: Path) -> RuntimeStore:
 
     kind, _, folder = (chosen or "lance:").partition(":")
     if kind != "lance":
-        raise StoreError(f"A worker keeps no {chosen!r}: set {VARIABLE} to lance:FOLDER.")
-    place = await asyncio.to_thread(Path(folder).expanduser) if folder else data_dir / FOLDER
-    return await LanceRuntimeStore.open(place, patience=_PATIENCE)
+        raise StoreError(f"A worker keeps no {chosen!r}: set {STORE_VARIABLE} to lance:FOLDER.")
+    store_folder = (
+        await asyncio.to_thread(Path(folder).expanduser) if folder else data_dir / LANCE_FOLDER
+    )
+    return await LanceRuntimeStore.open(store_folder, patience=_LOCK_TIMEOUT_S)
 
 
 class RuntimeStoreService:
@@ -59,34 +62,34 @@ class RuntimeStoreService:
 
     Args:
         open: Opens it. Where that failed, the next who asks has it tried again.
-        idle: Seconds without a question after which it is closed.
+        idle_s: Seconds without a question after which it is closed.
         log: Gets why it couldn't be closed well.
     """
 
     def __init__(
         self,
         open: Callable[[], Awaitable[RuntimeStore]],
-        idle: float = _IDLE,
+        idle_s: float = _IDLE_S,
         log: logging.Logger | None = None,
     ) -> None:
         self._open = open
-        self._idle = idle
+        self._idle_s = idle_s
         self._log = log or logging.getLogger(__name__)
-        self._turn = asyncio.Lock()  # to open or close it
+        self._lock = asyncio.Lock()  # to open or close it
         self._store: RuntimeStore | None = None
-        self._asked = 0  # that aren't answered
+        self._pending_requests = 0  # that aren't answered
         self._timer: asyncio.TimerHandle | None = None
-        self._letting_go: asyncio.Task[None] | None = None
-        self._closed = False
+        self._closing_task: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     async def call(self, method: str, params: Raw) -> Struct | None:
         """Answer one of `METHODS`; see `RpcService.call`."""
-        self._asked += 1
+        self._pending_requests += 1
         try:
-            return await answer_request(await self._opened(), method, params)
+            return await answer_request(await self._ensure_open(), method, params)
         finally:
-            self._asked -= 1
-            self._wait_for_more()
+            self._pending_requests -= 1
+            self._schedule_close()
 
     def stream(self, method: str, params: Raw) -> AsyncIterator[Struct]:
         """Nothing is streamed; see `RpcService.stream`."""
@@ -94,14 +97,14 @@ class RuntimeStoreService:
 
     async def close(self) -> None:
         """Close the store; see `RpcService.close`."""
-        self._closed = True
+        self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
-        await self._let_go()
+        await self._close_store()
 
-    async def _opened(self) -> RuntimeStore:
-        async with self._turn:
-            if self._closed:
+    async def _ensure_open(self) -> RuntimeStore:
+        async with self._lock:
+            if self._is_closed:
                 raise CommandError("store_failed", "The worker that has the store is ending.")
             if self._store is None:
                 try:
@@ -110,19 +113,19 @@ class RuntimeStoreService:
                     raise CommandError("store_failed", str(error)) from error
             return self._store
 
-    def _wait_for_more(self) -> None:
+    def _schedule_close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if not self._closed:
-            self._timer = asyncio.get_running_loop().call_later(self._idle, self._nobody_asks)
+        if not self._is_closed:
+            self._timer = asyncio.get_running_loop().call_later(self._idle_s, self._close_if_idle)
 
-    def _nobody_asks(self) -> None:
-        if not self._asked:
-            self._letting_go = asyncio.get_running_loop().create_task(self._let_go())
+    def _close_if_idle(self) -> None:
+        if not self._pending_requests:
+            self._closing_task = asyncio.get_running_loop().create_task(self._close_store())
 
-    async def _let_go(self) -> None:
-        async with self._turn:
-            if self._store is None or (self._asked and not self._closed):
+    async def _close_store(self) -> None:
+        async with self._lock:
+            if self._store is None or (self._pending_requests and not self._is_closed):
                 return
             store, self._store = self._store, None
             try:

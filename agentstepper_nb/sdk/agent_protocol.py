@@ -31,11 +31,13 @@ from .wire_versions import WireVersion2
 log = logging.getLogger("agentstepper_nb.sdk")
 
 #: Characters of a text that goes in one piece where several runs share a connection.
-PART: Final = 256 * 1024
+MAX_PART_CHARS: Final = 256 * 1024
 
-_AGAIN: Final = "Start the agent again."
-_TO_GREET: Final = frozenset({RunConnectionState.OPENING, RunConnectionState.AWAY})
-_GREETED: Final = frozenset({RunConnectionState.OPENING, RunConnectionState.RETURNING})
+_RESTART_ADVICE: Final = "Start the agent again."
+_STATES_BEFORE_HELLO: Final = frozenset({RunConnectionState.OPENING, RunConnectionState.AWAY})
+_STATES_AWAITING_WELCOME: Final = frozenset(
+    {RunConnectionState.OPENING, RunConnectionState.RETURNING}
+)
 
 
 class AgentProtocol:
@@ -50,15 +52,19 @@ class AgentProtocol:
         self.endpoint = endpoint
         self.runs: dict[str, RunProtocol] = {}
         #: Whether there is a connection.
-        self.connected = False
+        self.is_connected = False
         #: Whether further runs may say hello on it.
-        self.shares = False
+        self.is_shared = False
         self._hang_up = hang_up
-        self._first: str | None = None  # the run whose hello opened the connection: it isn't named
+        self._first_run_id: str | None = (
+            None  # the run whose hello opened the connection: it isn't named
+        )
         self._carried: dict[str, RunProtocol] = {}  # whose messages the connection carries
         self._ready: deque[RunProtocol] = deque()  # that may have something to write
-        self._leaves: deque[bytes] = deque()
-        self._timed: dict[str, RunProtocol] = {}  # that something becomes of as time goes by
+        self._leave_messages: deque[bytes] = deque()
+        self._runs_with_deadline: dict[
+            str, RunProtocol
+        ] = {}  # that something becomes of as time goes by
         self._effects: list[Callable[[], object]] = []  # its runs' too
 
     # ---- runs ---------------------------------------------------------------------------------------
@@ -70,36 +76,36 @@ class AgentProtocol:
         run.effects = self._effects
         self._make_ready(run)
 
-    def take_in(self, run: RunProtocol, items: Iterable[QueueItem], now: float) -> None:
+    def accept_items(self, run: RunProtocol, items: Iterable[QueueItem], now: float) -> None:
         """Take in what a run's agent has put."""
         try:
             for item in items:
-                run.take_in(item, now)
-            if run.closing:
-                self._timed[run.id] = run
+                run.accept_item(item, now)
+            if run.is_closing:
+                self._runs_with_deadline[run.id] = run
         except Exception as error:
-            self._break(run, error)
+            self._fail_run(run, error)
         self._make_ready(run)
 
     def give_up(self, run: RunProtocol) -> None:
         """The agent waits no more for what the run has to say."""
         if run.id in self.runs and run.state is not RunConnectionState.OVER:
-            self._over(run, None)
+            self._end_run(run, None)
 
-    def opened(self, run: RunProtocol, welcome: messages.Welcome | None) -> None:
+    def connection_opened(self, run: RunProtocol, welcome: messages.Welcome | None) -> None:
         """A connection is there, on which the Core has welcomed a run; None: it is of version 1."""
-        self.connected = True
-        self.shares = welcome is not None and welcome.shares is True
-        self._first, run.address = run.id, None
+        self.is_connected = True
+        self.is_shared = welcome is not None and welcome.shares is True
+        self._first_run_id, run.address = run.id, None
         if run.id not in self.runs:  # given up meanwhile
             self._effects.append(self._hang_up)
             return
         self._carried = {run.id: run}
         self._welcome(run, welcome)
         for other in list(self.runs.values()):
-            if other is run or other.state not in _TO_GREET:
+            if other is run or other.state not in _STATES_BEFORE_HELLO:
                 continue
-            if self.shares:
+            if self.is_shared:
                 self._make_ready(other)
             else:
                 self._start_over(other)
@@ -107,11 +113,11 @@ class AgentProtocol:
     def fail_to_open(self, run: RunProtocol, error: Exception) -> None:
         """No connection came about, or the Core refused the hello that was to open it."""
         for other in list(self.runs.values()):
-            is_all_the_same = (
+            is_affected = (
                 not isinstance(error, AgentRefusedError)
                 and other.state is RunConnectionState.OPENING
             )
-            if other is run or is_all_the_same:
+            if other is run or is_affected:
                 self._fail_to_open(other, error)
             else:
                 self._start_over(other)
@@ -119,14 +125,14 @@ class AgentProtocol:
     def refuse(self, run: RunProtocol, url: str, why: ConnectionError, code: str) -> None:
         """A Core doesn't go on with a run that hello was said for again."""
         run.why = str(why)
-        if run.may_begin_again(code):
+        if run.can_restart(code):
             return
-        if run.closing and code == "run_ended":
-            run.settled = True  # the goodbye was heard, its acknowledgement wasn't
+        if run.is_closing and code == "run_ended":
+            run.is_settled = True  # the goodbye was heard, its acknowledgement wasn't
         said = f"The Core at {url} doesn't go on with this run: {why}"
         # Most refusals of a Core's say it themselves.
-        advice = "" if _AGAIN.casefold() in said.casefold() else f" {_AGAIN}"
-        self._over(run, ConnectionLostError(said + advice))
+        advice = "" if _RESTART_ADVICE.casefold() in said.casefold() else f" {_RESTART_ADVICE}"
+        self._end_run(run, ConnectionLostError(said + advice))
 
     def fail(self, error: Exception) -> None:
         """Something failed that no connection can help: all runs are over."""
@@ -134,57 +140,58 @@ class AgentProtocol:
             if run.state is RunConnectionState.OPENING:
                 self._fail_to_open(run, error)
             else:
-                self._over(run, self._failure(run, error), broken=True)
+                self._end_run(run, self._failure(run, error), broken=True)
 
     # ---- writing ------------------------------------------------------------------------------------
 
     def data_to_send(self, now: float) -> bytes | None:
         """The next text to write; None while there is none. What was given before was written."""
-        if self._leaves and self.connected:
-            return self._leaves.popleft()
+        if self._leave_messages and self.is_connected:
+            return self._leave_messages.popleft()
         while self._ready:
             run = self._ready.popleft()
             run.is_ready = False
             try:
-                text = self._next_of(run, now) if self.connected else None
+                text = self._next_of(run, now) if self.is_connected else None
             except Exception as error:
-                self._break(run, error)
+                self._fail_run(run, error)
                 continue
             if text is not None:
                 self._make_ready(run)
                 return text
-            self._settle(run)
+            self._handle_idle_run(run)
         return None
 
     def _next_of(self, run: RunProtocol, now: float) -> bytes | None:
         if run.outgoing:
             return run.outgoing.popleft()
         if run.state is RunConnectionState.OPEN and run.id in self._carried:
-            return self._addressed(run, run.next_text())
-        if self.shares and run.state in _TO_GREET and run.id not in self._carried:
+            return self._add_address(run, run.next_text())
+        if self.is_shared and run.state in _STATES_BEFORE_HELLO and run.id not in self._carried:
             return self._greet(run, now)
         return None
 
     def _greet(self, run: RunProtocol, now: float) -> bytes | None:
         if now < run.retry_at:
-            self._timed[run.id] = run
+            self._runs_with_deadline[run.id] = run
             return None
-        hello = encode_hello(run.greeting())
-        run.introduced, run.greeted_at, run.address = True, now, run.id
+        hello = encode_hello(run.make_hello())
+        run.has_sent_hello, run.greeted_at, run.address = True, now, run.id
         if run.state is RunConnectionState.AWAY:
-            run.move(RunConnectionEvent.GREETED)
-        self._carried[run.id] = self._timed[run.id] = run
+            run.move(RunConnectionEvent.HELLO_SENT)
+        self._carried[run.id] = self._runs_with_deadline[run.id] = run
         return add_run(hello, run.address).encode()
 
-    def _addressed(self, run: RunProtocol, text: bytes | None) -> bytes | None:
+    def _add_address(self, run: RunProtocol, text: bytes | None) -> bytes | None:
         """A text with its run's name, or its first part where it is long and others share."""
         if text is None:
             return None
-        if len(text) > PART and len(self._carried) > 1:
+        if len(text) > MAX_PART_CHARS and len(self._carried) > 1:
             whole = text.decode()
-            for start in range(0, len(whole), PART):
+            for start in range(0, len(whole), MAX_PART_CHARS):
                 part = messages.MessagePart(
-                    text=whole[start : start + PART], last=start + PART >= len(whole)
+                    text=whole[start : start + MAX_PART_CHARS],
+                    last=start + MAX_PART_CHARS >= len(whole),
                 )
                 run.outgoing.append(
                     add_run(messages.from_agent.encode(part, run.written), run.address).encode()
@@ -197,16 +204,16 @@ class AgentProtocol:
             run.is_ready = True
             self._ready.append(run)
 
-    def _settle(self, run: RunProtocol) -> None:
+    def _handle_idle_run(self, run: RunProtocol) -> None:
         """What becomes of a run that has nothing to write now."""
-        run.settle()
-        if run.closing and run.is_all_recorded():
-            if run.state is RunConnectionState.ALONE or (
+        run.release_waiting()
+        if run.is_closing and run.is_all_recorded():
+            if run.state is RunConnectionState.ABANDONED or (
                 run.state is RunConnectionState.OPEN and len(self._carried) > 1
             ):
-                self._over(run, None)
+                self._end_run(run, None)
             elif run.state is RunConnectionState.OPEN:
-                self.shares = False  # who comes now opens another connection
+                self.is_shared = False  # who comes now opens another connection
                 self._effects.append(self._hang_up)
 
     # ---- reading ------------------------------------------------------------------------------------
@@ -217,15 +224,15 @@ class AgentProtocol:
         Raises:
             ProtocolError: It can't be read.
         """
-        run = self._carried.get(self._first or "")
-        if self.shares:
-            run = self._take_addressed(text, run, now)
+        run = self._carried.get(self._first_run_id or "")
+        if self.is_shared:
+            run = self._receive_addressed(text, run, now)
         elif run is not None:
-            run.receive(run.dialect.decode(text), now)
+            run.receive(run.wire_version.decode(text), now)
         if run is not None and run.has_work():
             self._make_ready(run)
 
-    def _take_addressed(
+    def _receive_addressed(
         self, text: str, first: RunProtocol | None, now: float
     ) -> RunProtocol | None:
         """Take a text of a shared connection; gives the run that heard of its messages."""
@@ -234,17 +241,17 @@ class AgentProtocol:
         if run is None:
             return None  # of a run that has left
         if isinstance(message, messages.RunDisconnected):
-            gone = ConnectionClosedError(Close(message.code, message.reason), None)
-            self._lose(run, gone, now)
+            close_error = ConnectionClosedError(Close(message.code, message.reason), None)
+            self._handle_connection_lost(run, close_error, now)
             self._make_ready(run)
-        elif run.state in _GREETED:
+        elif run.state in _STATES_AWAITING_WELCOME:
             try:
                 self._welcome(run, handshake.check_welcome(message))
             except AgentRefusedError as error:
                 self._handle_refusal(run, error, now)
         else:
-            assert isinstance(run.dialect, WireVersion2)
-            run.receive(run.dialect.read(envelope, message), now)
+            assert isinstance(run.wire_version, WireVersion2)
+            run.receive(run.wire_version.read(envelope, message), now)
             return run
         return None
 
@@ -259,63 +266,63 @@ class AgentProtocol:
             url = self.endpoint.url
             self.refuse(run, url, handshake.explain_not_opened(self.endpoint, error), error.code)
         else:
-            run.wait(now)
+            run.schedule_retry(now)
         self._make_ready(run)
 
     def _welcome(self, run: RunProtocol, welcome: messages.Welcome | None) -> None:
-        if run.closing:
-            self._timed[run.id] = run
+        if run.is_closing:
+            self._runs_with_deadline[run.id] = run
         else:
-            self._timed.pop(run.id, None)
-        run.welcomed(welcome)
+            self._runs_with_deadline.pop(run.id, None)
+        run.receive_welcome(welcome)
         self._make_ready(run)
 
     # ---- losing -------------------------------------------------------------------------------------
 
-    def connection_lost(self, gone: Exception, now: float) -> None:
+    def connection_lost(self, close_error: Exception, now: float) -> None:
         """The connection is gone."""
         carried = list(self._carried.values())
-        self.connected = self.shares = False
-        self._leaves.clear()
+        self.is_connected = self.is_shared = False
+        self._leave_messages.clear()
         for run in carried:
-            self._lose(run, gone, now)
+            self._handle_connection_lost(run, close_error, now)
         self._carried.clear()
-        self._first = None
+        self._first_run_id = None
         for run in list(self.runs.values()):
             if run.state is RunConnectionState.OPENING:  # its turn to say hello didn't come
                 self._start_over(run)
 
-    def _lose(self, run: RunProtocol, gone: Exception, now: float) -> None:
+    def _handle_connection_lost(self, run: RunProtocol, close_error: Exception, now: float) -> None:
         """A run's connection is gone."""
         self._carried.pop(run.id, None)
         if run.state is RunConnectionState.OPENING:
             self._start_over(run)
             return
-        delivered = run.closing and run.is_all_recorded()
-        run.lost()
+        delivered = run.is_closing and run.is_all_recorded()
+        run.connection_lost()
         if delivered:
-            self._over(run, None)
-        elif not isinstance(gone, ConnectionClosed):
-            self._over(run, self._failure(run, gone))
-        elif handshake.is_too_large(gone) or not run.resumes:
-            why = handshake.explain_lost(self.endpoint.url, gone, run.limit)
-            self._over(run, ConnectionLostError(why))
+            self._end_run(run, None)
+        elif not isinstance(close_error, ConnectionClosed):
+            self._end_run(run, self._failure(run, close_error))
+        elif handshake.is_too_large(close_error) or not run.can_resume:
+            why = handshake.explain_lost(self.endpoint.url, close_error, run.limit_bytes)
+            self._end_run(run, ConnectionLostError(why))
         else:
-            run.why = handshake.explain_gone(gone)
-            run.wait(now)
+            run.why = handshake.explain_close(close_error)
+            run.schedule_retry(now)
 
     def _start_over(self, run: RunProtocol) -> None:
         """Let a run have a connection of its own: one that isn't open yet fails as soon as any other."""
         run.greeted_at, run.effects = None, []  # what it left here is done here
         del self.runs[run.id]
-        self._timed.pop(run.id, None)
-        self._effects.append(run.listener.needs_connection)
+        self._runs_with_deadline.pop(run.id, None)
+        self._effects.append(run.listener.on_connection_needed)
 
     def _fail_to_open(self, run: RunProtocol, error: Exception) -> None:
         run.fail_to_open(handshake.explain_not_opened(self.endpoint, error))
         self._remove(run)
 
-    def _over(
+    def _end_run(
         self, run: RunProtocol, lost: ConnectionLostError | None, *, broken: bool = False
     ) -> None:
         """A run ends, or goes on alone."""
@@ -323,7 +330,7 @@ class AgentProtocol:
             run.fail_to_open(lost or ConnectionLostError(handshake.NO_ANSWER))
         else:
             run.end(lost, broken=broken)
-        if run.state is RunConnectionState.ALONE:
+        if run.state is RunConnectionState.ABANDONED:
             self._make_ready(run)
         else:
             self._remove(run)
@@ -331,60 +338,64 @@ class AgentProtocol:
     def _remove(self, run: RunProtocol) -> None:
         """Take a run that is over off the connection, which is closed where it was the last."""
         self.runs.pop(run.id, None)
-        self._timed.pop(run.id, None)
-        if self._carried.pop(run.id, None) is None or not self.connected:
+        self._runs_with_deadline.pop(run.id, None)
+        if self._carried.pop(run.id, None) is None or not self.is_connected:
             return
         if self._carried:
             leave = messages.from_agent.encode(messages.LeaveConnection(), run.written)
-            self._leaves.append(add_run(leave, run.address).encode())
+            self._leave_messages.append(add_run(leave, run.address).encode())
         else:
-            self.shares = False
+            self.is_shared = False
             self._effects.append(self._hang_up)
 
-    def _break(self, run: RunProtocol, error: Exception) -> None:
+    def _fail_run(self, run: RunProtocol, error: Exception) -> None:
         """Writing a run's messages failed, and with it the run."""
         log.error("Writing to the Core failed.", exc_info=error)
         if run.state is not RunConnectionState.OVER:
-            self._over(run, self._failure(run, error), broken=True)
+            self._end_run(run, self._failure(run, error), broken=True)
 
     def _failure(self, run: RunProtocol, error: Exception) -> ConnectionLostError:
-        if not (isinstance(error, ProtocolError) or run.closing):
+        if not (isinstance(error, ProtocolError) or run.is_closing):
             log.error("The connection to the Core failed.", exc_info=error)
         return ConnectionLostError(handshake.explain_failed(self.endpoint.url, error))
 
     # ---- time, and what is to be done outside -------------------------------------------------------
 
     def deadline(self) -> float | None:
-        """When `pass_time` is to be called, if nothing happens before."""
-        due = map(self._due, self._timed.values())
+        """When `handle_timeout` is to be called, if nothing happens before."""
+        due = map(self._deadline_of, self._runs_with_deadline.values())
         return min((each for each in due if each is not None), default=None)
 
     @property
-    def has_ready(self) -> bool:
+    def has_data_to_send(self) -> bool:
         """Whether `data_to_send` has something to do."""
-        return bool(self._ready or self._leaves)
+        return bool(self._ready or self._leave_messages)
 
-    def pass_time(self, now: float) -> None:
+    def handle_timeout(self, now: float) -> None:
         """End what takes too long."""
-        for run in list(self._timed.values()):
-            due = self._due(run)
+        for run in list(self._runs_with_deadline.values()):
+            due = self._deadline_of(run)
             if due is None:
-                del self._timed[run.id]
+                del self._runs_with_deadline[run.id]
             elif due <= now:
-                self._late(run, now)
+                self._handle_late_run(run, now)
 
-    def _due(self, run: RunProtocol) -> float | None:
+    def _deadline_of(self, run: RunProtocol) -> float | None:
         if run.state is RunConnectionState.OPENING:
-            return None if run.greeted_at is None else run.greeted_at + handshake.PATIENCE
-        if run.state is RunConnectionState.AWAY and self.shares:
-            return run.retry_at if run.until is None else min(run.until, run.retry_at)
-        return run.until
+            return None if run.greeted_at is None else run.greeted_at + handshake.TIMEOUT_S
+        if run.state is RunConnectionState.AWAY and self.is_shared:
+            return (
+                run.retry_at
+                if run.close_deadline is None
+                else min(run.close_deadline, run.retry_at)
+            )
+        return run.close_deadline
 
-    def _late(self, run: RunProtocol, now: float) -> None:
+    def _handle_late_run(self, run: RunProtocol, now: float) -> None:
         if run.state is RunConnectionState.OPENING:
             self._fail_to_open(run, ConnectionLostError(handshake.NO_ANSWER))
-        elif run.until is not None and run.until <= now:
-            self._over(run, None)
+        elif run.close_deadline is not None and run.close_deadline <= now:
+            self._end_run(run, None)
         else:
             self._make_ready(run)  # to say hello again
 

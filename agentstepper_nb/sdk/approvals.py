@@ -16,20 +16,20 @@ from typing import Any, Final, Literal
 from msgspec import UNSET, Raw, UnsetType
 
 from ..errors import ConnectionLostError
-from ..protocol import values
+from ..protocol import data_model
 from ..protocol.agent import AgentMessage, Answer, DecideApproval, DenyAnswer, ResumeAnswer
 from .payload import Payload, PayloadEncoder, RedactKind
 from .send_queue import make_future
 
 #: Sends messages on the run's link.
-Sender = Callable[[tuple[AgentMessage, ...]], None]
+SendMessages = Callable[[tuple[AgentMessage, ...]], None]
 
-_USED: Final = "This Approval was asked for another call: make one for each call."
+_ALREADY_USED: Final = "This Approval was asked for another call: make one for each call."
 #: What the agent is told where nobody could be asked: silence is no.
-NOBODY: Final = "Nobody could be asked to approve this call, so that it wasn't made."
+UNASKED_REASON: Final = "Nobody could be asked to approve this call, so that it wasn't made."
 #: Characters that travel of what is asked, and of why it is denied.
-_ASKED: Final = 1000
-_REASON: Final = 10_000
+_MAX_PROMPT_CHARS: Final = 1000
+_MAX_REASON_CHARS: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -55,34 +55,36 @@ class ApprovalCall:
     halt_point: str
     tool: str
     packer: PayloadEncoder
-    send: Sender | None = None  # while the halt point waits
+    send: SendMessages | None = None  # while the halt point waits
     edited: Payload | None = None  # what was approved elsewhere, where it was edited
 
-    def message(self, said: OutsideDecision) -> DecideApproval:
+    def message(self, decision: OutsideDecision) -> DecideApproval:
         """What was said, as the Core is told."""
         return DecideApproval(
             halt_point=self.halt_point,
-            approved=said.approved,
-            reason=self.reason(said),
-            data=self.data(said),
-            always=said.always,
+            approved=decision.approved,
+            reason=self.reason(decision),
+            data=self.data(decision),
+            always=decision.always,
         )
 
-    def answer(self, said: OutsideDecision) -> Answer:
+    def answer(self, decision: OutsideDecision) -> Answer:
         """What was said, as a Core would answer it."""
-        if not said.approved:
-            return DenyAnswer(reason=self.reason(said))
-        return ResumeAnswer(data=self.data(said), approved=True, always=said.always)
+        if not decision.approved:
+            return DenyAnswer(reason=self.reason(decision))
+        return ResumeAnswer(data=self.data(decision), approved=True, always=decision.always)
 
-    def reason(self, said: OutsideDecision) -> str:
+    def reason(self, decision: OutsideDecision) -> str:
         """Why it was denied, ready to travel."""
-        return self.packer.texts(RedactKind.APPROVAL, {"reason": said.reason}, _REASON)["reason"]
+        return self.packer.texts(
+            RedactKind.APPROVAL, {"reason": decision.reason}, _MAX_REASON_CHARS
+        )["reason"]
 
-    def data(self, said: OutsideDecision) -> Raw | UnsetType:
+    def data(self, decision: OutsideDecision) -> Raw | UnsetType:
         """The call as it was edited, ready to travel."""
-        if isinstance(said.args, UnsetType):
+        if isinstance(decision.args, UnsetType):
             return UNSET
-        call = {"Tool": self.tool, "Argument": said.args}
+        call = {"Tool": self.tool, "Argument": decision.args}
         self.edited = self.packer.pack(RedactKind.TOOL_CALL, call)
         return self.edited.raw
 
@@ -127,7 +129,7 @@ class Approval:
         on_waiting: Callable[[], None] | None = None,
     ) -> None:
         self.why = why
-        self.risk = values.Risk(risk)
+        self.risk = data_model.Risk(risk)
         self.rule = rule
         self.on_waiting = on_waiting
         #: Whether the like needn't be asked again here; known inside the block.
@@ -138,7 +140,7 @@ class Approval:
         self._lock = threading.RLock()
         self._decision: Future[OutsideDecision] = make_future()
         self._call: ApprovalCall | None = None  # once it is asked
-        self._told = False  # `on_waiting` was called
+        self._is_on_waiting_called = False  # `on_waiting` was called
 
     def approve(self, args: Any = UNSET, *, always: bool = False) -> None:
         """Let the call be made.
@@ -160,24 +162,24 @@ class Approval:
         """
         self._record_decision(OutsideDecision(False, reason=reason))
 
-    def _record_decision(self, said: OutsideDecision) -> None:
+    def _record_decision(self, decision: OutsideDecision) -> None:
         if self._call is not None and not self._decision.done():
-            self._call.message(said)  # what can't travel raises before it counts
+            self._call.message(decision)  # what can't travel raises before it counts
         with self._lock:
             if self._decision.done():
                 return
-            self._decision.set_result(said)
+            self._decision.set_result(decision)
             send = None if self._call is None else self._call.send
         self._send(send)
 
     # ---- the block's side ---------------------------------------------------------------------------
 
     @property
-    def said(self) -> Future[OutsideDecision]:
+    def decision(self) -> Future[OutsideDecision]:
         """What is said elsewhere, once it is."""
         return self._decision
 
-    def begin(self, call: ApprovalCall) -> values.ApprovalPrompt:
+    def begin(self, call: ApprovalCall) -> data_model.ApprovalPrompt:
         """The call is about to be asked for; what is asked, ready to travel.
 
         Raises:
@@ -186,17 +188,17 @@ class Approval:
         """
         with self._lock:
             if self._call is not None:
-                raise RuntimeError(_USED)
+                raise RuntimeError(_ALREADY_USED)
             if self._decision.done():
                 call.answer(
                     self._decision.result()
                 )  # what can't travel raises before anything is sent
             self._call = call
         asked = {"why": self.why} if self.rule is None else {"why": self.why, "rule": self.rule}
-        shown = call.packer.texts(RedactKind.APPROVAL, asked, _ASKED)
-        return values.ApprovalPrompt(risk=self.risk, why=shown["why"], rule=shown.get("rule"))
+        shown = call.packer.texts(RedactKind.APPROVAL, asked, _MAX_PROMPT_CHARS)
+        return data_model.ApprovalPrompt(risk=self.risk, why=shown["why"], rule=shown.get("rule"))
 
-    def queued(self, send: Sender) -> None:
+    def on_queued(self, send: SendMessages) -> None:
         """The halt point is on its way: what was decided before follows it, and what is from now on."""
         with self._lock:
             if self._call is not None:
@@ -204,18 +206,22 @@ class Approval:
             decided = self._decision.done()
         if decided:
             self._send(send)
-        self.ask_elsewhere()
+        self.call_on_waiting()
 
-    def _send(self, send: Sender | None) -> None:
+    def _send(self, send: SendMessages | None) -> None:
         """Tell the Core what was said; not under our lock, since sending has one of its own."""
         if send is not None and self._call is not None:
             with suppress(ConnectionLostError):  # who waits at the halt point hears of it
                 send((self._call.message(self._decision.result()),))
 
-    def ask_elsewhere(self) -> None:
+    def call_on_waiting(self) -> None:
         """Call `on_waiting`, once, where nothing is decided yet."""
-        if self.on_waiting is not None and not self._told and not self._decision.done():
-            self._told = True
+        if (
+            self.on_waiting is not None
+            and not self._is_on_waiting_called
+            and not self._decision.done()
+        ):
+            self._is_on_waiting_called = True
             self.on_waiting()
 
     def end(self, *, always: bool = False) -> None:

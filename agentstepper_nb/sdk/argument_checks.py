@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Final
 
-#: The most characters of a run's notice; `protocol.values.Name`'s.
-MOST_NOTICE: Final = 1000
+#: The most characters of a run's notice; `protocol.data_model.Name`'s.
+MAX_NOTICE_CHARS: Final = 1000
 
 
 def check_text(what: str, value: object) -> None:
@@ -35,9 +35,9 @@ def check_notice(value: object) -> None:
     """
     check_text("notice", value)
     assert isinstance(value, str)
-    if len(value) > MOST_NOTICE:
+    if len(value) > MAX_NOTICE_CHARS:
         raise ValueError(
-            f"notice has {len(value):,} characters, and may have {MOST_NOTICE:,}: shorten it."
+            f"notice has {len(value):,} characters, and may have {MAX_NOTICE_CHARS:,}: shorten it."
         )
 
 

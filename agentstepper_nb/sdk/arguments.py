@@ -33,7 +33,7 @@ class Arguments:
                 self._signature = None
         return {"args": self.args, "kwargs": self.kwargs}
 
-    def edited(self, named: dict[str, Any]) -> Arguments:
+    def with_named(self, named: dict[str, Any]) -> Arguments:
         """The call with other arguments.
 
         Args:

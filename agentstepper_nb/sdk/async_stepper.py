@@ -12,7 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from ..protocol.values import EventKind
+from ..protocol.data_model import EventKind
 from .approvals import Approval
 from .base_stepper import BaseStepper, BeginMode
 from .child_agents import AsyncChildAgent, start_child
@@ -23,7 +23,7 @@ from .event_blocks import AsyncCustomEvent, AsyncLlmQuery, AsyncToolInvocation
 from .flow_steps import FlowSteps, T
 from .json_text import ToJson
 from .payload import Redact
-from .run_session import CLOSE_PATIENCE
+from .run_session import CLOSE_TIMEOUT_S
 
 
 class AsyncAgentStepper(BaseStepper):
@@ -147,7 +147,7 @@ class AsyncAgentStepper(BaseStepper):
         """As `AgentStepper.spawn`; `await` the child to wait for it."""
         run = self._open_run()
         started = start_child(run.endpoint, argv, name, cwd, env)
-        return self._children.add(AsyncChildAgent(*started, run.report_end))
+        return self._children.add(AsyncChildAgent(*started, run.report_child_exit))
 
     # ---- the end ------------------------------------------------------------------------------------
 
@@ -175,21 +175,21 @@ class AsyncAgentStepper(BaseStepper):
     async def _send_bye(self, error: BaseException | None) -> None:
         try:
             if has_callbacks():
-                await run_in_thread(partial(self._before_end, error))
+                await run_in_thread(partial(self._call_close_hooks, error))
         finally:
             closed = self._finish(error)
             if closed is not None:
-                await self._until(closed)
+                await self._wait_closed(closed)
 
-    async def _until(self, closed: Future[None]) -> None:
-        """As `AgentStepper._until`."""
-        link = self._live().link
+    async def _wait_closed(self, closed: Future[None]) -> None:
+        """As `AgentStepper._wait_closed`."""
+        link = self._current_session().link
         left = math.inf
         while link.undelivered < left:
             left = link.undelivered
             with suppress(TimeoutError):
-                return await asyncio.wait_for(asyncio.wrap_future(closed), CLOSE_PATIENCE)
-        link.cut()
+                return await asyncio.wait_for(asyncio.wrap_future(closed), CLOSE_TIMEOUT_S)
+        link.give_up()
 
     async def _run_flow(self, steps: FlowSteps[T]) -> T:
-        return await run_flow_async(self._live().link, steps)
+        return await run_flow_async(self._current_session().link, steps)

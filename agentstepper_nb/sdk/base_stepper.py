@@ -20,7 +20,7 @@ from typing import Literal, get_args
 from ..discover import NAME_VARIABLE, CoreEndpoint, discover, make_endpoint
 from ..errors import ConnectionLostError, ProtocolError, WorkspaceError
 from ..protocol.agent import GetTimeline, Timeline
-from ..protocol.values import Commit, RunMode
+from ..protocol.data_model import Commit, RunMode
 from . import close_hooks
 from .argument_checks import (
     check_choice,
@@ -38,7 +38,7 @@ from .flow_steps import FlowSteps
 from .halt_flow import HaltFlow, make_id
 from .json_text import ToJson
 from .payload import PayloadEncoder, Redact
-from .run_session import TIMELINE_PATIENCE, RunSession, finish_all_runs
+from .run_session import TIMELINE_TIMEOUT_S, RunSession, finish_all_runs
 from .workspace import Workspace
 from .workspace_watch import WorkspaceWatch
 
@@ -53,7 +53,7 @@ class RunContext:
     """Where a door sits: the run of this process, and its workspace."""
 
     session: RunSession | None = None
-    watch: WorkspaceWatch | None = None
+    workspace_watch: WorkspaceWatch | None = None
 
 
 _ambient: ContextVar[BaseStepper | None] = ContextVar("agentstepper_ambient", default=None)
@@ -102,7 +102,7 @@ class BaseStepper(CallTracer):
             raise ValueError("Pass either url= or address and port, not both.")
         # `agentstepper run --name` and `spawn(name=)` call runs as their caller wants.
         self.program_name = os.environ.get(NAME_VARIABLE) or program_name
-        self._where = (address, port, url, token)
+        self._location = (address, port, url, token)
         self._folder = None if agent_workspace_path is None else Path(agent_workspace_path)
         self._stop_on_entry = stop_on_entry
         self._mode = RunMode(mode)
@@ -113,44 +113,48 @@ class BaseStepper(CallTracer):
         self._notice = notice
         self._context = RunContext()
         self._opening: RunSession | None = None  # its hello is on its way, or answered
-        self._borrowed = False  # the run is another door's, which ends it
+        self._is_borrowed = False  # the run is another door's, which ends it
         self._children = ChildAgents()
 
     # ---- opening ------------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
         """Find or open the run, without its start. Blocks."""
-        lender = _ambient.get() if self._where == (None, None, None, None) else None
+        lender = _ambient.get() if self._location == (None, None, None, None) else None
         if lender is not None and lender._is_open():
-            self._borrowed = True
-            self._context = RunContext(lender._live(), lender._context.watch)
-            self._packer.limit = lender._packer.limit
-        own = self._open_watch(self.program_name, require_clean=self._require_clean)
+            self._is_borrowed = True
+            self._context = RunContext(lender._current_session(), lender._context.workspace_watch)
+            self._packer.limit_bytes = lender._packer.limit_bytes
+        own_watch = self._open_watch(self.program_name, require_clean=self._require_clean)
         try:
             if self._context.session is None:
                 self._open_session(self._endpoint(), self.program_name)
         except BaseException:
-            if own is not None:
-                own.close()
+            if own_watch is not None:
+                own_watch.close()
             raise
-        if own is not None:
-            self._live().link.at_end(own.close)
+        if own_watch is not None:
+            self._current_session().link.add_end_callback(own_watch.close)
 
     def _open_watch(self, program: str, require_clean: bool = False) -> WorkspaceWatch | None:
         """Watch this door's own folder, where it has one."""
         if self._folder is None:
             return None
-        watch = WorkspaceWatch(Workspace(self._folder, program, require_clean=require_clean))
-        self._context.watch = watch
-        return watch
+        workspace_watch = WorkspaceWatch(
+            Workspace(self._folder, program, require_clean=require_clean)
+        )
+        self._context.workspace_watch = workspace_watch
+        return workspace_watch
 
     def _endpoint(self) -> CoreEndpoint:
-        address, port, url, token = self._where
+        address, port, url, token = self._location
         if address is not None or port is not None:
             return make_endpoint(address, port, token)
         return discover(url, token)
 
-    def _open_session(self, where: CoreEndpoint, program: str, patient: bool = False) -> None:
+    def _open_session(
+        self, where: CoreEndpoint, program: str, is_open_deferred: bool = False
+    ) -> None:
         folder = None if self._folder is None else str(self._folder.resolve())
         session = RunSession(
             program,
@@ -158,7 +162,7 @@ class BaseStepper(CallTracer):
             self._packer,
             folder,
             self._on_disconnect,
-            patient,
+            is_open_deferred,
             self._mode,
             self._notice,
         )
@@ -169,46 +173,54 @@ class BaseStepper(CallTracer):
         except BaseException as error:
             session.finish(error)  # an interrupt: it may open yet, and then says bye, once
             raise
-        self._packer.limit = session.link.limit
+        self._packer.limit_bytes = session.link.limit_bytes
         self._context.session = session
         weakref.finalize(self, session.finish).atexit = False
 
     def _start(self) -> FlowSteps[None]:
         """What to send first: the start of a run of our own, or the workspace of a borrowed one's."""
         first = self._initial_commit()
-        if self._borrowed:
-            return self._flow().commit(first) if first is not None else _nothing()
+        if self._is_borrowed:
+            return self._flow().commit(first) if first is not None else _no_steps()
         return self._flow().start(self._stop_on_entry, first)
 
     def _initial_commit(self) -> Commit | None:
         """The first commit of this door's own folder; a lender has told of its own."""
-        watch = self._context.watch
-        return None if watch is None or self._folder is None else watch.initial_commit()
+        workspace_watch = self._context.workspace_watch
+        return (
+            None
+            if workspace_watch is None or self._folder is None
+            else workspace_watch.initial_commit()
+        )
 
     # ---- the run ------------------------------------------------------------------------------------
 
     @property
     def run_id(self) -> str:
         """The id of its run, by which views find it."""
-        return self._live().run
+        return self._current_session().run
 
     def _is_open(self) -> bool:
-        return self._context.session is not None and not self._context.session.ended
+        return self._context.session is not None and not self._context.session.is_ended
 
     def _is_closed(self) -> bool:
-        return self._context.session is not None and self._context.session.ended
+        return self._context.session is not None and self._context.session.is_ended
 
-    def _watched(self, folder: Path) -> Workspace | None:
+    def _find_watched_workspace(self, folder: Path) -> Workspace | None:
         """The workspace of this folder, where its changes are told already."""
-        watch = self._context.watch
-        return None if watch is None or watch.folder != folder.resolve() else watch.workspace
+        workspace_watch = self._context.workspace_watch
+        return (
+            None
+            if workspace_watch is None or workspace_watch.folder != folder.resolve()
+            else workspace_watch.workspace
+        )
 
-    def _owns(self, run: str) -> bool:
+    def _owns_run(self, run: str) -> bool:
         """Whether a run is the one of this process."""
         session = self._context.session
         return session is not None and session.run == run and session.pid == os.getpid()
 
-    def _live(self) -> RunSession:
+    def _current_session(self) -> RunSession:
         """The run of this process.
 
         Raises:
@@ -228,17 +240,17 @@ class BaseStepper(CallTracer):
             session = self._context.session
             if session is not None and session.pid == os.getpid():
                 return session
-            if parents.ended:
+            if parents.is_ended:
                 return parents
             program = f"{parents.program} (child {os.getpid()})"
-            self._borrowed = False
-            self._context.watch = None
-            own = self._open_watch(program)
+            self._is_borrowed = False
+            self._context.workspace_watch = None
+            own_watch = self._open_watch(program)
             # The Core may be away just now, as it may for any other halt point.
-            self._open_session(parents.endpoint, program, patient=parents.link.resumes)
-            session = self._live()
-            if own is not None:
-                session.link.at_end(own.close)
+            self._open_session(parents.endpoint, program, is_open_deferred=parents.link.can_resume)
+            session = self._current_session()
+            if own_watch is not None:
+                session.link.add_end_callback(own_watch.close)
             first = self._initial_commit()
             # Its first halt point halts anyway: one halt is enough.
             run_flow(session.link, self._flow().start(waits=False, commit=first))
@@ -247,24 +259,24 @@ class BaseStepper(CallTracer):
 
     def _flow(self, session: RunSession | None = None) -> HaltFlow:
         """The flows of its run, whether that is over or not."""
-        session, watch = session or self._live(), self._context.watch
+        session, workspace_watch = session or self._current_session(), self._context.workspace_watch
         flow = HaltFlow(session.run, session.program, self._packer)
-        if watch is not None and session.link.snapshots:
-            flow.look = partial(watch.snapshot, session.link, flow)
+        if workspace_watch is not None and session.link.has_snapshots:
+            flow.take_snapshot = partial(workspace_watch.snapshot, session.link, flow)
         return flow
 
     def _make_commit(self, summary: str, description: str) -> bool:
         """Commit what the agent changed, and send it. Blocks."""
         check_text("commit_summary", summary)
         check_text("commit_description", description)
-        session, watch = self._open_run(), self._context.watch
-        if watch is None:
+        session, workspace_watch = self._open_run(), self._context.workspace_watch
+        if workspace_watch is None:
             log.warning("No changes to commit: this AgentStepper watches no workspace.")
             return False
         try:
-            return watch.commit(session.link, self._flow(), summary, description)
+            return workspace_watch.commit(session.link, self._flow(), summary, description)
         except WorkspaceError:
-            session.link.check()  # the end of a run ends the watch, too
+            session.link.raise_if_over()  # the end of a run ends the watch, too
             raise
 
     def _open_run(self) -> RunSession:
@@ -273,8 +285,8 @@ class BaseStepper(CallTracer):
         Raises:
             ConnectionLostError: The run is over.
         """
-        session = self._live()
-        session.link.check()
+        session = self._current_session()
+        session.link.raise_if_over()
         return session
 
     def _open_flow(self) -> HaltFlow:
@@ -283,39 +295,44 @@ class BaseStepper(CallTracer):
 
     # ---- ending -------------------------------------------------------------------------------------
 
-    def _timeline(self, patience: float = TIMELINE_PATIENCE) -> Timeline | None:
+    def _timeline(self, timeout_s: float = TIMELINE_TIMEOUT_S) -> Timeline | None:
         """The run's timeline as its Core has it, after all that was sent before. Blocks.
 
         Args:
-            patience: Seconds to wait for it.
+            timeout_s: Seconds to wait for it.
 
         Returns:
             None where there is none to be had: the Core is of version 1, gone, too slow, or refuses.
         """
-        link, id = self._live().link, make_id()
+        link, id = self._current_session().link, make_id()
         try:
-            return link.request(GetTimeline(), id).result(patience)
+            return link.request(GetTimeline(), id).result(timeout_s)
         except (ConnectionLostError, ProtocolError, TimeoutError) as error:
             log.info("The timeline of run %s could not be read: %r", self.run_id, error)
             return None
         finally:
             link.forget(id)
 
-    def _before_end(self, error: BaseException | None) -> None:
+    def _call_close_hooks(self, error: BaseException | None) -> None:
         """Tell who wants to know that this run ends now, where it is this door's to end. Blocks.
 
         Args:
             error: The exception that ends the agent.
         """
         session = self._context.session
-        if session is None or session.ended or self._borrowed or not self._owns(session.run):
+        if (
+            session is None
+            or session.is_ended
+            or self._is_borrowed
+            or not self._owns_run(session.run)
+        ):
             return
-        close_hooks.call_callbacks(self, session.bye(error))
+        close_hooks.call_callbacks(self, session.make_bye(error))
 
     def _finish(self, error: BaseException | None) -> Future[None] | None:
         """End the run, unless it is somebody else's; a future for when that is done."""
         session = self._context.session
-        if self._borrowed:
+        if self._is_borrowed:
             return None
         if session is None:
             if self._opening is not None:  # an interrupt: nobody waits until it is open
@@ -325,7 +342,7 @@ class BaseStepper(CallTracer):
 
     def __repr__(self) -> str:
         session = self._context.session
-        state = "not connected" if session is None else "closed" if session.ended else "open"
+        state = "not connected" if session is None else "closed" if session.is_ended else "open"
         return f"<{type(self).__name__} {self.program_name!r}, {state}>"
 
 
@@ -343,7 +360,7 @@ def make_ambient(stepper: BaseStepper) -> Iterator[BaseStepper]:
         _ambient.reset(token)
 
 
-def _nothing() -> FlowSteps[None]:
+def _no_steps() -> FlowSteps[None]:
     yield from ()
 
 

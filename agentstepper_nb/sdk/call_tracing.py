@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar, overload
 import wrapt
 
 from ..errors import ConnectionLostError, ProtocolError, ToolDeniedError
-from ..protocol.values import EventKind
+from ..protocol.data_model import EventKind
 from .argument_checks import check_optional_text
 from .arguments import Arguments
 from .drivers import run_flow, run_flow_async
@@ -28,7 +28,7 @@ class OpenStepper(Protocol):
 
     def _is_closed(self) -> bool: ...
 
-    def _live(self) -> RunSession: ...
+    def _current_session(self) -> RunSession: ...
 
     def _open_flow(self) -> HaltFlow: ...
 
@@ -71,14 +71,14 @@ class TracedFunction:
         flow = self.stepper._open_flow()
         call = Arguments(function, args, kwargs)
         begun = yield from self._begin(flow, call, self._title(function, call))
-        made = CallStepResult(begun.event.result)
+        result = CallStepResult(begun.event.result)
         if not begun.event.skipped:
-            if begun.edited:
+            if begun.is_edited:
                 call = begun.value
-            made = yield CallStep(run or function, call.args, call.kwargs)
-        if made.error is not None:
-            return (yield from self._fail(flow, begun.event, made.error, accept))
-        ended = yield from flow.end(self._kind, made.value, None, begun.event, accept)
+            result = yield CallStep(run or function, call.args, call.kwargs)
+        if result.error is not None:
+            return (yield from self._fail(flow, begun.event, result.error, accept))
+        ended = yield from flow.end(self._kind, result.value, None, begun.event, accept)
         return CallStepResult(ended.value)
 
     def _title(self, function: Callable[..., Any], call: Arguments) -> str | None:
@@ -114,7 +114,7 @@ class TracedFunction:
             raise ProtocolError(
                 "invalid_edit", "The arguments of a traced call must stay an object, by name."
             )
-        return call.edited(edit)
+        return call.with_named(edit)
 
     def _fail(
         self, flow: HaltFlow, event: OpenEvent, error: BaseException, accept: Accept | None
@@ -247,27 +247,27 @@ def _call(
     """Make one traced call, in the function's own manner."""
     if traced.stepper._is_closed():
         return function(*args, **kwargs)
-    if _is(function, inspect.isasyncgenfunction):
-        return _async_items(traced, function, args, kwargs)
-    if _is(function, inspect.isgeneratorfunction):
-        return _items(traced, function, args, kwargs)
-    if _is(function, inspect.iscoroutinefunction):
-        return _awaited(traced, function, args, kwargs)
-    link = traced.stepper._live().link
-    return _value(run_flow(link, traced.call(function, args, kwargs)))
+    if _is_of_kind(function, inspect.isasyncgenfunction):
+        return _call_async_generator(traced, function, args, kwargs)
+    if _is_of_kind(function, inspect.isgeneratorfunction):
+        return _call_generator(traced, function, args, kwargs)
+    if _is_of_kind(function, inspect.iscoroutinefunction):
+        return _call_async(traced, function, args, kwargs)
+    link = traced.stepper._current_session().link
+    return _unwrap(run_flow(link, traced.call(function, args, kwargs)))
 
 
-async def _awaited(
+async def _call_async(
     traced: TracedFunction,
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    link = traced.stepper._live().link
-    return _value(await run_flow_async(link, traced.call(function, args, kwargs)))
+    link = traced.stepper._current_session().link
+    return _unwrap(await run_flow_async(link, traced.call(function, args, kwargs)))
 
 
-def _items(
+def _call_generator(
     traced: TracedFunction,
     function: Callable[..., Any],
     args: tuple[Any, ...],
@@ -285,15 +285,15 @@ def _items(
         items.extend(all_of())
         return items
 
-    link = traced.stepper._live().link
-    made = run_flow(link, traced.call(function, args, kwargs, collect, _list))
-    yield from items if made.error is not None else _list(made.value)
-    if made.error is not None:
-        raise made.error
+    link = traced.stepper._current_session().link
+    result = run_flow(link, traced.call(function, args, kwargs, collect, _check_list))
+    yield from items if result.error is not None else _check_list(result.value)
+    if result.error is not None:
+        raise result.error
     return returned
 
 
-async def _async_items(
+async def _call_async_generator(
     traced: TracedFunction,
     function: Callable[..., Any],
     args: tuple[Any, ...],
@@ -306,27 +306,27 @@ async def _async_items(
             items.append(item)
         return items
 
-    link = traced.stepper._live().link
-    made = await run_flow_async(link, traced.call(function, args, kwargs, collect, _list))
-    for item in items if made.error is not None else _list(made.value):
+    link = traced.stepper._current_session().link
+    result = await run_flow_async(link, traced.call(function, args, kwargs, collect, _check_list))
+    for item in items if result.error is not None else _check_list(result.value):
         yield item
-    if made.error is not None:
-        raise made.error
+    if result.error is not None:
+        raise result.error
 
 
-def _list(value: Any) -> list[Any]:
+def _check_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise ProtocolError("invalid_edit", "A generator's items must stay a list.")
     return value
 
 
-def _value(made: CallStepResult) -> Any:
-    if made.error is not None:
-        raise made.error
-    return made.value
+def _unwrap(result: CallStepResult) -> Any:
+    if result.error is not None:
+        raise result.error
+    return result.value
 
 
-def _is(function: Callable[..., Any], kind: Callable[[Any], bool]) -> bool:
+def _is_of_kind(function: Callable[..., Any], kind: Callable[[Any], bool]) -> bool:
     """Whether a function is of a kind, also where `functools.wraps` hides it.
 
     A plain function around an async one may as well run it to its end; where no loop runs on this

@@ -25,11 +25,11 @@ from .environment import make_environment
 
 #: Seconds that a child has, one after the other, to end by itself (whoever interrupted us may have
 #: interrupted it as well), by SIGINT, and by SIGTERM. `%%step` gives an interrupted cell three in all.
-_OWN_ACCORD: Final = 0.5
-_LADDER: Final = ((signal.SIGINT, 1.0), (signal.SIGTERM, 1.0))
+_SELF_EXIT_S: Final = 0.5
+_SIGNALS: Final = ((signal.SIGINT, 1.0), (signal.SIGTERM, 1.0))
 #: Seconds that a child's output is still read after its end, where what it started keeps it open.
-_DRAIN: Final = 1.0
-_GLANCE: Final = 1.0
+_DRAIN_S: Final = 1.0
+_POLL_S: Final = 1.0
 
 
 class ChildAgent:
@@ -38,18 +38,18 @@ class ChildAgent:
     Args:
         process: The process; nobody reads its output yet.
         name: What it is called in messages.
-        tell: Called with its process id and exit code when it has ended, on a thread.
+        report_exit: Called with its process id and exit code when it has ended, on a thread.
     """
 
     def __init__(
         self,
         process: subprocess.Popen[bytes],
         name: str,
-        tell: Callable[[int, int], None] = lambda pid, code: None,
+        report_exit: Callable[[int, int], None] = lambda pid, code: None,
     ) -> None:
         self._process = process
         self._name = name
-        self._tell = tell
+        self._report_exit = report_exit
         self._parent = os.getpid()
         self._ended: Future[int] = Future()
         self._ended.set_running_or_notify_cancel()  # an awaiting task that gives up can't cancel it
@@ -69,7 +69,7 @@ class ChildAgent:
         return self._ended.result() if self._ended.done() else None
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it is a child of this process, and runs."""
         return self._parent == os.getpid() and not self._ended.done()
 
@@ -82,13 +82,13 @@ class ChildAgent:
         self._send(signal.SIGKILL)
 
     def _send(self, number: int) -> None:
-        if self.runs:
+        if self.is_running:
             self._process.send_signal(number)
 
     def _reap(self, output: threading.Thread) -> None:
         code = self._process.wait()
-        output.join(_DRAIN)
-        self._tell(self.pid, code)
+        output.join(_DRAIN_S)
+        self._report_exit(self.pid, code)
         self._ended.set_result(code)
 
     def _late(self, timeout: float | None) -> TimeoutError:
@@ -124,7 +124,7 @@ class SyncChildAgent(ChildAgent):
         try:
             if timeout is None:
                 return wait_result(self._ended)
-            over = _over([self], timeout)
+            over = _wait_until_ended([self], timeout)
         except BaseException:
             end_children([self])
             raise
@@ -179,27 +179,27 @@ def start_child(
 
 def end_children(children: Iterable[ChildAgent]) -> None:
     """End children as an interrupt does, and return when they have ended; a second one kills them."""
-    running = [child for child in children if child.runs]
+    running = [child for child in children if child.is_running]
     try:
-        if _over(running, _OWN_ACCORD):
+        if _wait_until_ended(running, _SELF_EXIT_S):
             return
-        for number, patience in _LADDER:
+        for number, patience in _SIGNALS:
             for child in running:
                 child._send(number)
-            if _over(running, patience):
+            if _wait_until_ended(running, patience):
                 return
     finally:
         for child in running:
             child.kill()
-    _over(running)
+    _wait_until_ended(running)
 
 
-def _over(children: Sequence[ChildAgent], patience: float | None = None) -> bool:
+def _wait_until_ended(children: Sequence[ChildAgent], patience: float | None = None) -> bool:
     """Wait until they have ended, and hear every interrupt; whether they did in so many seconds."""
     waiting = {child._ended for child in children}
     until = None if patience is None else time.monotonic() + patience
     while waiting:
-        left = _GLANCE if until is None else min(_GLANCE, until - time.monotonic())
+        left = _POLL_S if until is None else min(_POLL_S, until - time.monotonic())
         if left <= 0:
             return False
         waiting = wait_for(waiting, left).not_done
@@ -223,7 +223,7 @@ class ChildAgents:
 
     def add(self, child: C) -> C:
         """Take one in, and forget those that have ended."""
-        self._all = [*(each for each in self._all if each.runs), child]
+        self._all = [*(each for each in self._all if each.is_running), child]
         return child
 
     def join(self, error: BaseException | None) -> None:
@@ -232,7 +232,9 @@ class ChildAgents:
         Args:
             error: The exception.
         """
-        running = [child for child in self._all if child.runs and isinstance(child, SyncChildAgent)]
+        running = [
+            child for child in self._all if child.is_running and isinstance(child, SyncChildAgent)
+        ]
         try:
             for child in running if error is None else ():
                 child.wait()
@@ -242,11 +244,11 @@ class ChildAgents:
     async def ajoin(self, error: BaseException | None) -> None:
         """As `join`, awaited."""
         running = [
-            child for child in self._all if child.runs and isinstance(child, AsyncChildAgent)
+            child for child in self._all if child.is_running and isinstance(child, AsyncChildAgent)
         ]
         try:
             for child in running if error is None else ():
                 await child.wait()
         finally:
-            if any(child.runs for child in running):
+            if any(child.is_running for child in running):
                 await run_in_thread(partial(end_children, running))

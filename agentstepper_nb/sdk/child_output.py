@@ -15,10 +15,10 @@ from typing import Final, TextIO
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
-_CHUNK: Final = 64 * 1024
+_CHUNK_BYTES: Final = 64 * 1024
 #: Seconds of silence after which what was written is let through: each flush is a message of the
 #: kernel's, and Jupyter drops those above a thousand a second.
-_QUIET: Final = 0.015
+_QUIET_S: Final = 0.015
 
 
 def copy_output(process: subprocess.Popen[bytes]) -> threading.Thread:
@@ -75,13 +75,13 @@ def _copy(process: subprocess.Popen[bytes], sinks: tuple[_Sink, _Sink]) -> None:
             assert pipe is not None
             selector.register(pipe, selectors.EVENT_READ, (pipe, sink))
         while selector.get_map():
-            ready = selector.select(_QUIET if unseen else None)
+            ready = selector.select(_QUIET_S if unseen else None)
             unseen = bool(ready)
             if not ready:
                 _flush(sinks)
             for key, _ in ready:
                 pipe, sink = key.data
-                data = os.read(key.fd, _CHUNK)
+                data = os.read(key.fd, _CHUNK_BYTES)
                 sink.write(data)
                 if not data:
                     selector.unregister(pipe)

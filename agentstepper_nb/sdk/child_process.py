@@ -30,7 +30,7 @@ def start_process(
     if not (sys.platform == "linux" and sys.executable):
         return _popen(program, folder, environment)
     guard = [sys.executable, "-I", "-S", str(_PARENT_GUARD), str(os.getpid())]
-    return _thread().start([*guard, *program], folder, environment)
+    return _get_spawn_thread().start([*guard, *program], folder, environment)
 
 
 def _check(name: str, folder: str | None, environment: Mapping[str, str]) -> None:
@@ -65,7 +65,7 @@ def _popen(
     )
 
 
-class _Thread:
+class _SpawnThread:
     """Where children are started: Linux takes the end of the thread that forked for the parent's end.
 
     A cell's thread ends with its cell, so this one does it, which ends with the process.
@@ -73,7 +73,7 @@ class _Thread:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self._wanted: SimpleQueue[
+        self._requests: SimpleQueue[
             tuple[Sequence[str], str | None, Mapping[str, str], Future[subprocess.Popen[bytes]]]
         ] = SimpleQueue()
         threading.Thread(target=self._run, name="agentstepper-spawn", daemon=True).start()
@@ -83,7 +83,7 @@ class _Thread:
     ) -> subprocess.Popen[bytes]:
         """Start a command on this thread."""
         started: Future[subprocess.Popen[bytes]] = Future()
-        self._wanted.put((command, folder, environment, started))
+        self._requests.put((command, folder, environment, started))
         try:
             return started.result()
         except BaseException:
@@ -92,7 +92,7 @@ class _Thread:
 
     def _run(self) -> None:
         while True:
-            command, folder, environment, started = self._wanted.get()
+            command, folder, environment, started = self._requests.get()
             try:
                 started.set_result(_popen(command, folder, environment))
             except BaseException as error:
@@ -106,21 +106,21 @@ def _discard(started: Future[subprocess.Popen[bytes]]) -> None:
 
 
 _lock = threading.Lock()
-_current: _Thread | None = None
+_current: _SpawnThread | None = None
 
 
-def _thread() -> _Thread:
+def _get_spawn_thread() -> _SpawnThread:
     """This process's thread; a forked child has none and makes its own."""
     global _current
     with _lock:
         if _current is None or _current.pid != os.getpid():
-            _current = _Thread()
+            _current = _SpawnThread()
         return _current
 
 
-def _renew() -> None:
+def _reset_after_fork() -> None:
     global _lock, _current
     _lock, _current = threading.Lock(), None
 
 
-os.register_at_fork(after_in_child=_renew)
+os.register_at_fork(after_in_child=_reset_after_fork)

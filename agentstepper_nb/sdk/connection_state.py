@@ -20,7 +20,7 @@ class RunConnectionState(Enum):
     OPEN = auto()  # a connection carries it
     AWAY = auto()  # its connection is lost, and it is to be found back
     RETURNING = auto()  # it said hello again on a connection that carries other runs
-    ALONE = auto()  # no Core will ever take what it sends, and its agent goes on
+    ABANDONED = auto()  # no Core will ever take what it sends, and its agent goes on
     OVER = auto()
 
 
@@ -29,9 +29,9 @@ class RunConnectionEvent(Enum):
 
     WELCOMED = auto()  # the Core has taken it, or goes on with it
     LOST = auto()  # the connection is gone, or the Core closed it for this run
-    GREETED = auto()  # hello was said again
+    HELLO_SENT = auto()  # hello was said again
     REFUSED = auto()  # the Core doesn't go on with it now
-    FORSAKEN = auto()  # no Core ever will, and its agent goes on
+    ABANDONED = auto()  # no Core ever will, and its agent goes on
     ENDED = auto()
 
 
@@ -47,8 +47,8 @@ TRANSITIONS: Final[dict[RunConnectionState, dict[RunConnectionEvent, RunConnecti
     },
     RunConnectionState.AWAY: {
         RunConnectionEvent.WELCOMED: RunConnectionState.OPEN,
-        RunConnectionEvent.GREETED: RunConnectionState.RETURNING,
-        RunConnectionEvent.FORSAKEN: RunConnectionState.ALONE,
+        RunConnectionEvent.HELLO_SENT: RunConnectionState.RETURNING,
+        RunConnectionEvent.ABANDONED: RunConnectionState.ABANDONED,
         RunConnectionEvent.ENDED: RunConnectionState.OVER,
     },
     RunConnectionState.RETURNING: {
@@ -57,7 +57,7 @@ TRANSITIONS: Final[dict[RunConnectionState, dict[RunConnectionEvent, RunConnecti
         RunConnectionEvent.REFUSED: RunConnectionState.AWAY,
         RunConnectionEvent.ENDED: RunConnectionState.OVER,
     },
-    RunConnectionState.ALONE: {RunConnectionEvent.ENDED: RunConnectionState.OVER},
+    RunConnectionState.ABANDONED: {RunConnectionEvent.ENDED: RunConnectionState.OVER},
     RunConnectionState.OVER: {},
 }
 
@@ -75,17 +75,17 @@ class RunConnectionListener(Protocol):
     def on_lease_absent(self) -> None:
         """The Core is of version 1."""
 
-    def on_edit_check(self, asked: CheckEdit) -> None:
+    def on_edit_check(self, request: CheckEdit) -> None:
         """The Core asks about an edit."""
 
     def on_away_changed(self) -> None:
         """`RunProtocol.away` may be another."""
 
-    def opened(self, error: BaseException | None) -> None:
+    def on_opened(self, error: BaseException | None) -> None:
         """The first hello was answered, or never will be."""
 
-    def needs_connection(self) -> None:
+    def on_connection_needed(self) -> None:
         """The run isn't carried by the connection that it shared, and needs another."""
 
-    def ended(self, lost: ConnectionLostError | None) -> None:
+    def on_ended(self, lost: ConnectionLostError | None) -> None:
         """The run is over; None where this side ended it."""

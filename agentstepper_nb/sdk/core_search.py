@@ -14,7 +14,7 @@ from ..discover import CoreEndpoint, RuntimeFile, list_running_servers
 from ..protocol.agent import Hello, Welcome
 from .handshake import (
     AgentRefusedError,
-    explain_gone,
+    explain_close,
     explain_not_opened,
     greet,
     is_final,
@@ -32,7 +32,7 @@ _ADVICE: Final = {
     ),
     "continue": "The agent goes on without it, unedited, and what it does is told once it is back.",
 }
-_LEASED: Final = (
+_LEASED_ADVICE: Final = (
     "The agent goes on, as its run continues, and waits for it where a breakpoint halts: start the Core "
     "again, with the same data folder."
 )
@@ -67,7 +67,7 @@ class CoreReached(NamedTuple):
     """A Core that takes the run, or goes on with it."""
 
     connection: ClientConnection
-    open: ExitStack  # to leave closes the connection
+    exit_stack: ExitStack  # to leave closes the connection
     endpoint: CoreEndpoint
     welcome: Welcome | None  # None: it is of version 1
 
@@ -77,42 +77,42 @@ class CoreUnreached(NamedTuple):
 
     endpoint: CoreEndpoint
     why: ConnectionError
-    greeted: bool  # whether it may have heard hello
-    refused: bool  # whether it won't ever
+    has_sent_hello: bool  # whether it may have heard hello
+    is_refused: bool  # whether it won't ever
     code: str = ""  # the Core's own word for it, where it gave one
 
 
 def reach_core(
-    places: list[CoreEndpoint], hello: Hello, patience: float
+    places: list[CoreEndpoint], hello: Hello, timeout_s: float
 ) -> CoreReached | CoreUnreached:
     """Try one place after the other.
 
     Args:
         places: Where to try: the first is where the Core was.
         hello: Asks to go on.
-        patience: Seconds that each has.
+        timeout_s: Seconds that each has.
 
     Returns:
         The first that goes on with the run; else the first refusal, else why the first can't be reached.
     """
     failures: list[CoreUnreached] = []
     for place in places:
-        found = _try(place, hello, patience)
+        found = _try(place, hello, timeout_s)
         if isinstance(found, CoreReached):
             return found
         # A Core without a token may be anybody's: what it refuses says nothing about ours.
-        ours = place is places[0] or place.token is not None
-        failures.append(found if ours else found._replace(refused=False))
-    chosen = next((failure for failure in failures if failure.refused), failures[0])
-    return chosen._replace(greeted=any(failure.greeted for failure in failures))
+        is_own = place is places[0] or place.token is not None
+        failures.append(found if is_own else found._replace(is_refused=False))
+    chosen = next((failure for failure in failures if failure.is_refused), failures[0])
+    return chosen._replace(has_sent_hello=any(failure.has_sent_hello for failure in failures))
 
 
-def _try(place: CoreEndpoint, hello: Hello, patience: float) -> CoreReached | CoreUnreached:
-    greeted = False
+def _try(place: CoreEndpoint, hello: Hello, timeout_s: float) -> CoreReached | CoreUnreached:
+    has_sent_hello = False
     try:
         with ExitStack() as stack:
-            connection = stack.enter_context(open_socket(place, patience))
-            greeted = True
+            connection = stack.enter_context(open_socket(place, timeout_s))
+            has_sent_hello = True
             welcome = greet(connection, hello)
             if welcome is None:
                 raise AgentRefusedError(
@@ -120,9 +120,9 @@ def _try(place: CoreEndpoint, hello: Hello, patience: float) -> CoreReached | Co
                 )
             return CoreReached(connection, stack.pop_all(), place, welcome)
     except Exception as error:
-        why = explain_not_opened(place, error, patience)
+        why = explain_not_opened(place, error, timeout_s)
         code = error.code if isinstance(error, AgentRefusedError) else ""
-        return CoreUnreached(place, why, greeted, is_final(error), code)
+        return CoreUnreached(place, why, has_sent_hello, is_final(error), code)
 
 
 class ReconnectAdvice:
@@ -130,34 +130,34 @@ class ReconnectAdvice:
 
     def __init__(self) -> None:
         self._why = ""  # the connection is gone
-        self._passed: set[str] = set()
+        self._given_advice: set[str] = set()
 
-    def lost(self, gone: Exception, runs: Iterable[RunProtocol], url: str) -> None:
+    def report_lost(self, close_error: Exception, runs: Iterable[RunProtocol], url: str) -> None:
         """Say that the Core is away, where halt points are about to be passed unedited."""
         self._why = ""
-        if isinstance(gone, ConnectionClosed) and not is_too_large(gone):
-            self._why = explain_gone(gone)
-            passing = [run for run in runs if run.resumes and run.on_disconnect == "continue"]
-            self._advise(passing, url)
+        if isinstance(close_error, ConnectionClosed) and not is_too_large(close_error):
+            self._why = explain_close(close_error)
+            passing = [run for run in runs if run.can_resume and run.on_disconnect == "continue"]
+            self._log_advice(passing, url)
 
-    def not_found(self, why: str, away: Iterable[RunProtocol], url: str) -> None:
+    def report_not_found(self, why: str, away: Iterable[RunProtocol], url: str) -> None:
         """Say that no Core was found for the runs that are away."""
         self._why = self._why or why
         for run in away:
             run.why = why
-        self._advise(away, url)
+        self._log_advice(away, url)
 
-    def back(self, url: str) -> None:
+    def report_back(self, url: str) -> None:
         """Say that the Core is back, where somebody heard that it was away."""
-        if self._passed:
-            self._passed.clear()
+        if self._given_advice:
+            self._given_advice.clear()
             log.warning("The Core is back at %s: the run goes on.", url)
 
-    def _advise(self, runs: Iterable[RunProtocol], url: str) -> None:
+    def _log_advice(self, runs: Iterable[RunProtocol], url: str) -> None:
         """Say it; who says goodbye hears of it by what isn't delivered."""
         for run in runs:
             is_continuing = run.on_disconnect == "wait" and run.listener.is_continuing
-            advice = _LEASED if is_continuing else _ADVICE[run.on_disconnect]
-            if not (advice in self._passed or run.closing):
-                self._passed.add(advice)
+            advice = _LEASED_ADVICE if is_continuing else _ADVICE[run.on_disconnect]
+            if not (advice in self._given_advice or run.is_closing):
+                self._given_advice.add(advice)
                 log.warning("Connection lost to the Core at %s: %s. %s", url, self._why, advice)

@@ -26,8 +26,8 @@ from .flow_steps import (
 )
 from .run_link import RunLink
 
-_GLANCE: Final = 1.0  # seconds
-_GOES_ON: Final = ResumeAnswer()
+_POLL_S: Final = 1.0  # seconds
+_RESUME: Final = ResumeAnswer()
 
 
 def run_flow(link: RunLink, steps: FlowSteps[T]) -> T:
@@ -71,14 +71,14 @@ def wait_result(future: Future[T]) -> T:
     if threading.current_thread() is threading.main_thread():
         while not future.done():
             with suppress(TimeoutError):
-                return future.result(_GLANCE)
+                return future.result(_POLL_S)
     return future.result()
 
 
 def _run_step(link: RunLink, step: FlowStep) -> Any:
     match step:
         case AnswerStep():
-            return _ask(link, step)
+            return _run_answer_step(link, step)
         case SendStep(messages):
             link.send(messages)
         case WaitStep(future):
@@ -98,15 +98,15 @@ def _run_step(link: RunLink, step: FlowStep) -> Any:
 async def _run_step_async(link: RunLink, step: FlowStep) -> Any:
     match step:
         case AnswerStep():
-            return await _aask(link, step)
+            return await _run_answer_step_async(link, step)
         case SendStep(messages):
             link.send(messages)
         case WaitStep(future):
-            return await _aresult(future)
+            return await _wait_result_async(future)
         case FlushStep():
-            await _aresult(link.flush())
+            await _wait_result_async(link.flush())
         case BlockingStep(function):
-            await _to_its_end(function)
+            await _run_uninterrupted(function)
         case CallStep(function, args, kwargs):
             try:
                 value = function(*args, **kwargs)
@@ -116,44 +116,44 @@ async def _run_step_async(link: RunLink, step: FlowStep) -> Any:
     return None
 
 
-def _ask(link: RunLink, asked: AnswerStep) -> Answer:
+def _run_answer_step(link: RunLink, step: AnswerStep) -> Answer:
     try:
-        future = link.ask(asked.messages, asked.halt_point, asked.check)
-        if asked.queued is not None:
-            asked.queued(link.send)
-        return _GOES_ON if future is None else wait_result(future)
+        future = link.request_answer(step.messages, step.halt_point, step.check)
+        if step.on_queued is not None:
+            step.on_queued(link.send)
+        return _RESUME if future is None else wait_result(future)
     except BaseException:
-        link.forget(asked.halt_point)
+        link.forget(step.halt_point)
         raise
     finally:
-        link.answered(asked.halt_point)
+        link.end_edit_checks(step.halt_point)
 
 
-async def _aask(link: RunLink, asked: AnswerStep) -> Answer:
+async def _run_answer_step_async(link: RunLink, step: AnswerStep) -> Answer:
     try:
-        future = link.ask(asked.messages, asked.halt_point, asked.check)
-        if asked.queued is not None:
-            asked.queued(link.send)
-        return await (_pass() if future is None else _aresult(future))
+        future = link.request_answer(step.messages, step.halt_point, step.check)
+        if step.on_queued is not None:
+            step.on_queued(link.send)
+        return await (_resume_async() if future is None else _wait_result_async(future))
     except BaseException:
-        link.forget(asked.halt_point)
+        link.forget(step.halt_point)
         raise
     finally:
-        link.answered(asked.halt_point)
+        link.end_edit_checks(step.halt_point)
 
 
-async def _pass() -> Answer:
+async def _resume_async() -> Answer:
     """Go on, after a turn of the loop: an agent that waits for nothing can be cancelled all the same."""
     await asyncio.sleep(0)
-    return _GOES_ON
+    return _RESUME
 
 
-async def _aresult(future: Future[T]) -> T:
+async def _wait_result_async(future: Future[T]) -> T:
     """As `result`, in the running event loop: it falls asleep over an interrupt just the same."""
     awaited = asyncio.wrap_future(future)
     if threading.current_thread() is threading.main_thread():
         while not awaited.done():
-            await asyncio.wait([awaited], timeout=_GLANCE)
+            await asyncio.wait([awaited], timeout=_POLL_S)
     return await awaited
 
 
@@ -166,7 +166,7 @@ async def run_in_thread(
         function: Runs in a copy of this context, and to its end even where the task is cancelled.
         abandoned: Called after it where a cancelled task didn't wait for it.
     """
-    future = _begun(function)
+    future = _start_thread(function)
     try:
         return await asyncio.wrap_future(future)
     except asyncio.CancelledError:
@@ -175,12 +175,12 @@ async def run_in_thread(
         raise
 
 
-async def _to_its_end(function: Callable[[], None]) -> None:
+async def _run_uninterrupted(function: Callable[[], None]) -> None:
     """As `run_in_thread`; a task that is cancelled meanwhile ends when the function has returned.
 
     So what the flow sends next comes after what the function sends.
     """
-    future = asyncio.wrap_future(_begun(function))
+    future = asyncio.wrap_future(_start_thread(function))
     try:
         await asyncio.shield(future)
     except asyncio.CancelledError:
@@ -188,7 +188,7 @@ async def _to_its_end(function: Callable[[], None]) -> None:
         raise
 
 
-def _begun(function: Callable[[], T]) -> Future[T]:
+def _start_thread(function: Callable[[], T]) -> Future[T]:
     """Begin a function on a thread of its own; a future that can't be cancelled."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from ..errors import ProtocolError
 from ..protocol.agent import AgentMessage, CheckEdit, EditChecked
-from ..protocol.opaque_marks import find_edited_mark, is_mark
+from ..protocol.opaque_values import find_edited_opaque_value, is_opaque_value
 from .json_text import dump_json, is_same_json
 from .payload import Payload, PayloadEncoder, RedactKind
 from .value_encoder import EncodedValue, encode_value
@@ -28,9 +28,9 @@ log = logging.getLogger("agentstepper_nb.sdk")
 #: Makes of an edited value what a call takes; raises where it doesn't take that.
 Accept = Callable[[Any], Any]
 
-_UNSAID: Final = "The agent's type refuses this edit, and its redact= fails for the reason."
+_REDACT_FAILED: Final = "The agent's type refuses this edit, and its redact= fails for the reason."
 #: Letters of why an edit is refused.
-_LONGEST: Final = 2000
+_MAX_REASON_CHARS: Final = 2000
 
 
 class EditReader:
@@ -50,7 +50,7 @@ class EditReader:
         self._accept = accept
         self._last: tuple[bytes, Any] | None = None
 
-    def beside(self, packed: Payload) -> EditReader:
+    def for_payload(self, packed: Payload) -> EditReader:
         """A reader for an edit of what was shown elsewhere; this one where that is the same."""
         same = packed is self._packed
         return self if same else EditReader(self._packer, packed, self._accept)
@@ -70,29 +70,31 @@ class EditReader:
         self._last = text, value
         return value
 
-    def problem(self, raw: Raw) -> str | None:
+    def find_problem(self, raw: Raw) -> str | None:
         """Why the agent can't take an edit, in words that may leave its process; None where it can."""
         try:
             self.read(raw)
         except Exception as error:
-            return self.told(error)
+            return self.describe_error(error)
         return None
 
-    def told(self, error: Exception) -> str:
+    def describe_error(self, error: Exception) -> str:
         """What an error says, without secrets."""
         text = error.message if isinstance(error, ProtocolError) else format_error(error)
         try:
-            told = self._packer.texts(RedactKind.ERROR, {"type": "", "message": text}, _LONGEST)
+            told = self._packer.texts(
+                RedactKind.ERROR, {"type": "", "message": text}, _MAX_REASON_CHARS
+            )
             return told["message"]
         except Exception:  # the agent's own hook; without it nothing of the error may leave
             log.warning("redact= failed for why an edit is refused.", exc_info=True)
-            return _UNSAID
+            return _REDACT_FAILED
 
 
 T = TypeVar("T")
 
 #: Letters of a value in an error's text.
-_LONGEST_VALUE: Final = 200
+_MAX_VALUE_CHARS: Final = 200
 
 
 def decode_edit(edit: Any, sent: Any, shown: EncodedValue) -> Any:
@@ -106,7 +108,7 @@ def decode_edit(edit: Any, sent: Any, shown: EncodedValue) -> Any:
     Raises:
         ProtocolError: `invalid_edit`: a mark was edited, or a type refuses what it would have to hold.
     """
-    if (problem := find_edited_mark(sent, edit)) is not None:
+    if (problem := find_edited_opaque_value(sent, edit)) is not None:
         raise ProtocolError("invalid_edit", problem)
     return _Decoder(shown).decode(edit, sent, shown.value, "")
 
@@ -115,120 +117,135 @@ class _Decoder:
     def __init__(self, shown: EncodedValue) -> None:
         self._shown = shown
 
-    def decode(self, edit: Any, sent: Any, held: Any, path: str) -> Any:
+    def decode(self, edit: Any, sent: Any, original: Any, path: str) -> Any:
         if is_same_json(edit, sent):
-            return held
-        if edit is None or is_mark(edit) or is_mark(sent):
-            return self._plain(edit)
-        form = None if type(held) in PLAIN else find_form(type(held))
+            return original
+        if edit is None or is_opaque_value(edit) or is_opaque_value(sent):
+            return self._decode_plain(edit)
+        form = None if type(original) in PLAIN else find_form(type(original))
         if isinstance(form, FieldsForm) and isinstance(sent, dict):
-            return self._fields(form, edit, sent, held, path)
+            return self._decode_fields(form, edit, sent, original, path)
         if isinstance(form, MembersForm) and isinstance(sent, dict) and isinstance(edit, dict):
-            return self._members(form, edit, sent, held, path)
+            return self._decode_members(form, edit, sent, original, path)
         if isinstance(form, ItemsForm) and isinstance(sent, list):
-            return self._items(form, edit, sent, held, path)
-        if isinstance(form, ScalarForm) and _is_shown_by(form, held, sent):
-            return _made(path, lambda: form.make(held, edit))
-        return self._plain(edit)
+            return self._decode_items(form, edit, sent, original, path)
+        if isinstance(form, ScalarForm) and _is_shown_by(form, original, sent):
+            return _make_or_refuse(path, lambda: form.make(original, edit))
+        return self._decode_plain(edit)
 
     # ---- fields -------------------------------------------------------------------------------------
 
-    def _fields(
-        self, form: FieldsForm, edit: Any, sent: dict[str, Any], held: Any, path: str
+    def _decode_fields(
+        self, form: FieldsForm, edit: Any, sent: dict[str, Any], original: Any, path: str
     ) -> Any:
-        name = type(held).__qualname__
+        name = type(original).__qualname__
         if not isinstance(edit, dict):
             _refuse(path, f"it must stay an object with the fields of {name}")
-        parts = _made(path, lambda: form.read(held))
+        parts = _make_or_refuse(path, lambda: form.read(original))
         if gone := [key for key in sent if key not in edit]:
             _refuse(_join(path, gone[0]), f"{name} has this field: it can't be left out")
         new = [key for key in edit if key not in sent]
-        if (new and not form.is_open(held)) or any(key in parts for key in new):
+        if (new and not form.is_open(original)) or any(key in parts for key in new):
             _refuse(_join(path, new[0]), f"{name} has no such field to edit")
         changes = {
-            key: self._field(item, key, sent, parts, _join(path, key))
+            key: self._decode_field(item, key, sent, parts, _join(path, key))
             for key, item in edit.items()
             if key not in sent or not is_same_json(item, sent[key])
         }
         if not changes:
-            return held
-        made = _made(path, lambda: form.replace(held, changes))
+            return original
+        made = _make_or_refuse(path, lambda: form.replace(original, changes))
         self._check(form, made, {key: edit[key] for key in changes}, changes, path)
         return made
 
-    def _field(self, edit: Any, key: str, sent: Any, parts: dict[str, Any], path: str) -> Any:
+    def _decode_field(
+        self, edit: Any, key: str, sent: Any, parts: dict[str, Any], path: str
+    ) -> Any:
         if key in sent and key not in parts:
             _refuse(path, "the agent's to_json= shows it, and it is no field of the value")
-        return self.decode(edit, sent[key], parts[key], path) if key in sent else self._plain(edit)
+        return (
+            self.decode(edit, sent[key], parts[key], path)
+            if key in sent
+            else self._decode_plain(edit)
+        )
 
     def _check(
         self, form: FieldsForm, made: Any, edit: dict[str, Any], changes: dict[str, Any], path: str
     ) -> None:
         """See that the new value holds what the person wrote, and not what its type made of it."""
-        parts = _made(path, lambda: form.read(made))
+        parts = _make_or_refuse(path, lambda: form.read(made))
         for key, wanted in edit.items():
             if key not in parts or parts[key] is changes[key]:
                 continue
             got = encode_value(parts[key]).json
             if not (_covers(got, wanted) or is_same_json(got, encode_value(changes[key]).json)):
                 text = dump_json(got)
-                text = text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
+                text = text if len(text) <= _MAX_VALUE_CHARS else text[:_MAX_VALUE_CHARS] + "…"
                 _refuse(_join(path, key), f"{type(made).__qualname__} makes {text} of it")
 
     # ---- containers ---------------------------------------------------------------------------------
 
-    def _members(
-        self, form: MembersForm, edit: dict[str, Any], sent: dict[str, Any], held: Any, path: str
+    def _decode_members(
+        self,
+        form: MembersForm,
+        edit: dict[str, Any],
+        sent: dict[str, Any],
+        original: Any,
+        path: str,
     ) -> Any:
-        like = _one_kind(list(held.values()))
-        keys = {key: key for key in held}  # a key may be of a type of its own
+        like = _find_sample(list(original.values()))
+        keys = {key: key for key in original}  # a key may be of a type of its own
         members: dict[Any, Any] = {}
         for key, item in edit.items():
             place = _join(path, key)
-            if key in sent and key in held:
-                members[keys[key]] = self.decode(item, sent[key], held[key], place)
+            if key in sent and key in original:
+                members[keys[key]] = self.decode(item, sent[key], original[key], place)
             else:
-                members[key] = self._like(item, like, place)
-        hidden = {key: held[key] for key in held if key not in sent and key not in edit}
-        return _made(path, lambda: form.make(held, members | hidden))
+                members[key] = self._decode_new_item(item, like, place)
+        hidden = {key: original[key] for key in original if key not in sent and key not in edit}
+        return _make_or_refuse(path, lambda: form.make(original, members | hidden))
 
-    def _items(self, form: ItemsForm, edit: Any, sent: list[Any], held: Any, path: str) -> Any:
+    def _decode_items(
+        self, form: ItemsForm, edit: Any, sent: list[Any], original: Any, path: str
+    ) -> Any:
         if not isinstance(edit, list):
-            if type(held) in (list, tuple):
-                return self._plain(edit)
-            _refuse(path, f"it must stay a list, of which a {type(held).__qualname__} is made")
-        objects = self._shown.orders.get(id(held), None) if form.is_set else list(held)
+            if type(original) in (list, tuple):
+                return self._decode_plain(edit)
+            _refuse(path, f"it must stay a list, of which a {type(original).__qualname__} is made")
+        objects = self._shown.set_orders.get(id(original), None) if form.is_set else list(original)
         if objects is None or len(objects) != len(sent):
-            return self._plain(edit)  # `redact=` shows another list
-        guides = _guides(edit, sent, objects, path)
-        like = _one_kind(objects)
+            return self._decode_plain(edit)  # `redact=` shows another list
+        guides = _match_items(edit, sent, objects, path)
+        like = _find_sample(objects)
         items = [
-            self._like(item, like, f"{path}[{index}]")
+            self._decode_new_item(item, like, f"{path}[{index}]")
             if guide is None
             else self.decode(item, sent[guide], objects[guide], f"{path}[{index}]")
             for index, (item, guide) in enumerate(zip(edit, guides, strict=True))
         ]
-        return _made(path, lambda: form.make(held, items))
+        return _make_or_refuse(path, lambda: form.make(original, items))
 
-    def _like(self, edit: Any, like: Any, path: str) -> Any:
+    def _decode_new_item(self, edit: Any, like: Any, path: str) -> Any:
         """A new item, made as the others of its list or dict are."""
-        if like is None or edit is None or is_mark(edit):
-            return self._plain(edit)
+        if like is None or edit is None or is_opaque_value(edit):
+            return self._decode_plain(edit)
         made = self.decode(edit, encode_value(like).json, like, path)
-        return _made(path, lambda: copy.deepcopy(like)) if made is like else made
+        return _make_or_refuse(path, lambda: copy.deepcopy(like)) if made is like else made
 
-    def _plain(self, edit: Any) -> Any:
+    def _decode_plain(self, edit: Any) -> Any:
         """JSON as it is, with the objects where their marks stand."""
-        if is_mark(edit):
+        if is_opaque_value(edit):
             return self._shown.marked[dump_json(edit)]
         if isinstance(edit, dict):
-            return {key: self._plain(item) for key, item in edit.items()}
+            return {key: self._decode_plain(item) for key, item in edit.items()}
         if isinstance(edit, list):
-            return [self._plain(item) for item in edit]
+            return [self._decode_plain(item) for item in edit]
         return edit
 
 
-def _guides(edit: list[Any], sent: list[Any], held: list[Any], path: str) -> list[int | None]:
+def _match_items(
+    edit: list[Any], sent: list[Any], original: list[Any], path: str
+) -> list[int | None]:
     """Which item that was sent each item of an edited list is; None for a new one.
 
     Items that are alike are the same, first in their place, then wherever they were moved.
@@ -251,16 +268,16 @@ def _guides(edit: list[Any], sent: list[Any], held: list[Any], path: str) -> lis
             guides[index] = index
             del left[index], open[index]
     if open and left:
-        _pair(list(open), list(left), guides, held, path)
+        _pair_items(list(open), list(left), guides, original, path)
     return guides
 
 
-def _pair(
-    open: list[int], left: list[int], guides: list[int | None], held: list[Any], path: str
+def _pair_items(
+    open: list[int], left: list[int], guides: list[int | None], original: list[Any], path: str
 ) -> None:
     """Pair edited items with those that were sent, in order, where it can't matter which is which."""
-    if len({type(held[index]) for index in left}) > 1 and any(
-        not _is_plain(held[index]) for index in left
+    if len({type(original[index]) for index in left}) > 1 and any(
+        not _is_plain(original[index]) for index in left
     ):
         _refuse(path, "which item became which can't be told: first remove or add, then edit")
     for index, guide in zip(open, left, strict=False):
@@ -271,7 +288,7 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (str, int, float, bool, dict, list)
 
 
-def _one_kind(values: list[Any]) -> Any:
+def _find_sample(values: list[Any]) -> Any:
     """One of the values, where all are of one type that JSON hasn't; else None."""
     kinds = {type(value) for value in values}
     if len(kinds) != 1 or _is_plain(values[0]) or find_form(kinds.pop()) is None:
@@ -279,9 +296,9 @@ def _one_kind(values: list[Any]) -> Any:
     return values[0]
 
 
-def _is_shown_by(form: ScalarForm, held: Any, sent: Any) -> bool:
+def _is_shown_by(form: ScalarForm, original: Any, sent: Any) -> bool:
     """Whether a value was shown by its form, and not by the agent's own hook."""
-    return _made("", lambda: is_same_json(form.show(held), sent))
+    return _make_or_refuse("", lambda: is_same_json(form.show(original), sent))
 
 
 def _covers(got: Any, wanted: Any) -> bool:
@@ -306,7 +323,7 @@ def _refuse(path: str, why: str) -> NoReturn:
     raise ProtocolError("invalid_edit", f"{path or 'The value'}: {why}.")
 
 
-def _made(path: str, make: Callable[[], T]) -> T:
+def _make_or_refuse(path: str, make: Callable[[], T]) -> T:
     """What the agent's own types make, whose errors refuse the edit."""
     try:
         return make()
@@ -333,7 +350,7 @@ def format_error(error: BaseException) -> str:
 
 
 #: Says why an edit can't be taken; None where it can.
-Check = Callable[[Raw], str | None]
+EditCheck = Callable[[Raw], str | None]
 
 
 class EditReaders:
@@ -345,9 +362,9 @@ class EditReaders:
 
     def __init__(self, send: Callable[[tuple[AgentMessage, ...]], object]) -> None:
         self._send = send
-        self._checks: dict[str, tuple[contextvars.Context, Check]] = {}
+        self._checks: dict[str, tuple[contextvars.Context, EditCheck]] = {}
 
-    def expect(self, halt_point: str, check: Check) -> None:
+    def expect(self, halt_point: str, check: EditCheck) -> None:
         """Read edits of a halt point by this, in a copy of the context that it is called in."""
         self._checks[halt_point] = contextvars.copy_context(), check
 
@@ -355,16 +372,16 @@ class EditReaders:
         """A halt point waits no more."""
         self._checks.pop(halt_point, None)
 
-    def hear(self, asked: CheckEdit) -> None:
+    def check_edit(self, request: CheckEdit) -> None:
         """Answer a question of the Core's. Validators may take long: nobody waits for them here."""
         threading.Thread(
-            target=self._answer, args=(asked,), name="agentstepper-check", daemon=True
+            target=self._answer, args=(request,), name="agentstepper-check", daemon=True
         ).start()
 
-    def _answer(self, asked: CheckEdit) -> None:
+    def _answer(self, request: CheckEdit) -> None:
         refusal = None
-        found = self._checks.get(asked.halt_point)
+        found = self._checks.get(request.halt_point)
         if found is not None:  # else it waits no more, as the Core is about to see
             context, check = found
-            refusal = context.copy().run(check, asked.data)
-        self._send((EditChecked(check=asked.check, refusal=refusal),))
+            refusal = context.copy().run(check, request.data)
+        self._send((EditChecked(check=request.check, refusal=refusal),))

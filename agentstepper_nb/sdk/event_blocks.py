@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ConnectionLostError, ProtocolError
-from ..protocol.values import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
+from ..protocol.data_model import EVENT_NAME, EVENT_NAME_RULE, EventKind, Usage
 from .approvals import Approval
 from .argument_checks import check_optional_text, check_text
 from .drivers import run_flow, run_flow_async
@@ -66,17 +66,17 @@ class EventBlock:
             raise
         self._result = ended.value
 
-    def _left(self) -> OpenEvent | None:
+    def _own_event(self) -> OpenEvent | None:
         """The event that ends with the block; none in a forked child, whose parent ends it."""
         event = self._event
-        return event if event is not None and self._stepper._owns(event.run) else None
+        return event if event is not None and self._stepper._owns_run(event.run) else None
 
 
 class SyncEventBlock(EventBlock):
     """A block for `with`."""
 
     def __enter__(self) -> Self:
-        run_flow(self._stepper._live().link, self._enter())
+        run_flow(self._stepper._current_session().link, self._enter())
         return self
 
     def __exit__(
@@ -85,17 +85,17 @@ class SyncEventBlock(EventBlock):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        event = self._left()
+        event = self._own_event()
         if event is None:
             return False
-        return run_flow(self._stepper._live().link, self._leave(event, error))
+        return run_flow(self._stepper._current_session().link, self._leave(event, error))
 
 
 class AsyncEventBlock(EventBlock):
     """A block for `async with`."""
 
     async def __aenter__(self) -> Self:
-        await run_flow_async(self._stepper._live().link, self._enter())
+        await run_flow_async(self._stepper._current_session().link, self._enter())
         return self
 
     async def __aexit__(
@@ -104,10 +104,12 @@ class AsyncEventBlock(EventBlock):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        event = self._left()
+        event = self._own_event()
         if event is None:
             return False
-        return await run_flow_async(self._stepper._live().link, self._leave(event, error))
+        return await run_flow_async(
+            self._stepper._current_session().link, self._leave(event, error)
+        )
 
 
 class QueryBlock(EventBlock):

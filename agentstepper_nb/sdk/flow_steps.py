@@ -34,9 +34,9 @@ from ..protocol.agent import (
     StopAnswer,
     Withdraw,
 )
-from ..protocol.values import EventKind, EventOutcome, EventSide, Failure, Usage
-from .approvals import NOBODY, Approval, ApprovalCall, OutsideDecision, Sender
-from .edits import Check, EditReader
+from ..protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
+from .approvals import UNASKED_REASON, Approval, ApprovalCall, OutsideDecision, SendMessages
+from .edits import EditCheck, EditReader
 from .payload import PayloadEncoder
 
 
@@ -53,12 +53,12 @@ class OpenEvent:
 
     def push(self) -> None:
         """Open it in this context."""
-        _open.set((*_still_open(), self))
+        _open.set((*_list_open_events(), self))
 
     def end(self) -> None:
         """End it, for every context that sees it."""
         self.ended = True
-        _open.set(_still_open())
+        _open.set(_list_open_events())
 
 
 _open: ContextVar[tuple[OpenEvent, ...]] = ContextVar("agentstepper_open_events", default=())
@@ -72,7 +72,7 @@ def find_innermost_event(run: str) -> OpenEvent | None:
     return None
 
 
-def _still_open() -> tuple[OpenEvent, ...]:
+def _list_open_events() -> tuple[OpenEvent, ...]:
     return tuple(event for event in _open.get() if not event.ended)
 
 
@@ -91,9 +91,9 @@ class AnswerStep(NamedTuple):
     messages: tuple[AgentMessage, ...]
     halt_point: str
     #: Called with what sends more, once these are on their way.
-    queued: Callable[[Callable[[tuple[AgentMessage, ...]], None]], None] | None = None
+    on_queued: Callable[[Callable[[tuple[AgentMessage, ...]], None]], None] | None = None
     #: Says why the agent can't take an edit, where it can't; called on a thread of its own.
-    check: Check | None = None
+    check: EditCheck | None = None
 
 
 class WaitStep(NamedTuple):
@@ -139,7 +139,7 @@ class BegunEvent(NamedTuple):
 
     event: OpenEvent
     value: Any
-    edited: bool
+    is_edited: bool
 
 
 class BegunTool(NamedTuple):
@@ -154,14 +154,14 @@ class EndedEvent(NamedTuple):
     """What an event's end came to."""
 
     value: Any
-    edited: bool
+    is_edited: bool
 
 
 #: The agent's clock, in seconds.
 clock = time.monotonic
-NULL: Final = Raw(b"null")
+NULL_JSON: Final = Raw(b"null")
 #: What a denial says whose person gave no reason.
-DENIED: Final = "The person denied this call."
+DENIED_MESSAGE: Final = "The person denied this call."
 
 
 class HaltSteps:
@@ -178,13 +178,13 @@ class HaltSteps:
         event.end()
         yield SendStep((self._failed_point(event, error, waits=False),))
 
-    def _ask(
+    def _await_answer(
         self,
         messages: tuple[AgentMessage, ...],
         point: HaltPointReached,
         reader: EditReader | None = None,
         closing: OpenEvent | None = None,
-        queued: Callable[[Sender], None] | None = None,
+        on_queued: Callable[[SendMessages], None] | None = None,
     ) -> FlowSteps[Answer]:
         """Wait at a halt point, if it waits; whatever ends that before an answer withdraws it.
 
@@ -193,11 +193,11 @@ class HaltSteps:
             point: The halt point, one of them.
             reader: Reads edits of it.
             closing: The event that ends with the wait.
-            queued: Called once the messages are on their way.
+            on_queued: Called once the messages are on their way.
         """
         try:
-            check = None if reader is None else reader.problem
-            answer: Answer = yield AnswerStep(messages, point.id, queued, check)
+            check = None if reader is None else reader.find_problem
+            answer: Answer = yield AnswerStep(messages, point.id, on_queued, check)
         except (GeneratorExit, ConnectionLostError, ProtocolError):
             raise
         except BaseException as error:
@@ -207,37 +207,39 @@ class HaltSteps:
             raise
         return answer
 
-    def _approved(
+    def _await_approval(
         self,
         messages: tuple[AgentMessage, ...],
         point: HaltPointReached,
         reader: EditReader,
         event: OpenEvent,
         approval: Approval,
-        asked: ApprovalCall,
+        call: ApprovalCall,
     ) -> FlowSteps[Answer]:
-        """As `_ask`, where nothing goes on that nobody has approved."""
+        """As `_await_answer`, where nothing goes on that nobody has approved."""
         always = False
         try:
-            answer = yield from self._ask(messages, point, reader, event, approval.queued)
+            answer = yield from self._await_answer(
+                messages, point, reader, event, approval.on_queued
+            )
             if isinstance(answer, ResumeAnswer) and not answer.approved:
-                answer = yield from self._asked_elsewhere(event, approval, asked)
+                answer = yield from self._await_outside_decision(event, approval, call)
             always = isinstance(answer, ResumeAnswer) and answer.always
         finally:
             approval.end(always=always)
         return answer
 
-    def _asked_elsewhere(
-        self, event: OpenEvent, approval: Approval, asked: ApprovalCall
+    def _await_outside_decision(
+        self, event: OpenEvent, approval: Approval, call: ApprovalCall
     ) -> FlowSteps[Answer]:
         """No Core could ask: what is said elsewhere, or no."""
-        if approval.on_waiting is None and not approval.said.done():
+        if approval.on_waiting is None and not approval.decision.done():
             approval.is_unasked = True
-            return DenyAnswer(reason=NOBODY)
+            return DenyAnswer(reason=UNASKED_REASON)
         try:
-            approval.ask_elsewhere()
-            said: OutsideDecision = yield WaitStep(approval.said)
-            return asked.answer(said)
+            approval.call_on_waiting()
+            decision: OutsideDecision = yield WaitStep(approval.decision)
+            return call.answer(decision)
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -260,7 +262,7 @@ class HaltSteps:
         return make_point(
             event.id,
             EventSide.END,
-            NULL,
+            NULL_JSON,
             waits,
             outcome=EventOutcome.ERROR if isinstance(error, Exception) else EventOutcome.STOPPED,
             failure=None if stopped else self._packer.failure(error),
@@ -279,7 +281,7 @@ def raise_for_answer(answer: Answer, cause: BaseException | None = None) -> None
         case ResumeAnswer():
             return
         case DenyAnswer(reason=reason):
-            raise ToolDeniedError(reason or DENIED, reason) from cause
+            raise ToolDeniedError(reason or DENIED_MESSAGE, reason) from cause
         case RaiseAnswer(message=message):
             raise InjectedError(message) from cause
         case StopAnswer():

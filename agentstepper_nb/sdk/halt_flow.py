@@ -24,12 +24,12 @@ from ..protocol.agent import (
     ResumeAnswer,
     SkipAnswer,
 )
-from ..protocol.values import Commit, EventKind, EventOutcome, EventSide, Usage
+from ..protocol.data_model import Commit, EventKind, EventOutcome, EventSide, Usage
 from .approvals import Approval, ApprovalCall
 from .argument_checks import check_text
 from .edits import Accept, EditReader
 from .flow_steps import (
-    NULL,
+    NULL_JSON,
     BegunEvent,
     BegunTool,
     BlockingStep,
@@ -51,7 +51,7 @@ from .value_encoder import EncodedValue
 log = logging.getLogger("agentstepper_nb.sdk")
 
 #: What no query costs; infinity and what isn't a number is as little a cost.
-_MOST: Final = 1e12
+_MAX_COST_DOLLARS: Final = 1e12
 NOT_BEGUN: Final = "Can't end breakpoint, breakpoint hasn't begun!"
 
 
@@ -68,7 +68,7 @@ class HaltFlow(HaltSteps):
         self.run = run
         #: Called with an event's id when a tool, or whatever isn't an LLM query, has run, to send what
         #: it changed in the workspace. It may block, and doesn't raise.
-        self.look: Callable[[str], None] | None = None
+        self.take_snapshot: Callable[[str], None] | None = None
         self._program = program
         self._packer = packer
 
@@ -91,7 +91,7 @@ class HaltFlow(HaltSteps):
         if not waits:
             yield SendStep(messages)
             return
-        answer = yield from self._ask(messages, point)
+        answer = yield from self._await_answer(messages, point)
         if isinstance(answer, ResumeAnswer) and answer.data is not UNSET:
             log.info("The program's name was edited at its start, which changes nothing.")
         raise_for_answer(answer)
@@ -150,7 +150,7 @@ class HaltFlow(HaltSteps):
             InjectedError: The person lets the call fail.
             AgentStopped: The person pressed Stop.
         """
-        packed = self._packer.show(_WORDS[kind, EventSide.BEGIN], value)
+        packed = self._packer.show(_REDACT_KINDS[kind, EventSide.BEGIN], value)
         reader = EditReader(self._packer, packed, accept)
         parent = find_innermost_event(self.run)
         event = OpenEvent(make_id(), self.run, kind)
@@ -166,14 +166,14 @@ class HaltFlow(HaltSteps):
         )
         point = make_point(event.id, EventSide.BEGIN, packed.raw, waits=True)
         if approval is None:
-            answer = yield from self._ask((begun, point), point, reader, closing=event)
+            answer = yield from self._await_answer((begun, point), point, reader, closing=event)
         else:
             asked = ApprovalCall(point.id, name or "", self._packer)
             point = replace(point, approval=approval.begin(asked))
-            answer = yield from self._approved(
+            answer = yield from self._await_approval(
                 (begun, point), point, reader, event, approval, asked
             )
-            reader = reader.beside(asked.shown(answer, packed))
+            reader = reader.for_payload(asked.shown(answer, packed))
         if isinstance(answer, SkipAnswer):
             event.skipped = True
             event.result = packed.unmasked(answer.result)
@@ -181,12 +181,12 @@ class HaltFlow(HaltSteps):
         elif not isinstance(answer, ResumeAnswer):
             yield from self._refuse(event, answer)
         try:
-            ended = _in_force(answer, value, reader)
+            ended = _read_edit(answer, value, reader)
         except Exception as error:
             yield from self.give_up(event, error)
             raise
         event.push()
-        return BegunEvent(event, ended.value, ended.edited)
+        return BegunEvent(event, ended.value, ended.is_edited)
 
     def begin_tool(
         self, tool: str, args: Any, approval: Approval | None = None
@@ -200,7 +200,7 @@ class HaltFlow(HaltSteps):
         begun = yield from self.begin(
             EventKind.TOOL_INVOCATION, call, tool, approval, read_tool_call
         )
-        if begun.edited:
+        if begun.is_edited:
             tool, args = begun.value
         return BegunTool(begun.event, tool, args)
 
@@ -234,8 +234,8 @@ class HaltFlow(HaltSteps):
                     "The person gave the result of a call; the one the program made is dropped."
                 )
             value = event.result
-        yield from self._ran(event)
-        packed = self._packer.show(_WORDS[kind, EventSide.END], value)
+        yield from self._snapshot_after_call(event)
+        packed = self._packer.show(_REDACT_KINDS[kind, EventSide.END], value)
         if usage is None and kind is EventKind.LLM_QUERY:
             usage = find_usage(packed.shown.json)
         point = make_point(
@@ -243,9 +243,9 @@ class HaltFlow(HaltSteps):
         )
         event.end()
         reader = EditReader(self._packer, packed, accept)
-        answer = yield from self._ask((point,), point, reader)
+        answer = yield from self._await_answer((point,), point, reader)
         raise_for_answer(answer)
-        return (yield from self._ended(answer, value, reader))
+        return (yield from self._apply_answer(answer, value, reader))
 
     def fail(
         self, event: OpenEvent, error: BaseException, accept: Accept | None = None
@@ -265,38 +265,43 @@ class HaltFlow(HaltSteps):
         """
         # A generator that is being closed can't wait for anything.
         if not isinstance(error, GeneratorExit):
-            yield from self._ran(event)
+            yield from self._snapshot_after_call(event)
         if not isinstance(error, Exception):
             yield from self.give_up(event, error)
             return None
         event.end()
         point = self._failed_point(event, error, waits=True)
-        reader = EditReader(self._packer, Payload(NULL, {}, EncodedValue(None)), accept)
-        answer = yield from self._ask((point,), point, reader)
+        reader = EditReader(self._packer, Payload(NULL_JSON, {}, EncodedValue(None)), accept)
+        answer = yield from self._await_answer((point,), point, reader)
         raise_for_answer(answer, cause=error)
-        ended = yield from self._ended(answer, None, reader)
-        return ended if ended.edited else None
+        ended = yield from self._apply_answer(answer, None, reader)
+        return ended if ended.is_edited else None
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    def _ran(self, event: OpenEvent) -> FlowSteps[None]:
+    def _snapshot_after_call(self, event: OpenEvent) -> FlowSteps[None]:
         """The call of an event was made: before its end is told, what it changed is."""
-        if self.look is None or event.kind is EventKind.LLM_QUERY:  # a model changes no files
+        if (
+            self.take_snapshot is None or event.kind is EventKind.LLM_QUERY
+        ):  # a model changes no files
             return
         try:
-            yield BlockingStep(partial(self.look, event.id))
+            yield BlockingStep(partial(self.take_snapshot, event.id))
         except GeneratorExit:
             raise
         except BaseException as order:  # an interrupt, a cancelled task
             yield from self.give_up(event, order)
             raise
 
-    def _ended(self, answer: Answer, value: Any, reader: EditReader) -> FlowSteps[EndedEvent]:
-        """As `_in_force`; where the Core couldn't ask before, an edit that can't be made isn't."""
+    def _apply_answer(
+        self, answer: Answer, value: Any, reader: EditReader
+    ) -> FlowSteps[EndedEvent]:
+        """As `_read_edit`; where the Core couldn't ask before, an edit that can't be made isn't."""
         try:
-            return _in_force(answer, value, reader)
+            return _read_edit(answer, value, reader)
         except Exception as error:
-            refusal = f"Your edit was refused, and the agent goes on unedited: {reader.told(error)}"
+            why = reader.describe_error(error)
+            refusal = f"Your edit was refused, and the agent goes on unedited: {why}"
         log.warning("%s", refusal)
         yield self._message(refusal)
         return EndedEvent(value, False)
@@ -315,7 +320,7 @@ class HaltFlow(HaltSteps):
         )
 
 
-def _in_force(answer: Answer, value: Any, reader: EditReader) -> EndedEvent:
+def _read_edit(answer: Answer, value: Any, reader: EditReader) -> EndedEvent:
     """The edit where there is one, else the value itself: the same object."""
     data: Raw | UnsetType = UNSET
     if isinstance(answer, ResumeAnswer):
@@ -325,7 +330,7 @@ def _in_force(answer: Answer, value: Any, reader: EditReader) -> EndedEvent:
     return EndedEvent(value, False) if data is UNSET else EndedEvent(reader.read(data), True)
 
 
-_WORDS: Final = {
+_REDACT_KINDS: Final = {
     (EventKind.LLM_QUERY, EventSide.BEGIN): RedactKind.PROMPT,
     (EventKind.LLM_QUERY, EventSide.END): RedactKind.RESPONSE,
     (EventKind.TOOL_INVOCATION, EventSide.BEGIN): RedactKind.TOOL_CALL,
@@ -369,12 +374,12 @@ def find_usage(response: Any) -> Usage | None:
             pass
         case _:
             return None
-    return Usage(input_tokens=asked, output_tokens=said, cost=_dollars(response["usage"]))
+    return Usage(input_tokens=asked, output_tokens=said, cost=_find_cost(response["usage"]))
 
 
-def _dollars(usage: dict[str, Any]) -> float | None:
+def _find_cost(usage: dict[str, Any]) -> float | None:
     """The cost as OpenRouter and those like it tell it, beside the tokens."""
     cost: Any = usage.get("cost")
-    if type(cost) not in (int, float) or not 0 <= cost < _MOST:
+    if type(cost) not in (int, float) or not 0 <= cost < _MAX_COST_DOLLARS:
         return None
     return float(cost)

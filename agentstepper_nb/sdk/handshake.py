@@ -23,12 +23,12 @@ from ..protocol.agent import AgentError, Hello, Welcome, from_agent, to_agent
 from ..protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
 
 #: Seconds to wait for the Core while opening, and for its answer to hello.
-PATIENCE: Final = 10
+TIMEOUT_S: Final = 10
 #: Seconds that what was sent may stay without TCP's word that it arrived.
-_SILENCE: Final = 60
+_SILENCE_S: Final = 60
 
 #: Seconds that a Core has to answer a probe: it is near, and a person waits.
-PROBE_PATIENCE: Final = 3.0
+PROBE_TIMEOUT_S: Final = 3.0
 
 _START_ONE = (
     "Start one with `agentstepper serve`, or in JupyterLab with agentstepper_nb installed there."
@@ -41,7 +41,7 @@ _TOO_LARGE: Final = 1009
 _NO_HELLO = "invalid_message"
 
 #: Refusals that may be over the next time: the Core failed at this one, or its disk is full.
-_PASSING: Final = frozenset({"internal", "store_failed"})
+_TRANSIENT_CODES: Final = frozenset({"internal", "store_failed"})
 
 #: Why a connection doesn't come about whose Core is silent.
 NO_ANSWER: Final = "The Core didn't answer hello: is it stuck?"
@@ -63,12 +63,12 @@ class AgentRefusedError(ConnectionLostError):
 
 
 @contextmanager
-def open_socket(endpoint: CoreEndpoint, patience: float = PATIENCE) -> Iterator[ClientConnection]:
+def open_socket(endpoint: CoreEndpoint, timeout_s: float = TIMEOUT_S) -> Iterator[ClientConnection]:
     """Open a connection, and close it in the end.
 
     Args:
         endpoint: Where the Core is.
-        patience: Seconds that it has to open, and to close.
+        timeout_s: Seconds that it has to open, and to close.
     """
     headers = {"Authorization": f"Bearer {endpoint.token}"} if endpoint.token else None
     opening = connect(
@@ -78,17 +78,17 @@ def open_socket(endpoint: CoreEndpoint, patience: float = PATIENCE) -> Iterator[
         proxy=None,
         compression=None,
         max_size=MAX_MESSAGE_BYTES,
-        open_timeout=patience,
-        close_timeout=patience,
+        open_timeout=timeout_s,
+        close_timeout=timeout_s,
         # A process that was stopped for a while is no lost connection: only TCP says so.
         ping_timeout=None,
     )
     with opening as connection:
-        _notice_silence(connection)
+        _set_silence_timeout(connection)
         yield connection
 
 
-def _notice_silence(connection: ClientConnection) -> None:
+def _set_silence_timeout(connection: ClientConnection) -> None:
     """Let TCP give up sooner than after its quarter of an hour where the network is gone.
 
     The pings that the library sends make it notice while nothing else is sent.
@@ -96,7 +96,7 @@ def _notice_silence(connection: ClientConnection) -> None:
     option = getattr(socket, "TCP_USER_TIMEOUT", None)
     if option is not None:
         with suppress(OSError):
-            connection.socket.setsockopt(socket.IPPROTO_TCP, option, _SILENCE * 1000)
+            connection.socket.setsockopt(socket.IPPROTO_TCP, option, _SILENCE_S * 1000)
 
 
 def greet(connection: ClientConnection, hello: Hello) -> Welcome | None:
@@ -110,7 +110,7 @@ def greet(connection: ClientConnection, hello: Hello) -> Welcome | None:
         return None
     connection.send(from_agent.encode(hello, 1))
     try:
-        _, answer = to_agent.decode(connection.recv(timeout=PATIENCE))
+        _, answer = to_agent.decode(connection.recv(timeout=TIMEOUT_S))
     except TimeoutError:
         raise ConnectionLostError(NO_ANSWER) from None
     except ProtocolError as error:
@@ -141,15 +141,15 @@ def check_welcome(answer: object) -> Welcome:
 def is_final(error: Exception) -> bool:
     """Whether the Core won't take the agent the next time either."""
     # Who refuses the token is another Core by now, or none, that has the port of ours.
-    return isinstance(error, AgentRefusedError) and error.code not in _PASSING
+    return isinstance(error, AgentRefusedError) and error.code not in _TRANSIENT_CODES
 
 
-def probe(endpoint: CoreEndpoint, patience: float = PROBE_PATIENCE) -> int:
+def probe(endpoint: CoreEndpoint, timeout_s: float = PROBE_TIMEOUT_S) -> int:
     """Shake hands as an agent would, with its token, and leave again.
 
     Args:
         endpoint: Where the Core is.
-        patience: Seconds that it has to answer.
+        timeout_s: Seconds that it has to answer.
 
     Returns:
         The version of the protocol that it would speak with this SDK.
@@ -159,24 +159,24 @@ def probe(endpoint: CoreEndpoint, patience: float = PROBE_PATIENCE) -> int:
             to do.
     """
     try:
-        with open_socket(endpoint, patience) as socket:
+        with open_socket(endpoint, timeout_s) as socket:
             # A handshake may be the work of a proxy before it; a pong is the Core's own.
-            if not socket.ping().wait(patience):
+            if not socket.ping().wait(timeout_s):
                 raise TimeoutError
             return 1 if socket.subprotocol is None else VERSION
     except Exception as error:
-        raise explain_not_opened(endpoint, error, patience) from None
+        raise explain_not_opened(endpoint, error, timeout_s) from None
 
 
 def explain_not_opened(
-    endpoint: CoreEndpoint, error: Exception, patience: float = PATIENCE
+    endpoint: CoreEndpoint, error: Exception, timeout_s: float = TIMEOUT_S
 ) -> ConnectionError:
     """Tell a person why no connection came about, and what to do.
 
     Args:
         endpoint: Where the Core was to be.
         error: What opening it raised.
-        patience: Seconds that it had.
+        timeout_s: Seconds that it had.
     """
     url = endpoint.url
     match error:
@@ -185,22 +185,24 @@ def explain_not_opened(
         case ConnectionLostError() | DiscoveryError():
             return error
         case InvalidStatus():
-            return _refused(url, error.response.status_code, bytes(error.response.body or b""))
+            return _explain_refused(
+                url, error.response.status_code, bytes(error.response.body or b"")
+            )
         case ConnectionClosed():
             return ConnectionLostError(explain_lost(url, error))
-    return _not_reached(url, error, patience) or ConnectionLostError(
+    return _explain_not_reached(url, error, timeout_s) or ConnectionLostError(
         f"The connection to {url} failed: {error!r}."
     )
 
 
-def _not_reached(url: str, error: Exception, patience: float) -> DiscoveryError | None:
+def _explain_not_reached(url: str, error: Exception, timeout_s: float) -> DiscoveryError | None:
     """Say that no Core is there; None where the error doesn't tell."""
     match error:
         case InvalidURI():
             return DiscoveryError(f"{url!r} is no address of a Core: it must be ws://host:port.")
         case TimeoutError():
             return DiscoveryError(
-                f"No Core answered at {url} in {patience:g} seconds. {_START_ONE}"
+                f"No Core answered at {url} in {timeout_s:g} seconds. {_START_ONE}"
             )
         case InvalidHandshake():
             return DiscoveryError(
@@ -214,7 +216,7 @@ def _not_reached(url: str, error: Exception, patience: float) -> DiscoveryError 
 def explain_lost(url: str, error: ConnectionClosed | None, limit: int = MAX_MESSAGE_BYTES) -> str:
     """Tell a person why an open connection is gone, and the run with it."""
     return (
-        f"Connection lost to the Core at {url}: {explain_gone(error, limit)}. "
+        f"Connection lost to the Core at {url}: {explain_close(error, limit)}. "
         "Its run has ended: start the agent again."
     )
 
@@ -234,7 +236,7 @@ def explain_failed(url: str, error: Exception) -> str:
     return f"Connection lost to the Core at {url}: {error!r}"
 
 
-def explain_gone(error: ConnectionClosed | None, limit: int = MAX_MESSAGE_BYTES) -> str:
+def explain_close(error: ConnectionClosed | None, limit: int = MAX_MESSAGE_BYTES) -> str:
     """Why an open connection is gone, as part of a sentence."""
     if error is not None and is_too_large(error):
         if not error.rcvd_then_sent:
@@ -252,8 +254,8 @@ def is_too_large(error: ConnectionClosed) -> bool:
     return any(frame is not None and frame.code == _TOO_LARGE for frame in frames)
 
 
-def _refused(url: str, status: int, body: bytes) -> ConnectionError:
-    said = _said(body)
+def _explain_refused(url: str, status: int, body: bytes) -> ConnectionError:
+    said = _describe_body(body)
     if status in (401, 403):
         return ConnectionLostError(
             f"The Core at {url} refused this agent ({status}): the token is missing or wrong. "
@@ -271,7 +273,7 @@ def _refused(url: str, status: int, body: bytes) -> ConnectionError:
     )
 
 
-def _said(body: bytes) -> str:
+def _describe_body(body: bytes) -> str:
     """What the body of a refusal says, where it is for a person."""
     text = body.decode(errors="replace").strip()
     try:

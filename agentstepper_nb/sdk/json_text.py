@@ -23,11 +23,11 @@ ToJson = Callable[[Any], Any]
 #: Deeper nesting is refused here, since the parsers on the way would give up at some depth.
 MAX_DEPTH: Final = 500
 
-_LONGEST_PATH: Final = 200
+_MAX_PATH_CHARS: Final = 200
 #: Containers that are looked at one by one; a value of more may contain itself.
-_MOST_LOOKS: Final = 100_000
+_MAX_CONTAINERS: Final = 100_000
 #: Between these `msgspec` writes a float as `json` does, without an exponent.
-_LEAST_FLOAT, _MOST_FLOAT = 1e-4, 1e15
+_MIN_FLOAT, _MAX_FLOAT = 1e-4, 1e15
 _CONTAINERS: Final = (dict, list, tuple)
 _KEYS: Final = frozenset({str})
 #: But for texts and floats, which are looked at first.
@@ -72,12 +72,12 @@ class JsonDumper:
         return converted
 
     def _explain(self, value: Any, error: Exception) -> NoReturn:
-        found = next(_culprits(value, self._to_json), None)
+        found = next(_find_non_json(value, self._to_json), None)
         if found is None:
             raise NotJSONError("$", f"a value that json refuses ({error})") from None
         path, reason = found
-        if len(path) > _LONGEST_PATH:
-            path = f"{path[: _LONGEST_PATH // 2]}…{path[-_LONGEST_PATH // 2 :]}"
+        if len(path) > _MAX_PATH_CHARS:
+            path = f"{path[: _MAX_PATH_CHARS // 2]}…{path[-_MAX_PATH_CHARS // 2 :]}"
         raise NotJSONError(path, reason) from None
 
 
@@ -120,13 +120,13 @@ def dump_plain_json(value: Any) -> str | None:
 def _is_simple(value: Any) -> bool:
     """Whether a value is of JSON's own types throughout, level by level."""
     level: list[Any] = [(value,)]
-    looks = 0
+    count = 0
     for _ in range(MAX_DEPTH + 1):
         below = _below(level)
         if not below:
             return below is not None
-        looks += len(below)
-        if looks > _MOST_LOOKS:
+        count += len(below)
+        if count > _MAX_CONTAINERS:
             return False
         level = below
     return False
@@ -147,7 +147,7 @@ def _below(level: list[Any]) -> list[Any] | None:
             if kind is dict or kind is list or kind is tuple:
                 below.append(child)
             elif (
-                child and not _LEAST_FLOAT <= abs(child) < _MOST_FLOAT
+                child and not _MIN_FLOAT <= abs(child) < _MAX_FLOAT
                 if kind is float
                 else kind not in _SIMPLE
             ):
@@ -175,7 +175,7 @@ def _check(value: Any) -> None:
     raise TypeError
 
 
-def _culprits(root: Any, to_json: ToJson | None) -> Iterator[tuple[str, str]]:
+def _find_non_json(root: Any, to_json: ToJson | None) -> Iterator[tuple[str, str]]:
     """Give each place that JSON can't carry, and what stands there. Slow; for the error's text."""
     todo: list[tuple[Any, str, frozenset[int]]] = [(root, "$", frozenset())]
     while todo:

@@ -34,12 +34,12 @@ from ..protocol.agent import (
     LeaseMessage,
 )
 from ..protocol.breakpoint_rules import Price
-from ..protocol.values import PAIRED, EventKind, EventSide, RunMode, Usage
+from ..protocol.data_model import PAIRED_EVENT_KINDS, EventKind, EventSide, RunMode, Usage
 from .connection_state import RunConnectionState
 from .run_protocol import RunProtocol
 from .send_queue import (
+    FutureKind,
     HaltReleased,
-    Kind,
     MessageBatch,
     PendingFutures,
     QueuedRequest,
@@ -51,8 +51,8 @@ from .send_queue import (
 
 #: Bytes that may wait for the Core, while it is there and while it is away; then the agent waits. All
 #: runs that share a connection have them together, and each of these may have its share.
-MOST_CONNECTED: Final = 8 * 1024 * 1024
-MOST_AWAY: Final = 64 * 1024 * 1024
+MAX_CONNECTED_BYTES: Final = 8 * 1024 * 1024
+MAX_AWAY_BYTES: Final = 64 * 1024 * 1024
 
 
 class RunCarrier(Protocol):
@@ -64,13 +64,13 @@ class RunCarrier(Protocol):
     def endpoint(self) -> CoreEndpoint:
         """Where the Core is, or was last."""
 
-    def signal(self, outbox: Outbox, at_once: bool) -> None:
+    def signal(self, outbox: Outbox, is_immediate: bool) -> None:
         """Something was put into an outbox, perhaps to be written at once."""
 
     def forget(self, run: str) -> None:
         """A run is over."""
 
-    def cut(self, outbox: Outbox) -> None:
+    def give_up(self, outbox: Outbox) -> None:
         """Give up on a Core that is away, or doesn't let a run go."""
 
 
@@ -90,13 +90,13 @@ class NoCarrier(RunCarrier):
         """Where the Core is."""
         return self._endpoint
 
-    def signal(self, outbox: Outbox, at_once: bool) -> None:
+    def signal(self, outbox: Outbox, is_immediate: bool) -> None:
         """Nothing yet: who takes it on looks at what was put before."""
 
     def forget(self, run: str) -> None:
         """Nothing is known of it here."""
 
-    def cut(self, outbox: Outbox) -> None:
+    def give_up(self, outbox: Outbox) -> None:
         """There is nothing to give up on."""
 
 
@@ -110,35 +110,39 @@ class Outbox:
     def __init__(self, endpoint: CoreEndpoint) -> None:
         self.inbox: SimpleQueue[QueueItem] = SimpleQueue()
         #: Bytes, of all batches that were ever put.
-        self.queued = 0
+        self.queued_bytes = 0
         #: What is known of the run; set before anything is put.
         self.protocol: RunProtocol
         #: What carries it just now.
-        self.link: RunCarrier = NoCarrier(endpoint)
+        self.carrier: RunCarrier = NoCarrier(endpoint)
 
     @property
     def size(self) -> int:
         """Bytes that wait for the Core."""
-        return self.queued - self.protocol.taken + self.protocol.buffer.size
+        return self.queued_bytes - self.protocol.accepted_bytes + self.protocol.buffer.size
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether who sends should wait for room; what is put all the same is kept."""
-        most = MOST_CONNECTED if self.protocol.state is RunConnectionState.OPEN else MOST_AWAY
-        sharing = list(self.link.outboxes.values())
-        if self.size * len(sharing) < most:
+        max_bytes = (
+            MAX_CONNECTED_BYTES
+            if self.protocol.state is RunConnectionState.OPEN
+            else MAX_AWAY_BYTES
+        )
+        sharing = list(self.carrier.outboxes.values())
+        if self.size * len(sharing) < max_bytes:
             return False
-        return sum(each.size for each in sharing) >= most
+        return sum(each.size for each in sharing) >= max_bytes
 
-    def put(self, item: QueueItem, *, at_once: bool = True) -> None:
-        """Put an item. What a batch takes is added to `queued` with it, by one thread at a time.
+    def put(self, item: QueueItem, *, is_immediate: bool = True) -> None:
+        """Put an item. What a batch takes is added to `queued_bytes` with it, by one thread at a time.
 
         Args:
             item: The item.
-            at_once: Whether it is to be written now, and not with what comes in the next moment.
+            is_immediate: Whether it is to be written now, and not with what comes in the next moment.
         """
         self.inbox.put(item)
-        self.link.signal(self, at_once)
+        self.carrier.signal(self, is_immediate)
 
     def request(self, message: GetTimeline, id: str) -> None:
         """Send what is answered under an id."""
@@ -155,20 +159,20 @@ class Outbox:
         """Say bye after all that was put before, and close once the Core keeps all of it."""
         self.put(QueueEnd(bye))
 
-    def freed(self) -> None:
+    def release_halt(self) -> None:
         """A halt point waits no more: the next may be asked, where one is asked at a time."""
         self.put(HaltReleased())
 
 
 #: So many halt points, and bytes of them, are kept for the breakpoints that may come with the first
 #: lease.
-_MOST_EARLY: Final = 1000
-_MOST_EARLY_BYTES: Final = MOST_CONNECTED
+_MAX_EARLY_POINTS: Final = 1000
+_MAX_EARLY_BYTES: Final = MAX_CONNECTED_BYTES
 #: Prices are for so many tokens.
-_TOKENS: Final = 1_000_000
+_TOKENS_PER_PRICE: Final = 1_000_000
 
 
-class _Told(Struct, frozen=True):
+class _ReportedEvent(Struct, frozen=True):
     """An event that was told and hasn't ended."""
 
     kind: EventKind
@@ -190,31 +194,31 @@ class HaltLease:
         self._waiting = waiting
         # A thread may come here again while it is here, by a finalizer or a signal's handler.
         self._lock = threading.RLock()
-        self._came: deque[LeaseMessage] = deque()  # leases that aren't in force yet
+        self._pending_leases: deque[LeaseMessage] = deque()  # leases that aren't in force yet
         self._lease: LeaseMessage | None = None
         self._breakpoints = BreakpointEngine(program)
-        self._told: dict[str, _Told] = {}
+        self._open_events: dict[str, _ReportedEvent] = {}
         self._early: deque[ObservedPoint] = deque()  # reached before the first lease
         self._early_size = 0  # bytes
-        self._expects = True  # whether there may be one
+        self._is_lease_expected = True  # whether there may be one
 
     @property
     def is_continuing(self) -> bool:
         """Whether the run continues, without a Core too, wherever no breakpoint halts it."""
         return self._lease is not None and self._lease.mode is RunMode.CONTINUE
 
-    def take(self, lease: LeaseMessage) -> None:
+    def accept_lease(self, lease: LeaseMessage) -> None:
         """The Core pushed a lease: the next halt point is decided by it. Waits for nobody."""
-        self._came.append(lease)
+        self._pending_leases.append(lease)
         if self._lock.acquire(blocking=False):  # else who has it, or comes next, takes it up
             try:
-                self._take_up()
+                self._apply_pending_leases()
             finally:
                 self._lock.release()
 
-    def decline(self) -> None:
+    def expect_no_lease(self) -> None:
         """There will be no lease: the Core is of version 1."""
-        self._expects = False
+        self._is_lease_expected = False
 
     def send(
         self,
@@ -237,40 +241,42 @@ class HaltLease:
         key: str | None = None
         with self._lock:
             try:
-                decided = self._decided(messages)
+                decided = self._decide(messages)
                 last = decided[-1]
                 waits = isinstance(last, HaltPointReached) and last.waits
-                if halt_point is not None and (waits or self._outbox.full):
-                    kind: Kind = "halt_point" if waits else "room"
+                if halt_point is not None and (waits or self._outbox.is_full):
+                    kind: FutureKind = "halt_point" if waits else "room"
                     future = self._waiting.expect(halt_point, kind, check)
                     key = halt_point
             finally:  # what interrupts this thread here doesn't keep back what was counted
-                self._outbox.queued += size
+                self._outbox.queued_bytes += size
                 last = decided[-1]
                 # An exception may be the last that this process has to tell.
                 failed = isinstance(last, HaltPointReached) and last.failure is not None
                 self._outbox.put(
-                    MessageBatch(decided, size, key), at_once=failed or future is not None
+                    MessageBatch(decided, size, key), is_immediate=failed or future is not None
                 )
         return future
 
     # ---- under the lock -----------------------------------------------------------------------------
 
-    def _take_up(self) -> None:
+    def _apply_pending_leases(self) -> None:
         """Put the leases in force that came; one stays until it is, whatever interrupts this thread."""
-        while self._came:
-            lease = self._lease = self._came[0]
+        while self._pending_leases:
+            lease = self._lease = self._pending_leases[0]
             self._breakpoints.set(lease.breakpoints)
             self._catch_up()
-            if self._came and self._came[0] is lease:  # else a finalizer did all this meanwhile
-                self._came.popleft()
+            if (
+                self._pending_leases and self._pending_leases[0] is lease
+            ):  # else a finalizer did all this meanwhile
+                self._pending_leases.popleft()
 
-    def _decided(self, messages: tuple[AgentMessage, ...]) -> tuple[AgentMessage, ...]:
+    def _decide(self, messages: tuple[AgentMessage, ...]) -> tuple[AgentMessage, ...]:
         """The messages, with what was decided of the halt point that ends them."""
-        if not self._expects:
+        if not self._is_lease_expected:
             return messages
-        if self._came:
-            self._take_up()
+        if self._pending_leases:
+            self._apply_pending_leases()
         for message in messages:
             if isinstance(message, HaltPointReached):
                 decided = self._reach(message)
@@ -285,47 +291,47 @@ class HaltLease:
         """As the Core has it, an event is nested in one that hasn't ended when it is told."""
         if event.kind is EventKind.DEBUG_MESSAGE:
             return
-        around = self._told.get(event.parent) if event.parent else None
+        around = self._open_events.get(event.parent) if event.parent else None
         depth = 0 if around is None else around.depth + 1
-        self._told[event.id] = _Told(event.kind, event.name, depth)
+        self._open_events[event.id] = _ReportedEvent(event.kind, event.name, depth)
 
     def _reach(self, message: HaltPointReached) -> HaltPointReached:
-        told = self._told.get(message.event)
-        if told is None:
+        open_event = self._open_events.get(message.event)
+        if open_event is None:
             return message  # the Core refuses it
-        if message.side is EventSide.END or told.kind not in PAIRED:
-            del self._told[message.event]
+        if message.side is EventSide.END or open_event.kind not in PAIRED_EVENT_KINDS:
+            del self._open_events[message.event]
         if message.usage is not None and self._lease is not None:
-            usage = add_cost(message.usage, told.name, self._lease.prices)
+            usage = add_cost(message.usage, open_event.name, self._lease.prices)
             message = message if usage is message.usage else replace(message, usage=usage)
         point = ObservedPoint(
-            told.kind,
+            open_event.kind,
             message.side,
-            told.name,
+            open_event.name,
             b"null" if message.data is UNSET else bytes(message.data),
-            told.depth,
+            open_event.depth,
             message.outcome,
             message.failure,
             message.usage,
         )
         lease = self._lease
         if lease is None:
-            self._keep(point)
+            self._record_early(point)
             return message
         hits, halts, error = self._breakpoints.reach(point)
-        asks = message.approval is not None
-        waits = message.waits and (halts or asks or lease.mode is not RunMode.CONTINUE)
+        asks_approval = message.approval is not None
+        waits = message.waits and (halts or asks_approval or lease.mode is not RunMode.CONTINUE)
         return replace(
             message, waits=waits, epoch=lease.epoch, breakpoints=hits, breakpoint_error=error
         )
 
-    def _keep(self, point: ObservedPoint) -> None:
+    def _record_early(self, point: ObservedPoint) -> None:
         """Keep a halt point for the first lease's breakpoints; what it does here, the Core's own
         decide.
         """
         self._early.append(point)
         self._early_size += len(point.data)
-        if len(self._early) >= _MOST_EARLY or self._early_size >= _MOST_EARLY_BYTES:
+        if len(self._early) >= _MAX_EARLY_POINTS or self._early_size >= _MAX_EARLY_BYTES:
             self._catch_up()
 
     def _catch_up(self) -> None:
@@ -344,11 +350,11 @@ def add_cost(usage: Usage | None, model: str | None, prices: Iterable[Price]) ->
     """
     if usage is None or usage.cost is not None:
         return usage
-    asked, said = usage.input_tokens, usage.output_tokens
-    if asked is None or said is None:
+    input_tokens, output_tokens = usage.input_tokens, usage.output_tokens
+    if input_tokens is None or output_tokens is None:
         return usage
     for price in prices:
         if fnmatchcase(model or "", price.model):
-            cost = (asked * price.input + said * price.output) / _TOKENS
+            cost = (input_tokens * price.input + output_tokens * price.output) / _TOKENS_PER_PRICE
             return replace(usage, cost=cost, estimated=True)
     return usage

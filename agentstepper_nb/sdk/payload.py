@@ -13,10 +13,10 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ..errors import ProtocolError
+from ..protocol.data_model import Commit, Failure, FileBody, FileChange
 from ..protocol.frame import MAX_MESSAGE_BYTES
-from ..protocol.header_bounds import TRACEBACK
-from ..protocol.opaque_marks import REPR
-from ..protocol.values import Commit, Failure, FileBody, FileChange
+from ..protocol.header_limits import MAX_TRACEBACK_CHARS
+from ..protocol.opaque_values import REPR
 from .json_text import JsonDumper, ToJson, dump_json, dump_plain_json, load_json, map_strings
 from .secret_masks import SecretMask, make_restorer
 from .value_encoder import EncodedValue, encode_redacted, encode_value
@@ -25,18 +25,18 @@ from .value_encoder import EncodedValue, encode_redacted, encode_value
 Redact = Callable[[str, Any], Any]
 
 #: Room for the frame around a message's contents.
-_FRAME: Final = 16 * 1024
+_FRAME_BYTES: Final = 16 * 1024
 #: Parts of a message's limit that a value may weigh, in letters, tried in turn: escapes may make six
 #: of one letter.
-_WEIGHTS: Final = (1, 1 / 8, 0)
+_SIZE_FACTORS: Final = (1, 1 / 8, 0)
 #: Stands in the text of a value that has marks, or what looks like one.
 _HINT_AT_MARK: Final = f'"{REPR}"'
-_LONGEST_ERROR: Final = 10_000
+_MAX_ERROR_CHARS: Final = 10_000
 
 _PACKAGE: Final = str(Path(__file__).resolve().parents[1])
 #: The innermost frames and characters that are shown: a recursion that ran out has a thousand frames.
-_FRAMES: Final = 30
-_CHARACTERS: Final = 16_000
+_MAX_FRAMES: Final = 30
+_MAX_TRACEBACK_CHARS: Final = 16_000
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -83,55 +83,57 @@ class PayloadEncoder:
     """
 
     def __init__(self, redact: Redact | None = None, to_json: ToJson | None = None) -> None:
-        self.limit = MAX_MESSAGE_BYTES
+        self.limit_bytes = MAX_MESSAGE_BYTES
         self._redact = redact
         self._to_json = to_json
         self._dumper = JsonDumper(to_json)
 
-    def pack(self, word: str, value: Any) -> Payload:
+    def pack(self, kind: str, value: Any) -> Payload:
         """Pack a value that must be JSON.
 
         Raises:
             NotJSONError: JSON can't carry the value.
             ProtocolError: `too_large`.
         """
-        redacted = value if self._redact is None else self._redact(word, value)
+        redacted = value if self._redact is None else self._redact(kind, value)
         packed = _packed(self._dumper.dump(redacted), EncodedValue(value))
-        if (size := memoryview(packed.raw).nbytes) > self.limit - _FRAME:
-            raise ProtocolError("too_large", _too_large(word, size, self.limit))
+        if (size := memoryview(packed.raw).nbytes) > self.limit_bytes - _FRAME_BYTES:
+            raise ProtocolError("too_large", _too_large(kind, size, self.limit_bytes))
         return packed
 
-    def show(self, word: str, value: Any) -> Payload:
+    def show(self, kind: str, value: Any) -> Payload:
         """Pack any value, as a person may see and edit it: by its form, or as a mark.
 
         Raises:
             ProtocolError: `too_large`: what `redact=` gave.
         """
         size = 0
-        for part in _WEIGHTS:
-            packed = self._shown(word, value, int(self.limit * part))
+        for part in _SIZE_FACTORS:
+            packed = self._shown(kind, value, int(self.limit_bytes * part))
             size = memoryview(packed.raw).nbytes
-            if size <= self.limit - _FRAME:
+            if size <= self.limit_bytes - _FRAME_BYTES:
                 return packed
-        raise ProtocolError("too_large", _too_large(word, size, self.limit))
+        raise ProtocolError("too_large", _too_large(kind, size, self.limit_bytes))
 
-    def _shown(self, word: str, value: Any, weight: int) -> Payload:
-        text = dump_plain_json(value) if self._redact is None and weight == self.limit else None
+    def _shown(self, kind: str, value: Any, weight: int) -> Payload:
+        text = (
+            dump_plain_json(value) if self._redact is None and weight == self.limit_bytes else None
+        )
         if text is not None and _HINT_AT_MARK not in text:
             return _packed(text, EncodedValue(value, value))
-        shown = encode_value(value, self._to_json, weight, self.limit)
+        shown = encode_value(value, self._to_json, weight, self.limit_bytes)
         json = shown.json
         if self._redact is not None:
-            json = encode_redacted(shown, self._redact(word, json), self._to_json)
+            json = encode_redacted(shown, self._redact(kind, json), self._to_json)
         return _packed(dump_json(json), shown)
 
-    def texts(self, word: str, texts: dict[str, str], longest: int) -> dict[str, str]:
+    def texts(self, kind: str, texts: dict[str, str], max_chars: int) -> dict[str, str]:
         """Pack a few texts that stand together, each cut to so many characters."""
         if self._redact is not None:
-            texts = self._redact(word, texts)
+            texts = self._redact(kind, texts)
         mask = SecretMask()
         return {
-            name: _cut(escape_surrogates(mask.text(str(text))), longest)
+            name: _cut(escape_surrogates(mask.text(str(text))), max_chars)
             for name, text in texts.items()
         }
 
@@ -151,7 +153,7 @@ class PayloadEncoder:
         text = format_agent_frames(error)
         if self._redact is not None:
             text = str(self._redact(RedactKind.TRACEBACK, text))
-        return _cut(escape_surrogates(SecretMask().text(text)), TRACEBACK)
+        return _cut(escape_surrogates(SecretMask().text(text)), MAX_TRACEBACK_CHARS)
 
     def commit(self, commit: Commit) -> Commit:
         """Pack a commit. The contents of its largest files are left out where it is too large."""
@@ -164,7 +166,8 @@ class PayloadEncoder:
             title=escape_surrogates(mask.text(commit.title)),
             description=escape_surrogates(mask.text(commit.description)),
             changes=_within_limit(
-                tuple(_masked(change, mask) for change in commit.changes), self.limit - _FRAME
+                tuple(_masked(change, mask) for change in commit.changes),
+                self.limit_bytes - _FRAME_BYTES,
             ),
         )
 
@@ -213,11 +216,11 @@ def _escaper(originals: dict[str, str]) -> Callable[[str], str]:
     return lambda text: _SURROGATE.sub(escape, text)
 
 
-def _too_large(word: str, size: int, limit: int) -> str:
+def _too_large(kind: str, size: int, limit_bytes: int) -> str:
     megabytes = size / 1024 / 1024
     return (
-        f"This {word.replace('_', ' ')} has {megabytes:.1f} MiB, and a message may have "
-        f"{limit // 1024 // 1024} MiB. Pass redact= to AgentStepper to shorten it."
+        f"This {kind.replace('_', ' ')} has {megabytes:.1f} MiB, and a message may have "
+        f"{limit_bytes // 1024 // 1024} MiB. Pass redact= to AgentStepper to shorten it."
     )
 
 
@@ -233,24 +236,24 @@ def _message(error: BaseException) -> str:
         text = str(error)
     except Exception:
         text = "(its text can't be made)"
-    return text if len(text) <= _LONGEST_ERROR else text[:_LONGEST_ERROR] + "…"
+    return text if len(text) <= _MAX_ERROR_CHARS else text[:_MAX_ERROR_CHARS] + "…"
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+def _cut(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
-def _within_limit(changes: tuple[FileChange, ...], limit: int) -> tuple[FileChange, ...]:
+def _within_limit(changes: tuple[FileChange, ...], limit_bytes: int) -> tuple[FileChange, ...]:
     sizes = [len(msgspec.json.encode(change)) for change in changes]
-    kept = list(changes)
-    for index in sorted(range(len(kept)), key=sizes.__getitem__, reverse=True):
-        if sum(sizes) <= limit:
+    shortened = list(changes)
+    for index in sorted(range(len(shortened)), key=sizes.__getitem__, reverse=True):
+        if sum(sizes) <= limit_bytes:
             break
-        change = kept[index]
+        change = shortened[index]
         size = len(change.body.content.encode()) if change.body else change.size
-        kept[index] = replace(change, body=None, size=size)
-        sizes[index] = len(msgspec.json.encode(kept[index]))
-    return tuple(kept)
+        shortened[index] = replace(change, body=None, size=size)
+        sizes[index] = len(msgspec.json.encode(shortened[index]))
+    return tuple(shortened)
 
 
 def format_agent_frames(error: BaseException) -> str:
@@ -264,10 +267,12 @@ def format_agent_frames(error: BaseException) -> str:
     """
     try:
         frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-        text = "".join(traceback.format_list(own[-_FRAMES:])).rstrip()
+        agent_frames = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+        text = "".join(traceback.format_list(agent_frames[-_MAX_FRAMES:])).rstrip()
     except Exception:  # a broken linecache or loader of the agent's is no reason to fail
         return ""
-    if len(text) <= _CHARACTERS:
+    if len(text) <= _MAX_TRACEBACK_CHARS:
         return text
-    return text[-_CHARACTERS:].partition("\n")[2]  # half a line may hold half a secret, unmasked
+    return text[-_MAX_TRACEBACK_CHARS:].partition("\n")[
+        2
+    ]  # half a line may hold half a secret, unmasked

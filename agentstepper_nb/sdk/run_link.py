@@ -27,7 +27,7 @@ from ..protocol.agent import (
     Timeline,
 )
 from .connection_state import OnDisconnect
-from .edits import Check, EditReaders
+from .edits import EditCheck, EditReaders
 from .outbox import HaltLease, NoCarrier, Outbox
 from .run_protocol import RunProtocol
 from .send_queue import PendingFutures, make_future
@@ -47,7 +47,7 @@ class RunLink:
         endpoint: Where the Core is.
         hello: Introduces the agent.
         on_disconnect: What to do where the Core goes away.
-        patient: Whether it may be away from the start, and is known to speak version 2.
+        is_open_deferred: Whether it may be away from the start, and is known to speak version 2.
     """
 
     def __init__(
@@ -55,32 +55,32 @@ class RunLink:
         endpoint: CoreEndpoint,
         hello: Hello,
         on_disconnect: OnDisconnect = "wait",
-        patient: bool = False,
+        is_open_deferred: bool = False,
     ) -> None:
         self._run_id = hello.run
         self._waiting = PendingFutures()
         self._outbox = Outbox(endpoint)
-        self._leasehold = HaltLease(hello.program, self._outbox, self._waiting)
-        self._edit_checks = EditReaders(self._leasehold.send)
+        self._halt_lease = HaltLease(hello.program, self._outbox, self._waiting)
+        self._edit_checks = EditReaders(self._halt_lease.send)
         self._lost: ConnectionLostError | None = None
-        self._closing = False
-        self._exiting = False
+        self._is_closing = False
+        self._is_exiting = False
         self._marks = itertools.count(1)
-        self._at_end: list[Callable[[], None]] = []
+        self._end_callbacks: list[Callable[[], None]] = []
         self._on_away: Callable[[], None] = lambda: None
-        self._untold = [True]  # popped by whoever tells what wasn't delivered
+        self._unreported = [True]  # popped by whoever tells what wasn't delivered
         self.opened: Future[None] = make_future()
         self.closed: Future[None] = make_future()
         self._protocol = self._outbox.protocol = RunProtocol(
             hello,
             on_disconnect,
-            patient,
+            is_open_deferred,
             self._waiting,
             _Listener(self),
-            lambda: self._outbox.full,
-            self._outbox.freed,
+            lambda: self._outbox.is_full,
+            self._outbox.release_halt,
         )
-        if patient:
+        if is_open_deferred:
             self.opened.set_result(None)
 
     def open(self) -> None:
@@ -90,39 +90,39 @@ class RunLink:
     @property
     def endpoint(self) -> CoreEndpoint:
         """Where the Core is, or was last."""
-        return self._outbox.link.endpoint
+        return self._outbox.carrier.endpoint
 
     @property
-    def snapshots(self) -> bool:
+    def has_snapshots(self) -> bool:
         """Whether the Core, once it is open, has a word for snapshots of the workspace."""
-        return self._protocol.snapshots
+        return self._protocol.has_snapshots
 
     @property
-    def limit(self) -> int:
+    def limit_bytes(self) -> int:
         """Bytes of the largest message that the Core, once it is open, takes."""
-        return self._protocol.limit
+        return self._protocol.limit_bytes
 
     @property
-    def resumes(self) -> bool:
+    def can_resume(self) -> bool:
         """Whether the run outlives its connections."""
-        return self._protocol.resumes
+        return self._protocol.can_resume
 
     @property
-    def away(self) -> bool:
+    def is_away(self) -> bool:
         """Whether the Core is away and may come back, or has just come back for the goodbye."""
-        return self._protocol.away and not self.closed.done()
+        return self._protocol.is_away and not self.closed.done()
 
     @property
-    def halted(self) -> bool:
+    def is_halted(self) -> bool:
         """Whether a halt point waits for its answer."""
         return bool(self._waiting.halt_points())
 
     def on_halted(self, callback: Callable[[], None]) -> None:
-        """Call this, on whatever thread, each time that `halted` may be another."""
+        """Call this, on whatever thread, each time that `is_halted` may be another."""
         self._waiting.on_waiting_halt_points = callback
 
     def on_away(self, callback: Callable[[], None]) -> None:
-        """Call this, on a thread of the link's, each time that `away` may be another."""
+        """Call this, on a thread of the link's, each time that `is_away` may be another."""
         self._on_away = callback
 
     @property
@@ -138,18 +138,18 @@ class RunLink:
         Raises:
             ConnectionLostError: The run is over.
         """
-        self.check()
-        self._leasehold.send(messages)
+        self.raise_if_over()
+        self._halt_lease.send(messages)
 
-    def ask(
-        self, messages: tuple[AgentMessage, ...], halt_point: str, check: Check | None = None
+    def request_answer(
+        self, messages: tuple[AgentMessage, ...], halt_point: str, check: EditCheck | None = None
     ) -> Future[Answer] | None:
         """Send messages, the last of which is a halt point; the future gets its answer.
 
         Args:
             messages: What to send.
             halt_point: The halt point's id.
-            check: Says whether an edit of it can be taken, until `answered`.
+            check: Says whether an edit of it can be taken, until `end_edit_checks`.
 
         Returns:
             None where nobody is asked: the agent goes on at once.
@@ -157,12 +157,12 @@ class RunLink:
         Raises:
             ConnectionLostError: The run is over.
         """
-        self.check()
+        self.raise_if_over()
         if check is not None:
             self._edit_checks.expect(halt_point, check)
-        return self._leasehold.send(messages, halt_point, self.check)
+        return self._halt_lease.send(messages, halt_point, self.raise_if_over)
 
-    def answered(self, halt_point: str) -> None:
+    def end_edit_checks(self, halt_point: str) -> None:
         """A halt point waits no more: its edits aren't checked from now on."""
         self._edit_checks.forget(halt_point)
 
@@ -179,7 +179,7 @@ class RunLink:
         Raises:
             ConnectionLostError: The run is over.
         """
-        future = self._waiting.expect(id, "request", self.check)
+        future = self._waiting.expect(id, "request", self.raise_if_over)
         self._outbox.request(message, id)
         return future
 
@@ -190,7 +190,7 @@ class RunLink:
             ConnectionLostError: The run is over.
         """
         mark = f"mark {next(self._marks)}"
-        future = self._waiting.expect(mark, "mark", self.check)
+        future = self._waiting.expect(mark, "mark", self.raise_if_over)
         self._outbox.mark(mark)
         return future
 
@@ -212,7 +212,7 @@ class RunLink:
         for key in self._waiting.halt_points():
             self._waiting.complete(key, error())
 
-    def check(self) -> None:
+    def raise_if_over(self) -> None:
         """Make sure that the run isn't over.
 
         Raises:
@@ -221,52 +221,52 @@ class RunLink:
         if self._lost is not None:
             # A new one each time: an exception that is raised twice collects tracebacks.
             raise ConnectionLostError(*self._lost.args)
-        if self._closing:
+        if self._is_closing:
             raise ConnectionLostError(CLOSED)
 
     # ---- the end ------------------------------------------------------------------------------------
 
     def close(self, bye: Bye) -> None:
         """Say bye after all that was sent, and close. No lock: a garbage collection may call it."""
-        self._closing = True
-        if isinstance(self._outbox.link, NoCarrier):  # an interrupt came before it was opened
+        self._is_closing = True
+        if isinstance(self._outbox.carrier, NoCarrier):  # an interrupt came before it was opened
             self._end(ConnectionLostError(CLOSED))
         else:
             self._outbox.end(bye)
 
-    def exiting(self) -> None:
+    def mark_exiting(self) -> None:
         """The interpreter goes down: who still waits, on a daemon thread, is left to wait.
 
         Told of the end, such a thread would print an error just then, which can abort the process.
         """
-        self._exiting = True
+        self._is_exiting = True
 
-    def cut(self) -> None:
+    def give_up(self) -> None:
         """Give up on a Core that is away, or doesn't let us close."""
-        self._outbox.link.cut(self._outbox)
+        self._outbox.carrier.give_up(self._outbox)
         self.report_undelivered()
 
-    def at_end(self, callback: Callable[[], None]) -> None:
+    def add_end_callback(self, callback: Callable[[], None]) -> None:
         """Call this once the run is over, on a thread of the link's."""
-        self._at_end.append(callback)
+        self._end_callbacks.append(callback)
         if self._lost is not None:
             self._clean_up()
 
     def _end(self, lost: ConnectionLostError) -> None:
-        def over() -> None:
+        def record_lost() -> None:
             self._lost = lost
 
-        left = self._waiting.end(over)
-        for future in left if not self._exiting else ():
+        left = self._waiting.end(record_lost)
+        for future in left if not self._is_exiting else ():
             future.set_exception(ConnectionLostError(*lost.args))
-        self._outbox.link.forget(self._run_id)
+        self._outbox.carrier.forget(self._run_id)
         self._clean_up()
-        if not self._exiting:
+        if not self._is_exiting:
             self.report_undelivered()
         self.closed.set_result(None)
 
     def _clean_up(self) -> None:
-        while (callback := _popped(self._at_end)) is not None:
+        while (callback := _pop_first(self._end_callbacks)) is not None:
             try:
                 callback()
             except Exception:
@@ -275,9 +275,9 @@ class RunLink:
     def report_undelivered(self) -> None:
         """Say once how much of a run that was closed didn't reach its Core."""
         left = self.undelivered
-        if not (self._closing and left) or self._protocol.settled:
+        if not (self._is_closing and left) or self._protocol.is_settled:
             return
-        if _popped(self._untold) is None:
+        if _pop_first(self._unreported) is None:
             return
         said = "1 message of run %s wasn't" if left == 1 else f"{left} messages of run %s weren't"
         why = self._protocol.why or f"the Core at {self.endpoint.url} doesn't answer"
@@ -293,25 +293,25 @@ class _Listener:
     @property
     def is_continuing(self) -> bool:
         """Whether the run continues, without a Core too, wherever no breakpoint halts it."""
-        return self._link._leasehold.is_continuing
+        return self._link._halt_lease.is_continuing
 
     def on_lease(self, lease: LeaseMessage) -> None:
         """The Core pushed a lease."""
-        self._link._leasehold.take(lease)
+        self._link._halt_lease.accept_lease(lease)
 
     def on_lease_absent(self) -> None:
         """The Core is of version 1."""
-        self._link._leasehold.decline()
+        self._link._halt_lease.expect_no_lease()
 
-    def on_edit_check(self, asked: CheckEdit) -> None:
+    def on_edit_check(self, request: CheckEdit) -> None:
         """The Core asks about an edit."""
-        self._link._edit_checks.hear(asked)
+        self._link._edit_checks.check_edit(request)
 
     def on_away_changed(self) -> None:
         """The Core has gone away, or is back."""
         self._link._on_away()
 
-    def opened(self, error: BaseException | None) -> None:
+    def on_opened(self, error: BaseException | None) -> None:
         """The first hello was answered, or never will be."""
         opened = self._link.opened
         if error is None:
@@ -319,18 +319,18 @@ class _Listener:
         elif not opened.done():
             opened.set_exception(error)
 
-    def needs_connection(self) -> None:
+    def on_connection_needed(self) -> None:
         """The run isn't carried by the connection that it shared, and needs another."""
         outbox = self._link._outbox
-        outbox.link.forget(self._link._run_id)
-        open_run(outbox.link.endpoint, outbox)
+        outbox.carrier.forget(self._link._run_id)
+        open_run(outbox.carrier.endpoint, outbox)
 
-    def ended(self, lost: ConnectionLostError | None) -> None:
+    def on_ended(self, lost: ConnectionLostError | None) -> None:
         """The run is over."""
         self._link._end(lost or ConnectionLostError(CLOSED))
 
 
-def _popped(items: list[T]) -> T | None:
+def _pop_first(items: list[T]) -> T | None:
     """The first item, taken out in one operation; None where another thread was faster."""
     try:
         return items.pop(0)

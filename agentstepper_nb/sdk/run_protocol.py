@@ -28,7 +28,7 @@ from ..protocol.agent import (
     Withdraw,
     from_agent,
 )
-from ..protocol.pieces import DeltaEncoder
+from ..protocol.delta_encoding import DeltaEncoder
 from ..rpc.backoff import Backoff
 from .connection_state import (
     TRANSITIONS,
@@ -55,9 +55,9 @@ from .wire_versions import AnswerReceived, CoreReply, WireVersion, WireVersion1,
 log = logging.getLogger("agentstepper_nb.sdk")
 
 #: Seconds that the goodbye may take, since the Core last kept something of what comes before it.
-GOODBYE_PATIENCE: Final = 10.0
+BYE_TIMEOUT_S: Final = 10.0
 #: Bytes of contents that may be on their way at once, until the Core says that it keeps them.
-WINDOW: Final = 64 * 1024 * 1024
+WINDOW_BYTES: Final = 64 * 1024 * 1024
 
 
 class RunProtocol:
@@ -66,25 +66,26 @@ class RunProtocol:
     Args:
         hello: Introduces the agent.
         on_disconnect: What to do where the Core goes away.
-        patient: Whether the Core may be away from the start, and is known to speak version 2.
+        is_open_deferred: Whether the Core may be away from the start, and is known to speak version 2.
         waiting: Who waits for what.
         listener: Who is told.
-        full: Says whether who sends should wait for room.
-        freed: Called, on any thread, where a halt point waits no more that the next one waited for.
+        is_full: Says whether who sends should wait for room.
+        release_halt: Called, on any thread, where a halt point waits no more that the next one waited
+            for.
     """
 
     def __init__(
         self,
         hello: Hello,
         on_disconnect: OnDisconnect,
-        patient: bool,
+        is_open_deferred: bool,
         waiting: PendingFutures,
         listener: RunConnectionListener,
-        full: Callable[[], bool],
-        freed: Callable[[], None],
+        is_full: Callable[[], bool],
+        release_halt: Callable[[], None],
     ) -> None:
         self.id = hello.run
-        self.state = RunConnectionState.AWAY if patient else RunConnectionState.OPENING
+        self.state = RunConnectionState.AWAY if is_open_deferred else RunConnectionState.OPENING
         self.on_disconnect: OnDisconnect = on_disconnect
         self.listener = listener
         #: What is to be done outside, in this order: its connection's, where it has one.
@@ -92,9 +93,9 @@ class RunProtocol:
         #: Why no Core has what wasn't delivered, for a person.
         self.why = ""
         #: Whether nothing needs to be said of what no Core acknowledged.
-        self.settled = False
+        self.is_settled = False
         #: When the goodbye's patience ends; None before the goodbye.
-        self.until: float | None = None
+        self.close_deadline: float | None = None
         #: When hello may be said again on a connection that is there.
         self.retry_at = 0.0
         #: When hello was said for the first time on a connection that is there.
@@ -104,59 +105,59 @@ class RunProtocol:
         self.is_ready = False  # whether the connection asks it for messages
         #: The run, as its messages name it on the connection; None: they don't.
         self.address: str | None = None
-        self.taken = 0  # bytes, of all batches that were taken in
+        self.accepted_bytes = 0  # bytes, of all batches that were taken in
         self.buffer = ResendBuffer()
         self._hello = hello
         self._waiting = waiting
-        self._full = full
-        self._freed = freed
-        self.dialect: WireVersion = WireVersion2()
-        self._knows_dialect = patient
-        self.introduced = False  # whether a Core may have heard hello
-        self._back_late = False
-        self._backoff = Backoff(at_once=True)
-        self._was_heard = False  # whether the Core said anything since the last wait
-        self._crowd: deque[tuple[str, ResumeAnswer | None]] = (
+        self._is_full = is_full
+        self._release_halt = release_halt
+        self.wire_version: WireVersion = WireVersion2()
+        self._is_wire_version_known = is_open_deferred
+        self.has_sent_hello = False  # whether a Core may have heard hello
+        self._is_back_after_bye = False
+        self._backoff = Backoff(is_immediate=True)
+        self._has_received = False  # whether the Core said anything since the last wait
+        self._waiting_for_space: deque[tuple[str, ResumeAnswer | None]] = (
             deque()
         )  # who waits for room, and gets what
-        self._parked: deque[MessageBatch | QueuedRequest | QueueMark | QueueEnd] = deque()
+        self._unencoded_items: deque[MessageBatch | QueuedRequest | QueueMark | QueueEnd] = deque()
         self._turns = HaltTurns(waiting)  # where one halt point is asked at a time
         self._requests: dict[str, tuple[int, GetTimeline]] = {}  # without an answer
         self._sender = DeltaEncoder()
         self._written = 1  # the number of the last message on this connection
-        self._told_full = False
+        self._is_full_reported = False
 
     # ---- what it is ---------------------------------------------------------------------------------
 
     @property
-    def resumes(self) -> bool:
+    def can_resume(self) -> bool:
         """Whether the run outlives its connections."""
-        return self.on_disconnect != "raise" and self.dialect.resumes
+        return self.on_disconnect != "raise" and self.wire_version.can_resume
 
     @property
-    def snapshots(self) -> bool:
+    def has_snapshots(self) -> bool:
         """Whether the Core, once it is open, has a word for snapshots of the workspace."""
-        return self._knows_dialect and self.dialect.snapshots
+        return self._is_wire_version_known and self.wire_version.has_snapshots
 
     @property
-    def limit(self) -> int:
+    def limit_bytes(self) -> int:
         """Bytes of the largest message that the Core, once it is open, takes."""
-        return self.dialect.limit
+        return self.wire_version.limit_bytes
 
     @property
-    def away(self) -> bool:
+    def is_away(self) -> bool:
         """Whether no Core is there, or one is back only since the goodbye."""
-        return self.state is not RunConnectionState.OPEN or self._back_late
+        return self.state is not RunConnectionState.OPEN or self._is_back_after_bye
 
     @property
-    def closing(self) -> bool:
+    def is_closing(self) -> bool:
         """Whether the goodbye was said."""
-        return self.until is not None
+        return self.close_deadline is not None
 
     @property
     def undelivered(self) -> int:
         """How many messages no Core is known to keep."""
-        return len(self.buffer) + sum(map(count_messages, tuple(self._parked)))
+        return len(self.buffer) + sum(map(count_messages, tuple(self._unencoded_items)))
 
     def move(self, event: RunConnectionEvent) -> None:
         """Go where an event leads."""
@@ -165,74 +166,77 @@ class RunProtocol:
     def has_work(self) -> bool:
         """Whether there may be something to write, or somebody to let go on."""
         return bool(
-            self.buffer.last > self._written or self._crowd or self.outgoing or self.closing
+            self.buffer.last > self._written
+            or self._waiting_for_space
+            or self.outgoing
+            or self.is_closing
         )
 
     def is_all_recorded(self) -> bool:
         """Whether the Core keeps all that was sent, or nobody ever will."""
-        return not self.buffer and not self._parked and not self.outgoing
+        return not self.buffer and not self._unencoded_items and not self.outgoing
 
-    def greeting(self) -> Hello:
+    def make_hello(self) -> Hello:
         """The hello to say next."""
-        if not self.introduced:
+        if not self.has_sent_hello:
             return self._hello
         sent = self.buffer.last
-        asked = (id for id in self._waiting.halt_points() if self.dialect.asked(id, sent))
+        asked = (id for id in self._waiting.halt_points() if self.wire_version.is_waiting(id, sent))
         heard = self.buffer.acknowledged
         return replace(self._hello, sent=sent, acknowledged=heard, waiting=tuple(asked))
 
-    def may_begin_again(self, code: str) -> bool:
+    def can_restart(self, code: str) -> bool:
         """Whether a Core that doesn't know the run can be told all of it: nothing was forgotten yet."""
         if code == "unknown_run" and self.buffer.acknowledged == 0:
-            self.introduced = False
+            self.has_sent_hello = False
             return True
         return False
 
     # ---- what the agent sends -----------------------------------------------------------------------
 
-    def take_in(self, item: QueueItem, now: float) -> None:
+    def accept_item(self, item: QueueItem, now: float) -> None:
         """Take in what the agent has put."""
         if self.state is RunConnectionState.OVER:
             return
         if isinstance(item, HaltReleased):
-            self._take_turns()
+            self._process_halt_turns()
             return
-        self._parked.append(item)
+        self._unencoded_items.append(item)
         if isinstance(item, QueueEnd):
-            self.until = now + GOODBYE_PATIENCE
-        self._take_parked()
+            self.close_deadline = now + BYE_TIMEOUT_S
+        self._process_items()
 
-    def _take_parked(self) -> None:
+    def _process_items(self) -> None:
         """Take what may be taken: nothing has a form before it is known what the Core speaks."""
-        while self._parked and self._knows_dialect:
-            match self._parked.popleft():
+        while self._unencoded_items and self._is_wire_version_known:
+            match self._unencoded_items.popleft():
                 case MessageBatch() as batch:
-                    if not self.dialect.one_by_one or self._turns.may(batch):
-                        self._take_batch(batch)
+                    if not self.wire_version.is_sequential or self._turns.can_send(batch):
+                        self._process_batch(batch)
                 case QueuedRequest(id, message):
-                    self._take_request(id, message)
+                    self._process_request(id, message)
                 case QueueMark(key):
-                    self._crowd.append((key, None))
+                    self._waiting_for_space.append((key, None))
                 case QueueEnd(bye):
                     self._add(bye)
 
-    def _take_turns(self) -> None:
+    def _process_halt_turns(self) -> None:
         while (batch := self._turns.next()) is not None:
             if batch.halt_point is not None and self._waiting.has(batch.halt_point):
-                self._take_batch(batch)
+                self._process_batch(batch)
             else:  # an interrupt ended the wait, and no Core has heard of it
-                self.taken += batch.size
+                self.accepted_bytes += batch.size
 
-    def _take_batch(self, batch: MessageBatch) -> None:
-        self.taken += batch.size
-        refusal = self.dialect.refusal(batch.messages)
+    def _process_batch(self, batch: MessageBatch) -> None:
+        self.accepted_bytes += batch.size
+        refusal = self.wire_version.find_refusal(batch.messages)
         if refusal is not None:
             log.warning("%s", refusal)
             if batch.halt_point is not None:
-                self._give(batch.halt_point, refusal)
+                self._complete(batch.halt_point, refusal)
             return
-        away = self.on_disconnect == "continue" and self.state is not RunConnectionState.OPEN
-        passes = away or self.state is RunConnectionState.ALONE
+        is_away = self.on_disconnect == "continue" and self.state is not RunConnectionState.OPEN
+        passes = is_away or self.state is RunConnectionState.ABANDONED
         waits = False
         for message in batch.messages:
             if isinstance(message, HaltPointReached) and message.waits:
@@ -241,37 +245,37 @@ class RunProtocol:
                     message = replace(message, waits=False)
             self._add(message)
         if batch.halt_point is not None and not waits:
-            self._crowd.append((batch.halt_point, ResumeAnswer()))
+            self._waiting_for_space.append((batch.halt_point, ResumeAnswer()))
 
-    def _take_request(self, id: str, message: GetTimeline) -> None:
-        if self.state is RunConnectionState.ALONE or not self._add(message, id):
-            self._give(id, None)  # nobody will answer it
+    def _process_request(self, id: str, message: GetTimeline) -> None:
+        if self.state is RunConnectionState.ABANDONED or not self._add(message, id):
+            self._complete(id, None)  # nobody will answer it
             return
         waited = {id: asked for id, asked in self._requests.items() if self._waiting.has(id)}
         self._requests = waited | {id: (self.buffer.last, message)}
 
     def _add(self, message: AgentMessage, id: str | None = None) -> bool:
         """Number a message and keep it; False where the Core's version has no word for it."""
-        if self.state is RunConnectionState.ALONE:
+        if self.state is RunConnectionState.ABANDONED:
             return True
-        form = self.dialect.encode(message, self.buffer.last + 1, id)
+        form = self.wire_version.encode(message, self.buffer.last + 1, id)
         if form is not None:
             self.buffer.add(form)
         return form is not None
 
-    def _give(self, key: str | None, value: object) -> None:
+    def _complete(self, key: str | None, value: object) -> None:
         self.effects.append(partial(self._waiting.complete, key, value))
 
-    def settle(self) -> None:
+    def release_waiting(self) -> None:
         """Let those go on who waited for what was sent, as far as there is room."""
-        while self._crowd and not self._full():
-            self._give(*self._crowd.popleft())
-        if self._crowd and self.state is not RunConnectionState.OPEN:
+        while self._waiting_for_space and not self._is_full():
+            self._complete(*self._waiting_for_space.popleft())
+        if self._waiting_for_space and self.state is not RunConnectionState.OPEN:
             self._report_full()
 
     def _report_full(self) -> None:
-        if not self._told_full:
-            self._told_full = True
+        if not self._is_full_reported:
+            self._is_full_reported = True
             said = "%d messages wait for the Core, which is still away: now the agent waits, too."
             self.effects.append(partial(log.warning, said, len(self.buffer)))
 
@@ -279,9 +283,9 @@ class RunProtocol:
 
     def next_text(self) -> bytes | None:
         """The next text to write on the connection; None while there is none, or it has to wait."""
-        if not self.dialect.resumes:
+        if not self.wire_version.can_resume:
             self.buffer.acknowledge(self._written)  # nothing is ever sent again
-        if self.buffer.on_its_way(self._written) >= WINDOW:
+        if self.buffer.count_unacknowledged_bytes(self._written) >= WINDOW_BYTES:
             return None  # few bytes may tell much: the Core says when it has room for more
         found = self.buffer.next_after(self._written)
         if found is None:
@@ -298,7 +302,7 @@ class RunProtocol:
 
     # ---- what the Core says -------------------------------------------------------------------------
 
-    def welcomed(self, welcome: Welcome | None) -> None:
+    def receive_welcome(self, welcome: Welcome | None) -> None:
         """A Core has taken the run, or goes on with it; None: it is of version 1."""
         first = self.state is RunConnectionState.OPENING
         received = 0 if welcome is None else welcome.received
@@ -306,48 +310,48 @@ class RunProtocol:
             said = "The Core lost messages %d to %d of this run, which it had said that it keeps."
             log.warning(said, received + 1, self.buffer.acknowledged)
         self.move(RunConnectionEvent.WELCOMED)
-        self.introduced = True
+        self.has_sent_hello = True
         if welcome is None:
-            self.dialect = WireVersion1(self._hello.program)
-            self._waiting.on_answered = self._freed
+            self.wire_version = WireVersion1(self._hello.program)
+            self._waiting.on_answered = self._release_halt
             self.effects.append(self.listener.on_lease_absent)
-        self._knows_dialect = True
-        self._back_late = self.closing
+        self._is_wire_version_known = True
+        self._is_back_after_bye = self.is_closing
         self._sender = DeltaEncoder()  # the Core knows no piece yet
-        self._told_full = False
+        self._is_full_reported = False
         self.buffer.acknowledge(max(received, self.buffer.acknowledged))
         self._written = self.buffer.last - len(self.buffer)
         for id, (number, message) in self._requests.items():
             if number <= self._written and self._waiting.has(id):
-                self._take_request(id, message)  # its answer went astray
-        self._take_parked()
+                self._process_request(id, message)  # its answer went astray
+        self._process_items()
         if first:
-            self.effects.append(partial(self.listener.opened, None))
+            self.effects.append(partial(self.listener.on_opened, None))
         self.effects.append(self.listener.on_away_changed)
 
     def receive(self, reply: CoreReply | None, now: float) -> None:
         """A message came for this run, and isn't about its hello.
 
         Args:
-            reply: What `dialect` read in it.
+            reply: What `wire_version` read in it.
             now: The time.
         """
         if reply is None:
             return
-        self._was_heard = True
+        self._has_received = True
         match reply:
             case MessagesAcknowledged(received=number):
                 self.buffer.acknowledge(number)
-                if self.until is not None:
-                    self.until = now + GOODBYE_PATIENCE
+                if self.close_deadline is not None:
+                    self.close_deadline = now + BYE_TIMEOUT_S
             case LeaseMessage():
                 self.effects.append(partial(self.listener.on_lease, reply))
             case CheckEdit():
                 self.effects.append(partial(self.listener.on_edit_check, reply))
             case AnswerReceived(key, answer):
-                self._give(key, answer)
+                self._complete(key, answer)
 
-    def lost(self) -> None:
+    def connection_lost(self) -> None:
         """The connection is gone: pass the halt points that wait, if they aren't to wait for a Core."""
         self.move(RunConnectionEvent.LOST)
         self.greeted_at = None
@@ -356,22 +360,22 @@ class RunProtocol:
         if self.on_disconnect != "continue":
             return
         for key in self._waiting.halt_points():
-            if self.dialect.asked(key, self.buffer.last):
+            if self.wire_version.is_waiting(key, self.buffer.last):
                 self._add(Withdraw(halt_point=key))
-                self._give(key, ResumeAnswer())
+                self._complete(key, ResumeAnswer())
 
-    def wait(self, now: float) -> None:
+    def schedule_retry(self, now: float) -> None:
         """The Core doesn't go on with it just now: hello may be said again after a while."""
-        if self._was_heard:
-            self._was_heard = False
+        if self._has_received:
+            self._has_received = False
             self._backoff.reset()
-        self.retry_at = now + self._backoff.wait()
+        self.retry_at = now + self._backoff.next_delay_s()
 
     def fail_to_open(self, error: BaseException) -> None:
         """No Core has taken it, and none will."""
         self.move(RunConnectionEvent.ENDED)
-        self.effects.append(partial(self.listener.opened, error))
-        self.effects.append(partial(self.listener.ended, None))
+        self.effects.append(partial(self.listener.on_opened, error))
+        self.effects.append(partial(self.listener.on_ended, None))
 
     def end(self, lost: ConnectionLostError | None, *, broken: bool = False) -> None:
         """No Core will go on with it; an agent that is to go on without one does.
@@ -383,16 +387,16 @@ class RunProtocol:
         may = (
             self.state is RunConnectionState.AWAY
             and self.on_disconnect == "continue"
-            and self.resumes
+            and self.can_resume
         )
-        if lost is not None and may and not (self.closing or broken):
+        if lost is not None and may and not (self.is_closing or broken):
             self.effects.append(partial(log.warning, "%s The agent goes on alone, unedited.", lost))
-            self.settled = True
-            self.move(RunConnectionEvent.FORSAKEN)
+            self.is_settled = True
+            self.move(RunConnectionEvent.ABANDONED)
             self.buffer.clear()
             return
         self.move(RunConnectionEvent.ENDED)
-        self.effects.append(partial(self.listener.ended, None if self.closing else lost))
+        self.effects.append(partial(self.listener.on_ended, None if self.is_closing else lost))
 
 
 def encode_hello(hello: Hello) -> str:

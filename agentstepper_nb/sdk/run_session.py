@@ -18,21 +18,21 @@ from .._version import __version__
 from ..discover import CoreEndpoint
 from ..errors import AgentStopped, ConnectionLostError
 from ..protocol.agent import Bye, Hello, ProcessEnded
+from ..protocol.data_model import Failure, RunEnding, RunMode
 from ..protocol.frame import VERSION
-from ..protocol.values import Failure, RunEnding, RunMode
 from .connection_state import OnDisconnect
 from .halt_flow import make_id
 from .payload import PayloadEncoder, escape_surrogates
 from .run_link import RunLink
-from .run_protocol import GOODBYE_PATIENCE
+from .run_protocol import BYE_TIMEOUT_S
 
 #: Seconds that leaving the interpreter may wait for a Core that is there, but takes no goodbye.
-EXIT_PATIENCE: Final = 2.0
+EXIT_TIMEOUT_S: Final = 2.0
 #: Seconds that close() may wait for the Core, and the interpreter's exit for one that is away, or has
 #: yet to take what an agent told that went on; longer while it takes more of that.
-CLOSE_PATIENCE: Final = GOODBYE_PATIENCE
+CLOSE_TIMEOUT_S: Final = BYE_TIMEOUT_S
 #: Seconds that who wants the run's timeline may wait for it.
-TIMELINE_PATIENCE: Final = 3.0
+TIMELINE_TIMEOUT_S: Final = 3.0
 
 
 class RunSession:
@@ -44,7 +44,7 @@ class RunSession:
         packer: Makes values ready to travel.
         workspace: The folder the agent works on.
         on_disconnect: What to do where the Core goes away.
-        patient: Whether it may be away from the start, and is known to speak version 2.
+        is_open_deferred: Whether it may be away from the start, and is known to speak version 2.
         mode: How the run begins.
         notice: What a person must know of the whole run; "" is nothing.
     """
@@ -56,7 +56,7 @@ class RunSession:
         packer: PayloadEncoder,
         workspace: str | None = None,
         on_disconnect: OnDisconnect = "wait",
-        patient: bool = False,
+        is_open_deferred: bool = False,
         mode: RunMode = RunMode.STEP,
         notice: str = "",
     ) -> None:
@@ -64,7 +64,9 @@ class RunSession:
         self.packer = packer
         self.run = make_id()
         self.pid = os.getpid()
-        self._ended = [False]  # popped by whoever ends it; one operation, so that no lock is needed
+        self._end_token = [
+            False
+        ]  # popped by whoever ends it; one operation, so that no lock is needed
         hello = Hello(
             version=VERSION,
             sdk=f"agentstepper_nb {__version__}",
@@ -81,7 +83,7 @@ class RunSession:
             shares=True,
             notice=escape_surrogates(notice),
         )
-        self.link = RunLink(endpoint, hello, on_disconnect, patient)
+        self.link = RunLink(endpoint, hello, on_disconnect, is_open_deferred)
 
     def open(self) -> None:
         """Begin to connect. From here on the interpreter's exit says bye."""
@@ -94,9 +96,9 @@ class RunSession:
         return self.link.endpoint
 
     @property
-    def ended(self) -> bool:
+    def is_ended(self) -> bool:
         """Whether this side has ended it."""
-        return not self._ended
+        return not self._end_token
 
     def finish(self, error: BaseException | None = None) -> Future[None] | None:
         """End the run: say bye, and how it ended. Idempotent, and safe in a garbage collection.
@@ -110,15 +112,15 @@ class RunSession:
         if self.pid != os.getpid():
             return None
         try:
-            self._ended.pop()
+            self._end_token.pop()
         except IndexError:
             return self.link.closed
         _ending.add(self)
-        self.link.close(self.bye(error))
-        self.link.at_end(partial(_ending.discard, self))
+        self.link.close(self.make_bye(error))
+        self.link.add_end_callback(partial(_ending.discard, self))
         return self.link.closed
 
-    def bye(self, error: BaseException | None) -> Bye:
+    def make_bye(self, error: BaseException | None) -> Bye:
         """How the run says that it ends.
 
         Args:
@@ -126,11 +128,11 @@ class RunSession:
         """
         if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
             return Bye(ending=RunEnding.FINISHED)
-        if _is_order(error):
+        if _is_end_request(error):
             return Bye(ending=RunEnding.STOPPED)
         return Bye(ending=RunEnding.CRASHED, failure=self._failure(error))
 
-    def report_end(self, pid: int, code: int) -> None:
+    def report_child_exit(self, pid: int, code: int) -> None:
         """Tell the Core how a child process ended, whose own run may have had no time to say so.
 
         Args:
@@ -147,10 +149,10 @@ class RunSession:
             return Failure(type=type(error).__name__, message="")
 
 
-def _is_order(error: BaseException) -> bool:
+def _is_end_request(error: BaseException) -> bool:
     """Whether an exception is an order to end, and nothing went wrong: also of several tasks at once."""
     if isinstance(error, BaseExceptionGroup):
-        return all(_is_order(each) for each in error.exceptions)
+        return all(_is_end_request(each) for each in error.exceptions)
     return isinstance(error, AgentStopped | KeyboardInterrupt | CancelledError | GeneratorExit)
 
 
@@ -173,26 +175,26 @@ def find_newest_program() -> str | None:
 
 def finish_all_runs() -> None:
     """At interpreter exit: end the runs that are still open, and wait a moment for the goodbyes."""
-    error = _uncaught()
+    error = _find_uncaught_error()
     links: list[RunLink] = []
     for session in list(_sessions):
-        session.link.exiting()
+        session.link.mark_exiting()
         if session.finish(error) is not None:
             links.append(session.link)
     before = {link: link.undelivered for link in links}
-    wait([link.closed for link in links], EXIT_PATIENCE)
-    slow = [link for link in links if link.away or link.undelivered < before[link]]
+    wait([link.closed for link in links], EXIT_TIMEOUT_S)
+    slow = [link for link in links if link.is_away or link.undelivered < before[link]]
     while slow:
         before = {link: link.undelivered for link in slow}
-        wait([link.closed for link in slow], CLOSE_PATIENCE - EXIT_PATIENCE)
+        wait([link.closed for link in slow], CLOSE_TIMEOUT_S - EXIT_TIMEOUT_S)
         slow = [link for link in slow if not link.closed.done() and link.undelivered < before[link]]
     for link in links:
         if not link.closed.done():
-            link.cut()
+            link.give_up()
         link.report_undelivered()
 
 
-def _uncaught() -> BaseException | None:
+def _find_uncaught_error() -> BaseException | None:
     """What ended the program, where an exception did. IPython keeps exceptions that ended nothing."""
     if "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None:
         return None

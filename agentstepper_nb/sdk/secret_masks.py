@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from .json_text import dump_json, load_json
 
 _SUFFIXES: Final = ("KEY", "TOKEN", "SECRET")
-_SHORTEST: Final = 8
+_MIN_SECRET_CHARS: Final = 8
 
 _API_KEY = re.compile(r"api[-_]?key")
 _HEADER_NAME = re.compile(r"(proxy-)?authorization|([a-z]+[-_])*api[-_]?key", re.IGNORECASE)
@@ -35,7 +35,7 @@ class SecretMask:
 
     def __init__(self) -> None:
         self.originals: dict[str, str] = {}
-        self._secrets = _environment()
+        self._secrets = _find_environment_secrets()
 
     def text(self, text: str) -> str:
         """Mask a text."""
@@ -94,27 +94,29 @@ class _Secret(NamedTuple):
     escaped: str  # as it stands inside JSON text
 
 
-class _Seen(NamedTuple):
+class _CheckedEnvironment(NamedTuple):
     """The environment as it was looked through last."""
 
     variables: dict[Any, Any]
     secrets: tuple[_Secret, ...]
 
 
-_seen = _Seen({}, ())
+_last_environment = _CheckedEnvironment({}, ())
 
 
-def _environment() -> tuple[_Secret, ...]:
+def _find_environment_secrets() -> tuple[_Secret, ...]:
     """The secrets of the environment as it is now."""
-    global _seen
+    global _last_environment
     # To compare it costs a fiftieth of looking it through, but only as the system has it: encoded.
     now = getattr(os.environ, "_data", None)
     if now is None:
         return _secrets(os.environ.copy())
-    seen = _seen
+    seen = _last_environment
     if seen.variables != now:
         now = dict(now)  # which nobody changes meanwhile
-        seen = _seen = _Seen(now, _secrets({fsdecode(name): fsdecode(now[name]) for name in now}))
+        seen = _last_environment = _CheckedEnvironment(
+            now, _secrets({fsdecode(name): fsdecode(now[name]) for name in now})
+        )
     return seen.secrets
 
 
@@ -123,7 +125,7 @@ def _secrets(variables: dict[str, str]) -> tuple[_Secret, ...]:
     found = [
         (name, value)
         for name, value in variables.items()
-        if name.endswith(_SUFFIXES) and len(value) >= _SHORTEST
+        if name.endswith(_SUFFIXES) and len(value) >= _MIN_SECRET_CHARS
     ]
     found.sort(key=lambda pair: -len(pair[1]))
     return tuple(_Secret(name, value, dump_json(value)[1:-1]) for name, value in found)

@@ -24,16 +24,16 @@ from ..protocol.agent import (
     HaltPointReached,
     from_agent,
 )
-from ..protocol.pieces import MENTION, DeltaEncoder, is_delta_encoded
+from ..protocol.delta_encoding import REFERENCE_BYTES, DeltaEncoder, is_delta_encoded
 from ..protocol.segments import split_content
 
 #: Bytes that keeping a message takes, beside its text.
-_EACH: Final = 64
+_ENTRY_BYTES: Final = 64
 #: What a message has beside its contents, about.
-_FRAME: Final = 512
+_FRAME_BYTES: Final = 512
 
 #: What somebody waits for: an answer, or that what was sent has its place (`room`, `mark`).
-Kind = Literal["halt_point", "request", "room", "mark"]
+FutureKind = Literal["halt_point", "request", "room", "mark"]
 
 
 class PendingFutures:
@@ -50,12 +50,12 @@ class PendingFutures:
     def __init__(self) -> None:
         self.on_waiting_halt_points: Callable[[], None] = lambda: None
         self.on_answered: Callable[[], None] = lambda: None
-        self._futures: dict[str, tuple[Kind, Future[Any]]] = {}
+        self._futures: dict[str, tuple[FutureKind, Future[Any]]] = {}
 
     def __len__(self) -> int:
         return len(self._futures)
 
-    def expect(self, key: str, kind: Kind, check: Callable[[], None]) -> Future[Any]:
+    def expect(self, key: str, kind: FutureKind, check: Callable[[], None]) -> Future[Any]:
         """A future for what comes under a key.
 
         Args:
@@ -91,7 +91,7 @@ class PendingFutures:
                 that one's.
             value: The value, or the exception.
         """
-        future = self._only() if key is None else self._pop(key)
+        future = self._pop_single() if key is None else self._pop(key)
         if future is None:
             return  # withdrawn, or nobody waited
         if isinstance(value, BaseException):
@@ -103,21 +103,21 @@ class PendingFutures:
         """The halt points that wait for their answers."""
         return [key for key, (kind, _) in self._futures.copy().items() if kind == "halt_point"]
 
-    def end(self, over: Callable[[], None]) -> list[Future[Any]]:
+    def end(self, on_end: Callable[[], None]) -> list[Future[Any]]:
         """Give up all that wait: they are the caller's to complete.
 
         Args:
-            over: Lets the checks of `expect` raise from now on.
+            on_end: Lets the checks of `expect` raise from now on.
         """
-        over()
+        on_end()
         left = map(self._pop, list(self._futures))
         return [future for future in left if future is not None]
 
-    def _only(self) -> Future[Any] | None:
+    def _pop_single(self) -> Future[Any] | None:
         """The one that waits for an answer; None where several do."""
         waiting = self._futures.copy().items()
-        asking = [key for key, (kind, _) in waiting if kind in ("halt_point", "request")]
-        return self._pop(asking[0]) if len(asking) == 1 else None
+        waiting_keys = [key for key, (kind, _) in waiting if kind in ("halt_point", "request")]
+        return self._pop(waiting_keys[0]) if len(waiting_keys) == 1 else None
 
     def _pop(self, key: str) -> Future[Any] | None:
         kind, future = self._futures.pop(key, (None, None))
@@ -187,7 +187,7 @@ def count_messages(item: QueueItem) -> int:
 
 def estimate_bytes(messages: tuple[AgentMessage, ...]) -> int:
     """What messages take, about, in bytes. What is waited for until it is written needs no more care."""
-    size = _FRAME * len(messages)
+    size = _FRAME_BYTES * len(messages)
     last = messages[-1]
     if isinstance(last, HaltPointReached | EventBegun) and last.data is not UNSET:
         size += memoryview(last.data).nbytes
@@ -203,30 +203,30 @@ class HaltTurns:
 
     def __init__(self, waiting: PendingFutures) -> None:
         self._waiting = waiting
-        self._asked: str | None = None  # the halt point that was asked last
-        self._kept: deque[MessageBatch] = deque()
+        self._current: str | None = None  # the halt point that was asked last
+        self._queue: deque[MessageBatch] = deque()
 
-    def may(self, batch: MessageBatch) -> bool:
+    def can_send(self, batch: MessageBatch) -> bool:
         """Whether a batch may be sent now; one that mayn't is kept until `next` gives it."""
         last = batch.messages[-1]
         if not (isinstance(last, HaltPointReached) and last.waits):
             return True
-        if self._kept or self._is_asked():
-            self._kept.append(batch)
+        if self._queue or self._is_waiting_for_answer():
+            self._queue.append(batch)
             return False
-        self._asked = batch.halt_point
+        self._current = batch.halt_point
         return True
 
     def next(self) -> MessageBatch | None:
         """The batch whose turn it is now; None while a halt point waits, or where none is kept."""
-        if not self._kept or self._is_asked():
+        if not self._queue or self._is_waiting_for_answer():
             return None
-        batch = self._kept.popleft()
-        self._asked = batch.halt_point
+        batch = self._queue.popleft()
+        self._current = batch.halt_point
         return batch
 
-    def _is_asked(self) -> bool:
-        return self._asked is not None and self._waiting.has(self._asked)
+    def _is_waiting_for_answer(self) -> bool:
+        return self._current is not None and self._waiting.has(self._current)
 
 
 # ---- what is kept until it is acknowledged ------------------------------------------------------------
@@ -264,50 +264,52 @@ class PiecePool:
     """Pieces that messages share: each is held once, for as long as a message has it."""
 
     def __init__(self) -> None:
-        self._held: dict[bytes, tuple[bytes, int]] = {}  # each, and how many messages have it
+        self._pieces: dict[bytes, tuple[bytes, int]] = {}  # each, and how many messages have it
         self.size = 0  # bytes, of all that is held
 
-    def share(self, parted: DeltaMessage) -> DeltaMessage:
+    def share(self, delta: DeltaMessage) -> DeltaMessage:
         """Hold a message's pieces; the message with those that are held already."""
-        parts = tuple(map(self._hold, parted.parts))
-        self.size += _own(parted)
-        return parted._replace(parts=parts)
+        parts = tuple(map(self._store_piece, delta.parts))
+        self.size += _count_overhead_bytes(delta)
+        return delta._replace(parts=parts)
 
-    def release(self, parted: DeltaMessage) -> None:
+    def release(self, delta: DeltaMessage) -> None:
         """Let go of what only this message had."""
-        self.size -= _own(parted)
-        for piece in parted.parts:
-            held, users = self._held[piece]
+        self.size -= _count_overhead_bytes(delta)
+        for piece in delta.parts:
+            stored, users = self._pieces[piece]
             if users > 1:
-                self._held[piece] = held, users - 1
+                self._pieces[piece] = stored, users - 1
             else:
-                del self._held[piece]
+                del self._pieces[piece]
                 self.size -= len(piece)
 
     def clear(self) -> None:
         """Let go of all."""
-        self._held.clear()
+        self._pieces.clear()
         self.size = 0
 
-    def _hold(self, piece: bytes) -> bytes:
-        held, users = self._held.get(piece, (piece, 0))
+    def _store_piece(self, piece: bytes) -> bytes:
+        stored, users = self._pieces.get(piece, (piece, 0))
         if not users:
             self.size += len(piece)
-        self._held[held] = held, users + 1
-        return held
+        self._pieces[stored] = stored, users + 1
+        return stored
 
 
-def _own(parted: DeltaMessage) -> int:
-    return _FRAME + MENTION * len(parted.parts)
+def _count_overhead_bytes(delta: DeltaMessage) -> int:
+    return _FRAME_BYTES + REFERENCE_BYTES * len(delta.parts)
 
 
 class ResendBuffer:
     """One run's messages after its hello, numbered, until the Core says that it keeps them."""
 
     def __init__(self) -> None:
-        self._kept: deque[bytes | DeltaMessage] = deque()
-        self._through: deque[int] = deque()  # bytes of all messages up to each of these, joined
-        self._through_forgotten = 0
+        self._queue: deque[bytes | DeltaMessage] = deque()
+        self._cumulative_bytes: deque[int] = (
+            deque()
+        )  # bytes of all messages up to each of these, joined
+        self._cumulative_forgotten_bytes = 0
         self._size = 0  # of the messages that aren't in pieces
         self._pool = PiecePool()
         self._forgotten = 1  # the last number that isn't kept here; hello itself is number 1
@@ -316,7 +318,7 @@ class ResendBuffer:
     @property
     def last(self) -> int:
         """The number of the newest message."""
-        return self._forgotten + len(self._kept)
+        return self._forgotten + len(self._queue)
 
     @property
     def acknowledged(self) -> int:
@@ -326,10 +328,10 @@ class ResendBuffer:
     @property
     def size(self) -> int:
         """Bytes that are held. What several messages have in common counts once."""
-        return self._size + self._pool.size + _EACH * len(self._kept)
+        return self._size + self._pool.size + _ENTRY_BYTES * len(self._queue)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._queue)
 
     def add(self, message: bytes | DeltaMessage) -> None:
         """Keep the next message, whose number is `last + 1`."""
@@ -339,24 +341,29 @@ class ResendBuffer:
         else:
             size = len(message)
             self._size += size
-        self._kept.append(message)
-        self._through.append(
-            size + (self._through[-1] if self._through else self._through_forgotten)
+        self._queue.append(message)
+        self._cumulative_bytes.append(
+            size
+            + (
+                self._cumulative_bytes[-1]
+                if self._cumulative_bytes
+                else self._cumulative_forgotten_bytes
+            )
         )
 
     def acknowledge(self, number: int) -> None:
         """Forget all up to a number: the Core keeps them."""
         self._acknowledged = max(self._acknowledged, min(number, self.last))
         while self._forgotten < self._acknowledged:
-            message = self._kept.popleft()
+            message = self._queue.popleft()
             if isinstance(message, DeltaMessage):
                 self._pool.release(message)
             else:
                 self._size -= len(message)
-            self._through_forgotten = self._through.popleft()
+            self._cumulative_forgotten_bytes = self._cumulative_bytes.popleft()
             self._forgotten += 1
 
-    def on_its_way(self, written: int) -> int:
+    def count_unacknowledged_bytes(self, written: int) -> int:
         """Bytes of what was written and isn't acknowledged, joined: so much the Core has at hand.
 
         Args:
@@ -364,19 +371,21 @@ class ResendBuffer:
         """
         if written <= self._forgotten:
             return 0
-        return self._through[written - self._forgotten - 1] - self._through_forgotten
+        return (
+            self._cumulative_bytes[written - self._forgotten - 1] - self._cumulative_forgotten_bytes
+        )
 
     def next_after(self, number: int) -> tuple[int, bytes | DeltaMessage] | None:
         """The first message after a number that is still kept, and its own number; None at the end."""
         first = max(number, self._forgotten)
         if first >= self.last:
             return None
-        return first + 1, self._kept[first - self._forgotten]
+        return first + 1, self._queue[first - self._forgotten]
 
     def clear(self) -> None:
         """Forget all: nobody will ever take them."""
         self._forgotten = self.last
-        self._kept.clear()
-        self._through.clear()
+        self._queue.clear()
+        self._cumulative_bytes.clear()
         self._pool.clear()
         self._size = 0

@@ -28,25 +28,25 @@ from ..rpc.backoff import Backoff
 from . import core_search
 from .agent_protocol import AgentProtocol
 from .connection_state import RunConnectionState
-from .handshake import PATIENCE, greet, open_socket
+from .handshake import TIMEOUT_S, greet, open_socket
 from .outbox import Outbox
 from .run_protocol import RunProtocol
 from .send_queue import make_future
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
-Q = TypeVar("Q")
+Item = TypeVar("Item")
 
 #: Seconds in which what nobody waits for is gathered: an agent that goes on is woken between less often.
-_GATHER: Final = 0.002
+_GATHER_S: Final = 0.002
 
 
 @dataclass(frozen=True)
 class _Lost:
     """The connection is gone."""
 
-    gone: Exception
-    heard: Future[None]
+    close_error: Exception
+    processed: Future[None]
 
 
 #: What the writing thread is told: where there are messages, that the connection is gone, what to do
@@ -67,14 +67,14 @@ class SharedConnection:
         self._protocol = AgentProtocol(endpoint, self._hang_up)
         self._lock = threading.Lock()
         self._signals: SimpleQueue[_Signal] = SimpleQueue()
-        self._hurry: SimpleQueue[None] = SimpleQueue()
+        self._urgent: SimpleQueue[None] = SimpleQueue()
         self._wake: SimpleQueue[None] = SimpleQueue()  # the reading thread, where it waits
-        self._backoff = Backoff(at_once=True)
+        self._backoff = Backoff(is_immediate=True)
         self._connection: ClientConnection | None = None
         self._given_up: set[str] = set()
         self._advice = core_search.ReconnectAdvice()
         _links.add(self)
-        self._take_on(outbox)
+        self._add_run(outbox)
         for name, target in (("read", self._read), ("write", self._write)):
             thread = threading.Thread(target=target, name=f"agentstepper-{name}", daemon=True)
             thread.start()
@@ -86,23 +86,23 @@ class SharedConnection:
 
     # ---- from anywhere ------------------------------------------------------------------------------
 
-    def signal(self, outbox: Outbox, at_once: bool) -> None:
+    def signal(self, outbox: Outbox, is_immediate: bool) -> None:
         """Something was put into an outbox, perhaps to be written at once."""
         self._signals.put(outbox)
-        if at_once:
-            self._hurry.put(None)
+        if is_immediate:
+            self._urgent.put(None)
 
-    def join(self, outbox: Outbox) -> None:
+    def add_run(self, outbox: Outbox) -> None:
         """Take another run on."""
-        outbox.link = self
-        self._signal_now(partial(self._take_on, outbox))
+        outbox.carrier = self
+        self._signal_now(partial(self._add_run, outbox))
 
     def forget(self, run: str) -> None:
         """A run is over."""
         self.outboxes.pop(run, None)
         self._given_up.discard(run)
 
-    def cut(self, outbox: Outbox) -> None:
+    def give_up(self, outbox: Outbox) -> None:
         """Give up on a Core that is away, or doesn't let a run go."""
         self._given_up.add(outbox.protocol.id)
         self._signal_now(partial(self._protocol.give_up, outbox.protocol))
@@ -120,10 +120,10 @@ class SharedConnection:
 
     def _signal_now(self, signal: _Signal) -> None:
         self._signals.put(signal)
-        self._hurry.put(None)
+        self._urgent.put(None)
 
-    def _take_on(self, outbox: Outbox) -> None:
-        outbox.link = self
+    def _add_run(self, outbox: Outbox) -> None:
+        outbox.carrier = self
         self.outboxes[outbox.protocol.id] = outbox
         self._protocol.add(outbox.protocol)
         self._signals.put(outbox)  # what was put before
@@ -133,7 +133,7 @@ class SharedConnection:
         with self._lock:
             change()
             effects = self._protocol.drain()
-            wakes = self._protocol.has_ready
+            wakes = self._protocol.has_data_to_send
         for effect in effects:
             effect()
         if wakes:
@@ -149,39 +149,41 @@ class SharedConnection:
     def _read(self) -> None:
         """Keep the runs connected until all are over."""
         try:
-            self._live()
+            self._keep_connected()
         except Exception as error:
-            _close_to_others(self)
+            _unshare_link(self)
             self._under_lock(partial(self._protocol.fail, error))
         finally:
-            _close_to_others(self)
+            _unshare_link(self)
             self._signal_now(None)
 
-    def _live(self) -> None:
+    def _keep_connected(self) -> None:
         run = next(iter(self._protocol.runs.values()))
-        found = self._open(run) if run.state is RunConnectionState.OPENING else self._find_back()
+        found = self._open(run) if run.state is RunConnectionState.OPENING else self._reconnect()
         while found is not None:
-            gone = self._serve(*found)
-            _close_to_others(self)
-            self._advice.lost(gone, list(self._protocol.runs.values()), self.endpoint.url)
-            lost = _Lost(gone, make_future())
+            close_error = self._serve(*found)
+            _unshare_link(self)
+            self._advice.report_lost(
+                close_error, list(self._protocol.runs.values()), self.endpoint.url
+            )
+            lost = _Lost(close_error, make_future())
             self._signal_now(lost)
-            lost.heard.result()  # by then all is taken in that was put before
-            found = self._find_back()
+            lost.processed.result()  # by then all is taken in that was put before
+            found = self._reconnect()
 
     def _open(self, run: RunProtocol) -> tuple[core_search.CoreReached, RunProtocol] | None:
         """Connect for the first time; what goes wrong is for whoever opens the run."""
         try:
             with ExitStack() as stack:
                 connection = stack.enter_context(open_socket(self.endpoint))
-                hello = run.greeting()
-                run.introduced = True
+                hello = run.make_hello()
+                run.has_sent_hello = True
                 welcome = greet(connection, hello)
                 return core_search.CoreReached(
                     connection, stack.pop_all(), self.endpoint, welcome
                 ), run
         except Exception as error:
-            _close_to_others(self)
+            _unshare_link(self)
             self._under_lock(partial(self._protocol.fail_to_open, run, error))
             return None
 
@@ -191,15 +193,15 @@ class SharedConnection:
         def begin() -> None:
             self._connection = found.connection
             self._protocol.endpoint = found.endpoint
-            self._protocol.opened(run, found.welcome)
+            self._protocol.connection_opened(run, found.welcome)
 
         try:
-            with found.open:
+            with found.exit_stack:
                 shares = found.welcome is not None and found.welcome.shares is True
                 if shares:
-                    _open_to_others(self, found.endpoint)
+                    _share_link(self, found.endpoint)
                 else:
-                    _close_to_others(self)
+                    _unshare_link(self)
                 self._under_lock(begin)
                 receive = self._protocol.receive_data
                 text = found.connection.recv(decode=True)
@@ -214,36 +216,36 @@ class SharedConnection:
 
     # ---- finding back -------------------------------------------------------------------------------
 
-    def _find_back(self) -> tuple[core_search.CoreReached, RunProtocol] | None:
+    def _reconnect(self) -> tuple[core_search.CoreReached, RunProtocol] | None:
         """Try until a Core goes on with a run; None where no run is left."""
         _drain(self._wake)
-        while (run := self._next_away()) is not None:
+        while (run := self._wait_for_away_run()) is not None:
             with self._lock:
-                hello = run.greeting()
+                hello = run.make_hello()
             found = core_search.reach_core(
                 core_search.list_candidates(self.endpoint, core_search.list_running_cores()),
                 hello,
-                PATIENCE,
+                TIMEOUT_S,
             )
-            run.introduced |= isinstance(found, core_search.CoreReached) or found.greeted
+            run.has_sent_hello |= isinstance(found, core_search.CoreReached) or found.has_sent_hello
             if isinstance(found, core_search.CoreReached):
                 if run.state is RunConnectionState.AWAY:
-                    self._advice.back(found.endpoint.url)
+                    self._advice.report_back(found.endpoint.url)
                     return found, run
-                found.open.close()  # given up meanwhile
-            elif found.refused:
+                found.exit_stack.close()  # given up meanwhile
+            elif found.is_refused:
                 self._backoff.reset()
                 refuse, url = self._protocol.refuse, found.endpoint.url
                 self._under_lock(partial(refuse, run, url, found.why, found.code))
             else:
-                self._advice.not_found(str(found.why), self._away(), self.endpoint.url)
+                self._advice.report_not_found(str(found.why), self._away(), self.endpoint.url)
         return None
 
-    def _next_away(self) -> RunProtocol | None:
+    def _wait_for_away_run(self) -> RunProtocol | None:
         """The run to find back next, after a pause; None where no run is left."""
         waited = False
         while self._protocol.runs:
-            self._under_lock(partial(self._protocol.pass_time, time.monotonic()))
+            self._under_lock(partial(self._protocol.handle_timeout, time.monotonic()))
             away = self._away()
             if away and waited:
                 return away[0]
@@ -263,8 +265,10 @@ class SharedConnection:
     def _pause(self, away: list[RunProtocol]) -> float:
         """Seconds to wait before the next attempt."""
         now = time.monotonic()
-        left = [max(0.0, run.until - now) for run in away if run.until is not None]
-        return min([self._backoff.wait(), *left])
+        left = [
+            max(0.0, run.close_deadline - now) for run in away if run.close_deadline is not None
+        ]
+        return min([self._backoff.next_delay_s(), *left])
 
     # ---- the writing thread -------------------------------------------------------------------------
 
@@ -272,26 +276,26 @@ class SharedConnection:
         """Write until the reading thread ends."""
         ends = False
         while not ends:
-            signals = self._some()
+            signals = self._wait_for_signals()
             ends = None in signals
             try:
-                self._take(signals)
+                self._process_signals(signals)
                 self._send_all()
             except Exception as error:
                 log.exception("Writing to the Core failed.")
-                _close_to_others(self)
+                _unshare_link(self)
                 self._under_lock(partial(self._protocol.fail, error))
                 self._hang_up(1011)
             for signal in signals:
                 if isinstance(signal, _Lost):
-                    signal.heard.set_result(None)
+                    signal.processed.set_result(None)
         for outbox in list(self.outboxes.values()):
             if outbox.protocol.id in self._protocol.runs:  # it came too late
-                outbox.protocol.listener.needs_connection()  # elsewhere
+                outbox.protocol.listener.on_connection_needed()  # elsewhere
 
-    def _some(self) -> list[_Signal]:
+    def _wait_for_signals(self) -> list[_Signal]:
         """All that is there to be done, once there is something, or a time has come."""
-        _drain(self._hurry)
+        _drain(self._urgent)
         with self._lock:
             due = self._protocol.deadline()
         try:
@@ -301,32 +305,32 @@ class SharedConnection:
             return ["wake"]
         if isinstance(signal, Outbox):
             with suppress(Empty):
-                self._hurry.get(timeout=_GATHER)
+                self._urgent.get(timeout=_GATHER_S)
         return [signal, *_drain(self._signals)]
 
-    def _take(self, signals: list[_Signal]) -> None:
+    def _process_signals(self, signals: list[_Signal]) -> None:
         with self._lock:
             now = time.monotonic()
             for signal in dict.fromkeys(signals):
                 if isinstance(signal, Outbox):
-                    self._take_in(signal, now)
+                    self._accept_items(signal, now)
                 elif isinstance(signal, _Lost):
-                    self._protocol.connection_lost(signal.gone, now)
+                    self._protocol.connection_lost(signal.close_error, now)
                 elif callable(signal):
                     signal()
-            self._protocol.pass_time(now)
+            self._protocol.handle_timeout(now)
             effects = self._protocol.drain()
         for effect in effects:
             effect()
 
-    def _take_in(self, outbox: Outbox, now: float) -> None:
+    def _accept_items(self, outbox: Outbox, now: float) -> None:
         run = outbox.protocol
         if run.id in self._protocol.runs:
-            self._protocol.take_in(run, _drain(outbox.inbox), now)
-            if run.closing or run.state is RunConnectionState.OVER:
+            self._protocol.accept_items(run, _drain(outbox.inbox), now)
+            if run.is_closing or run.state is RunConnectionState.OVER:
                 self._wake.put(None)
-        elif outbox.link is not self:  # it has moved meanwhile
-            outbox.link.signal(outbox, at_once=True)
+        elif outbox.carrier is not self:  # it has moved meanwhile
+            outbox.carrier.signal(outbox, is_immediate=True)
 
     def _send_all(self) -> None:
         while True:
@@ -345,12 +349,12 @@ class SharedConnection:
             except ConnectionClosed:  # the reading thread says why
                 pass
             with self._lock:
-                self._protocol.connected = False  # `connection_lost` follows
+                self._protocol.is_connected = False  # `connection_lost` follows
 
 
-def _drain(queue: SimpleQueue[Q]) -> list[Q]:
+def _drain(queue: SimpleQueue[Item]) -> list[Item]:
     """All that is in a queue, which only one thread empties."""
-    found: list[Q] = []
+    found: list[Item] = []
     with suppress(Empty):
         while True:
             found.append(queue.get_nowait())
@@ -371,19 +375,19 @@ def open_run(endpoint: CoreEndpoint, outbox: Outbox) -> None:
     with _opening:
         link = _open_links.get(endpoint)
         if link is not None:
-            link.join(outbox)
+            link.add_run(outbox)
             return
         link = SharedConnection(endpoint, outbox)
         if outbox.protocol.state is RunConnectionState.OPENING:
             _open_links[endpoint] = link
 
 
-def _open_to_others(link: SharedConnection, endpoint: CoreEndpoint) -> None:
+def _share_link(link: SharedConnection, endpoint: CoreEndpoint) -> None:
     with _opening:
         _open_links.setdefault(endpoint, link)
 
 
-def _close_to_others(link: SharedConnection) -> None:
+def _unshare_link(link: SharedConnection) -> None:
     with _opening:
         for endpoint in [each for each, found in _open_links.items() if found is link]:
             del _open_links[endpoint]

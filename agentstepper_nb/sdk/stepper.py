@@ -9,7 +9,7 @@ from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, Self
 
-from ..protocol.values import EventKind
+from ..protocol.data_model import EventKind
 from .approvals import Approval
 from .base_stepper import BaseStepper, BeginMode
 from .child_agents import SyncChildAgent, start_child
@@ -19,7 +19,7 @@ from .event_blocks import CustomEvent, LlmQuery, ToolInvocation
 from .flow_steps import FlowSteps, T
 from .json_text import ToJson
 from .payload import Redact
-from .run_session import CLOSE_PATIENCE
+from .run_session import CLOSE_TIMEOUT_S
 
 
 class AgentStepper(BaseStepper):
@@ -268,7 +268,7 @@ class AgentStepper(BaseStepper):
         """
         run = self._open_run()
         started = start_child(run.endpoint, argv, name, cwd, env)
-        return self._children.add(SyncChildAgent(*started, run.report_end))
+        return self._children.add(SyncChildAgent(*started, run.report_child_exit))
 
     # ---- the end ------------------------------------------------------------------------------------
 
@@ -298,20 +298,20 @@ class AgentStepper(BaseStepper):
 
     def _send_bye(self, error: BaseException | None) -> None:
         try:
-            self._before_end(error)
+            self._call_close_hooks(error)
         finally:
             closed = self._finish(error)
             if closed is not None:
-                self._until(closed)
+                self._wait_closed(closed)
 
-    def _until(self, closed: Future[None]) -> None:
-        link = self._live().link
+    def _wait_closed(self, closed: Future[None]) -> None:
+        link = self._current_session().link
         left = math.inf
         while link.undelivered < left:  # the Core takes what the agent told as it went on
             left = link.undelivered
-            if wait([closed], CLOSE_PATIENCE).done:
+            if wait([closed], CLOSE_TIMEOUT_S).done:
                 return
-        link.cut()
+        link.give_up()
 
     def _run_flow(self, steps: FlowSteps[T]) -> T:
-        return run_flow(self._live().link, steps)
+        return run_flow(self._current_session().link, steps)

@@ -1,7 +1,7 @@
 """Any value as JSON, to be looked at and edited; nothing that a value does can make this fail.
 
 What JSON hasn't is shown by its form (`value_forms`), and what has no form as a mark
-(`protocol.opaque_marks`).
+(`protocol.opaque_values`).
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..protocol.frame import MAX_MESSAGE_BYTES
-from ..protocol.opaque_marks import REF, REPR, WHY
+from ..protocol.opaque_values import REF, REPR, WHY
 from .json_text import ToJson, dump_json
 from .value_forms import FieldsForm, Form, ItemsForm, MembersForm, ScalarForm, find_form
 
 log = logging.getLogger("agentstepper_nb.sdk")
 
 #: Levels of nesting that are shown.
-DEEPEST: Final = 100
+MAX_VALUE_DEPTH: Final = 100
 #: Letters of a mark's text.
-_LONGEST_REPR: Final = 10_000
+_MAX_REPR_CHARS: Final = 10_000
 #: Letters of the text of what is too large.
-_LONGEST_EXTRACT: Final = 1000
+_MAX_EXTRACT_CHARS: Final = 1000
 #: What a value weighs beside its text, so that many small ones are too much as well.
-_CONTAINER, _LEAF = 32, 4
+_CONTAINER_WEIGHT, _LEAF_WEIGHT = 32, 4
 #: An integer of more bits has more digits than Python writes, by default.
-_MOST_BITS: Final = 14_000
+_MAX_INT_BITS: Final = 14_000
 #: What is too large becomes a mark at one of these levels: an argument by itself, say.
-_LEVELS: Final = 3
+_MAX_CUT_DEPTH: Final = 3
 
 _TOO_LARGE: Final = "it is too large to be shown: a message may have {} MiB"
 
@@ -53,7 +53,7 @@ class EncodedValue:
     value: Any
     json: Any = None
     marked: dict[str, Any] = field(default_factory=dict)
-    orders: dict[int, list[Any]] = field(default_factory=dict)
+    set_orders: dict[int, list[Any]] = field(default_factory=dict)
 
 
 def encode_value(
@@ -94,12 +94,12 @@ class _Encoder:
     ) -> None:
         self._shown = shown
         self._to_json = to_json
-        self._left = weight
+        self._remaining_weight = weight
         self._too_large = _TOO_LARGE.format(limit // 1024 // 1024)
         self._inside: set[int] = set()  # what is around what is being shown, by id
         # What was shown before, by id: the value itself, its JSON and its weight. What stands in a value
         # twice is walked once, also where that doubles at each level.
-        self._before: dict[int, tuple[Any, Any, int]] = {}
+        self._encoded: dict[int, tuple[Any, Any, int]] = {}
 
     def encode(self, value: Any) -> Any:
         try:
@@ -108,49 +108,49 @@ class _Encoder:
             return self._mark(value, _describe(value), "it is nested too deeply")
 
     def _member(self, value: Any, depth: int) -> Any:
-        left = self._left
+        remaining_weight = self._remaining_weight
         try:
             return self._encode(value, depth)
         except _TooLargeError:
-            if depth >= _LEVELS:
+            if depth >= _MAX_CUT_DEPTH:
                 raise
-            self._left = left
+            self._remaining_weight = remaining_weight
             return self._mark(value, _extract(value), self._too_large)
 
     def _encode(self, value: Any, depth: int) -> Any:
         kind = type(value)
         if kind is str:
-            self._weigh(len(value) + _LEAF)
+            self._weigh(len(value) + _LEAF_WEIGHT)
             return value
-        self._weigh(_LEAF)
-        if value is None or kind is bool or (kind is int and value.bit_length() < _MOST_BITS):
+        self._weigh(_LEAF_WEIGHT)
+        if value is None or kind is bool or (kind is int and value.bit_length() < _MAX_INT_BITS):
             return value
         if kind is float and math.isfinite(value):
             return value
         if kind is int or kind is float:
             return self._mark(value, _repr(value), "JSON has no such number")
-        return self._foreign(value, kind, depth)
+        return self._encode_object(value, kind, depth)
 
-    def _foreign(self, value: Any, kind: type, depth: int) -> Any:
-        if id(value) in self._before:
-            _, json, weight = self._before[id(value)]
+    def _encode_object(self, value: Any, kind: type, depth: int) -> Any:
+        if id(value) in self._encoded:
+            _, json, weight = self._encoded[id(value)]
             self._weigh(weight)
             return json
-        left = self._left
-        self._weigh(_CONTAINER)
-        if depth >= DEEPEST:
+        remaining_weight = self._remaining_weight
+        self._weigh(_CONTAINER_WEIGHT)
+        if depth >= MAX_VALUE_DEPTH:
             return self._mark(value, _describe(value), "it is nested too deeply")
         if id(value) in self._inside:
             return self._mark(value, _describe(value), "it contains itself")
         self._inside.add(id(value))
         try:
-            json = self._shaped(value, kind, depth)
+            json = self._encode_by_form(value, kind, depth)
         finally:
             self._inside.discard(id(value))
-        self._before[id(value)] = value, json, left - self._left
+        self._encoded[id(value)] = value, json, remaining_weight - self._remaining_weight
         return json
 
-    def _shaped(self, value: Any, kind: type, depth: int) -> Any:
+    def _encode_by_form(self, value: Any, kind: type, depth: int) -> Any:
         try:
             converted = self._converted(value, kind)
             if converted is not value:
@@ -187,13 +187,13 @@ class _Encoder:
 
     def _object(self, value: Any, parts: dict[Any, Any], depth: int) -> Any:
         if REPR in parts:
-            return self._known(value, parts)
+            return self._keep_mark(value, parts)
         if not all(isinstance(key, str) for key in parts):
             return self._mark(value, _repr(value), "not all of its keys are texts")
         self._weigh(sum(map(len, parts)))
         return {str.__str__(key): self._member(item, depth + 1) for key, item in parts.items()}
 
-    def _known(self, value: Any, parts: dict[Any, Any]) -> Any:
+    def _keep_mark(self, value: Any, parts: dict[Any, Any]) -> Any:
         """A mark that was made before; what only looks like one becomes a mark itself."""
         try:
             if dump_json(parts) in self._shown.marked:
@@ -206,7 +206,7 @@ class _Encoder:
         shown = [self._member(item, depth + 1) for item in parts]
         if is_set:
             order = sorted(range(len(shown)), key=lambda index: dump_json(shown[index]))
-            self._shown.orders[id(value)] = [parts[index] for index in order]
+            self._shown.set_orders[id(value)] = [parts[index] for index in order]
             return [shown[index] for index in order]
         return shown
 
@@ -221,12 +221,12 @@ class _Encoder:
         marked = self._shown.marked
         mark = {REPR: text, REF: len(marked) + 1, WHY: why}
         marked[dump_json(mark)] = value
-        self._left -= len(text)
+        self._remaining_weight -= len(text)
         return mark
 
     def _weigh(self, weight: int) -> None:
-        self._left -= weight
-        if self._left < 0:
+        self._remaining_weight -= weight
+        if self._remaining_weight < 0:
             raise _TooLargeError
 
 
@@ -266,7 +266,7 @@ def _extract(value: Any) -> str:
     """The beginning of a text or of bytes; of other values what they are."""
     kind = type(value)
     if kind in (str, bytes, bytearray):
-        return repr(value[:_LONGEST_EXTRACT]) + "…"
+        return repr(value[:_MAX_EXTRACT_CHARS]) + "…"
     return _describe(value)
 
 
@@ -278,17 +278,17 @@ class _Repr(reprlib.Repr):
         if isinstance(find_form(kind), FieldsForm):
             return f"<{_name(kind)}>"
         text = repr(x)
-        return text if len(text) <= _LONGEST_REPR else text[:_LONGEST_REPR] + "…"
+        return text if len(text) <= _MAX_REPR_CHARS else text[:_MAX_REPR_CHARS] + "…"
 
 
 _bounded = _Repr()
 _bounded.fillvalue = "…"
-_bounded.maxstring = _bounded.maxother = _LONGEST_REPR
+_bounded.maxstring = _bounded.maxother = _MAX_REPR_CHARS
 _bounded.maxdict = _bounded.maxlist = _bounded.maxtuple = _bounded.maxset = 100
 
 
 def _repr(value: Any) -> str:
     try:
-        return str(_bounded.repr(value))[: 2 * _LONGEST_REPR]
+        return str(_bounded.repr(value))[: 2 * _MAX_REPR_CHARS]
     except Exception:
         return f"<{_name(type(value))} whose repr fails>"

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 #: Bytes of a value that is shown as text.
-_MOST_BYTES: Final = 100_000
+_MAX_SHOWN_BYTES: Final = 100_000
 
 
 class FieldsForm(NamedTuple):
@@ -74,8 +74,8 @@ def _dataclass(kind: type) -> Form | None:
         return None
     names = [each.name for each in dataclasses.fields(kind) if each.repr]
     return FieldsForm(
-        lambda held: {name: getattr(held, name) for name in names},
-        lambda held, changes: dataclasses.replace(held, **changes),
+        lambda original: {name: getattr(original, name) for name in names},
+        lambda original, changes: dataclasses.replace(original, **changes),
     )
 
 
@@ -86,9 +86,9 @@ def _attrs(kind: type) -> Form | None:
         return None
     names = {each.name: each.alias for each in attributes if each.repr}
     return FieldsForm(
-        lambda held: {name: getattr(held, name) for name in names},
-        lambda held, changes: attrs.evolve(
-            held, **{names[name]: value for name, value in changes.items()}
+        lambda original: {name: getattr(original, name) for name in names},
+        lambda original, changes: attrs.evolve(
+            original, **{names[name]: value for name, value in changes.items()}
         ),
     )
 
@@ -100,45 +100,45 @@ def _pydantic(kind: type) -> Form | None:
     fields = kind.model_fields  # type: ignore[attr-defined]
     names = [name for name, info in fields.items() if info.repr and not info.exclude]
 
-    def read(held: Any) -> dict[str, Any]:
-        shown = {name: held.__dict__[name] for name in names if name in held.__dict__}
-        return shown | (held.__pydantic_extra__ or {})
+    def read(original: Any) -> dict[str, Any]:
+        shown = {name: original.__dict__[name] for name in names if name in original.__dict__}
+        return shown | (original.__pydantic_extra__ or {})
 
-    def is_open(held: Any) -> bool:
-        return held.__pydantic_extra__ is not None
+    def is_open(original: Any) -> bool:
+        return original.__pydantic_extra__ is not None
 
-    return FieldsForm(read, _assigned, is_open)
+    return FieldsForm(read, _assign_fields, is_open)
 
 
-def _assigned(held: Any, changes: dict[str, Any]) -> Any:
+def _assign_fields(original: Any, changes: dict[str, Any]) -> Any:
     """A pydantic model with fields assigned: every validator of theirs and of the model runs."""
-    kind = type(held)
+    kind = type(original)
     frozen = kind.model_config.get("frozen") or any(
         name in kind.model_fields and kind.model_fields[name].frozen for name in changes
     )
     if frozen:
-        return _validated(held, changes)
-    new = held.model_copy()
+        return _validate_fields(original, changes)
+    new = original.model_copy()
     try:
         for name, value in changes.items():
             new = kind.__pydantic_validator__.validate_assignment(new, name, value)
     except ValueError:
         if len(changes) == 1:
             raise
-        return _validated(held, changes)  # what one field may be can depend on another
+        return _validate_fields(original, changes)  # what one field may be can depend on another
     return new
 
 
-def _validated(held: Any, changes: dict[str, Any]) -> Any:
+def _validate_fields(original: Any, changes: dict[str, Any]) -> Any:
     """A pydantic model, made anew from all its values at once."""
-    kind = type(held)
-    values = held.__dict__ | (held.__pydantic_extra__ or {}) | changes
+    kind = type(original)
+    values = original.__dict__ | (original.__pydantic_extra__ or {}) | changes
     fields = kind.model_fields
     new = kind.model_validate(
         {_alias(name, fields.get(name)): value for name, value in values.items()}
     )
-    object.__setattr__(new, "__pydantic_private__", copy.copy(held.__pydantic_private__))
-    set_before = held.__pydantic_fields_set__
+    object.__setattr__(new, "__pydantic_private__", copy.copy(original.__pydantic_private__))
+    set_before = original.__pydantic_fields_set__
     object.__setattr__(new, "__pydantic_fields_set__", set_before | set(changes))
     return new
 
@@ -154,8 +154,8 @@ def _named_tuple(kind: type) -> Form | None:
     if not issubclass(kind, tuple) or not isinstance(names, tuple):
         return None
     return FieldsForm(
-        lambda held: dict(zip(names, held, strict=True)),
-        lambda held, changes: held._replace(**changes),
+        lambda original: dict(zip(names, original, strict=True)),
+        lambda original, changes: original._replace(**changes),
     )
 
 
@@ -166,13 +166,15 @@ def _enum(kind: type) -> Form | None:
     return _ENUM if issubclass(kind, Enum) else None
 
 
-def _show_enum(held: Any) -> Any:
-    return held.value if type(held.value) in (str, int, float, bool) else held.name
+def _show_enum(original: Any) -> Any:
+    return original.value if type(original.value) in (str, int, float, bool) else original.name
 
 
-def _make_enum(held: Any, edit: Any) -> Any:
-    kind = type(held)
-    return kind[_text(edit)] if _show_enum(held) == held.name != held.value else kind(edit)
+def _make_enum(original: Any, edit: Any) -> Any:
+    kind = type(original)
+    return (
+        kind[_text(edit)] if _show_enum(original) == original.name != original.value else kind(edit)
+    )
 
 
 def _text(edit: Any) -> str:
@@ -181,74 +183,74 @@ def _text(edit: Any) -> str:
     return edit
 
 
-def _from_text(held: Any, edit: Any) -> Any:
-    return type(held)(_text(edit))
+def _from_text(original: Any, edit: Any) -> Any:
+    return type(original)(_text(edit))
 
 
-def _from_iso(held: Any, edit: Any) -> Any:
-    return type(held).fromisoformat(_text(edit))
+def _from_iso(original: Any, edit: Any) -> Any:
+    return type(original).fromisoformat(_text(edit))
 
 
-def _date_and_time(held: Any, edit: Any) -> Any:
+def _date_and_time(original: Any, edit: Any) -> Any:
     """A datetime in the held one's time zone, where the edit has the offset of that zone."""
-    new = _from_iso(held, edit)
-    zoned = new.replace(tzinfo=held.tzinfo)
+    new = _from_iso(original, edit)
+    zoned = new.replace(tzinfo=original.tzinfo)
     return zoned if zoned.utcoffset() == new.utcoffset() else new
 
 
-def _decimal(held: Any, edit: Any) -> Any:
+def _decimal(original: Any, edit: Any) -> Any:
     if type(edit) is int:
-        return type(held)(edit)
-    return _from_text(held, edit)
+        return type(original)(edit)
+    return _from_text(original, edit)
 
 
-def _show_bytes(held: Any) -> str:
-    if len(held) > _MOST_BYTES:
-        raise OverflowError(f"{len(held)} bytes")
-    return repr(bytes(held))
+def _show_bytes(original: Any) -> str:
+    if len(original) > _MAX_SHOWN_BYTES:
+        raise OverflowError(f"{len(original)} bytes")
+    return repr(bytes(original))
 
 
-def _bytes(held: Any, edit: Any) -> Any:
+def _bytes(original: Any, edit: Any) -> Any:
     text = _text(edit)
     value = ast.literal_eval(text) if text.startswith(("b'", 'b"')) else None
     if not isinstance(value, bytes):
         raise TypeError("it must stay bytes, as Python writes them: b'…'")
-    return type(held)(value)
+    return type(original)(value)
 
 
-def _number(held: Any, edit: Any) -> Any:
+def _number(original: Any, edit: Any) -> Any:
     if type(edit) not in (int, float):
         raise TypeError("it must stay a number")
-    new = type(held)(edit)
+    new = type(original)(edit)
     if new != edit:
-        raise ValueError(f"{type(held).__name__} can't hold {edit}")
+        raise ValueError(f"{type(original).__name__} can't hold {edit}")
     return new
 
 
 # ---- containers -------------------------------------------------------------------------------------
 
 
-def _make_dict(held: Any, members: dict[Any, Any]) -> Any:
+def _make_dict(original: Any, members: dict[Any, Any]) -> Any:
     """A dict of the held one's type; what else a subclass holds is kept (a default factory, say)."""
-    if type(held) is dict:
+    if type(original) is dict:
         return members
-    new = copy.copy(held)
+    new = copy.copy(original)
     new.clear()
     new.update(members)
     return new
 
 
-def _make_list(held: Any, items: list[Any]) -> Any:
-    if type(held) is list:
+def _make_list(original: Any, items: list[Any]) -> Any:
+    if type(original) is list:
         return items
-    new = copy.copy(held)
+    new = copy.copy(original)
     new.clear()
     new.extend(items)
     return new
 
 
-def _make_set(held: Any, items: list[Any]) -> Any:
-    new = type(held)(items)
+def _make_set(original: Any, items: list[Any]) -> Any:
+    new = type(original)(items)
     if len(new) != len(items):
         raise ValueError("a set holds each value once")
     return new
@@ -262,18 +264,18 @@ _BASES: Final[tuple[tuple[type, Form], ...]] = (
     (dict, MembersForm(_make_dict)),
     (list, ItemsForm(_make_list)),
     (deque, ItemsForm(_make_list)),
-    (tuple, ItemsForm(lambda held, items: type(held)(items))),
+    (tuple, ItemsForm(lambda original, items: type(original)(items))),
     (set, ItemsForm(_make_set, is_set=True)),
     (frozenset, ItemsForm(_make_set, is_set=True)),
     (PurePath, ScalarForm(str, _from_text)),
-    (datetime, ScalarForm(lambda held: held.isoformat(), _date_and_time)),
-    (date, ScalarForm(lambda held: held.isoformat(), _from_iso)),
-    (time, ScalarForm(lambda held: held.isoformat(), _from_iso)),
+    (datetime, ScalarForm(lambda original: original.isoformat(), _date_and_time)),
+    (date, ScalarForm(lambda original: original.isoformat(), _from_iso)),
+    (time, ScalarForm(lambda original: original.isoformat(), _from_iso)),
     (Decimal, ScalarForm(str, _decimal)),
     (UUID, ScalarForm(str, _from_text)),
     (bytes, ScalarForm(_show_bytes, _bytes)),
     (bytearray, ScalarForm(_show_bytes, _bytes)),
-    (str, ScalarForm(lambda held: str.__str__(held), _from_text)),
-    (int, ScalarForm(lambda held: int.__int__(held), _number)),
-    (float, ScalarForm(lambda held: float.__float__(held), _number)),
+    (str, ScalarForm(lambda original: str.__str__(original), _from_text)),
+    (int, ScalarForm(lambda original: int.__int__(original), _number)),
+    (float, ScalarForm(lambda original: float.__float__(original), _number)),
 )

@@ -25,10 +25,10 @@ from ..protocol.agent import (
     from_agent,
     to_agent,
 )
+from ..protocol.data_model import Commit, EventKind, EventSide
 from ..protocol.frame import MAX_MESSAGE_BYTES, Envelope
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import dump_commit
-from ..protocol.values import Commit, EventKind, EventSide
 from .send_queue import DeltaMessage, split_message
 
 _TOO_LARGE: Final = (
@@ -54,15 +54,15 @@ class WireVersion(Protocol):
     """One version of the wire. `encode` is called from one thread, `decode` from another."""
 
     #: Whether it has a word for snapshots of the workspace.
-    snapshots: bool
+    has_snapshots: bool
     #: Whether a run outlives its connection: messages are numbered, and acknowledged.
-    resumes: bool
+    can_resume: bool
     #: Whether the Core knows one waiting halt point at a time.
-    one_by_one: bool
+    is_sequential: bool
     #: Bytes of the largest message that the Core takes.
-    limit: int
+    limit_bytes: int
 
-    def refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
+    def find_refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
         """Say why messages that belong together can't be sent; None where they can."""
 
     def encode(
@@ -79,23 +79,23 @@ class WireVersion(Protocol):
     def decode(self, text: str) -> CoreReply | None:
         """Read what the Core sent; None is nothing that anybody waits for."""
 
-    def asked(self, halt_point: str, last: int) -> bool:
+    def is_waiting(self, halt_point: str, last: int) -> bool:
         """Whether a halt point without an answer is among the messages up to a number."""
 
 
 class WireVersion2(WireVersion):
     """Our own wire. One serves all connections of a run."""
 
-    snapshots = True
-    resumes = True
-    one_by_one = False
-    limit = MAX_MESSAGE_BYTES
+    has_snapshots = True
+    can_resume = True
+    is_sequential = False
+    limit_bytes = MAX_MESSAGE_BYTES
 
     def __init__(self) -> None:
         # The numbers of halt points and requests that wait, so that a refused one doesn't for ever.
         self._numbers: dict[str, int] = {}
 
-    def refusal(self, messages: tuple[AgentMessage, ...]) -> None:
+    def find_refusal(self, messages: tuple[AgentMessage, ...]) -> None:
         """All was measured when it was packed."""
 
     def encode(
@@ -109,7 +109,7 @@ class WireVersion2(WireVersion):
             self._numbers.pop(message.halt_point, None)
         return split_message(message) or from_agent.encode(message, number, id).encode()
 
-    def asked(self, halt_point: str, last: int) -> bool:
+    def is_waiting(self, halt_point: str, last: int) -> bool:
         """Whether a halt point without an answer is among the messages up to a number."""
         return self._numbers.get(halt_point, last + 1) <= last
 
@@ -128,10 +128,10 @@ class WireVersion2(WireVersion):
             self._numbers.pop(envelope.id, None)
             return AnswerReceived(envelope.id, message)
         if isinstance(message, AgentError):
-            return self._refused(ProtocolError(message.code, message.message), message.n)
+            return self._find_refused(ProtocolError(message.code, message.message), message.n)
         return None
 
-    def _refused(self, error: ProtocolError, number: int | None) -> AnswerReceived | None:
+    def _find_refused(self, error: ProtocolError, number: int | None) -> AnswerReceived | None:
         log.warning("The Core refused message %s: %s (%s)", number, error.message, error.code)
         if number is None:
             return AnswerReceived(None, error)
@@ -151,35 +151,37 @@ class WireVersion1(WireVersion):
         program: The program's name.
     """
 
-    snapshots = False
-    resumes = False
-    one_by_one = True  # the original overwrites the halt point that waits, whose agent then hangs
-    limit = 1024 * 1024
+    has_snapshots = False
+    can_resume = False
+    is_sequential = (
+        True  # the original overwrites the halt point that waits, whose agent then hangs
+    )
+    limit_bytes = 1024 * 1024
 
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
+    def find_refusal(self, messages: tuple[AgentMessage, ...]) -> ProtocolError | None:
         """Say why messages that belong together can't be sent; None where they can."""
         for message in messages:
             size = len(self.encode(message) or b"")
-            if size > self.limit:
-                return ProtocolError("too_large", _TOO_LARGE.format(size / self.limit))
+            if size > self.limit_bytes:
+                return ProtocolError("too_large", _TOO_LARGE.format(size / self.limit_bytes))
         return None
 
-    def asked(self, halt_point: str, last: int) -> bool:
+    def is_waiting(self, halt_point: str, last: int) -> bool:
         """Nobody asks: a connection that is lost is the run's end."""
         return False
 
     def encode(self, message: AgentMessage, number: int = 0, id: str | None = None) -> bytes | None:
         """Give a message's text, or None where this version has no word for it."""
-        said = self._said(message)
-        return None if said is None else v1.encode_message(said).encode()
+        converted = self._convert(message)
+        return None if converted is None else v1.encode_message(converted).encode()
 
-    def _said(self, message: AgentMessage) -> v1.V1Event | v1.V1Breakpoint | v1.V1Commit | None:
+    def _convert(self, message: AgentMessage) -> v1.V1Event | v1.V1Breakpoint | v1.V1Commit | None:
         match message:
             case EventBegun():
-                own = v1.NULL if message.data is UNSET else message.data
+                own = v1.JSON_NULL if message.data is UNSET else message.data
                 type, data = v1.dump_kind(EventKind(message.kind), message.name, own)
                 return v1.V1Event(uuid=message.id, type=type, time=message.at, data=data)
             case HaltPointReached() if message.waits or message.side is EventSide.BEGIN:
@@ -214,6 +216,6 @@ class WireVersion1(WireVersion):
             agent="" if message.summary else self._program,
             event_id=message.event,
             time=message.at,
-            original_data=v1.NULL if message.data is UNSET else message.data,
+            original_data=v1.JSON_NULL if message.data is UNSET else message.data,
             summary=summary,
         )

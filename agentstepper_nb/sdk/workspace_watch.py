@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import ConnectionLostError, WorkspaceError
-from ..protocol.values import Commit
+from ..protocol.data_model import Commit
 from .drivers import run_flow
 from .halt_flow import HaltFlow
 from .run_link import RunLink

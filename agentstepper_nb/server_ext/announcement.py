@@ -14,7 +14,7 @@ from .. import discover
 from .._version import __version__
 
 #: Addresses that mean "wherever I can be reached", and so also the loopback.
-_EVERYWHERE = {"", "*", "0.0.0.0", "::", "localhost"}
+_WILDCARD_HOSTS = {"", "*", "0.0.0.0", "::", "localhost"}
 
 
 def find_agent_url(server: ServerApp) -> str | None:
@@ -27,7 +27,7 @@ def find_agent_url(server: ServerApp) -> str | None:
 
 
 def _host(ip: str) -> str:
-    if ip in _EVERYWHERE:
+    if ip in _WILDCARD_HOSTS:
         return "127.0.0.1"
     return f"[{ip}]" if ":" in ip else ip
 
@@ -56,15 +56,15 @@ def announce_server(server: ServerApp, url: str, token: str, data_dir: Path) -> 
     inherited = {discover.URL_VARIABLE: url, discover.TOKEN_VARIABLE: token}
     variables = {**inherited, discover.CONTROL_VARIABLE: None}
     before = {name: os.environ.get(name) for name in variables}
-    _put(variables)
+    _set_environment(variables)
     try:
         yield file
     finally:
         discover.remove_runtime_file(file)
-        _put(before)
+        _set_environment(before)
 
 
-def _put(variables: Mapping[str, str | None]) -> None:
+def _set_environment(variables: Mapping[str, str | None]) -> None:
     """Set variables of the environment; those without a value are taken out."""
     for name, value in variables.items():
         if value is None:

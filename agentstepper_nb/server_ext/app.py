@@ -30,8 +30,8 @@ from ..hub.model_summaries import MODEL_VARIABLE, attach_model_summaries
 from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_store_place
 from ..hub.worker_process import COMMAND, WorkerProcess, make_environment
 from ..protocol.coding_settings import FIELDS, CodingSettings
+from ..protocol.data_model import Durability
 from ..protocol.frame import MAX_MESSAGE_BYTES
-from ..protocol.values import Durability
 from ..store import Store, folder_lock, open_store
 from . import coding_handlers, runtime_handlers
 from .announcement import announce_server, find_agent_url
@@ -135,7 +135,7 @@ class AgentStepperExtension(ExtensionApp):
 
     @default("static_paths")
     def _default_static_paths(self) -> list[str]:
-        return [str(static_files.STATIC)]
+        return [str(static_files.STATIC_FOLDER)]
 
     def initialize_settings(self) -> None:
         """Make the Hub; Jupyter calls this once, before it listens."""
@@ -151,25 +151,25 @@ class AgentStepperExtension(ExtensionApp):
         attach_model_summaries(self.hub, self.model)
 
     def _open_host(self) -> RuntimeHost:
-        folder = self._place[0]
+        folder = self._folder_and_lock[0]
         command = (*COMMAND, "--data", str(folder))
         self.worker = WorkerProcess(self.log, self._workers_environment, command)
         durability = Durability(self.durability)
         return RuntimeHost(folder, durability, self.runtime_store, self.log, self.worker)
 
     def _open_store(self) -> Store:
-        folder, held = self._place
-        return open_store(folder, Durability(self.durability), self._what, held)
+        folder, lock = self._folder_and_lock
+        return open_store(folder, Durability(self.durability), self._lock_owner, lock)
 
     @cached_property
-    def _place(self) -> tuple[Path, folder_lock.FolderLock]:
+    def _folder_and_lock(self) -> tuple[Path, folder_lock.FolderLock]:
         """The folder, or the next one that is free where another server has it, and its lock.
 
         Taken at the first use.
         """
         wanted = Path(self.data_dir)
         holder = folder_lock.find_lock_holder(wanted)
-        folder, held = folder_lock.lock_free_folder(wanted, self._what)
+        folder, lock = folder_lock.lock_free_folder(wanted, self._lock_owner)
         if folder != wanted:
             self.log.warning(
                 "AgentStepper: the runs in %s belong to %s. This server keeps its own in %s.",
@@ -177,7 +177,7 @@ class AgentStepperExtension(ExtensionApp):
                 holder or "another process",
                 folder,
             )
-        return folder, held
+        return folder, lock
 
     def _workers_environment(self) -> dict[str, str]:
         url = find_agent_url(self.serverapp) if self.serverapp else None
@@ -190,28 +190,28 @@ class AgentStepperExtension(ExtensionApp):
     def tokens(self) -> discover.CoreTokens:
         """What agents, programs that control, and workers present."""
         given = discover.CoreTokens(self.agent_token, self.control_token, self.worker_token)
-        return discover.load_core_tokens(self._place[0], given)
+        return discover.load_core_tokens(self._folder_and_lock[0], given)
 
     @property
-    def _what(self) -> str:
+    def _lock_owner(self) -> str:
         return f"the Jupyter server in {self.serverapp.root_dir}" if self.serverapp else "Jupyter"
 
     @validate("keep_days", "keep_gib")
-    def _above_zero(self, proposal: Any) -> float | None:
+    def _validate_positive(self, proposal: Any) -> float | None:
         value: float | None = proposal["value"]
         if value is not None and not value > 0:
             raise TraitError(f"{proposal['trait'].name} must be above 0, not {value:g}.")
         return value
 
     @validate("runtime_store")
-    def _a_place(self, proposal: Any) -> str:
+    def _validate_runtime_store(self, proposal: Any) -> str:
         try:
             return check_store_place(proposal["value"])
         except ValueError as error:
             raise TraitError(str(error)) from None
 
     @validate("coding_defaults", "coding_limits")
-    def _settings(self, proposal: Any) -> dict[str, Any]:
+    def _validate_coding_settings(self, proposal: Any) -> dict[str, Any]:
         value: dict[str, Any] = proposal["value"]
         try:
             msgspec.convert(value, CodingSettings)
@@ -234,7 +234,7 @@ class AgentStepperExtension(ExtensionApp):
             "roots": roots,
             "bounds": bounds,
             "control_token": self.tokens.control,
-            "data_dir": self._place[0],
+            "data_dir": self._folder_and_lock[0],
         }
         workers = {**runs, "token": self.tokens.worker, "workers": self.host.workers}
         agents = {**runs, "runtime": self.host.runtime}
@@ -273,7 +273,7 @@ class AgentStepperExtension(ExtensionApp):
             )
             return
         self._announced.enter_context(
-            announce_server(serverapp, url, self.tokens.agent, self._place[0])
+            announce_server(serverapp, url, self.tokens.agent, self._folder_and_lock[0])
         )
         self.log.info("AgentStepper: agents connect to %s", url)
         await self.host.start()  # a worker that this starts finds what was announced

@@ -11,10 +11,10 @@ from jupyter_server.utils import url_path_join
 from tornado.web import authenticated
 
 from .. import static_files
-from .json_errors import RESOURCE
+from .json_errors import AUTH_RESOURCE
 
 #: Scripts and data from this server alone; styles also from the scripts, which make them.
-POLICY = "; ".join(
+CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
@@ -49,13 +49,13 @@ _VIEW = Template("""\
 <noscript>AgentStepper shows its view with JavaScript, which this browser has switched off.</noscript>
 <script type="module" src="$script"></script>""")
 
-_EXCUSE = Template("<p>$text</p>")
+_NOT_BUILT_PAGE = Template("<p>$text</p>")
 
 
 class AppHandler(JupyterHandler):
     """The page. `?run=ID` opens one run, else the newest is shown."""
 
-    auth_resource = RESOURCE
+    auth_resource = AUTH_RESOURCE
 
     def initialize(self, static_url: str) -> None:
         """Take what the extension made; tornado calls this for each request.
@@ -68,7 +68,7 @@ class AppHandler(JupyterHandler):
     @property
     def content_security_policy(self) -> str:
         """Who may frame this page is Jupyter's to say; the rest is ours."""
-        return f"{super().content_security_policy}; {POLICY}"
+        return f"{super().content_security_policy}; {CONTENT_SECURITY_POLICY}"
 
     @authenticated
     @authorized
@@ -82,10 +82,10 @@ class AppHandler(JupyterHandler):
         try:
             script = static_files.find_built_file("page")
         except static_files.NotBuiltError as error:
-            return _EXCUSE.substitute(text=escape(str(error)))
+            return _NOT_BUILT_PAGE.substitute(text=escape(str(error)))
         return _VIEW.substitute(
             base_url=escape(self.base_url),
             run=escape(self.get_query_argument("run", "")),
-            ws=escape(url_path_join(self.base_url, RESOURCE, "ui")),
+            ws=escape(url_path_join(self.base_url, AUTH_RESOURCE, "ui")),
             script=escape(url_path_join(self._static_url, script)),
         )

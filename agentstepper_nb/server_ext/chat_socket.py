@@ -10,7 +10,7 @@ from ..errors import CommandError
 from ..hub import Hub, PeerSession
 from ..hub.chat_registry import ChatRegistry
 from .json_errors import convert_hub_error, make_error
-from .sockets import SILENCE, CoreSocketHandler, TornadoConnection
+from .sockets import PING_TIMEOUT_MS, CoreSocketHandler, TornadoConnection
 
 #: What a handshake is answered with, where it isn't what the code is answered with elsewhere.
 _STATUS: Final = {"invalid_token": 401, "unknown_service": 404}
@@ -31,11 +31,11 @@ class ChatSocketHandler(CoreSocketHandler):
     @property
     def ping_timeout(self) -> int:
         """How long a silent one is believed in, in milliseconds."""
-        return SILENCE
+        return PING_TIMEOUT_MS
 
     async def prepare(self, *, _redirect_to_login: bool = False) -> None:
         """Ask no identity provider: a chat's token is none of its business."""
-        self.ask_nobody()
+        self.skip_login()
 
     @allow_unauthenticated
     async def get(self, chat: str, *args: Any, **kwargs: Any) -> None:
@@ -44,7 +44,7 @@ class ChatSocketHandler(CoreSocketHandler):
             raise make_error(
                 403, "foreign_origin", "This is for programs: a web page may not connect here."
             )
-        self._chat, self._token = chat, self._bearer()
+        self._chat, self._token = chat, self._read_bearer_token()
         try:
             await self._chats.admit(self._chat, self._token)
         except CommandError as error:
@@ -57,6 +57,6 @@ class ChatSocketHandler(CoreSocketHandler):
         """Open a client's session."""
         return self._chats.connect(connection, self._chat, self._token)
 
-    def _bearer(self) -> str:
+    def _read_bearer_token(self) -> str:
         scheme, _, token = self.request.headers.get("Authorization", "").partition(" ")
         return token.strip() if scheme.lower() == "bearer" else ""

@@ -68,7 +68,7 @@ class CodingHandler(RestHandler):
         self.set_status(status)
         self.finish()
 
-    async def read_how(self) -> wire.CreateCodingSession:
+    async def read_session_request(self) -> wire.CreateCodingSession:
         """The body that opens a session, its settings allowed, its workspace too and with all links
         resolved.
         """
@@ -108,21 +108,21 @@ class CodingSessionsHandler(CodingHandler):
     async def get(self) -> None:
         """List the sessions that are open, and those that are kept in folders that are allowed."""
         params = wire.ListCodingSessions(
-            state=self.parameter("state", wire.State, "all"),
-            limit=self.parameter("limit", wire.Limit, 100),
+            state=self.read_parameter("state", wire.State, "all"),
+            limit=self.read_parameter("limit", wire.Limit, 100),
         )
-        if not self.workers.serves(wire.SERVICE) and not self._may_be_kept(params):
+        if not self.workers.is_serving(wire.SERVICE) and not self._may_have_stored(params):
             self.send_json(wire.CodingSessionList(sessions=()))  # for nothing no worker is started
             return
         listed = await self.call_service("list", params, wire.CodingSessionList)
-        allowed = await asyncio.to_thread(self._allowed, listed.sessions)
+        allowed = await asyncio.to_thread(self._select_allowed, listed.sessions)
         self.send_json(wire.CodingSessionList(sessions=allowed))
 
-    def _may_be_kept(self, params: wire.ListCodingSessions) -> bool:
+    def _may_have_stored(self, params: wire.ListCodingSessions) -> bool:
         logs = self._data_dir / "coding" / "sessions"
         return params.state != "open" and next(logs.glob("*.jsonl"), None) is not None
 
-    def _allowed(
+    def _select_allowed(
         self, sessions: tuple[wire.CodingSessionInfo, ...]
     ) -> tuple[wire.CodingSessionInfo, ...]:
         return tuple(each for each in sessions if self.is_allowed(each))
@@ -131,7 +131,7 @@ class CodingSessionsHandler(CodingHandler):
     @require_control
     async def post(self) -> None:
         """Open a new session."""
-        how = await self.read_how()
+        how = await self.read_session_request()
         self.send_json(
             await self.call_service("create", how, wire.CodingSessionCreated), status=201
         )
@@ -144,7 +144,7 @@ class CodingSessionHandler(CodingHandler):
     @authorized
     async def get(self, session: str) -> None:
         """Show a session and its newest messages, open or kept."""
-        messages = self.parameter("messages", wire.Limit, 100)
+        messages = self.read_parameter("messages", wire.Limit, 100)
         params = wire.GetCodingSession(session=session, messages=messages)
         shown = await self.call_service("show", params, wire.CodingSessionDetail)
         if not await asyncio.to_thread(self.is_allowed, shown.session):
@@ -168,7 +168,7 @@ class CodingResumeHandler(CodingHandler):
     @require_control
     async def post(self, session: str) -> None:
         """Open a session again from its log."""
-        params = wire.ResumeCodingSession(session=session, how=await self.read_how())
+        params = wire.ResumeCodingSession(session=session, how=await self.read_session_request())
         self.send_json(
             await self.call_service("resume", params, wire.CodingSessionCreated), status=201
         )

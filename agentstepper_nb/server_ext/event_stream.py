@@ -14,28 +14,28 @@ from ..errors import CommandError
 from ..protocol.coding_api import CodingTurnFailed, NumberedCodingEvent, ServerEvent
 
 #: Seconds without an event after which a comment says that all is well.
-BEAT: Final = 15.0
+HEARTBEAT_S: Final = 15.0
 #: Seconds that a reader may take none of what waits for it, before it is let go; it can come back.
-STALLED: Final = 60.0
+STALL_TIMEOUT_S: Final = 60.0
 #: Milliseconds that a client is asked to wait before it comes back.
-_RETRY: Final = 1000
+_RETRY_MS: Final = 1000
 
-_BEAT: Final = b": all is well\n\n"
+_HEARTBEAT: Final = b": all is well\n\n"
 
 
 class EventStreamHandler(RequestHandler):
     """A handler that answers with events."""
 
     #: As the constants say; tests have less time.
-    beat = BEAT
-    stalled = STALLED
+    heartbeat_s = HEARTBEAT_S
+    stall_timeout_s = STALL_TIMEOUT_S
 
-    _gone: asyncio.Event | None = None
+    _disconnected: asyncio.Event | None = None
 
     def on_connection_close(self) -> None:
         """The client hung up; tornado calls this."""
-        if self._gone is not None:
-            self._gone.set()
+        if self._disconnected is not None:
+            self._disconnected.set()
         super().on_connection_close()
 
     async def send_events(self, events: AsyncGenerator[NumberedCodingEvent, None]) -> None:
@@ -47,64 +47,68 @@ class EventStreamHandler(RequestHandler):
         Raises:
             CommandError: What the first of them raised: nothing is sent then.
         """
-        self._gone = asyncio.Event()
-        gone = asyncio.create_task(self._gone.wait())
-        coming = asyncio.ensure_future(anext(events))
+        self._disconnected = asyncio.Event()
+        disconnected = asyncio.create_task(self._disconnected.wait())
+        next_event = asyncio.ensure_future(anext(events))
         try:
-            await asyncio.wait((coming, gone), return_when=asyncio.FIRST_COMPLETED)
-            if coming.done():
-                coming.result()  # raises what refuses the whole request
+            await asyncio.wait((next_event, disconnected), return_when=asyncio.FIRST_COMPLETED)
+            if next_event.done():
+                next_event.result()  # raises what refuses the whole request
                 self._begin()
-            while not gone.done():
+            while not disconnected.done():
                 await asyncio.wait(
-                    (coming, gone), timeout=self.beat, return_when=asyncio.FIRST_COMPLETED
+                    (next_event, disconnected),
+                    timeout=self.heartbeat_s,
+                    return_when=asyncio.FIRST_COMPLETED,
                 )
-                if not coming.done():
-                    sent = _BEAT
+                if not next_event.done():
+                    sent = _HEARTBEAT
                 else:
-                    sent = _next(coming)
-                    coming = asyncio.ensure_future(anext(events))
-                if not await self._push(sent, gone):
+                    sent = _encode_next(next_event)
+                    next_event = asyncio.ensure_future(anext(events))
+                if not await self._write_and_flush(sent, disconnected):
                     return
         except StopAsyncIteration:
             self.finish()
         finally:
-            for task in (coming, gone):
+            for task in (next_event, disconnected):
                 task.cancel()
-            await asyncio.gather(coming, gone, return_exceptions=True)
+            await asyncio.gather(next_event, disconnected, return_exceptions=True)
             await events.aclose()
 
     def _begin(self) -> None:
         self.set_header("Content-Type", "text/event-stream")
         self.set_header("Cache-Control", "no-store")
         self.set_header("X-Accel-Buffering", "no")  # proxies pass each event on at once
-        self.write(f"retry: {_RETRY}\n\n")
+        self.write(f"retry: {_RETRY_MS}\n\n")
 
-    async def _push(self, data: bytes, gone: asyncio.Task[Any]) -> bool:
+    async def _write_and_flush(self, data: bytes, disconnected: asyncio.Task[Any]) -> bool:
         """Send, and wait until the client takes it; False where it is gone, or is let go."""
-        if gone.done() or not data:
-            return not gone.done()
+        if disconnected.done() or not data:
+            return not disconnected.done()
         self.write(data)
         flushed = asyncio.ensure_future(self.flush())
         await asyncio.wait(
-            (flushed, gone), timeout=self.stalled, return_when=asyncio.FIRST_COMPLETED
+            (flushed, disconnected),
+            timeout=self.stall_timeout_s,
+            return_when=asyncio.FIRST_COMPLETED,
         )
         if not flushed.done():
-            flushed.add_done_callback(_look_away)
-            if not gone.done():
+            flushed.add_done_callback(_ignore_result)
+            if not disconnected.done():
                 self.detach().close()
             return False
         return not isinstance(flushed.exception(), StreamClosedError)
 
 
-def _next(coming: asyncio.Future[NumberedCodingEvent]) -> bytes:
+def _encode_next(next_event: asyncio.Future[NumberedCodingEvent]) -> bytes:
     """The next event as it is sent; why there is none is the last one.
 
     Raises:
         StopAsyncIteration: There are no more.
     """
     try:
-        return encode_event(coming.result())
+        return encode_event(next_event.result())
     except CommandError as error:
         return _lines(None, CodingTurnFailed(code=error.code, message=error.message))
 
@@ -129,7 +133,7 @@ def _lines(id: str | None, event: ServerEvent | None) -> bytes:
     return b"\n".join(lines) + b"\n\n"
 
 
-def _look_away(done: asyncio.Future[Any]) -> None:
+def _ignore_result(done: asyncio.Future[Any]) -> None:
     """The client is let go: what its last write ended with is of no interest."""
     if not done.cancelled():
         done.exception()

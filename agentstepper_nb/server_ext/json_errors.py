@@ -17,7 +17,7 @@ from ..hub.error_replies import make_error_reply as refused
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 #: The resource that Jupyter's authorizer is asked about.
-RESOURCE = "agentstepper"
+AUTH_RESOURCE = "agentstepper"
 
 #: The HTTP status of each code that the Hub may raise; the others are 400.
 _STATUS = {
@@ -87,9 +87,9 @@ def make_error(status: int, code: str, message: str, field: str | None = None) -
 
 def convert_hub_error(error: CommandError | ProtocolError | DamagedRunError) -> JsonHTTPError:
     """The HTTP form of an error of the Hub."""
-    told = refused(error)
+    refusal = refused(error)
     field = None if isinstance(error, DamagedRunError) else error.field
-    return JsonHTTPError(_STATUS.get(told.code, 400), told.code, told.message, field)
+    return JsonHTTPError(_STATUS.get(refusal.code, 400), refusal.code, refusal.message, field)
 
 
 class JsonErrorHandler(JupyterHandler):
@@ -110,8 +110,8 @@ class JsonErrorHandler(JupyterHandler):
 
     def _explain(self, status: int, error: BaseException | None) -> tuple[str, str]:
         """Name an error that Jupyter or tornado raised."""
-        said = error.log_message if isinstance(error, HTTPError) else None
-        text = said or responses.get(status, "Unknown error")
+        log_message = error.log_message if isinstance(error, HTTPError) else None
+        text = log_message or responses.get(status, "Unknown error")
         if status == 403:
             return self._explain_forbidden(text)
         if status in (404, 405):

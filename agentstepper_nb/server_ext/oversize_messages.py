@@ -7,13 +7,13 @@ from typing import Final
 
 from tornado.websocket import WebSocketProtocol13
 
-TOO_LARGE: Final = 1009
+CLOSE_TOO_LARGE: Final = 1009
 
 #: Seconds without a byte after which the peer has stopped sending; tornado gives it 5 in all.
-_QUIET: Final = 0.5
+_QUIET_S: Final = 0.5
 #: Seconds after which a peer that never stops is hung up on all the same.
-_PATIENCE: Final = 60.0
-_CHUNK: Final = 1024 * 1024
+_DRAIN_TIMEOUT_S: Final = 60.0
+_CHUNK_BYTES: Final = 1024 * 1024
 
 
 class OversizeProtocol(WebSocketProtocol13):
@@ -23,27 +23,29 @@ class OversizeProtocol(WebSocketProtocol13):
     connection, and the close frame is lost with it.
     """
 
-    _refusing = False  # between the close frame and the end of the reading
-    _reading_past = False
+    _is_refusing = False  # between the close frame and the end of the reading
+    _is_draining = False
 
     def close(self, code: int | None = None, reason: str | None = None) -> None:
         """Close; over too large a message with the limit in words."""
-        if code == TOO_LARGE:
-            self._refusing = True
+        if code == CLOSE_TOO_LARGE:
+            self._is_refusing = True
             reason = f"message exceeds limit of {self.params.max_message_size} bytes"
         super().close(code, reason)
 
     def _abort(self) -> None:
-        if not self._refusing or self._reading_past:
+        if not self._is_refusing or self._is_draining:
             super()._abort()
 
     async def _receive_frame(self) -> None:
         await super()._receive_frame()
-        if self._refusing:
-            self._reading_past = True
+        if self._is_refusing:
+            self._is_draining = True
             try:
-                async with asyncio.timeout(_PATIENCE):
+                async with asyncio.timeout(_DRAIN_TIMEOUT_S):
                     while True:
-                        await asyncio.wait_for(self.stream.read_bytes(_CHUNK, partial=True), _QUIET)
+                        await asyncio.wait_for(
+                            self.stream.read_bytes(_CHUNK_BYTES, partial=True), _QUIET_S
+                        )
             except TimeoutError:
                 self._abort()

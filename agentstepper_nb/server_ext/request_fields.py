@@ -15,7 +15,7 @@ from .json_errors import JsonHTTPError, convert_hub_error, make_error
 Form = TypeVar("Form", bound=msgspec.Struct)
 
 #: Parameters that are Jupyter's, on any path: a login, and its guard against other sites.
-_JUPYTERS = frozenset({"token", "_xsrf"})
+_JUPYTER_PARAMETERS = frozenset({"token", "_xsrf"})
 
 
 class NoParameters(msgspec.Struct, frozen=True):
@@ -34,10 +34,12 @@ def decode_query(query: Mapping[str, list[str]], form: type[Form], path: Mapping
         Refusal: 400: there is no such parameter, it came twice, or it has another form.
     """
     kinds = _kinds(form)
-    asked = {name: values for name, values in query.items() if not _is_jupyters(name, values)}
-    _refuse_unknown("parameter", asked, form, path)
+    parameters = {
+        name: values for name, values in query.items() if not _is_jupyter_parameter(name, values)
+    }
+    _refuse_unknown("parameter", parameters, form, path)
     return _converted(
-        {name: _value(name, values, kinds[name]) for name, values in asked.items()}, form, path
+        {name: _value(name, values, kinds[name]) for name, values in parameters.items()}, form, path
     )
 
 
@@ -67,9 +69,9 @@ def make_field_error(message: str, field: str | None = None) -> JsonHTTPError:
     return make_error(400, "invalid_message", message, field)
 
 
-def _is_jupyters(name: str, values: list[str]) -> bool:
+def _is_jupyter_parameter(name: str, values: list[str]) -> bool:
     """Whether a parameter isn't for us: JupyterLab adds the time by itself, against caches."""
-    return name in _JUPYTERS or (name.isdecimal() and values == [""])
+    return name in _JUPYTER_PARAMETERS or (name.isdecimal() and values == [""])
 
 
 def _refuse_unknown(
@@ -99,7 +101,7 @@ def _converted(fields: Mapping[str, Any], form: type[Form], path: Mapping[str, s
     try:
         return msgspec.convert({**fields, **path}, form)
     except msgspec.ValidationError as error:
-        raise convert_hub_error(field_errors.make_form_error(error)) from None
+        raise convert_hub_error(field_errors.make_field_error(error)) from None
 
 
 @cache

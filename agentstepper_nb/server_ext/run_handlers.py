@@ -15,23 +15,29 @@ from tornado.web import authenticated
 
 from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..hub import Hub, pagination
-from ..hub.reads import answer_query
-from ..protocol.pages import Limit, Query
+from ..hub.view_queries import answer_query
+from ..protocol.data_model import Count, Run
+from ..protocol.run_queries import Limit, Query
 from ..protocol.ui import Format, GetRows, ReadRun, Tags
-from ..protocol.values import Count, Run
 from ..store import archive
-from .json_errors import RESOURCE, JsonErrorHandler, convert_hub_error, make_error, require_control
+from .json_errors import (
+    AUTH_RESOURCE,
+    JsonErrorHandler,
+    convert_hub_error,
+    make_error,
+    require_control,
+)
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 
 #: What every system and every HTTP client takes in a file's name.
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_. ")
-_LONGEST_NAME = 100
+_MAX_NAME_CHARS = 100
 #: Hits that a search gives unless told otherwise.
-_LIMIT = 100
+_DEFAULT_MAX_HITS = 100
 #: Runs that a list gives at most, and unless told otherwise: all that a person is likely to have.
-_RUNS = 10_000
-Runs = Annotated[int, msgspec.Meta(ge=1, le=_RUNS)]
+_MAX_RUNS = 10_000
+RunCount = Annotated[int, msgspec.Meta(ge=1, le=_MAX_RUNS)]
 
 
 class RunPatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +59,7 @@ class RestHandler(JsonErrorHandler, APIHandler):
     Who may execute may control: one right for the sockets and for here.
     """
 
-    auth_resource = RESOURCE
+    auth_resource = AUTH_RESOURCE
 
     def initialize(self, hub: Hub, max_message: int) -> None:
         """Take what the extension made; tornado calls this for each request.
@@ -83,7 +89,7 @@ class RestHandler(JsonErrorHandler, APIHandler):
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise make_error(400, "malformed", f"The body isn't JSON: {error}.") from None
 
-    def parameter(self, name: str, form: Any, default: Any) -> Any:
+    def read_parameter(self, name: str, form: Any, default: Any) -> Any:
         """A parameter of the query, of one form."""
         text = self.get_query_argument(name, None)
         if text is None:
@@ -106,7 +112,7 @@ class RunsHandler(RestHandler):
     @authorized
     async def get(self) -> None:
         """List the headers of the last `limit` runs, or of those before the run `before`."""
-        limit = self.parameter("limit", Runs, _RUNS)
+        limit = self.read_parameter("limit", RunCount, _MAX_RUNS)
         before = self.get_query_argument("before", None)
         with convert_hub_errors():
             listed = pagination.list_runs_before(await self.hub.listed(), before, limit)
@@ -158,8 +164,8 @@ class RunRowsHandler(RestHandler):
     @authorized
     async def get(self, run: str) -> None:
         """Give the rows `first` to `last` without contents, or as many around the one of id `around`."""
-        first = self.parameter("first", Count, 1)
-        last = self.parameter("last", Count, first + pagination.PAGE - 1)
+        first = self.read_parameter("first", Count, 1)
+        last = self.read_parameter("last", Count, first + pagination.PAGE_ROWS - 1)
         around = self.get_query_argument("around", None)
         with convert_hub_errors():
             page = await pagination.read_page(
@@ -175,7 +181,7 @@ class RunExportHandler(RestHandler):
     @authorized
     async def get(self, run: str) -> None:
         """Give the run as a file to keep: `.run`, or with `?format=archive` all there is."""
-        format = self.parameter("format", Format, "run")
+        format = self.read_parameter("format", Format, "run")
         with convert_hub_errors():
             name, data = await self.hub.export(run, format)
         suffix = archive.SUFFIX if format == "archive" else ".run"
@@ -220,8 +226,8 @@ class SearchHandler(RestHandler):
     @authorized
     async def get(self) -> None:
         """Look for the words `q` in all runs, or in the one that `run` names."""
-        query = self.parameter("q", Query, "")
-        limit = self.parameter("limit", Limit, _LIMIT)
+        query = self.read_parameter("q", Query, "")
+        limit = self.read_parameter("limit", Limit, _DEFAULT_MAX_HITS)
         run = self.get_query_argument("run", None)
         with convert_hub_errors():
             found = await self.hub.search(query, run, limit)
@@ -240,6 +246,6 @@ def convert_hub_errors() -> Iterator[None]:
 def make_disposition(name: str, suffix: str = ".run") -> str:
     """The header that saves an export under the run's name, whatever that holds."""
     stem = name.removesuffix(suffix).strip(" .") or "run"
-    plain = "".join(letter if letter in _PLAIN else "_" for letter in stem)[:_LONGEST_NAME]
-    whole = quote(stem[:_LONGEST_NAME].encode("utf-8", "replace"), safe="")
+    plain = "".join(letter if letter in _PLAIN else "_" for letter in stem)[:_MAX_NAME_CHARS]
+    whole = quote(stem[:_MAX_NAME_CHARS].encode("utf-8", "replace"), safe="")
     return f"attachment; filename=\"{plain}{suffix}\"; filename*=UTF-8''{whole}{suffix}"

@@ -13,8 +13,8 @@ from tornado.web import authenticated
 from ..errors import StoreError
 from ..hub import Hub
 from ..hub.runtime import Runtime
-from ..protocol import runtime_store_messages as asks
-from ..protocol import runtime_wire as wire
+from ..protocol import runtime_requests as wire
+from ..protocol import runtime_store_messages as queries
 from .json_errors import make_error, require_control
 from .request_fields import NoParameters, decode_body, decode_query, make_field_error
 from .run_handlers import RestHandler, convert_hub_errors
@@ -56,7 +56,7 @@ class AgentStepsHandler(RuntimeHandler):
     @authorized
     async def get(self) -> None:
         """List steps, by iteration."""
-        query = self.read_query(asks.StepQuery)
+        query = self.read_query(queries.StepQuery)
         with convert_runtime_errors():
             steps = await self.runtime.steps(query)
         self.send_json(steps)
@@ -69,7 +69,7 @@ class AgentSessionsHandler(RuntimeHandler):
     @authorized
     async def get(self, agent: str) -> None:
         """List an agent's sessions, the newest first."""
-        query = self.read_query(asks.AgentSessionQuery, agent_id=agent)
+        query = self.read_query(queries.AgentSessionQuery, agent_id=agent)
         with convert_runtime_errors():
             sessions = await self.runtime.sessions(query)
         self.send_json(sessions)
@@ -82,7 +82,7 @@ class AgentStatesHandler(RuntimeHandler):
     @authorized
     async def get(self) -> None:
         """List snapshots of sessions, the newest first."""
-        query = self.read_query(asks.StateQuery)
+        query = self.read_query(queries.StateQuery)
         with convert_runtime_errors():
             states = await self.runtime.states(query)
         self.send_json(states)
@@ -95,7 +95,7 @@ class ActionsHandler(RuntimeHandler):
     @authorized
     async def get(self) -> None:
         """List actions, the oldest first."""
-        query = self.read_query(asks.ActionQuery)
+        query = self.read_query(queries.ActionQuery)
         with convert_runtime_errors():
             actions = await self.runtime.actions(query)
         self.send_json(actions)
@@ -119,7 +119,7 @@ class ActionHandler(RuntimeHandler):
         """Give an action, and how far it is."""
         self.read_query(NoParameters)
         with convert_runtime_errors():
-            found = await self.runtime.actions(asks.ActionQuery(id=action))
+            found = await self.runtime.actions(queries.ActionQuery(id=action))
         self.send_json(found.actions[0])
 
 
@@ -130,7 +130,7 @@ class ConversationsHandler(RuntimeHandler):
     @authorized
     async def get(self) -> None:
         """List conversations, the newest first."""
-        query = self.read_query(asks.ConversationQuery)
+        query = self.read_query(queries.ConversationQuery)
         with convert_runtime_errors():
             conversations = await self.runtime.conversations(query)
         self.send_json(conversations)
@@ -153,7 +153,7 @@ class ConversationHandler(RuntimeHandler):
     async def get(self, conversation: str) -> None:
         """Give a conversation, without what was said in it."""
         self.read_query(NoParameters)
-        query = asks.ConversationQuery(conversation_id=conversation)
+        query = queries.ConversationQuery(conversation_id=conversation)
         with convert_runtime_errors():
             found = await self.runtime.conversations(query)
         self.send_json(found.conversations[0])
@@ -177,7 +177,7 @@ class ParticipantsHandler(RuntimeHandler):
     @authorized
     async def get(self, conversation: str) -> None:
         """List who takes part or did, in the order in which they joined."""
-        query = self.read_query(asks.ParticipantQuery, conversation_id=conversation)
+        query = self.read_query(queries.ParticipantQuery, conversation_id=conversation)
         with convert_runtime_errors():
             participants = await self.runtime.participants(query)
         self.send_json(participants)
@@ -213,7 +213,7 @@ class MessagesHandler(RuntimeHandler):
     @authorized
     async def get(self, conversation: str) -> None:
         """List what was said, the oldest first."""
-        query = self.read_query(asks.MessageQuery, conversation_id=conversation)
+        query = self.read_query(queries.MessageQuery, conversation_id=conversation)
         with convert_runtime_errors():
             messages = await self.runtime.messages(query)
         self.send_json(messages)

@@ -10,9 +10,9 @@ from ..hub import Hub, PeerSession
 from ..hub.runtime import MethodRight
 from ..hub.runtime_host import RuntimeHost
 from .json_errors import make_error
-from .sockets import SILENCE, LoginSocketHandler, TornadoConnection
+from .sockets import PING_TIMEOUT_MS, LoginSocketHandler, TornadoConnection
 
-_REFUSED = (
+_REFUSAL_MESSAGE = (
     "The agent token doesn't do here. Send the control token as `Authorization: Bearer TOKEN`; it is "
     "AGENTSTEPPER_CONTROL_TOKEN, or in the server's data folder. Or log in to the Jupyter server."
 )
@@ -39,31 +39,33 @@ class RuntimeSocketHandler(LoginSocketHandler):
     @property
     def ping_timeout(self) -> int:
         """How long a silent one is believed in, in milliseconds."""
-        return SILENCE if self._program else int(super().ping_timeout)
+        return PING_TIMEOUT_MS if self._is_program else int(super().ping_timeout)
 
     async def prepare(self, *, _redirect_to_login: bool = False) -> None:
         """Ask no identity provider about a program: its token is none of its business."""
-        self._program = "Origin" not in self.request.headers and self.bears(self._control_token)
-        if self._program:
-            self.ask_nobody()
-        elif self.bears(self._token):
-            raise make_error(401, "unauthorized", _REFUSED)
+        self._is_program = "Origin" not in self.request.headers and self.has_bearer_token(
+            self._control_token
+        )
+        if self._is_program:
+            self.skip_login()
+        elif self.has_bearer_token(self._token):
+            raise make_error(401, "unauthorized", _REFUSAL_MESSAGE)
         else:
             await super().prepare()
 
     @allow_unauthenticated
     async def get(self, *args: Any, **kwargs: Any) -> None:
         """Check what the caller may do, then shake hands."""
-        if self._program:
+        if self._is_program:
             self._right = MethodRight.CONTROL
             await super().get(*args, **kwargs)
         else:
-            await self._by_login(*args, **kwargs)
+            await self._get_by_login(*args, **kwargs)
 
     @ws_authenticated
-    async def _by_login(self, *args: Any, **kwargs: Any) -> None:
-        rights = await self.rights()
-        self._right = MethodRight.CONTROL if rights.control else MethodRight.WATCH
+    async def _get_by_login(self, *args: Any, **kwargs: Any) -> None:
+        rights = await self.find_rights()
+        self._right = MethodRight.CONTROL if rights.can_control else MethodRight.WATCH
         await super().get(*args, **kwargs)
 
     def connect(self, connection: TornadoConnection, version: int) -> PeerSession:

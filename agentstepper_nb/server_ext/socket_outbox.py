@@ -10,7 +10,7 @@ from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
 #: The bytes that may wait for one peer, behind the message that is on its way to it.
-MAX_OWED = 64 * 1024 * 1024
+MAX_PENDING_BYTES = 64 * 1024 * 1024
 
 
 class WriteFuture(Protocol):
@@ -33,51 +33,51 @@ class SocketOutbox:
 
     Args:
         write: Starts to write one message and gives its future; futures are done in their order.
-        too_slow: Called once, when more than `limit` waits.
+        on_too_slow: Called once, when more than `limit` waits.
         limit: In bytes.
     """
 
     def __init__(
         self,
         write: Callable[[bytes], WriteFuture],
-        too_slow: Callable[[], object],
-        limit: int = MAX_OWED,
+        on_too_slow: Callable[[], object],
+        limit: int = MAX_PENDING_BYTES,
     ) -> None:
         self._sizes: deque[int] = deque()  # of the messages that aren't written yet
-        self._owed = 0  # their sum
+        self._pending_bytes = 0  # their sum
         self._write = write
-        self._too_slow = too_slow
+        self._on_too_slow = on_too_slow
         self._limit = limit
-        self._shut = False
+        self._is_disabled = False
 
     def send(self, text: str) -> None:
         """Write one message, unless this outbox is shut or the connection gone."""
-        if self._shut:
+        if self._is_disabled:
             return
         message = text.encode("utf-8", "replace")
-        if self.waiting + len(message) > self._limit and self._sizes:
-            self.shut()
-            self._too_slow()
+        if self.waiting_bytes + len(message) > self._limit and self._sizes:
+            self.disable()
+            self._on_too_slow()
             return
         try:
             written = self._write(message)
         except (WebSocketClosedError, StreamClosedError):
-            self.shut()
+            self.disable()
             return
         self._sizes.append(len(message))
-        self._owed += len(message)
-        written.add_done_callback(self._settle)
+        self._pending_bytes += len(message)
+        written.add_done_callback(self._on_written)
 
     @property
-    def waiting(self) -> int:
+    def waiting_bytes(self) -> int:
         """The bytes that wait behind the message on its way."""
-        return self._owed - self._sizes[0] if self._sizes else 0
+        return self._pending_bytes - self._sizes[0] if self._sizes else 0
 
-    def shut(self) -> None:
+    def disable(self) -> None:
         """Send nothing from now on."""
-        self._shut = True
+        self._is_disabled = True
 
-    def _settle(self, done: WriteFuture) -> None:
-        self._owed -= self._sizes.popleft()
+    def _on_written(self, done: WriteFuture) -> None:
+        self._pending_bytes -= self._sizes.popleft()
         if done.cancelled() or done.exception() is not None:
-            self.shut()
+            self.disable()

@@ -17,13 +17,13 @@ from ..hub.connection import cut_close_reason
 from ..hub.sockets import make_fair_turns
 from ..hub.workers import Workers
 from ..protocol.frame import SUBPROTOCOL
-from .json_errors import RESOURCE, JsonErrorHandler, make_error
+from .json_errors import AUTH_RESOURCE, JsonErrorHandler, make_error
 from .oversize_messages import OversizeProtocol
 from .socket_outbox import SocketOutbox, WriteFuture
 
 #: Milliseconds that a silent program is believed in: a busy one may not answer pings. On this machine
 #: the system tells at once when it is gone.
-SILENCE = 10 * 60 * 1000
+PING_TIMEOUT_MS = 10 * 60 * 1000
 
 
 class TornadoConnection:
@@ -46,18 +46,18 @@ class TornadoConnection:
         self._outbox.send(text)
 
     @property
-    def waiting(self) -> int:
+    def waiting_bytes(self) -> int:
         """Bytes that wait behind the message on its way."""
-        return self._outbox.waiting
+        return self._outbox.waiting_bytes
 
     def close(self, code: int, reason: str) -> None:
         """Close after what was sent, and say why."""
-        self._outbox.shut()
+        self._outbox.disable()
         self._handler.close(code, cut_close_reason(reason))
 
-    def shut(self) -> None:
+    def disable(self) -> None:
         """Send nothing from now on: the peer is gone."""
-        self._outbox.shut()
+        self._outbox.disable()
 
 
 class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, JupyterHandler):
@@ -103,13 +103,13 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
         """Open the session; subclasses say which kind."""
         raise NotImplementedError
 
-    def bears(self, token: str) -> bool:
+    def has_bearer_token(self, token: str) -> bool:
         """Whether the caller presents this token as a program does; nobody presents an empty one."""
         scheme, _, sent = self.request.headers.get("Authorization", "").partition(" ")
         right = bool(token) and compare_digest(sent.strip().encode(), token.encode())
         return right and scheme.lower() == "bearer"
 
-    def ask_nobody(self) -> None:
+    def skip_login(self) -> None:
         """Let the caller be nobody's login, and check by which name it reached this server."""
         self.current_user = self._jupyter_current_user = None
         if not self.check_host():
@@ -125,13 +125,13 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
             self._session.receive_binary()
         else:
             self._session.receive(message)
-        return self._turns.taken()
+        return self._turns.count_message()
 
     def on_close(self) -> None:
         """Tell the Hub, once."""
         session, self._session = self._session, None
         if session is not None:
-            self._connection.shut()
+            self._connection.disable()
             session.closed()
         super().on_close()
 
@@ -144,7 +144,7 @@ class ProgramSocketHandler(CoreSocketHandler):
     """
 
     #: What is said to who comes without the token.
-    refused = ""
+    refusal_message = ""
 
     def initialize(self, hub: Hub, max_message: int, token: str) -> None:  # type: ignore[override]
         """Take what the extension made; tornado calls this for each request."""
@@ -154,14 +154,14 @@ class ProgramSocketHandler(CoreSocketHandler):
     @property
     def ping_timeout(self) -> int:
         """How long a silent one is believed in, in milliseconds."""
-        return SILENCE
+        return PING_TIMEOUT_MS
 
     async def prepare(self, *, _redirect_to_login: bool = False) -> None:
         """Ask no identity provider: a program's token is none of its business.
 
         JupyterHub's would send the token to the Hub to ask whose it is.
         """
-        self.ask_nobody()
+        self.skip_login()
 
     @allow_unauthenticated
     async def get(self, *args: Any, **kwargs: Any) -> None:
@@ -170,14 +170,14 @@ class ProgramSocketHandler(CoreSocketHandler):
             raise make_error(
                 403, "foreign_origin", "This is for programs: a web page may not connect here."
             )
-        if not self.admits():
+        if not self.is_admitted():
             self.set_header("WWW-Authenticate", "Bearer")
-            raise make_error(401, "unauthorized", self.refused)
+            raise make_error(401, "unauthorized", self.refusal_message)
         await super().get(*args, **kwargs)
 
-    def admits(self) -> bool:
+    def is_admitted(self) -> bool:
         """Whether the caller has what it takes."""
-        return self.bears(self._token)
+        return self.has_bearer_token(self._token)
 
 
 class AgentSocketHandler(ProgramSocketHandler):
@@ -187,7 +187,7 @@ class AgentSocketHandler(ProgramSocketHandler):
         control_token: What a program may present in the place of the agents'; it controls.
     """
 
-    refused = (
+    refusal_message = (
         "The agent token is missing or wrong. Send it as `Authorization: Bearer TOKEN`; "
         "it is AGENTSTEPPER_TOKEN (for stops and prices AGENTSTEPPER_CONTROL_TOKEN), or in the "
         "server's data folder, which its runtime file names."
@@ -200,10 +200,10 @@ class AgentSocketHandler(ProgramSocketHandler):
         super().initialize(hub, max_message, token)
         self._control_token = control_token
 
-    def admits(self) -> bool:
+    def is_admitted(self) -> bool:
         """Whether the caller has one of the two; the control token lets it control."""
-        self._rights = AccessRights(control=self.bears(self._control_token))
-        return self._rights.control or super().admits()
+        self._rights = AccessRights(can_control=self.has_bearer_token(self._control_token))
+        return self._rights.can_control or super().is_admitted()
 
     def connect(self, connection: TornadoConnection, version: int) -> PeerSession:
         """Open an agent's session."""
@@ -217,7 +217,7 @@ class WorkerSocketHandler(ProgramSocketHandler):
         workers: The Core's.
     """
 
-    refused = (
+    refusal_message = (
         "The worker token is missing or wrong. It is AGENTSTEPPER_WORKER_TOKEN, or in the server's data "
         "folder, which its runtime file names."
     )
@@ -237,17 +237,19 @@ class WorkerSocketHandler(ProgramSocketHandler):
 class LoginSocketHandler(CoreSocketHandler):
     """A door for people, by login; the authorizer tells what they may do."""
 
-    auth_resource = RESOURCE
+    auth_resource = AUTH_RESOURCE
 
-    async def rights(self) -> AccessRights:
+    async def find_rights(self) -> AccessRights:
         """What the login may do; refuses one that may not even watch."""
-        if not await self._may("read"):
+        if not await self._is_authorized("read"):
             raise make_error(403, "watch_only", "This login may not watch agents.")
-        return AccessRights(control=await self._may("execute"))
+        return AccessRights(can_control=await self._is_authorized("execute"))
 
-    async def _may(self, action: str) -> bool:
-        asked = self.authorizer.is_authorized(self, self.current_user, action, RESOURCE)
-        return bool(await ensure_async(asked))
+    async def _is_authorized(self, action: str) -> bool:
+        authorization = self.authorizer.is_authorized(
+            self, self.current_user, action, AUTH_RESOURCE
+        )
+        return bool(await ensure_async(authorization))
 
 
 class ViewSocketHandler(LoginSocketHandler):
@@ -256,7 +258,7 @@ class ViewSocketHandler(LoginSocketHandler):
     @ws_authenticated
     async def get(self, *args: Any, **kwargs: Any) -> None:
         """Check what the login may do, then shake hands."""
-        self._rights = await self.rights()
+        self._rights = await self.find_rights()
         await super().get(*args, **kwargs)
 
     def connect(self, connection: TornadoConnection, version: int) -> PeerSession:

@@ -9,8 +9,8 @@
 `notes.jsonl`             one note a line
 ========================  ==========================================================================
 
-An archive is a zip file of JSON lines, whose fields are those of `agentstepper_nb.protocol.values`. The
-same run makes the same bytes.
+An archive is a zip file of JSON lines, whose fields are those of `agentstepper_nb.protocol.data_model`.
+The same run makes the same bytes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,17 @@ from msgspec import Struct
 
 from .._version import __version__
 from ..errors import ProtocolError
-from ..protocol.json_bounds import CHUNK, Check, JsonBounds, JsonScan, never_cancel
+from ..protocol.data_model import Commit, Event, EventKind, HaltPoint, RowNote, Run
+from ..protocol.json_limits import (
+    CHUNK_BYTES,
+    CheckCancelled,
+    JsonLimits,
+    JsonScanner,
+    never_cancel,
+)
 from ..protocol.records import RunHistory
+from ..protocol.text_escaping import escape_to_one_line
 from ..protocol.v1 import runfile
-from ..protocol.values import Commit, Event, EventKind, HaltPoint, RowNote, Run
-from ..protocol.visible_text import escape_to_one_line
 from .run_validation import make_corrupt_error, prepare_import
 
 #: How the file is told from other zip files.
@@ -43,7 +49,7 @@ FORMAT: Final = "agentstepper.run"
 #: Of the form above.
 VERSION: Final = 1
 #: The largest unpacked archive taken, in bytes.
-MAX_UNPACKED: Final = 256 * 1024 * 1024
+MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
 #: What a path of such a file ends with.
 SUFFIX: Final = ".agentstepper.zip"
 
@@ -53,15 +59,15 @@ _COMMITS, _NOTES = "commits.jsonl", "notes.jsonl"
 _MEMBERS: Final = (_MANIFEST, _RUN, _EVENTS, _HALT_POINTS, _COMMITS, _NOTES)
 
 #: The most lines that are taken: each becomes an object, larger than itself.
-_MOST_LINES: Final = 500_000
-_DEPTH: Final = 500
-_MARKS: Final = 10_000_000
+_MAX_LINES: Final = 500_000
+_MAX_DEPTH: Final = 500
+_MAX_VALUES: Final = 10_000_000
 #: The date that zip files begin with: an archive tells no time of its own.
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 
-Members = dict[str, bytearray]
+MemberData = dict[str, bytearray]
 #: What brings an archive of one version to the next, by its version.
-_UPCASTS: Final[dict[int, Callable[[Members], Members]]] = {}
+_UPCASTS: Final[dict[int, Callable[[MemberData], MemberData]]] = {}
 
 _T = TypeVar("_T", bound=Struct)
 
@@ -96,7 +102,10 @@ def dump_archive(history: RunHistory) -> bytes:
 
 
 def load_archive(
-    data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED, check: Check = never_cancel
+    data: bytes,
+    run_id: str | None = None,
+    limit: int = MAX_UNPACKED_BYTES,
+    check: CheckCancelled = never_cancel,
 ) -> RunHistory:
     """Read a run's archive. The run in it has ended: nothing waits any more.
 
@@ -110,7 +119,7 @@ def load_archive(
         ProtocolError: Damaged (`corrupt_import`), of a newer version (`newer_import`), or above one of
             the bounds (`too_large`).
     """
-    members = _upcast(unzip_members(data, _MEMBERS, limit, _within_bounds(check)))
+    members = _upcast(unzip_members(data, _MEMBERS, limit, _make_bounds_inspector(check)))
     history = RunHistory(
         run=_one(members, _RUN, Run),
         events=_many(members, _EVENTS, Event),
@@ -131,15 +140,18 @@ def read_run_file(path: Path) -> bytes:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise make_corrupt_error(f"{path} is no file")
-    if status.st_size > MAX_UNPACKED:
+    if status.st_size > MAX_UNPACKED_BYTES:
         raise ProtocolError(
-            "too_large", f"{path} is larger than {MAX_UNPACKED // 1024**2} MiB, the limit."
+            "too_large", f"{path} is larger than {MAX_UNPACKED_BYTES // 1024**2} MiB, the limit."
         )
     return path.read_bytes()
 
 
 def load_run_file(
-    data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED, check: Check = never_cancel
+    data: bytes,
+    run_id: str | None = None,
+    limit: int = MAX_UNPACKED_BYTES,
+    check: CheckCancelled = never_cancel,
 ) -> RunHistory:
     """Read a run's file of any form: an archive, also in base64, or version 1's `.run`, also unpacked.
 
@@ -155,21 +167,21 @@ def load_run_file(
     return runfile.load_run(data, run_id, limit, check)
 
 
-def _within_bounds(check: Check) -> Look:
+def _make_bounds_inspector(check: CheckCancelled) -> MemberInspector:
     """What looks at the members: all together have so many lines and values."""
-    bounds = JsonBounds(MAX_UNPACKED, _DEPTH, _MARKS, _DEPTH)
-    scan = JsonScan(bounds, "The archive")
+    bounds = JsonLimits(MAX_UNPACKED_BYTES, _MAX_DEPTH, _MAX_VALUES, _MAX_DEPTH)
+    scan = JsonScanner(bounds, "The archive")
     lines = 0
 
-    def look(name: str, chunk: bytes) -> None:
+    def inspect_member(name: str, chunk: bytes) -> None:
         nonlocal lines
         check()
         scan.feed(chunk)
         lines += chunk.count(b"\n")
-        if lines > _MOST_LINES:
-            raise ProtocolError("too_large", f"The archive has more than {_MOST_LINES:,} lines.")
+        if lines > _MAX_LINES:
+            raise ProtocolError("too_large", f"The archive has more than {_MAX_LINES:,} lines.")
 
-    return look
+    return inspect_member
 
 
 def _document(value: Struct) -> bytes:
@@ -180,7 +192,7 @@ def _lines(values: Iterable[Struct]) -> bytes:
     return msgspec.json.Encoder().encode_lines(values)
 
 
-def _upcast(members: Members) -> Members:
+def _upcast(members: MemberData) -> MemberData:
     """The members as this version has them."""
     manifest = _one(members, _MANIFEST, _Manifest)
     if manifest.format != FORMAT or manifest.version < 1:
@@ -196,15 +208,15 @@ def _upcast(members: Members) -> Members:
     return members
 
 
-def _one(members: Members, name: str, kind: type[_T]) -> _T:
+def _one(members: MemberData, name: str, kind: type[_T]) -> _T:
     return cast("_T", _decode(members, name, msgspec.json.Decoder(kind).decode))
 
 
-def _many(members: Members, name: str, kind: type[_T]) -> tuple[_T, ...]:
+def _many(members: MemberData, name: str, kind: type[_T]) -> tuple[_T, ...]:
     return tuple(_decode(members, name, msgspec.json.Decoder(kind).decode_lines))
 
 
-def _decode(members: Members, name: str, decode: Callable[[bytearray], Any]) -> Any:
+def _decode(members: MemberData, name: str, decode: Callable[[bytearray], Any]) -> Any:
     if name not in members:
         raise make_corrupt_error(f"The archive lacks {name}")
     try:
@@ -219,18 +231,18 @@ def _decode(members: Members, name: str, decode: Callable[[bytearray], Any]) -> 
 #: How a zip file begins.
 MAGIC: Final = b"PK\x03\x04"
 #: Bytes of the list of members: of an honest archive, with what other programs add to it.
-_LONGEST_LIST: Final = 1 << 16
+_MAX_DIRECTORY_BYTES: Final = 1 << 16
 #: The record at a zip file's end, and the one that tells of a longer form.
 _END: Final = b"PK\x05\x06"
 _END_SIZE: Final = 22
 _LOCATOR: Final = b"PK\x06\x07"
 _LOCATOR_SIZE: Final = 20
 
-_KNOWN: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_SUPPORTED_COMPRESSIONS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED: Final = 0x1
 
 #: What the standard library raises for zip files that are none.
-_BAD: Final = (
+_DAMAGE_ERRORS: Final = (
     zipfile.BadZipFile,
     zlib.error,
     ArithmeticError,
@@ -244,11 +256,11 @@ _BAD: Final = (
 
 
 #: Looks at the next bytes of a member, by its name; it raises to refuse them.
-Look = Callable[[str, bytes], None]
+MemberInspector = Callable[[str, bytes], None]
 
 
 def unzip_members(
-    data: bytes, names: Collection[str], limit: int, look: Look
+    data: bytes, names: Collection[str], limit: int, inspect_member: MemberInspector
 ) -> dict[str, bytearray]:
     """Read members of a zip file. Other members are not looked at; nothing is written anywhere.
 
@@ -257,7 +269,7 @@ def unzip_members(
         names: The members that are read, where they are there.
         limit: The most bytes that these may unpack to, all together. They are counted as they come:
             what the file says of its sizes isn't believed.
-        look: Called with all that is read before any of it is kept.
+        inspect_member: Called with all that is read before any of it is kept.
 
     Raises:
         ProtocolError: `corrupt_import`: it is no zip file, damaged, encrypted, or has a member twice;
@@ -275,11 +287,11 @@ def unzip_members(
                     sizes[info.filename] += len(chunk)
                     if sum(sizes.values()) > limit:
                         raise _too_large(limit)
-                    look(info.filename, chunk)
+                    inspect_member(info.filename, chunk)
             return {info.filename: _read(file, info, sizes[info.filename]) for info in found}
     except ProtocolError:
         raise
-    except _BAD as error:
+    except _DAMAGE_ERRORS as error:
         raise make_corrupt_error(f"The archive is damaged ({error})") from None
 
 
@@ -296,17 +308,17 @@ def _check_end(data: bytes) -> None:
     before = data[-_END_SIZE - _LOCATOR_SIZE : -_END_SIZE]
     if not end.startswith(_END) or end[-2:] != b"\0\0" or before.startswith(_LOCATOR):
         raise make_corrupt_error("This is no archive of a run, or it is cut off")
-    if int.from_bytes(end[12:16], "little") > _LONGEST_LIST:
+    if int.from_bytes(end[12:16], "little") > _MAX_DIRECTORY_BYTES:
         raise make_corrupt_error("The archive lists far more than a run's")
 
 
 def _chunks(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
     if info.flag_bits & _ENCRYPTED:
         raise make_corrupt_error("The archive is encrypted")
-    if info.compress_type not in _KNOWN:
+    if info.compress_type not in _SUPPORTED_COMPRESSIONS:
         raise make_corrupt_error("The archive is compressed in a way that isn't read here")
     with file.open(info) as member:
-        while chunk := member.read(CHUNK):
+        while chunk := member.read(CHUNK_BYTES):
             yield chunk
 
 

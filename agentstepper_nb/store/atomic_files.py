@@ -40,7 +40,7 @@ def sync_folder(folder: Path) -> None:
 
 
 #: As Linux names them; FUSE puts its own before.
-_NETWORK: Final = frozenset(
+_NETWORK_FILE_SYSTEMS: Final = frozenset(
     (
         *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "efs", "gfs2", "glusterfs"),
         *("gpfs", "lustre", "ncpfs", "nfs", "nfs3", "nfs4", "ocfs2", "orangefs", "panfs"),
@@ -48,7 +48,7 @@ _NETWORK: Final = frozenset(
     )
 )
 #: FUSE file systems of this machine's own disks; the others mostly reach another's.
-_FUSE_OF_A_DISK: Final = frozenset(
+_LOCAL_FUSE_TYPES: Final = frozenset(
     (
         *("fuse.fuse-overlayfs", "fuse.bindfs", "fuse.gocryptfs", "fuse.encfs", "fuse.ntfs-3g"),
         *("fuse.mergerfs", "fuse.lxcfs", "fuse.squashfuse", "fuse.unionfs", "fuse.portal"),
@@ -68,12 +68,14 @@ def find_network_file_system(path: Path, mounts: str | None = None) -> str | Non
     Returns:
         Its type as Linux names it ("nfs4"); None on a disk of this machine, and where it can't be told.
     """
-    kind = _file_system(path, _own_mounts() if mounts is None else mounts)
-    far = kind in _NETWORK or (kind.startswith("fuse.") and kind not in _FUSE_OF_A_DISK)
-    return kind if far else None
+    kind = _file_system(path, _read_mounts() if mounts is None else mounts)
+    is_network = kind in _NETWORK_FILE_SYSTEMS or (
+        kind.startswith("fuse.") and kind not in _LOCAL_FUSE_TYPES
+    )
+    return kind if is_network else None
 
 
-def _own_mounts() -> str:
+def _read_mounts() -> str:
     try:
         return _MOUNTS.read_text(errors="surrogateescape")
     except OSError:  # not Linux
@@ -88,10 +90,12 @@ def _file_system(path: Path, mounts: str) -> str:
         mount, _, source = line.partition(" - ")
         fields, kind = mount.split(" "), source.split(" ")[0]
         if len(fields) > 4 and kind:
-            kinds[Path(_plain(fields[4]))] = kind  # a later mount covers an earlier one
+            kinds[Path(_unescape_mount_path(fields[4]))] = (
+                kind  # a later mount covers an earlier one
+            )
     return next((kinds[each] for each in (real, *real.parents) if each in kinds), "")
 
 
-def _plain(escaped: str) -> str:
+def _unescape_mount_path(escaped: str) -> str:
     r"""A mount point's name: a space is `\040` there, and other bytes stand as they are."""
     return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), escaped)

@@ -43,14 +43,14 @@ def back_up(folder: Path, target: Path) -> tuple[str, ...]:
     except FileExistsError:
         raise StoreError(f"{target} exists: name a folder that doesn't exist yet.") from None
     except OSError as error:
-        raise _failed(folder, target, error) from error
+        raise _make_backup_error(folder, target, error) from error
     try:
         for name in found:
             _copy(folder / name, target / name)
         sync_folder(target)
     except (OSError, sqlite3.Error) as error:
         shutil.rmtree(target, ignore_errors=True)
-        raise _failed(folder, target, error) from error
+        raise _make_backup_error(folder, target, error) from error
     except BaseException:  # Ctrl+C
         shutil.rmtree(target, ignore_errors=True)
         raise
@@ -66,7 +66,7 @@ def _copy(source: Path, target: Path) -> None:
         raise sqlite3.DatabaseError(f"{source.name} is damaged ({line})")
 
 
-def _failed(folder: Path, target: Path, error: Exception) -> StoreError:
+def _make_backup_error(folder: Path, target: Path, error: Exception) -> StoreError:
     owner = find_lock_holder(folder)
     held = f" {owner} holds the folder." if owner else ""
     return StoreError(

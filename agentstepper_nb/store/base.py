@@ -7,18 +7,18 @@ from typing import Final, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from ..protocol.pages import SearchHit
+from ..protocol.data_model import Commit, Event, HaltPoint, RowNote, StoreInfo
 from ..protocol.records import Record, RunHistory
-from ..protocol.values import Commit, Event, HaltPoint, RowNote, StoreInfo
+from ..protocol.run_queries import SearchHit
 
 #: Seconds after which what is recorded is synced as well, where nobody asked for it before.
-SYNC_WITHIN: Final = 0.01
+MAX_SYNC_DELAY_S: Final = 0.01
 
 
 #: Is shown a row.
-Take = Callable[[HaltPoint | Event], None]
+RowConsumer = Callable[[HaltPoint | Event], None]
 #: Whether a halt point's contents are needed.
-Needs = Callable[[HaltPoint], bool]
+ContentPredicate = Callable[[HaltPoint], bool]
 
 
 def do_nothing() -> None:
@@ -75,22 +75,22 @@ class Store(Protocol):
     def append(
         self,
         records: Sequence[Record],
-        done: Callable[[], None] = do_nothing,
+        on_recorded: Callable[[], None] = do_nothing,
         *,
         durable: bool = False,
-        synced: Callable[[], None] | None = None,
+        on_synced: Callable[[], None] | None = None,
     ) -> None:
         """Keep records, all of them or none.
 
         Args:
             records: In the order they became true; of any number of runs.
-            done: Called once they are recorded; at once, where keeping takes no time or nobody waits
-                for it (`Durability.RELAXED`).
-            durable: Whether `done` is to wait until they are durable.
-            synced: Called once they are durable, which is at most `SYNC_WITHIN` later.
+            on_recorded: Called once they are recorded; at once, where keeping takes no time or nobody
+                waits for it (`Durability.RELAXED`).
+            durable: Whether `on_recorded` is to wait until they are durable.
+            on_synced: Called once they are durable, which is at most `MAX_SYNC_DELAY_S` later.
         """
 
-    def settled(self, done: Callable[[], None]) -> None:
+    def call_when_settled(self, on_recorded: Callable[[], None]) -> None:
         """Call back after all calls of what was appended before, where anything can be written.
 
         Where nothing can right now, it isn't waited for: `is_stuck` and `on_trouble` tell so.
@@ -121,8 +121,8 @@ class Store(Protocol):
             DamagedRunError: One of them, or of what stands at them, is hurt or missing.
         """
 
-    async def look(
-        self, run: str, first: int, last: int, take: Take, needs: Needs
+    async def visit_rows(
+        self, run: str, first: int, last: int, on_row: RowConsumer, needs_content: ContentPredicate
     ) -> tuple[Commit, ...]:
         """Show the rows with these numbers one by one, so that not all of their contents are held.
 
@@ -130,15 +130,15 @@ class Store(Protocol):
             run: The run, which exists.
             first: The number of the first; with 0, commits from before the first are given.
             last: The number of the last.
-            take: Called with each of them in any order, on any thread.
-            needs: Whether the contents of a halt point are needed, asked with "" in their place: where
-                they aren't, `take` may get "" as well.
+            on_row: Called with each of them in any order, on any thread.
+            needs_content: Whether the contents of a halt point are needed, asked with "" in their
+                place: where they aren't, `on_row` may get "" as well.
 
         Returns:
             The commits of their page. Errors as `page`.
         """
 
-    async def seq_of(self, run: str, message: str) -> int | None:
+    async def find_seq(self, run: str, message: str) -> int | None:
         """The number of a row; None where the run has no such row. Errors as `history`."""
 
     async def commits(self, run: str, before: int | None = None, limit: int = 200) -> CommitPage:
@@ -166,7 +166,7 @@ class Store(Protocol):
             ProtocolError: `invalid_search`: no word in it, or a quote that isn't closed.
         """
 
-    async def sentence(self, key: str) -> str | None:
+    async def find_model_summary(self, key: str) -> str | None:
         """What a model once made of the same: the text of a `SummarySaved` with this key."""
 
     async def info(self) -> StoreInfo:

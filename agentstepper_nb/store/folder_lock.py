@@ -23,8 +23,8 @@ from ..errors import StoreError, StoreTakenError
 LOCK_FILE: Final = "lock"
 
 #: Somebody who only looks whether a folder is free holds it for a moment.
-_PATIENCE_S: Final = 0.1
-_PAUSE_S: Final = 0.02  # between two tries
+_TIMEOUT_S: Final = 0.1
+_RETRY_S: Final = 0.02  # between two tries
 #: What file systems without locks say.
 _NO_LOCKS: Final = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
@@ -100,8 +100,8 @@ def lock_folder(folder: Path, what: str) -> FolderLock:
     path = folder / LOCK_FILE
     file = FileLock(
         path,
-        timeout=_PATIENCE_S,
-        poll_interval=_PAUSE_S,
+        timeout=_TIMEOUT_S,
+        poll_interval=_RETRY_S,
         mode=0o600,
         thread_local=False,
         fallback_to_soft=False,
@@ -112,7 +112,7 @@ def lock_folder(folder: Path, what: str) -> FolderLock:
     except Timeout:
         raise StoreTakenError(str(folder), str(_read(path))) from None
     except OSError as error:
-        raise StoreError(_refusal(folder, error)) from error
+        raise StoreError(_explain_lock_failure(folder, error)) from error
     lock = FolderLock(folder, file)
     try:
         _write(path, LockHolder(os.getpid(), socket.gethostname(), what, time.time()))
@@ -122,7 +122,7 @@ def lock_folder(folder: Path, what: str) -> FolderLock:
     return lock
 
 
-def _refusal(folder: Path, error: OSError) -> str:
+def _explain_lock_failure(folder: Path, error: OSError) -> str:
     if error.errno in _NO_LOCKS:
         return (
             f"The file system of {folder} has no locks, so that two Cores could write there at once "

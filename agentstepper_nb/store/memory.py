@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ..protocol.pages import SearchHit
+from ..protocol.data_model import Commit, Event, EventKind, HaltPoint, RowNote, Run, StoreInfo
 from ..protocol.records import (
     CommitSaved,
     EventSaved,
@@ -27,8 +27,8 @@ from ..protocol.records import (
     RunTagged,
     SummarySaved,
 )
-from ..protocol.values import Commit, Event, EventKind, HaltPoint, RowNote, Run, StoreInfo
-from .base import CommitPage, Needs, RowPage, Take, do_nothing, strip_contents
+from ..protocol.run_queries import SearchHit
+from .base import CommitPage, ContentPredicate, RowConsumer, RowPage, do_nothing, strip_contents
 from .search import SearchService
 
 
@@ -84,30 +84,30 @@ class MemoryStore:
     def append(
         self,
         records: Sequence[Record],
-        done: Callable[[], None] = do_nothing,
+        on_recorded: Callable[[], None] = do_nothing,
         *,
         durable: bool = False,
-        synced: Callable[[], None] | None = None,
+        on_synced: Callable[[], None] | None = None,
     ) -> None:
         """Keep records and call back at once: nothing here outlives the process."""
         for record in records:
-            keep = KEEPERS.get(type(record))
-            if keep is not None:
-                keep(self, record)
+            handler = RECORD_HANDLERS.get(type(record))
+            if handler is not None:
+                handler(self, record)
         if self._search is not None:
-            self._search.keep(records)
-        done()
-        if synced is not None:
-            synced()
+            self._search.apply(records)
+        on_recorded()
+        if on_synced is not None:
+            on_synced()
 
     @property
     def is_stuck(self) -> bool:
         """Never: memory doesn't fail."""
         return False
 
-    def settled(self, done: Callable[[], None]) -> None:
+    def call_when_settled(self, on_recorded: Callable[[], None]) -> None:
         """Call back at once."""
-        done()
+        on_recorded()
 
     async def history(self, run: str) -> RunHistory:
         """One run, whole."""
@@ -115,8 +115,8 @@ class MemoryStore:
 
     async def message(self, run: str, message: str) -> HaltPoint | Event | None:
         """A row's halt point or debug message."""
-        kept = self._runs[run]
-        return kept.halt_points.get(message) or kept.events.get(message)
+        stored_run = self._runs[run]
+        return stored_run.halt_points.get(message) or stored_run.events.get(message)
 
     async def commit(self, run: str, commit: str) -> Commit | None:
         """A commit with the contents of its files."""
@@ -126,16 +126,16 @@ class MemoryStore:
         """The rows with these numbers, and the commits that stand at them."""
         return self._runs[run].page(first, last)
 
-    async def look(
-        self, run: str, first: int, last: int, take: Take, needs: Needs
+    async def visit_rows(
+        self, run: str, first: int, last: int, on_row: RowConsumer, needs_content: ContentPredicate
     ) -> tuple[Commit, ...]:
         """Show the rows with these numbers one by one, and give their commits."""
         page = self._runs[run].page(first, last)
         # On a thread: to look at long contents takes a while, in which others would wait.
-        await asyncio.to_thread(_each, take, page.rows)
+        await asyncio.to_thread(_each, on_row, page.rows)
         return page.commits
 
-    async def seq_of(self, run: str, message: str) -> int | None:
+    async def find_seq(self, run: str, message: str) -> int | None:
         """The number of a row."""
         found = await self.message(run, message)
         return None if found is None else found.seq or None
@@ -152,14 +152,17 @@ class MemoryStore:
         """Where words stand, newest first."""
         if self._search is None:
             self._search = SearchService()
-            self._search.keep(
-                [ImportedRunSaved(history=kept.history()) for kept in self._runs.values()]
+            self._search.apply(
+                [
+                    ImportedRunSaved(history=stored_run.history())
+                    for stored_run in self._runs.values()
+                ]
             )
         return await self._search.search(query, run, limit)
 
-    async def sentence(self, key: str) -> str | None:
+    async def find_model_summary(self, key: str) -> str | None:
         """What a model once made of the same."""
-        found = (kept.sentences.get(key) for kept in self._runs.values())
+        found = (stored_run.sentences.get(key) for stored_run in self._runs.values())
         return next((text for text in found if text is not None), None)
 
     async def info(self) -> StoreInfo:
@@ -197,16 +200,16 @@ class MemoryStore:
 
     def _add_event(self, record: EventSaved) -> None:
         event = record.event
-        kept = self._runs[event.run]
-        kept.events[event.id] = event
+        stored_run = self._runs[event.run]
+        stored_run.events[event.id] = event
         if event.kind is EventKind.DEBUG_MESSAGE:
-            kept.rows[event.seq] = event.id
+            stored_run.rows[event.seq] = event.id
 
     def _add_halt_point(self, record: HaltPointSaved) -> None:
         halt_point = record.halt_point
-        kept = self._runs[halt_point.run]
-        kept.halt_points[halt_point.id] = halt_point
-        kept.rows[halt_point.seq] = halt_point.id
+        stored_run = self._runs[halt_point.run]
+        stored_run.halt_points[halt_point.id] = halt_point
+        stored_run.rows[halt_point.seq] = halt_point.id
 
     def _edit(self, record: HaltPointEdited) -> None:
         self._update(record, revision=record.revision, edit=record.edit, sentence=None)
@@ -235,19 +238,19 @@ class MemoryStore:
         else:
             notes.pop(note.message, None)
 
-    def _set_sentence(self, record: SummarySaved) -> None:
-        kept = self._runs[record.run]
-        kept.sentences[record.key] = record.text
-        if record.id in kept.halt_points:
-            point = kept.halt_points[record.id]
-            kept.halt_points[record.id] = replace(point, sentence=record.text)
-        for at, commit in enumerate(kept.commits):
+    def _set_model_summary(self, record: SummarySaved) -> None:
+        stored_run = self._runs[record.run]
+        stored_run.sentences[record.key] = record.text
+        if record.id in stored_run.halt_points:
+            point = stored_run.halt_points[record.id]
+            stored_run.halt_points[record.id] = replace(point, sentence=record.text)
+        for at, commit in enumerate(stored_run.commits):
             if commit.id == record.id:
-                kept.commits[at] = replace(commit, sentence=record.text)
+                stored_run.commits[at] = replace(commit, sentence=record.text)
 
 
 #: What keeps a record, by its type; the others are of use only to a Core that starts again.
-KEEPERS: Final[dict[type[Record], Callable[[MemoryStore, Any], None]]] = {
+RECORD_HANDLERS: Final[dict[type[Record], Callable[[MemoryStore, Any], None]]] = {
     RunStarted: MemoryStore._start,
     RunHeaderSaved: MemoryStore._set_header,
     RunRenamed: MemoryStore._set_header,
@@ -260,7 +263,7 @@ KEEPERS: Final[dict[type[Record], Callable[[MemoryStore, Any], None]]] = {
     HaltPointAnswered: MemoryStore._answer,
     CommitSaved: MemoryStore._add_commit,
     NoteSaved: MemoryStore._set_note,
-    SummarySaved: MemoryStore._set_sentence,
+    SummarySaved: MemoryStore._set_model_summary,
 }
 
 
@@ -272,6 +275,6 @@ def _places(history: RunHistory) -> Iterator[tuple[int, str]]:
             yield event.seq, event.id
 
 
-def _each(take: Take, rows: Iterable[HaltPoint | Event]) -> None:
+def _each(on_row: RowConsumer, rows: Iterable[HaltPoint | Event]) -> None:
     for row in rows:
-        take(row)
+        on_row(row)

@@ -12,11 +12,7 @@ from msgspec.structs import replace
 
 from ..errors import ProtocolError
 from ..protocol.breakpoint_rules import MAX_BREAKPOINTS
-from ..protocol.header_bounds import TRACEBACK, cut_failure, cut_header, cut_text
-from ..protocol.json_bounds import Check, check_content, check_lenient, never_cancel
-from ..protocol.records import RunHistory
-from ..protocol.v1.agent import is_strict
-from ..protocol.values import (
+from ..protocol.data_model import (
     EVENT_NAME,
     AgentActivity,
     AnswerKind,
@@ -28,30 +24,39 @@ from ..protocol.values import (
     Run,
     RunState,
 )
+from ..protocol.header_limits import (
+    MAX_TRACEBACK_CHARS,
+    truncate_failure,
+    truncate_header,
+    truncate_text,
+)
+from ..protocol.json_limits import CheckCancelled, check_content_size, check_lenient, never_cancel
+from ..protocol.records import RunHistory
+from ..protocol.v1.agent import is_strict
 
 #: Lengths that the protocol allows.
-_ID_LENGTH: Final = 200
-_NAME_LENGTH: Final = 1000
-_TAG_LENGTH: Final = 60
-_TAGS: Final = 20
-_NOTE_LENGTH: Final = 10_000
+_MAX_ID_CHARS: Final = 200
+_MAX_NAME_CHARS: Final = 1000
+_MAX_TAG_CHARS: Final = 60
+_MAX_TAGS: Final = 20
+_MAX_NOTE_CHARS: Final = 10_000
 #: What a Core keeps of breakpoints.
-_HITS: Final = 1000
-_ERROR_LENGTH: Final = 1000
-_REASON_LENGTH: Final = 10_000
-_PATH_LENGTH: Final = 4096
+_MAX_HITS: Final = 1000
+_MAX_ERROR_CHARS: Final = 1000
+_MAX_REASON_CHARS: Final = 10_000
+_MAX_PATH_CHARS: Final = 4096
 #: Characters to which what an agent or a model says of a row or a commit is cut.
-_SUMMARY_LENGTH: Final = 1000
-_DESCRIPTION_LENGTH: Final = 10_000
-_WHAT: Final = "The archive"
+_MAX_SUMMARY_CHARS: Final = 1000
+_MAX_DESCRIPTION_CHARS: Final = 10_000
+_SUBJECT: Final = "The archive"
 #: Numbers that every JSON parser holds, and moments that every calendar has.
 _COUNT_END: Final = 2**53
-_TIME_END: Final = 253402300800
+_TIME_END_S: Final = 253402300800
 _TIMES: Final = ("at", "started_at", "ended_at", "answered_at")
 
 
 def prepare_import(
-    history: RunHistory, run_id: str | None = None, check: Check = never_cancel
+    history: RunHistory, run_id: str | None = None, check: CheckCancelled = never_cancel
 ) -> RunHistory:
     """A run as an import has it: sound, and over.
 
@@ -67,23 +72,24 @@ def prepare_import(
     _check(history, check)
     history = number_rows(history)
     id = history.run.id if run_id is None else run_id
-    end = max(_moments(history))
+    end = max(_iterate_times(history))
     return RunHistory(
-        run=cut_header(_over(replace(history.run, id=id), history, end)),
-        events=_moved(history.events, id),
+        run=truncate_header(_end_run(replace(history.run, id=id), history, end)),
+        events=_move_to_run(history.events, id),
         halt_points=tuple(
-            _cut_point(_answered(point, end)) for point in _moved(history.halt_points, id)
+            _cut_point(_withdraw_if_unanswered(point, end))
+            for point in _move_to_run(history.halt_points, id)
         ),
-        commits=tuple(_cut_commit(commit) for commit in _moved(history.commits, id)),
-        notes=_moved(history.notes, id),
+        commits=tuple(_cut_commit(commit) for commit in _move_to_run(history.commits, id)),
+        notes=_move_to_run(history.notes, id),
     )
 
 
-def _moved(items: tuple[Any, ...], run: str) -> tuple[Any, ...]:
+def _move_to_run(items: tuple[Any, ...], run: str) -> tuple[Any, ...]:
     return tuple(item if item.run == run else replace(item, run=run) for item in items)
 
 
-def _over(run: Run, history: RunHistory, end: float) -> Run:
+def _end_run(run: Run, history: RunHistory, end: float) -> Run:
     """The header of a run that was exported while it was live, as one that has ended."""
     rows = len(history.halt_points) + len(_debug_messages(history))
     queries = (each for each in history.halt_points if each.kind is EventKind.LLM_QUERY)
@@ -102,7 +108,7 @@ def _over(run: Run, history: RunHistory, end: float) -> Run:
     )
 
 
-def _answered(point: HaltPoint, end: float) -> HaltPoint:
+def _withdraw_if_unanswered(point: HaltPoint, end: float) -> HaltPoint:
     if point.answer is not None:
         return point
     return replace(point, answer=AnswerKind.WITHDRAWN, answered_at=end)
@@ -110,10 +116,10 @@ def _answered(point: HaltPoint, end: float) -> HaltPoint:
 
 def _cut_point(point: HaltPoint) -> HaltPoint:
     """A halt point with the texts that lists of rows show cut to their bounds."""
-    failure = None if point.failure is None else cut_failure(point.failure)
+    failure = None if point.failure is None else truncate_failure(point.failure)
     agent, summary = _cut_summary(point.agent), _cut_summary(point.summary)
     sentence = _cut_summary(point.sentence)
-    traceback = cut_text(point.traceback, TRACEBACK)
+    traceback = truncate_text(point.traceback, MAX_TRACEBACK_CHARS)
     if (failure, agent, summary, sentence, traceback) == (
         *(point.failure, point.agent, point.summary, point.sentence, point.traceback),
     ):
@@ -132,7 +138,7 @@ def _cut_commit(commit: Commit) -> Commit:
     """A commit with its texts cut to their bounds."""
     texts = {
         "title": _cut_summary(commit.title),
-        "description": cut_text(commit.description, _DESCRIPTION_LENGTH),
+        "description": truncate_text(commit.description, _MAX_DESCRIPTION_CHARS),
         "sentence": _cut_summary(commit.sentence),
     }
     changed = any(getattr(commit, name) != text for name, text in texts.items())
@@ -140,10 +146,10 @@ def _cut_commit(commit: Commit) -> Commit:
 
 
 def _cut_summary(text: str | None) -> str | None:
-    return None if text is None else cut_text(text, _SUMMARY_LENGTH)
+    return None if text is None else truncate_text(text, _MAX_SUMMARY_CHARS)
 
 
-def _moments(history: RunHistory) -> Iterator[float]:
+def _iterate_times(history: RunHistory) -> Iterator[float]:
     yield history.run.started_at
     for items in (history.events, history.halt_points, history.commits):
         yield from (item.at for item in items)
@@ -188,7 +194,7 @@ def _renumbered(history: RunHistory, new: Callable[[int], int]) -> RunHistory:
 # ---- checks -----------------------------------------------------------------------------------------
 
 
-def _check(history: RunHistory, check: Check) -> None:
+def _check(history: RunHistory, check: CheckCancelled) -> None:
     _check_header(history.run)
     messages = _debug_messages(history)
     rows: list[HaltPoint | Event] = [*history.halt_points, *messages]
@@ -202,13 +208,13 @@ def _check(history: RunHistory, check: Check) -> None:
         check()
         _check_item(event)
         # Nothing is inside of more events than there are.
-        _demand(event.depth < len(history.events), "a depth that is no number of events")
+        _require(event.depth < len(history.events), "a depth that is no number of events")
         _check_json(event.data)
     before = 0
     for point in history.halt_points:
         check()
         _check_item(point)
-        _demand(point.depth < len(history.events), "a depth that is no number of events")
+        _require(point.depth < len(history.events), "a depth that is no number of events")
         _check_halt_point(point, events.get(point.event), before)
         before = point.seq
     for commit in history.commits:
@@ -216,24 +222,26 @@ def _check(history: RunHistory, check: Check) -> None:
     known = {row.id for row in rows}
     for note in history.notes:
         _check_times(note)
-        _demand(note.message in known, "a note on no row")
-        _demand(0 < len(note.text) <= _NOTE_LENGTH, "a note that is empty or too long")
+        _require(note.message in known, "a note on no row")
+        _require(0 < len(note.text) <= _MAX_NOTE_CHARS, "a note that is empty or too long")
 
 
 def _check_header(run: Run) -> None:
     _check_times(run)
-    _demand(0 < len(run.id) <= _ID_LENGTH, "a run without an id, or with too long a one")
-    _demand(max(len(run.name), len(run.program)) <= _NAME_LENGTH, "too long a name")
-    _demand(len(run.tags) <= _TAGS, "too many tags")
-    _demand(all(0 < len(tag) <= _TAG_LENGTH for tag in run.tags), "an empty tag or too long a one")
+    _require(0 < len(run.id) <= _MAX_ID_CHARS, "a run without an id, or with too long a one")
+    _require(max(len(run.name), len(run.program)) <= _MAX_NAME_CHARS, "too long a name")
+    _require(len(run.tags) <= _MAX_TAGS, "too many tags")
+    _require(
+        all(0 < len(tag) <= _MAX_TAG_CHARS for tag in run.tags), "an empty tag or too long a one"
+    )
     _check_unique("stop's count", (hits.breakpoint for hits in run.hits))
-    _demand(len(run.hits) <= _HITS, "hits of too many breakpoints")
+    _require(len(run.hits) <= _MAX_HITS, "hits of too many breakpoints")
     for hits in run.hits:
-        _demand(
-            0 < len(hits.breakpoint) <= _ID_LENGTH,
+        _require(
+            0 < len(hits.breakpoint) <= _MAX_ID_CHARS,
             "a breakpoint without an id, or with too long a one",
         )
-        _demand(
+        _require(
             all(0 < n < _COUNT_END for n in (hits.count, hits.last)),
             "a breakpoint that counts wrong",
         )
@@ -241,68 +249,68 @@ def _check_header(run: Run) -> None:
 
 def _check_item(item: Event | HaltPoint) -> None:
     _check_times(item)
-    _demand(0 < len(item.id) <= _ID_LENGTH, "an id that is empty or too long")
-    _demand(len(item.name or "") <= _NAME_LENGTH, "too long a name")
-    _demand(item.depth >= 0, "a depth that is no number of events")
+    _require(0 < len(item.id) <= _MAX_ID_CHARS, "an id that is empty or too long")
+    _require(len(item.name or "") <= _MAX_NAME_CHARS, "too long a name")
+    _require(item.depth >= 0, "a depth that is no number of events")
     least = 0 if isinstance(item, Event) and item.kind is not EventKind.DEBUG_MESSAGE else 1
-    _demand(least <= item.seq < _COUNT_END, "a row with no number")
+    _require(least <= item.seq < _COUNT_END, "a row with no number")
     if item.kind is EventKind.CUSTOM:
-        _demand(EVENT_NAME.fullmatch(item.name or "") is not None, "an event of no type")
+        _require(EVENT_NAME.fullmatch(item.name or "") is not None, "an event of no type")
 
 
 def _check_halt_point(point: HaltPoint, event: Event | None, before: int) -> None:
-    _demand(event is not None and event.kind is point.kind, "a halt point of no event")
-    _demand(point.kind is not EventKind.DEBUG_MESSAGE, "a debug message with halt points")
-    _demand(before < point.seq, "halt points in no order")
-    _demand(1 <= point.revision < _COUNT_END, "a revision that is none")
-    _demand(len(point.breakpoints) <= MAX_BREAKPOINTS, "too many breakpoints at a row")
-    _demand(len(point.breakpoint_error or "") <= _ERROR_LENGTH, "too long an error of a stop")
-    _demand(
-        all(0 < len(id) <= _ID_LENGTH for id in point.breakpoints), "a breakpoint without an id"
+    _require(event is not None and event.kind is point.kind, "a halt point of no event")
+    _require(point.kind is not EventKind.DEBUG_MESSAGE, "a debug message with halt points")
+    _require(before < point.seq, "halt points in no order")
+    _require(1 <= point.revision < _COUNT_END, "a revision that is none")
+    _require(len(point.breakpoints) <= MAX_BREAKPOINTS, "too many breakpoints at a row")
+    _require(len(point.breakpoint_error or "") <= _MAX_ERROR_CHARS, "too long an error of a stop")
+    _require(
+        all(0 < len(id) <= _MAX_ID_CHARS for id in point.breakpoints), "a breakpoint without an id"
     )
     calls = point.kind is EventKind.TOOL_INVOCATION and point.side is EventSide.BEGIN
-    _demand(point.approval is None or calls, "an approval of no call")
-    _demand(len(point.reason or "") <= _REASON_LENGTH, "too long a reason")
+    _require(point.approval is None or calls, "an approval of no call")
+    _require(len(point.reason or "") <= _MAX_REASON_CHARS, "too long a reason")
     _check_json(point.data, strict=point.strict)
     _check_json(point.edit)
 
 
 def _check_commit(commit: Commit) -> None:
     _check_times(commit)
-    _demand(0 < len(commit.id) <= _ID_LENGTH, "an id that is empty or too long")
-    _demand(0 <= commit.seq < _COUNT_END, "a commit at no row")
+    _require(0 < len(commit.id) <= _MAX_ID_CHARS, "an id that is empty or too long")
+    _require(0 <= commit.seq < _COUNT_END, "a commit at no row")
     for change in commit.changes:
         paths = (change.path, change.previous_path or "", change.digest or "")
-        _demand(max(map(len, paths)) <= _PATH_LENGTH, "too long a path")
+        _require(max(map(len, paths)) <= _MAX_PATH_CHARS, "too long a path")
         if change.body is not None:
             for text in (change.body.diff, change.body.content, change.body.previous_content):
-                check_content(text, _WHAT)
+                check_content_size(text, _SUBJECT)
         counts = (change.added, change.removed, change.size or 0)
-        _demand(all(0 <= count < _COUNT_END for count in counts), "a change that counts wrong")
+        _require(all(0 <= count < _COUNT_END for count in counts), "a change that counts wrong")
 
 
 def _check_unique(what: str, ids: Iterable[object]) -> None:
     found = list(ids)
-    _demand(len(set(found)) == len(found), f"one {what} twice")
+    _require(len(set(found)) == len(found), f"one {what} twice")
 
 
 def _check_times(item: Struct) -> None:
     for name in _TIMES:
         at = getattr(item, name, None)
-        _demand(at is None or 0 <= at < _TIME_END, "a time that is none")
+        _require(at is None or 0 <= at < _TIME_END_S, "a time that is none")
 
 
 def _check_json(text: str | None, *, strict: bool = False) -> None:
     """Contents are JSON; from version 1 what only Python's parser takes (NaN)."""
     if text is None:
         return
-    check_content(text, _WHAT)
+    check_content_size(text, _SUBJECT)
     if not is_strict(text):
-        _demand(not strict and _is_lenient(text), "a content that is no JSON")
+        _require(not strict and _is_lenient(text), "a content that is no JSON")
 
 
 def _is_lenient(text: str) -> bool:
-    check_lenient(text, _WHAT)
+    check_lenient(text, _SUBJECT)
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -319,6 +327,6 @@ def make_corrupt_error(reason: str) -> ProtocolError:
     return ProtocolError("corrupt_import", f"{reason[:500]}: export it again.")
 
 
-def _demand(holds: bool, else_has: str) -> None:
-    if not holds:
-        raise make_corrupt_error(f"The archive is damaged: it has {else_has}")
+def _require(is_valid: bool, problem: str) -> None:
+    if not is_valid:
+        raise make_corrupt_error(f"The archive is damaged: it has {problem}")

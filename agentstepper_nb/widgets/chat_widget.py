@@ -17,27 +17,27 @@ from ..errors import AgentStepperError
 from ..hub import Connection, PeerSession
 from ..hub.rpc_sessions import RpcPeerSession
 from ..protocol.chat import SERVICE, Message
-from ..static_files import STATIC
+from ..static_files import STATIC_FOLDER
 from . import kernel_core
 from .comm_links import CommLinks
-from .core_page import find_core_url, find_page_url, is_own_core
-from .debugger_widget import EXCUSE
+from .core_urls import find_core_url, find_page_url, is_own_core
+from .debugger_widget import NOT_BUILT_MODULE
 from .kernel_capabilities import handle_on_subshell_thread
 from .plain_text import to_one_line
 
 log = logging.getLogger("agentstepper_nb.chat")
 
-_BUNDLE = STATIC / "chat.js"
+_BUNDLE = STATIC_FOLDER / "chat.js"
 #: Of a view, in pixels.
-_HEIGHT: Final = 520
+_HEIGHT_PX: Final = 520
 #: WebSocket's code after which a view doesn't try again.
-_REFUSED: Final = 1008
+_POLICY_VIOLATION: Final = 1008
 
 #: Messages that are listed where no front end shows the view, and characters of each.
-_LISTED: Final = 10
-_WORDS: Final = 100
+_MAX_LISTED_MESSAGES: Final = 10
+_MAX_MESSAGE_CHARS: Final = 100
 #: Of a message, to make these of.
-_LOOK: Final = 1000
+_MAX_LOOK_CHARS: Final = 1000
 
 _NO_VIEW: Final = "The view needs a front end that shows widgets, as JupyterLab does."
 _CLOSED: Final = (
@@ -69,10 +69,10 @@ class ChatWidget(anywidget.AnyWidget):
         ValueError: There is a `Chat` and somebody else.
     """
 
-    _esm = _BUNDLE if _BUNDLE.is_file() else EXCUSE
+    _esm = _BUNDLE if _BUNDLE.is_file() else NOT_BUILT_MODULE
 
     session = traitlets.Unicode("").tag(sync=True)
-    height = traitlets.Int(_HEIGHT, min=240, max=1200).tag(sync=True)
+    height = traitlets.Int(_HEIGHT_PX, min=240, max=1200).tag(sync=True)
     #: Whether the page's own server has the Core.
     direct = traitlets.Bool(False).tag(sync=True)
     #: The base URL of the server that shows the Core's runs; empty where none does.
@@ -82,29 +82,29 @@ class ChatWidget(anywidget.AnyWidget):
 
     _links: CommLinks | None = None  # until it is made: ipywidgets closes also what couldn't be
 
-    def __init__(self, *agents: Agent | Chat, height: int = _HEIGHT) -> None:
+    def __init__(self, *agents: Agent | Chat, height: int = _HEIGHT_PX) -> None:
         self.chat = _chat(agents)
-        self._links = CommLinks(_Door(self.chat), self._post)
+        self._links = CommLinks(_ChatLinkTarget(self.chat), self._post)
         # By its context ipykernel knows which cell a message comes from: on the chat's thread as well.
         self._context = contextvars.copy_context()
-        super().__init__(session=self.chat.session_id, height=height, **_reach())
+        super().__init__(session=self.chat.session_id, height=height, **_find_run_page())
         self.on_msg(self._received)
 
     def open(self) -> None:
         """Open the comm, and be heard on it while the main thread is blocked."""
         super().open()
         handle_on_subshell_thread(self.comm)
-        self.comm.on_close(lambda _: self._let_go())
+        self.comm.on_close(lambda _: self._detach())
 
     def close(self) -> None:
         """Take the view away. The chat goes on."""
-        self._let_go()
+        self._detach()
         super().close()
 
     def __repr__(self) -> str:
         """What stands where no front end shows the view: what was said last."""
         try:
-            said = [_line(message) for message in self.chat.messages[-_LISTED:]]
+            said = [_line(message) for message in self.chat.messages[-_MAX_LISTED_MESSAGES:]]
         except (RuntimeError, AgentStepperError):  # it was closed, or its conversation deleted
             said = []
         return "\n".join([repr(self.chat), *said, _NO_VIEW])
@@ -117,7 +117,7 @@ class ChatWidget(anywidget.AnyWidget):
             bundle[0]["text/plain"] = repr(self)  # anywidget cuts it to 110 letters
         return bundle
 
-    def _let_go(self) -> None:
+    def _detach(self) -> None:
         if self._links is not None:
             self._links.close()
 
@@ -126,18 +126,18 @@ class ChatWidget(anywidget.AnyWidget):
         if self._links is not None and self.chat.loop.is_running():
             self._links.receive(content)
         elif isinstance(content, dict) and isinstance(link := content.get("link"), str):
-            self._post({"link": link, "op": "closed", "code": _REFUSED, "reason": _CLOSED})
+            self._post({"link": link, "op": "closed", "code": _POLICY_VIOLATION, "reason": _CLOSED})
 
     def _find_core(self) -> None:
         """Say to views how runs are reached now: a Core may have begun since, as `--kernel` does it."""
-        for name, value in _reach().items():
+        for name, value in _find_run_page().items():
             setattr(self, name, value)  # only what has changed travels
 
     def _post(self, content: dict[str, Any]) -> None:
         self._context.run(self.send, content)
 
 
-class _Door:
+class _ChatLinkTarget:
     """Where the links of views lead: into a chat, on its own event loop.
 
     Args:
@@ -152,7 +152,7 @@ class _Door:
         """The chat's event loop."""
         return self._chat.loop
 
-    def mark_view_heard(self) -> None:
+    def note_view_message(self) -> None:
         """Nobody asks on which thread messages of views came."""
 
     def connect_ui(self, connection: Connection) -> PeerSession:
@@ -161,7 +161,7 @@ class _Door:
         Args:
             connection: Where the chat's messages go.
         """
-        living = asyncio.create_task(_until_the_end(connection))
+        living = asyncio.create_task(_wait_for_close(connection))
         services = {SERVICE: self._chat.service()}
 
         def end() -> None:
@@ -170,12 +170,14 @@ class _Door:
         return RpcPeerSession(connection, services, log, _GONE, on_close=end)
 
 
-async def _until_the_end(connection: Connection) -> None:
+async def _wait_for_close(connection: Connection) -> None:
     """Tell a view when its chat is closed: all that runs on its loop is cancelled then."""
     try:
         await asyncio.get_running_loop().create_future()
     except asyncio.CancelledError:
-        connection.close(_REFUSED, _CLOSED)  # where the view is gone first, this does nothing
+        connection.close(
+            _POLICY_VIOLATION, _CLOSED
+        )  # where the view is gone first, this does nothing
         raise
 
 
@@ -188,7 +190,7 @@ def _chat(agents: tuple[Agent | Chat, ...]) -> Chat:
     return chats[0]
 
 
-def _reach() -> dict[str, Any]:
+def _find_run_page() -> dict[str, Any]:
     """How runs are looked at, as the widget's traits."""
     url = find_core_url()
     return {"direct": is_own_core(url), "page": find_page_url(url), "command": _command()}
@@ -204,4 +206,6 @@ def _command() -> str:
 def _line(message: Message) -> str:
     """Who says what."""
     who = message.agent_name if message.role == "assistant" else message.role
-    return to_one_line(f"{who}: {format_message_text(message)[:_LOOK]}", _WORDS)
+    return to_one_line(
+        f"{who}: {format_message_text(message)[:_MAX_LOOK_CHARS]}", _MAX_MESSAGE_CHARS
+    )

@@ -23,16 +23,16 @@ from ..protocol.frame import MAX_MESSAGE_BYTES
 log = logging.getLogger("agentstepper_nb.kernel_core")
 
 #: Seconds for which texts are gathered: the server drops what comes above 1,000 messages a second.
-GATHER: Final = 0.015
+BATCH_DELAY_S: Final = 0.015
 #: Characters that are sent at once, however short that was. One text is never cut.
-BATCH: Final = 1024 * 1024
+MAX_BATCH_CHARS: Final = 1024 * 1024
 #: Links of one widget: pages that were reloaded or closed leave theirs behind without a word.
-MOST_LINKS: Final = 8
+MAX_LINKS: Final = 8
 
 # WebSocket's codes, which the view knows. After 1008 it doesn't try again.
-_GONE: Final = 1001
+_GOING_AWAY: Final = 1001
 _BAD_TEXT: Final = 1007
-_REFUSED: Final = 1008
+_POLICY_VIOLATION: Final = 1008
 _TOO_LARGE: Final = 1009
 
 #: Sends the content of a custom message; may block, may raise.
@@ -74,7 +74,7 @@ class LinkTarget(Protocol):
             connection: Where the Core's messages go.
         """
 
-    def mark_view_heard(self) -> None:
+    def note_view_message(self) -> None:
         """Note that a view's message came, on this thread."""
 
 
@@ -99,7 +99,7 @@ class CommLinks:
         Args:
             content: Of anyone.
         """
-        self._core.mark_view_heard()
+        self._core.note_view_message()
         try:
             message = convert(content, _Open | _Text | _Close)
         except ValidationError as error:
@@ -128,18 +128,19 @@ class CommLinks:
                 if link is not None:
                     self._drop(link)
             case _Text() if link is not None:
-                link.take(message)
+                link.receive_part(message)
             case _:
-                self._say_closed(message.link, _GONE, "This link isn't open: open it first.")
+                self._send_closed(message.link, _GOING_AWAY, "This link isn't open: open it first.")
 
     def _open(self, id: str) -> None:
         before = self._links.get(id)
         if before is not None:  # the view begins anew
             self._drop(before)
-        if len(self._links) == MOST_LINKS:
+        if len(self._links) == MAX_LINKS:
             oldest = next(iter(self._links.values()))
             oldest.close(
-                _REFUSED, "This output is shown in many places: run its cell again to see it here."
+                _POLICY_VIOLATION,
+                "This output is shown in many places: run its cell again to see it here.",
             )
         self._links[id] = link = _Link(id, self._core.loop, self._send, self._drop)
         link.begin(self._core.connect_ui(link))
@@ -164,11 +165,11 @@ class CommLinks:
         )
         link = self._links.get(id)
         if link is not None:
-            link.close(_REFUSED, reason)
+            link.close(_POLICY_VIOLATION, reason)
         else:
-            self._say_closed(id, _REFUSED, reason)
+            self._send_closed(id, _POLICY_VIOLATION, reason)
 
-    def _say_closed(self, id: str, code: int, reason: str) -> None:
+    def _send_closed(self, id: str, code: int, reason: str) -> None:
         self._send({"link": id, "op": "closed", "code": code, "reason": reason})
 
     def _send(self, content: dict[str, Any]) -> None:
@@ -201,11 +202,11 @@ class _Link:
         self._drop = drop
         self._session: PeerSession | None = None
         self._parts: list[str] = []  # of a text whose end hasn't come
-        self._came = 0  # bytes of these
+        self._received_bytes = 0  # bytes of these
         self._texts: list[str] = []  # to be sent
-        self._waiting = 0  # characters of these
+        self._waiting_chars = 0  # characters of these
         self._timer: asyncio.TimerHandle | None = None
-        self._over = False
+        self._has_ended = False
 
     def begin(self, session: PeerSession) -> None:
         """What comes is for this session."""
@@ -213,7 +214,7 @@ class _Link:
 
     def end(self) -> None:
         """End the session. Nothing is sent any more."""
-        self._over = True
+        self._has_ended = True
         self._cancel_timer()
         self._texts.clear()
         self._parts.clear()
@@ -222,15 +223,15 @@ class _Link:
 
     # ---- from the view ------------------------------------------------------------------------------
 
-    def take(self, message: _Text) -> None:
+    def receive_part(self, message: _Text) -> None:
         """A text came, or a part of one."""
         self._parts.append(message.text)
-        self._came += len(message.text.encode(errors="surrogatepass"))
-        if self._came > MAX_MESSAGE_BYTES:
+        self._received_bytes += len(message.text.encode(errors="surrogatepass"))
+        if self._received_bytes > MAX_MESSAGE_BYTES:
             limit = f"{MAX_MESSAGE_BYTES // 1024 // 1024} MiB"
             self.close(_TOO_LARGE, f"A message was larger than the Core takes ({limit}).")
         elif not message.more:
-            text, self._parts, self._came = "".join(self._parts), [], 0
+            text, self._parts, self._received_bytes = "".join(self._parts), [], 0
             self._receive(text)
 
     def _receive(self, text: str) -> None:
@@ -247,18 +248,18 @@ class _Link:
 
     def send(self, text: str) -> None:
         """Send a text soon, together with those that come meanwhile."""
-        if self._over:
+        if self._has_ended:
             return
         self._texts.append(text)
-        self._waiting += len(text)
-        if self._waiting >= BATCH:
+        self._waiting_chars += len(text)
+        if self._waiting_chars >= MAX_BATCH_CHARS:
             self._flush()
         elif self._timer is None:
-            self._timer = self._loop.call_later(GATHER, self._flush)
+            self._timer = self._loop.call_later(BATCH_DELAY_S, self._flush)
 
     def close(self, code: int, reason: str) -> None:
         """Send what waits, say why it ends, and end."""
-        if self._over:
+        if self._has_ended:
             return
         self._flush()
         self._post({"link": self.id, "op": "closed", "code": code, "reason": reason})
@@ -266,7 +267,7 @@ class _Link:
 
     def _flush(self) -> None:
         self._cancel_timer()
-        texts, self._texts, self._waiting = self._texts, [], 0
+        texts, self._texts, self._waiting_chars = self._texts, [], 0
         if texts:
             self._post({"link": self.id, "op": "texts", "texts": texts})
 

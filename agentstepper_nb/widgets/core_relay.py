@@ -17,11 +17,11 @@ from ..rpc.connection import RpcRefusedError, open_socket
 from ..rpc.loop_thread import LoopThread
 
 # WebSocket's codes, which the view knows. After 1008 it doesn't try again by itself.
-_REFUSED: Final = 1008
-_AWAY: Final = 1013
+_POLICY_VIOLATION: Final = 1008
+_TRY_AGAIN_LATER: Final = 1013
 
 #: Looks for the Core, and gives its address and token.
-Find = Callable[[], CoreEndpoint]
+FindCore = Callable[[], CoreEndpoint]
 
 
 class CoreRelay:
@@ -35,7 +35,7 @@ class CoreRelay:
             raise `DiscoveryError`.
     """
 
-    def __init__(self, find: Find) -> None:
+    def __init__(self, find: FindCore) -> None:
         self._find = find
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None
@@ -57,7 +57,7 @@ class CoreRelay:
                 self._loop = self._thread.run(_this_loop)
             return self._loop
 
-    def mark_view_heard(self) -> None:
+    def note_view_message(self) -> None:
         """Nobody asks on which thread messages of views came."""
 
     def connect_ui(self, connection: Connection) -> PeerSession:
@@ -88,7 +88,7 @@ class _Pipe:
         link: Where the Core's messages go.
     """
 
-    def __init__(self, find: Find, link: Connection) -> None:
+    def __init__(self, find: FindCore, link: Connection) -> None:
         self._find = find
         self._link = link
         # Bounded by what a view asks: it waits for answers.
@@ -110,9 +110,9 @@ class _Pipe:
         try:
             socket = await open_socket(await asyncio.to_thread(self._find))
         except (DiscoveryError, RpcRefusedError) as error:
-            self._link.close(_REFUSED, str(error))
+            self._link.close(_POLICY_VIOLATION, str(error))
         except ConnectionLostError as error:
-            self._link.close(_AWAY, str(error))
+            self._link.close(_TRY_AGAIN_LATER, str(error))
         else:
             async with socket:
                 await self._converse(socket)
@@ -127,7 +127,9 @@ class _Pipe:
             pass  # not in order; told below
         finally:
             writing.cancel()
-        self._link.close(socket.close_code or _AWAY, socket.close_reason or "The Core is gone.")
+        self._link.close(
+            socket.close_code or _TRY_AGAIN_LATER, socket.close_reason or "The Core is gone."
+        )
 
     async def _write(self, socket: ClientConnection) -> None:
         try:

@@ -8,12 +8,14 @@ from typing import Any, Final
 import anywidget
 import traitlets
 
-from ..static_files import NOT_BUILT, STATIC
+from ..static_files import NOT_BUILT, STATIC_FOLDER
 
-_LOADER = STATIC / "loader.js"
+_LOADER = STATIC_FOLDER / "loader.js"
 
 #: What an unbuilt checkout shows in place of the view.
-EXCUSE = f"export default {{ render: ({{ el }}) => {{ el.textContent = {dumps(NOT_BUILT)} }} }}"
+NOT_BUILT_MODULE = (
+    f"export default {{ render: ({{ el }}) => {{ el.textContent = {dumps(NOT_BUILT)} }} }}"
+)
 
 _FALLBACK = (
     "AgentStepper: {what}. The view needs a front end that shows widgets, as JupyterLab does. "
@@ -22,7 +24,7 @@ _FALLBACK = (
 
 
 #: Of a view, in pixels.
-HEIGHT: Final = 520
+HEIGHT_PX: Final = 520
 
 
 class DebuggerWidget(anywidget.AnyWidget):
@@ -38,12 +40,12 @@ class DebuggerWidget(anywidget.AnyWidget):
         height: Of the view, in pixels.
     """
 
-    _esm = _LOADER if _LOADER.is_file() else EXCUSE
+    _esm = _LOADER if _LOADER.is_file() else NOT_BUILT_MODULE
 
     run = traitlets.Unicode("").tag(sync=True)
     follow = traitlets.Bool(False).tag(sync=True)
     base_url = traitlets.Unicode("").tag(sync=True)
-    height = traitlets.Int(HEIGHT, min=240, max=1200).tag(sync=True)
+    height = traitlets.Int(HEIGHT_PX, min=240, max=1200).tag(sync=True)
 
     @property
     def what(self) -> str:

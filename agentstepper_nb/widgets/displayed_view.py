@@ -9,7 +9,7 @@ from IPython.core.getipython import get_ipython
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import DisplayHandle, display
 
-from .debugger_widget import HEIGHT
+from .debugger_widget import HEIGHT_PX
 
 #: What our JupyterLab extension draws, straight to the Core: `{"run", "follow", "height"}`, and
 #: `"kept": true` once the output's HTML is the run's timeline, shown where the Core lost the run.
@@ -77,7 +77,7 @@ def _direct(run: str, follow: bool) -> dict[str, Any]:
 
     No widget stands beside it: who runs a notebook by a program would save its state, by default.
     """
-    view = {"run": run, "follow": follow, "height": HEIGHT}
+    view = {"run": run, "follow": follow, "height": HEIGHT_PX}
     words = f"{_subject(run)}. {_WHERE} {_LATER}"
     return {VIEW_MIME: view, "text/html": f"<p>{escape(words)}</p>", "text/plain": words}
 

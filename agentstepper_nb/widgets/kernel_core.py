@@ -14,13 +14,13 @@ from typing import Final
 
 from ..discover import CONTROL_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE, CoreEndpoint
 from ..hub import AccessRights, AgentStepperCore, Connection, PeerSession
-from ..protocol.values import Run
+from ..protocol.data_model import Run
 
 #: Why there is one, in words for a person; the view shows them.
-NO_SERVER: Final = (
+REASON_NO_SERVER: Final = (
     "This kernel's Jupyter server has no AgentStepper Core, so one runs in the kernel."
 )
-ASKED_FOR: Final = "You asked for a Core in the kernel, so one runs there."
+REASON_REQUESTED: Final = "You asked for a Core in the kernel, so one runs there."
 
 #: Its own, so that what the Core notes goes to who set up logging, and not below some cell.
 _log = logging.getLogger("agentstepper_nb.kernel_core")
@@ -38,7 +38,7 @@ class KernelCore:
         self.why = why
         self._core = AgentStepperCore("127.0.0.1", client_port=0, ui_port=None, logger=_log)
         self._core.start()
-        self._heard_aside = 0
+        self._subshell_message_count = 0
 
     @property
     def endpoint(self) -> CoreEndpoint:
@@ -55,9 +55,9 @@ class KernelCore:
         return self._core.loop
 
     @property
-    def heard_aside(self) -> int:
+    def subshell_message_count(self) -> int:
         """How many messages of views came on another thread than the main one, which may be blocked."""
-        return self._heard_aside
+        return self._subshell_message_count
 
     def runs(self) -> list[Run]:
         """The headers of all runs, oldest first. From any thread but the loop's."""
@@ -87,10 +87,10 @@ class KernelCore:
         """
         return self._core.hub.connect_ui(connection, 2, AccessRights())
 
-    def mark_view_heard(self) -> None:
+    def note_view_message(self) -> None:
         """Note that a view's message came, on this thread."""
         if threading.current_thread() is not threading.main_thread():
-            self._heard_aside += 1
+            self._subshell_message_count += 1
 
     def stop(self) -> None:
         """Close every connection and end the thread."""
@@ -106,7 +106,7 @@ def get_kernel_core() -> KernelCore | None:
     return _running
 
 
-def start_kernel_core(why: str = ASKED_FOR) -> KernelCore:
+def start_kernel_core(why: str = REASON_REQUESTED) -> KernelCore:
     """This process's Core, started where it has none. It ends with the process.
 
     What looks for a Core from now on finds this one, processes that are started from here included:

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import traitlets
 
-from ..static_files import STATIC
+from ..static_files import STATIC_FOLDER
 from . import kernel_core
 from .comm_links import CommLinks
-from .debugger_widget import EXCUSE, DebuggerWidget
+from .debugger_widget import NOT_BUILT_MODULE, DebuggerWidget
 from .kernel_capabilities import KernelCapabilities, find_capabilities, handle_on_subshell_thread
 
-_BUNDLE = STATIC / "kernel.js"
+_BUNDLE = STATIC_FOLDER / "kernel.js"
 
 _FALLBACK: Final = (
     "AgentStepper: {what}. The view needs a front end that shows widgets, as JupyterLab does. "
@@ -31,7 +31,7 @@ class KernelDebuggerWidget(DebuggerWidget):
         via: How the view reaches the Core, and why so, for a person: `{"name", "why"}`.
     """
 
-    _esm = _BUNDLE if _BUNDLE.is_file() else EXCUSE
+    _esm = _BUNDLE if _BUNDLE.is_file() else NOT_BUILT_MODULE
 
     via = traitlets.Dict().tag(sync=True)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ..protocol.visible_text import escape_hidden
+from ..protocol.text_escaping import escape_invisible
 
 
-def to_one_line(text: str, most: int) -> str:
+def to_one_line(text: str, max_chars: int) -> str:
     """A text as one line, without characters that nobody sees.
 
     Args:
         text: Of anyone.
-        most: Characters that it may have.
+        max_chars: Characters that it may have.
     """
-    line = " ".join(escape_hidden(text, lambda _: " ").split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    line = " ".join(escape_invisible(text, lambda _: " ").split())
+    return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"

@@ -17,7 +17,7 @@ from html import escape
 from typing import Final, assert_never
 
 from ..protocol.agent import Timeline
-from ..protocol.values import (
+from ..protocol.data_model import (
     Actor,
     AnswerKind,
     ChangeKind,
@@ -29,19 +29,19 @@ from ..protocol.values import (
     RunState,
     TimelineRow,
 )
-from ..protocol.visible_text import escape_hidden
+from ..protocol.text_escaping import escape_invisible
 
 #: Bytes of a page, about: a notebook is read whole by whatever opens it.
-LARGEST: Final = 200_000
+MAX_CHARS: Final = 200_000
 #: Rows from the start, and as many from the end: the first that keeps the page small enough is taken.
-_EDGES: Final = (250, 100, 40, 15, 4)
+_EDGE_ROWS: Final = (250, 100, 40, 15, 4)
 #: Files of a commit under a row, and lines of files and commits in all.
-_FILES: Final = 4
-_LINES: Final = 8
+_MAX_FILES: Final = 4
+_MAX_LINES: Final = 8
 #: Characters of a text: of what ended a run, a summary, a path or title.
-_LONG: Final = 300
-_SHORT: Final = 160
-_NAME: Final = 80
+_MAX_LONG_CHARS: Final = 300
+_MAX_SHORT_CHARS: Final = 160
+_MAX_NAME_CHARS: Final = 80
 
 _ACTORS: Final = {
     Actor.AGENT: "Agent",
@@ -65,9 +65,9 @@ _CHANGES: Final = {
 }
 
 # JupyterLab's own sheet sets the cells of outputs to the right.
-_LEFT: Final = 'style="text-align:left"'
+_LEFT_ALIGNED: Final = 'style="text-align:left"'
 
-_FIRM: Final = "\N{NO-BREAK SPACE}"
+_NO_BREAK_SPACE: Final = "\N{NO-BREAK SPACE}"
 
 #: What begins a formula: MathJax reads outputs as well, and formulas can carry links.
 _FORMULA: Final = re.compile(r"[$\\]")
@@ -90,9 +90,9 @@ def render_timeline(timeline: Timeline) -> str:
         td`, no attribute but `scope colspan dir style`.
     """
     lines = _lines(timeline)
-    for edge in _EDGES:
+    for edge in _EDGE_ROWS:
         page = _page(timeline, lines, edge)
-        if len(page.encode()) <= LARGEST:
+        if len(page.encode()) <= MAX_CHARS:
             break
     return page
 
@@ -115,10 +115,10 @@ def _page(timeline: Timeline, lines: dict[str, list[Line]], edge: int) -> str:
             "<div>",
             *_header(timeline.run),
             "<table>",
-            f"<caption {_LEFT}>Timeline</caption>",
+            f"<caption {_LEFT_ALIGNED}>Timeline</caption>",
             '<thead><tr><th scope="col">#</th>'
-            f'<th scope="col" {_LEFT}>From → to</th>'
-            f'<th scope="col" {_LEFT}>What</th>'
+            f'<th scope="col" {_LEFT_ALIGNED}>From → to</th>'
+            f'<th scope="col" {_LEFT_ALIGNED}>What</th>'
             '<th scope="col">Took</th></tr></thead>',
             "<tbody>",
             *_body(timeline.rows, lines, edge),
@@ -136,9 +136,9 @@ def _header(run: Run) -> Iterator[str]:
     yield f"<p><b>{_text(run.name or run.program)}</b>: {_ending(run)}{_exit(run.exit_code)}</p>"
     if run.failure is not None:
         failure = f"{run.failure.type}: {run.failure.message}"
-        yield f"<p>{_text(failure, _LONG)}</p>"
+        yield f"<p>{_text(failure, _MAX_LONG_CHARS)}</p>"
     if run.last_event is not None:
-        yield f"<p>The last event: {_text(run.last_event, _LONG)}</p>"
+        yield f"<p>The last event: {_text(run.last_event, _MAX_LONG_CHARS)}</p>"
     counts = f"{_count(run.rows, 'event')}, {_count(run.commits, 'commit')}"
     yield f"<p>{counts}. {_times(run)}</p>"
 
@@ -195,10 +195,10 @@ def _body(rows: Sequence[TimelineRow], lines: dict[str, list[Line]], edge: int) 
         before = row.seq
         yield _row(row)
         under = lines.get(row.id, [])
-        for line in under[:_LINES]:
+        for line in under[:_MAX_LINES]:
             yield _wide(line())
-        if len(under) > _LINES:
-            yield _wide(f"└ … {_count(len(under) - _LINES, 'more line')}")
+        if len(under) > _MAX_LINES:
+            yield _wide(f"└ … {_count(len(under) - _MAX_LINES, 'more line')}")
 
 
 def _row(row: TimelineRow) -> str:
@@ -206,11 +206,11 @@ def _row(row: TimelineRow) -> str:
     marks = ", ".join(_marks(row))
     if marks:
         what += f" — {marks}"
-    took = "" if row.duration is None else _duration(row.duration).replace(" ", _FIRM)
-    who = f"{_ACTORS[row.source]}{_FIRM}→{_FIRM}{_ACTORS[row.target]}"
+    took = "" if row.duration is None else _duration(row.duration).replace(" ", _NO_BREAK_SPACE)
+    who = f"{_ACTORS[row.source]}{_NO_BREAK_SPACE}→{_NO_BREAK_SPACE}{_ACTORS[row.target]}"
     return (
-        f'<tr><th scope="row">{row.seq}</th><td {_LEFT}>{who}</td>'
-        f"<td {_LEFT}>{what}</td><td>{took}</td></tr>"
+        f'<tr><th scope="row">{row.seq}</th><td {_LEFT_ALIGNED}>{who}</td>'
+        f"<td {_LEFT_ALIGNED}>{what}</td><td>{took}</td></tr>"
     )
 
 
@@ -224,7 +224,7 @@ def _marks(row: TimelineRow) -> Iterator[str]:
 
 
 def _wide(content: str) -> str:
-    return f'<tr><td></td><td></td><td colspan="2" {_LEFT}>{content}</td></tr>'
+    return f'<tr><td></td><td></td><td colspan="2" {_LEFT_ALIGNED}>{content}</td></tr>'
 
 
 # ---- files -----------------------------------------------------------------------------------------
@@ -258,20 +258,20 @@ def _commit(commit: Commit) -> str:
     removed = sum(change.removed for change in commit.changes)
     files = _count(len(commit.changes), "file")
     title = commit.sentence if commit.ruled and commit.sentence else commit.title
-    return f"Commit: {_text(title, _NAME)} ({files}{_diffstat(added, removed)})"
+    return f"Commit: {_text(title, _MAX_NAME_CHARS)} ({files}{_diffstat(added, removed)})"
 
 
 def _files(changes: Sequence[FileChange]) -> Iterator[Line]:
-    for change in changes[:_FILES]:
+    for change in changes[:_MAX_FILES]:
         yield partial(_file, change)
-    if len(changes) > _FILES:
-        yield partial("└ … {}".format, _count(len(changes) - _FILES, "more file"))
+    if len(changes) > _MAX_FILES:
+        yield partial("└ … {}".format, _count(len(changes) - _MAX_FILES, "more file"))
 
 
 def _file(change: FileChange) -> str:
-    path = _text(change.path, _NAME)
+    path = _text(change.path, _MAX_NAME_CHARS)
     if change.previous_path is not None and change.previous_path != change.path:
-        path = f"{_text(change.previous_path, _NAME)} → {path}"
+        path = f"{_text(change.previous_path, _MAX_NAME_CHARS)} → {path}"
     return f"└ {_CHANGES[change.kind]} {path}{_diffstat(change.added, change.removed)}"
 
 
@@ -282,10 +282,10 @@ def _diffstat(added: int, removed: int) -> str:
 # ---- words -----------------------------------------------------------------------------------------
 
 
-def _text(text: str, length: int = _SHORT) -> str:
+def _text(text: str, length: int = _MAX_SHORT_CHARS) -> str:
     """A text of an agent on one line, harmless, and turning nothing but itself from right to left."""
     looked_at = text[: 4 * length]
-    line = " ".join(escape_hidden(looked_at, _sign).split())
+    line = " ".join(escape_invisible(looked_at, _sign).split())
     if len(line) > length or len(looked_at) < len(text):
         line = line[: length - 1] + "…"
     breakable = _LONG_WORD.sub("\\g<0>\0", line)  # no other \0 is left

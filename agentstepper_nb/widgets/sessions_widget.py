@@ -12,23 +12,23 @@ from .. import discover
 from ..errors import AgentStepperError
 from ..protocol.runtime import AgentState
 from ..runtime.client import Agents
-from ..static_files import STATIC
+from ..static_files import STATIC_FOLDER
 from .comm_links import CommLinks
-from .core_page import find_page_url, is_own_core
 from .core_relay import CoreRelay
-from .debugger_widget import EXCUSE
+from .core_urls import find_page_url, is_own_core
+from .debugger_widget import NOT_BUILT_MODULE
 from .kernel_capabilities import handle_on_subshell_thread
 from .plain_text import to_one_line
 
-_BUNDLE = STATIC / "sessions.js"
+_BUNDLE = STATIC_FOLDER / "sessions.js"
 #: Of a view, in pixels.
-_HEIGHT: Final = 520
+_HEIGHT_PX: Final = 520
 
 #: Sessions that are listed where no front end shows the view, and letters of what each said last.
-_LISTED: Final = 20
-_WORDS: Final = 60
+_MAX_LISTED_SESSIONS: Final = 20
+_MAX_TEXT_CHARS: Final = 60
 #: Seconds that the list waits for the Core.
-_PATIENCE: Final = 3.0
+_CLOSE_TIMEOUT_S: Final = 3.0
 
 _TITLE: Final = "AgentStepper: the agents that run on their own."
 _NO_VIEW: Final = "The view needs a front end that shows widgets, as JupyterLab does."
@@ -47,10 +47,10 @@ class SessionsWidget(anywidget.AnyWidget):
         height: Of the view, in pixels.
     """
 
-    _esm = _BUNDLE if _BUNDLE.is_file() else EXCUSE
+    _esm = _BUNDLE if _BUNDLE.is_file() else NOT_BUILT_MODULE
 
     conversation = traitlets.Unicode("").tag(sync=True)
-    height = traitlets.Int(_HEIGHT, min=240, max=1200).tag(sync=True)
+    height = traitlets.Int(_HEIGHT_PX, min=240, max=1200).tag(sync=True)
     #: Whether the page's own server has the Core.
     direct = traitlets.Bool(False).tag(sync=True)
     #: The base URL of the server that shows the Core's runs; empty where none does.
@@ -60,7 +60,7 @@ class SessionsWidget(anywidget.AnyWidget):
         self,
         conversation: str | None = None,
         agents: Agents | None = None,
-        height: int = _HEIGHT,
+        height: int = _HEIGHT_PX,
     ) -> None:
         self._find = discover.find_runtime_endpoint if agents is None else agents.find
         self._relay = CoreRelay(self._find)
@@ -91,8 +91,8 @@ class SessionsWidget(anywidget.AnyWidget):
         """What stands where no front end shows the view: the newest sessions."""
         try:
             found = self._find()
-            with Agents.connect(found.url, found.token, patience=_PATIENCE) as agents:
-                lines = _listed(agents.states(limit=_LISTED))
+            with Agents.connect(found.url, found.token, patience=_CLOSE_TIMEOUT_S) as agents:
+                lines = _listed(agents.states(limit=_MAX_LISTED_SESSIONS))
         except AgentStepperError as error:
             lines = [str(error)]
         return "\n".join([_TITLE, *lines, _NO_VIEW])
@@ -132,4 +132,4 @@ def _last_words(state: AgentState) -> str:
     text = state.last_error if state.status == "error" else None
     if text is None and isinstance(state.result, dict):
         text = state.result.get("text")
-    return to_one_line(text, _WORDS) if isinstance(text, str) else ""
+    return to_one_line(text, _MAX_TEXT_CHARS) if isinstance(text, str) else ""

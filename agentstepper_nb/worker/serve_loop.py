@@ -16,15 +16,15 @@ from ..rpc.persistent_connection import FindEndpoint, ReconnectingCaller, mainta
 from ..rpc.session import RpcService
 
 #: Seconds that services have to close.
-_CLOSING: Final = 3.0
+_CLOSE_TIMEOUT_S: Final = 3.0
 #: Seconds after which this process ends once its Core has, whatever hangs in it.
-_LAST_WORDS: Final = 5.0
+_EXIT_GRACE_S: Final = 5.0
 
 
 async def run_worker(
     find: FindEndpoint,
     services: Mapping[str, RpcService],
-    door: ReconnectingCaller,
+    caller: ReconnectingCaller,
     log: logging.Logger,
     *,
     until_eof: bool,
@@ -34,20 +34,20 @@ async def run_worker(
     Args:
         find: Says where the Core takes workers.
         services: What is served.
-        door: By which they ask the Core.
+        caller: By which they ask the Core.
         log: Gets a line for each connection.
         until_eof: End where standard input does: it is the Core's pipe.
 
     Raises:
         NotTakenError: The Core refuses this worker.
     """
-    over = asyncio.Event()
+    input_closed = asyncio.Event()
     if until_eof:
         threading.Thread(
-            target=_watch_input, args=(asyncio.get_running_loop(), over), daemon=True
+            target=_watch_input, args=(asyncio.get_running_loop(), input_closed), daemon=True
         ).start()
-    connected = asyncio.create_task(maintain_connection(find, services, door, log))
-    waiting = asyncio.create_task(over.wait())
+    connected = asyncio.create_task(maintain_connection(find, services, caller, log))
+    waiting = asyncio.create_task(input_closed.wait())
     try:
         await asyncio.wait((connected, waiting), return_when=asyncio.FIRST_COMPLETED)
         if connected.done():
@@ -62,23 +62,23 @@ async def run_worker(
 async def _close(services: Mapping[str, RpcService], log: logging.Logger) -> None:
     async def close(name: str, service: RpcService) -> None:
         try:
-            async with asyncio.timeout(_CLOSING):
+            async with asyncio.timeout(_CLOSE_TIMEOUT_S):
                 await service.close()
         except TimeoutError:
-            log.warning("the service %s didn't close in %g seconds", name, _CLOSING)
+            log.warning("the service %s didn't close in %g seconds", name, _CLOSE_TIMEOUT_S)
         except Exception:
             log.exception("the service %s didn't close well", name)
 
     await asyncio.gather(*(close(*each) for each in services.items()))
 
 
-def _watch_input(loop: asyncio.AbstractEventLoop, over: asyncio.Event) -> None:
+def _watch_input(loop: asyncio.AbstractEventLoop, input_closed: asyncio.Event) -> None:
     """Wait until whoever holds the other end of standard input is gone, and then see to it that this
     process ends, whatever hangs in it. On a thread: what hangs may be the loop.
     """
     while os.read(sys.stdin.fileno(), 1024):
         pass
     with suppress(RuntimeError):  # the loop is over already
-        loop.call_soon_threadsafe(over.set)
-    time.sleep(_LAST_WORDS)
+        loop.call_soon_threadsafe(input_closed.set)
+    time.sleep(_EXIT_GRACE_S)
     os._exit(1)

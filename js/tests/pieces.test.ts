@@ -11,7 +11,7 @@ interface Line {
   hash: string;
 }
 
-/** As the Core sends them; tests/unit/protocol/test_pieces.py keeps them so. */
+/** As the Core sends them; tests/unit/protocol/test_delta_encoding.py keeps them so. */
 const WIRE = fileURLToPath(import.meta.resolve("../../tests/wire/pieces.jsonl"));
 
 const told = (number: number, then: (number | string)[], like = 0, keep = 0): EncodedContent => ({

@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.breakpoint_rules import (
     TokenBudget,
     Touched,
 )
-from agentstepper_nb.protocol.values import EventKind, EventSide
+from agentstepper_nb.protocol.data_model import EventKind, EventSide
 
 TOOL, LLM = EventKind.TOOL_INVOCATION, EventKind.LLM_QUERY
 

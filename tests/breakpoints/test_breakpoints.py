@@ -24,8 +24,7 @@ from agentstepper_nb.breakpoints import breakpoint_syntax
 from agentstepper_nb.errors import CommandError, DiscoveryError, ProtocolError
 from agentstepper_nb.hub.standalone import AgentStepperCore
 from agentstepper_nb.protocol.breakpoint_rules import Price
-from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AgentActivity,
     AnswerKind,
     Event,
@@ -36,6 +35,7 @@ from agentstepper_nb.protocol.values import (
     RunState,
     Usage,
 )
+from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.store import archive
 from notebooks.driver import Driver
 from tests.docs.pages import GUIDE, blocks

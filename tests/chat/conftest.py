@@ -10,10 +10,10 @@ import pytest
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.chat.remote.tokens import ChatTokens
 from agentstepper_nb.rpc import persistent_connection
-from tests.chat.outsiders import found, no_core, running
-from tests.chat.talking import Make, chats, no_debugger
+from tests.chat.chats import Make, chats, no_debugger
+from tests.chat.remote_harness import found, no_core, running
 from tests.chat.terminals import Start, terminals
-from tests.coding.debugged import View
+from tests.coding.debugged_agent import View
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def view(core: AgentStepperCore) -> Iterator[View]:
 @pytest.fixture
 def worker_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AgentStepperCore]:
     """A Core that is found by who looks for one that takes workers, and chats with them."""
-    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT_S", 0.01)
     no_core(monkeypatch, tmp_path)
     with running(tmp_path) as core:
         found(monkeypatch, core)
@@ -47,7 +47,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> ChatTokens:
+def chat_tokens(tmp_path: Path) -> ChatTokens:
     """Issues and checks tokens."""
     return ChatTokens(tmp_path)
 

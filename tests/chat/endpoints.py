@@ -11,7 +11,7 @@ from agentstepper_nb.chat.connectors.endpoint_agent import EndpointAgent
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage
 from agentstepper_nb.llm_wire.events import ResponseCompleted, TextDelta
 from agentstepper_nb.llm_wire.sse import split_words
-from tests.coding.playing import USAGE, Answer, Playing
+from tests.coding.scripted_parts import USAGE, Answer, FakeProvider
 
 
 def says(text: str) -> Answer:
@@ -34,12 +34,12 @@ def fail() -> None:
     raise OSError("no such file")
 
 
-def an_endpoint(*answers: Any, **options: Any) -> tuple[EndpointAgent, Playing]:
-    model = Playing(*answers)
+def an_endpoint(*answers: Any, **options: Any) -> tuple[EndpointAgent, FakeProvider]:
+    model = FakeProvider(*answers)
     return EndpointAgent("m", provider=model, **options), model
 
 
-def results(model: Playing) -> list[tuple[str, bool]]:
+def results(model: FakeProvider) -> list[tuple[str, bool]]:
     """What the model was told of its calls, last."""
     last = model.requests[-1].messages
     return [(each.content, each.ok) for each in last if isinstance(each, ToolResultMessage)]

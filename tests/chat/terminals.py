@@ -15,7 +15,7 @@ from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.terminal.repl import Repl
 from agentstepper_nb.cli.screen import Screen
 from agentstepper_nb.protocol.chat import ChatEvent, Message
-from tests.chat.talking import Agent
+from tests.chat.chats import Agent
 
 
 class Terminal:
@@ -25,14 +25,14 @@ class Terminal:
         self.chat = chat
         self.out = io.StringIO()
         self._events: SimpleQueue[ChatEvent] = SimpleQueue()
-        screen = Screen(self.out, colour=False, terminal=terminal)
+        screen = Screen(self.out, is_coloured=False, terminal=terminal)
         self.repl = Repl(chat, screen, self._events.put, terminal=terminal)
-        self.settle()
+        self.update_prompt()
 
-    def settle(self) -> None:
+    def update_prompt(self) -> None:
         """Show all that happens until it is a person's turn."""
         self.show()
-        while not self.repl.rests:
+        while not self.repl.is_awaiting_user:
             self.next()
             self.show()
 
@@ -40,7 +40,7 @@ class Terminal:
         """Show what has happened by now."""
         while not self._events.empty():
             self.next()
-        self.repl.settle()
+        self.repl.update_prompt()
 
     def next(self) -> None:
         """Show the next thing that happens."""
@@ -50,8 +50,8 @@ class Terminal:
         """Type a line; gives what is shown until it is a person's turn again."""
         begin = len(self.out.getvalue())
         self.out.write(f"{line}\n")  # as terminals do
-        self.repl.typed(line)
-        self.settle()
+        self.repl.handle_line(line)
+        self.update_prompt()
         return self.out.getvalue()[begin:].removeprefix(f"{line}\n")
 
     @property

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.chat import allowed_paths
-from agentstepper_nb.chat.allowed_paths import TEXT_LIMIT, AllowedPaths
+from agentstepper_nb.chat.allowed_paths import MAX_TEXT_CHARS, AllowedPaths
 from agentstepper_nb.errors import CommandError
-from agentstepper_nb.protocol.image_types import PICTURE_LIMIT, detect_image_type
-from tests.chat.house import PICTURES, PNG
+from agentstepper_nb.protocol.image_types import MAX_IMAGE_BYTES, detect_image_type
+from tests.chat.harness import PICTURES, PNG
 
 SECRET = b"the secret"
 
@@ -183,15 +183,15 @@ def test_what_is_no_text_is_not_shown_as_one(root: Path, data: bytes, why: str) 
 def test_what_is_huge_is_refused(root: Path) -> None:
     with (root / "huge").open("wb") as file:
         file.write(PNG)
-        file.truncate(100 * PICTURE_LIMIT)  # a hole: nothing is written
+        file.truncate(100 * MAX_IMAGE_BYTES)  # a hole: nothing is written
     allowed = AllowedPaths([root])
-    with pytest.raises(CommandError, match=f"larger than {PICTURE_LIMIT} bytes"):
+    with pytest.raises(CommandError, match=f"larger than {MAX_IMAGE_BYTES} bytes"):
         allowed.picture("huge")
-    with pytest.raises(CommandError, match=f"larger than {TEXT_LIMIT} bytes"):
+    with pytest.raises(CommandError, match=f"larger than {MAX_TEXT_CHARS} bytes"):
         allowed.text("huge")
-    assert allowed.text("a.py", limit=12).text
+    assert allowed.text("a.py", max_chars=12).text
     with pytest.raises(CommandError, match="larger than 11 bytes"):
-        allowed.text("a.py", limit=11)
+        allowed.text("a.py", max_chars=11)
 
 
 def test_inv_backend_001_what_is_no_file_is_not_opened(root: Path) -> None:

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import State, TurnEnding
-from tests.chat.house import NOWHERE, SAME, Actor, Gate, debugged, house, through
-from tests.chat.house import refused as house_refused
-from tests.coding.debugged import View
+from tests.chat.harness import NOWHERE, SAME, Actor, Gate, debugged, harness, through
+from tests.chat.harness import refused as house_refused
+from tests.coding.debugged_agent import View
 
 
 def going(*agents: Actor, **options: Any) -> Any:
     """An interpreter whose sessions go on by themselves."""
-    return house(NOWHERE, *agents, keep=False, **{"auto_chat": True, **options})
+    return harness(NOWHERE, *agents, keep=False, **{"auto_chat": True, **options})
 
 
 def refused(why: str) -> Any:
@@ -29,7 +29,7 @@ async def test_inv_auto_001_it_goes_on_in_stop_only_and_stops_at_its_bound() -> 
     """AutoChat begins turns in STATE_STOP alone, and no more of them than its bound."""
     async with going(Actor(), auto_chat_max=3) as home:
         home.send("Go.")
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert home.said == [
             ("user", "Go."),
             ("assistant", "Yes."),
@@ -48,8 +48,8 @@ async def test_an_agent_knows_what_autochat_says_from_what_a_person_says() -> No
     actor = Actor()
     async with going(actor, auto_chat_max=1) as home:
         home.send("Continue.")
-        await home.rests(TurnEnding.DONE)
-        assert [turn.continues for _, turn in actor.given] == [False, True]
+        await home.is_awaiting_user(TurnEnding.DONE)
+        assert [turn.is_continuation for _, turn in actor.given] == [False, True]
 
 
 async def test_what_a_person_edits_is_not_said_by_autochat(view: View) -> None:
@@ -61,15 +61,15 @@ async def test_what_a_person_edits_is_not_said_by_autochat(view: View) -> None:
         call["Argument"]["message"]["content"] = "Be brief."
         await view.steps(call)
         await through(view, SAME)
-        await home.rests(TurnEnding.DONE)
-        assert [turn.continues for _, turn in actor.given] == [False, True, False]
+        await home.is_awaiting_user(TurnEnding.DONE)
+        assert [turn.is_continuation for _, turn in actor.given] == [False, True, False]
 
 
 async def test_a_users_message_begins_the_count_anew() -> None:
     async with going(Actor(), auto_chat_max=1) as home:
         for _ in range(2):
             home.send("Go.")
-            await home.rests(TurnEnding.DONE)
+            await home.is_awaiting_user(TurnEnding.DONE)
             assert home.info.auto_turns == 1
         assert [role for role, _ in home.said] == ["user", "assistant", "system", "assistant"] * 2
 
@@ -82,10 +82,10 @@ async def test_it_is_off_unless_it_is_switched_on() -> None:
 
 
 async def test_it_stops_at_an_error() -> None:
-    answers = iter([["One."], [pieces.text("Two."), 3]])
+    answers = iter([["One."], [outputs.text("Two."), 3]])
     async with going(Actor(lambda message, turn: iter(next(answers)))) as home:
         home.send("Go.")
-        await home.rests(TurnEnding.ERROR)
+        await home.is_awaiting_user(TurnEnding.ERROR)
         assert home.info.auto_turns == 1
         with refused("ended with an error"):
             home.interpreter.auto_chat(home.session)
@@ -93,13 +93,13 @@ async def test_it_stops_at_an_error() -> None:
 
 async def test_it_stops_at_a_confirmation() -> None:
     async def asks(message: Any, turn: Any) -> Any:
-        yield pieces.confirmation("Sure?")
+        yield outputs.confirmation("Sure?")
 
     async with going(Actor(asks)) as home:
         home.send("Go.")
         info = await home.until(lambda info: info.waiting)
         home.interpreter.choose(home.session, info.waiting or "", "Yes")
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert home.info.auto_turns == 0
         with refused("asked you something"):
             home.interpreter.auto_chat(home.session)
@@ -138,7 +138,7 @@ async def test_stop_ends_the_chain_in_any_of_its_turns() -> None:
 async def test_an_agent_without_a_prompt_has_nothing_to_continue(prompt: str | None) -> None:
     async with going(Actor(go_on=prompt)) as home:
         home.send("Go.")
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert home.info.auto_turns == 0
         with refused("nothing to continue"):
             home.interpreter.auto_chat(home.session)
@@ -173,10 +173,10 @@ async def test_switched_on_where_it_may_it_goes_on_at_once() -> None:
         await home.ask("Go.")
         info = home.interpreter.set(home.session, auto_chat=True)
         assert (info.state, info.auto_turns) == (State.STATE_RUNNING, 1)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         info = home.interpreter.set(home.session, auto_chat_max=2)
         assert (info.state, info.auto_turns) == (State.STATE_RUNNING, 2)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
 
 
 async def test_switched_off_it_ends_after_the_turn() -> None:
@@ -186,7 +186,7 @@ async def test_switched_off_it_ends_after_the_turn() -> None:
         await gate.reached.wait()
         home.interpreter.set(home.session, auto_chat=False)
         gate.opened.set()
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert home.info.auto_turns == 0
 
 
@@ -216,7 +216,7 @@ async def test_after_a_hand_on_the_supervisor_goes_on() -> None:
     worker = Actor(["Done."], "worker", go_on="Not asked.")
     async with going(leads, worker, auto_chat_max=1) as home:
         home.send("Go.")
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert [each.content for each, _ in leads.given] == ["Go.", "What next?"]
 
 
@@ -226,7 +226,7 @@ async def test_where_the_agent_has_gone_the_default_goes_on() -> None:
         await home.ask()
         home.interpreter.remove_agent(home.session, "one")
         home.interpreter.auto_chat(home.session)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert two.given[0][0].content == "Two, please."
         home.interpreter.remove_agent(home.session, "two")
         with refused("has no agent"):

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore
-from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Handoff, TextReplacement, Turn
 from agentstepper_nb.protocol.chat import Message, State, TurnEnding
-from agentstepper_nb.protocol.values import RunEnding as RunEnding
-from tests.chat.house import NOWHERE, Actor, House, house
-from tests.coding.debugged import View
+from agentstepper_nb.protocol.data_model import RunEnding as RunEnding
+from tests.chat.harness import NOWHERE, Actor, Harness, harness
+from tests.coding.debugged_agent import View
 
 
 async def says_all(message: Message, turn: Turn) -> AsyncIterator[Any]:
@@ -25,14 +25,14 @@ async def says_all(message: Message, turn: Turn) -> AsyncIterator[Any]:
     yield "text."
     await asyncio.sleep(0)
     yield TextReplacement("Another text.")
-    yield pieces.call("look", {"at": 1}, call_id="c1")
+    yield outputs.call("look", {"at": 1}, call_id="c1")
     await asyncio.gather(asyncio.sleep(0), asyncio.sleep(0))
-    yield pieces.console("out")
-    yield pieces.result("c1", "seen")
-    yield f"It is {(yield pieces.confirmation('Shall I?'))}. "
+    yield outputs.console("out")
+    yield outputs.result("c1", "seen")
+    yield f"It is {(yield outputs.confirmation('Shall I?'))}. "
     yield f"And {await turn.confirm('Really?')}."
     try:
-        yield pieces.code("1", "python")
+        yield outputs.code("1", "python")
     finally:
         await asyncio.sleep(0)
     yield Handoff("last", "Your turn.")
@@ -49,7 +49,7 @@ def actors() -> tuple[Actor, ...]:
     return Actor(says_all, "first", role="SUPERVISOR"), Actor(says_last, "last")
 
 
-def agreeing(home: House) -> Callable[[], None]:
+def agreeing(home: Harness) -> Callable[[], None]:
     """Says yes to whatever is asked."""
 
     def agree(event: Any) -> None:
@@ -59,7 +59,7 @@ def agreeing(home: House) -> Callable[[], None]:
     return home.interpreter.attach(home.session, agree)
 
 
-async def steps_of(home: House) -> int:
+async def steps_of(home: Harness) -> int:
     """The steps of the loop that a turn takes that nobody stops."""
     detach = agreeing(home)
     home.send("Go.")
@@ -73,7 +73,7 @@ async def steps_of(home: House) -> int:
     return steps
 
 
-def check_ended(home: House) -> None:
+def check_ended(home: Harness) -> None:
     """Nothing is left of a turn."""
     info = home.info
     assert (info.state, info.speaking, info.waiting) == (State.STATE_STOP, None, None)
@@ -84,31 +84,31 @@ def check_ended(home: House) -> None:
     assert {agent.phase.value for agent in info.agents} <= {"created", "ended"}
 
 
-async def stop(home: House, stream: Any) -> None:
+async def stop(home: Harness, stream: Any) -> None:
     await home.stop()
 
 
-async def close_stream(home: House, stream: Any) -> None:
+async def close_stream(home: Harness, stream: Any) -> None:
     await stream.aclose()
-    await home.rests()
+    await home.is_awaiting_user()
 
 
-async def stop_beside_others(home: House, stream: Any) -> None:
+async def stop_beside_others(home: Harness, stream: Any) -> None:
     """Several at once, of which one loses its patience."""
     stops = [asyncio.ensure_future(home.stop()) for _ in range(3)]
     await asyncio.sleep(0)
     stops[0].cancel()
     await asyncio.gather(*stops, stream.aclose(), return_exceptions=True)
-    await home.rests()
+    await home.is_awaiting_user()
 
 
 @pytest.mark.parametrize("end", [stop, close_stream, stop_beside_others])
-async def test_a_turn_is_stopped_at_each_step(end: Callable[[House, Any], Any]) -> None:
-    async with house(NOWHERE, *actors(), keep=False) as home:
+async def test_a_turn_is_stopped_at_each_step(end: Callable[[Harness, Any], Any]) -> None:
+    async with harness(NOWHERE, *actors(), keep=False) as home:
         steps = await steps_of(home)
     assert steps > 20
     for step in range(steps + 1):
-        async with house(NOWHERE, *actors(), keep=False) as home:
+        async with harness(NOWHERE, *actors(), keep=False) as home:
             before = asyncio.all_tasks()
             detach = agreeing(home)
             stream = home.send("Go.")
@@ -127,12 +127,12 @@ async def test_a_turn_is_stopped_at_each_step(end: Callable[[House, Any], Any]) 
 
 @pytest.mark.parametrize("how", ["remove", "close", "remove, cancelled", "close beside remove"])
 async def test_a_session_is_ended_at_each_step(tmp_path: Path, how: str) -> None:
-    async with house(NOWHERE, *actors(), keep=False) as home:
+    async with harness(NOWHERE, *actors(), keep=False) as home:
         steps = await steps_of(home)
     for step in range(steps + 1):
         before = asyncio.all_tasks()
         acting = actors()
-        async with house(tmp_path / str(step), *acting) as home:
+        async with harness(tmp_path / str(step), *acting) as home:
             detach = agreeing(home)
             home.send("Go.")
             for _ in range(step):
@@ -174,7 +174,7 @@ async def in_the_debugger(message: Message, turn: Turn) -> AsyncIterator[Any]:
 
 async def test_a_turn_in_the_debugger_is_stopped_at_each_step(core: AgentStepperCore) -> None:
     acting = Actor(in_the_debugger, "first", role="CREW"), Actor(says_last, "last")
-    async with house(NOWHERE, *acting, keep=False, debugger=True) as home:
+    async with harness(NOWHERE, *acting, keep=False, debugger=True) as home:
         before = asyncio.all_tasks()
         await home.ask("Are you there?", "last")
         step, ending = 0, None

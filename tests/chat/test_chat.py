@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import agentstepper_nb
-from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.remote.tokens import ChatTokens
 from agentstepper_nb.chat.service import ChatRight
@@ -26,8 +26,8 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.house import refused
-from tests.chat.talking import Agent, Make, contents
+from tests.chat.chats import Agent, Make, contents
+from tests.chat.harness import refused
 
 
 async def ask_twice(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
@@ -45,7 +45,7 @@ def test_two_lines_are_a_conversation(tmp_path: Path) -> None:
 def test_what_was_said_is_there(make: Make) -> None:
     chat = make(title="Birds")
     assert (chat.state, chat.messages, chat.waiting) == (State.STATE_INIT, (), None)
-    assert chat.rests
+    assert chat.is_awaiting_user
     said = chat.send("Hello")
     assert [(each.role, each.agent_name, each.final) for each in said] == [
         ("assistant", "parrot", True)
@@ -71,7 +71,7 @@ def test_send_comes_back_where_a_confirmation_waits(make: Make) -> None:
         (MessageType.CONFIRMATION, "Question 1?"),
     ]
     assert chat.waiting == said[-1]
-    assert chat.state is State.STATE_RUNNING and chat.rests
+    assert chat.state is State.STATE_RUNNING and chat.is_awaiting_user
     assert "waits for a choice" in repr(chat)
     with refused("session_busy"):
         chat.send("And?")
@@ -126,7 +126,7 @@ def test_without_waiting_the_program_goes_on(make: Make) -> None:
     chat = make(Agent(stuck.say))
     assert chat.send("Hello", wait=False) == []
     stuck.reached.wait()
-    assert chat.state is State.STATE_RUNNING and not chat.rests
+    assert chat.state is State.STATE_RUNNING and not chat.is_awaiting_user
     chat.stop()
     assert chat.info.ending is TurnEnding.STOPPED
     assert contents(chat.messages) == ["Hello", "One moment"]
@@ -161,7 +161,7 @@ def test_it_is_used_from_a_thread_with_an_event_loop(make: Make) -> None:
 def test_its_own_agent_can_read_it_but_not_wait_for_it(make: Make) -> None:
     async def reach(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         yield f"{len(chat.messages)} messages"
-        yield pieces.text(f" in {chat.info.title}")
+        yield outputs.text(f" in {chat.info.title}")
         chat.send("Hello, me")
 
     chat = make(Agent(reach), title="Loops")
@@ -307,17 +307,17 @@ def test_it_serves_views_on_its_own_loop(make: Make) -> None:
 def test_tokens_are_made_for_its_conversations(make: Make) -> None:
     chat = make()
     token = chat.token(scope=("watch", "talk"), expires_in=60)
-    desk = chat._thread.outside().tokens
-    assert desk.check(token).session_id == chat.session_id
+    chat_tokens = chat._thread.remote_access().tokens
+    assert chat_tokens.check(token).session_id == chat.session_id
     chat.rotate_keys()
-    assert desk.check(token).scope == {"watch", "talk"}
+    assert chat_tokens.check(token).scope == {"watch", "talk"}
     chat.revoke(token)
     with refused("invalid_token"):
-        desk.check(token)
+        chat_tokens.check(token)
     other = chat.token("answer", agent_name="friend")
     chat.revoke()
     with pytest.raises(CommandError):
-        desk.check(other)
+        chat_tokens.check(other)
     with refused("unknown_session"):
         chat.token(session="nobody's")
 

@@ -18,7 +18,7 @@ from agentstepper_nb.chat.chat import Chat
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.protocol.chat import Message
 from agentstepper_nb.rpc import loop_thread
-from tests.chat.talking import Agent, Make
+from tests.chat.chats import Agent, Make
 
 
 def test_closed_it_says_so(make: Make) -> None:
@@ -35,14 +35,14 @@ def test_the_last_reference_ends_it(tmp_path: Path) -> None:
     chat.send("Hello")
     del chat
     gc.collect()
-    assert gone() is None and not thread.lives
+    assert gone() is None and not thread.is_running
 
 
 def test_its_end_does_not_wait_for_an_agent_that_holds_it_up(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_thread, "PATIENCE", 0.05)
-    monkeypatch.setattr(loop_thread, "_GLANCE", 0.05)
+    monkeypatch.setattr(chat_thread, "CLOSE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(loop_thread, "_POLL_S", 0.05)
     reached, let_go = threading.Event(), threading.Event()
 
     async def hold(message: Message, turn: Turn) -> AsyncGenerator[Item, None]:

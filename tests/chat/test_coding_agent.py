@@ -13,14 +13,14 @@ from agentstepper_nb.chat.connectors.model_prompts import shorten_text
 from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.errors import SessionError
 from agentstepper_nb.protocol.chat import AgentOutput, Message
-from tests.chat.coder import call, command, output, prompts, result, talking, text
-from tests.coding.playing import HANGS, Playing, calls, fails, says
+from tests.chat.coding_chats import call, command, output, prompts, result, talking, text
+from tests.coding.scripted_parts import HANGS, FakeProvider, calls, fails, says
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
 
 async def test_text_comes_as_it_is_said(tmp_path: Path) -> None:
-    async with talking(tmp_path, Playing(says("Hello to you."))) as talk:
+    async with talking(tmp_path, FakeProvider(says("Hello to you."))) as talk:
         assert await talk.send("Hello.") == [text("Hellotoyou.")]
         assert [item.content for item in talk.said if isinstance(item, AgentOutput)] == [
             "Hello",
@@ -30,7 +30,7 @@ async def test_text_comes_as_it_is_said(tmp_path: Path) -> None:
 
 
 async def test_a_command_is_code_and_then_its_output(tmp_path: Path) -> None:
-    model = Playing(
+    model = FakeProvider(
         calls(
             ("1", "run_command", {"command": "echo one"}),
             ("2", "run_command", {"command": "true", "folder": "src"}),
@@ -55,7 +55,7 @@ async def test_a_command_is_code_and_then_its_output(tmp_path: Path) -> None:
 
 async def test_a_change_is_a_call_with_its_diff_and_a_failure_says_why(tmp_path: Path) -> None:
     write = {"path": "a.txt", "content": "two\n"}
-    model = Playing(
+    model = FakeProvider(
         calls(
             ("1", "write_file", write),
             ("2", "read_file", {"path": "gone"}),
@@ -88,7 +88,7 @@ async def test_a_change_is_a_call_with_its_diff_and_a_failure_says_why(tmp_path:
 
 async def test_what_a_model_makes_too_large_or_too_deep_is_cut(tmp_path: Path) -> None:
     deep = "[" * 60 + "]" * 60
-    model = Playing(
+    model = FakeProvider(
         calls(
             ("i" * 999, "n" * 999, {"x": "y" * 300_000}),
             ("2", "list_files", f'{{"x": {deep}}}'),
@@ -104,7 +104,7 @@ async def test_what_a_model_makes_too_large_or_too_deep_is_cut(tmp_path: Path) -
 
 
 async def test_a_picture_is_shown_by_its_path(tmp_path: Path) -> None:
-    model = Playing(
+    model = FakeProvider(
         calls(("1", "show_image", {"path": "a.png"}), ("2", "show_image", {"path": "gone.png"})),
         says("There."),
     )
@@ -119,7 +119,7 @@ async def test_a_picture_is_shown_by_its_path(tmp_path: Path) -> None:
 
 
 async def test_a_picture_of_a_folder_that_isnt_the_chats_has_its_whole_path(tmp_path: Path) -> None:
-    model = Playing(calls(("1", "show_image", {"path": "a.png"})), says("There."))
+    model = FakeProvider(calls(("1", "show_image", {"path": "a.png"})), says("There."))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "a.png").write_bytes(PNG)
@@ -130,7 +130,7 @@ async def test_a_picture_of_a_folder_that_isnt_the_chats_has_its_whole_path(tmp_
 
 
 async def test_an_answer_that_is_cut_at_its_limit_says_so_and_goes_on(tmp_path: Path) -> None:
-    model = Playing(calls(("1", "list_files", {})), says("Done."))
+    model = FakeProvider(calls(("1", "list_files", {})), says("Done."))
     async with talking(tmp_path, model, max_iterations=1) as talk:
         *_, told = await talk.send()
         assert isinstance(told, AgentOutput)
@@ -144,22 +144,22 @@ async def test_an_answer_that_is_cut_at_its_limit_says_so_and_goes_on(tmp_path: 
 async def test_a_model_that_fails_ends_the_turn_and_the_next_one_is_answered(
     tmp_path: Path,
 ) -> None:
-    async with talking(tmp_path, Playing(fails("No money left."), says("Yes."))) as talk:
+    async with talking(tmp_path, FakeProvider(fails("No money left."), says("Yes."))) as talk:
         with pytest.raises(SessionError, match="No money left"):
             await talk.send()
         assert await talk.send("Again?") == [text("Yes.")]
 
 
 async def test_without_a_folder_it_says_what_is_missing(tmp_path: Path) -> None:
-    async with talking(tmp_path, Playing()) as talk:
+    async with talking(tmp_path, FakeProvider()) as talk:
         with pytest.raises(SessionError, match="name one by `workspace=`"):
             await talk.send(workspace=None)
 
 
 async def test_an_opened_again_chat_goes_on_with_its_session(tmp_path: Path) -> None:
-    async with talking(tmp_path, Playing(says("One."))) as talk:
+    async with talking(tmp_path, FakeProvider(says("One."))) as talk:
         await talk.send("First.")
-    second = Playing(says("Two."))
+    second = FakeProvider(says("Two."))
     async with talking(tmp_path, second) as talk:
         await talk.send("Second.")
         await talk.agent.ended("5d6a")
@@ -176,12 +176,12 @@ async def test_an_opened_again_chat_goes_on_with_its_session(tmp_path: Path) -> 
 
 
 async def test_what_is_wrong_with_its_log_is_said_with_the_first_answer(tmp_path: Path) -> None:
-    async with talking(tmp_path, Playing(says("One."))) as talk:
+    async with talking(tmp_path, FakeProvider(says("One."))) as talk:
         await talk.send("First.")
     (log,) = (tmp_path / "data" / "coding" / "sessions").iterdir()
     lines = log.read_text().splitlines()
     log.write_text("\n".join([*lines[:2], "{ torn", *lines[2:]]) + "\n")
-    async with talking(tmp_path, Playing(says("Two."), says("Three."))) as talk:
+    async with talking(tmp_path, FakeProvider(says("Two."), says("Three."))) as talk:
         warning, said = await talk.send("Second.")
         assert isinstance(warning, AgentOutput)
         assert (warning.role, said) == ("system", text("Two."))
@@ -191,7 +191,7 @@ async def test_what_is_wrong_with_its_log_is_said_with_the_first_answer(tmp_path
 async def test_two_sessions_are_answered_at_once_and_know_nothing_of_each_other(
     tmp_path: Path,
 ) -> None:
-    model = Playing([HANGS], says("Two."))
+    model = FakeProvider([HANGS], says("Two."))
     async with talking(tmp_path, model) as talk:
         first = asyncio.create_task(talk.send("First."))
         await model.hanging.wait()
@@ -203,7 +203,7 @@ async def test_two_sessions_are_answered_at_once_and_know_nothing_of_each_other(
 
 
 async def test_what_others_said_meanwhile_it_is_told_once(tmp_path: Path) -> None:
-    model = Playing(says("I see."), says("Yes."))
+    model = FakeProvider(says("I see."), says("Yes."))
 
     def said(role: Any, agent: str, content: str) -> Message:
         return Message(
@@ -226,7 +226,7 @@ async def test_what_others_said_meanwhile_it_is_told_once(tmp_path: Path) -> Non
 
 
 async def test_the_provider_is_closed_with_the_agent_and_not_with_a_session(tmp_path: Path) -> None:
-    class Closing(Playing):
+    class Closing(FakeProvider):
         closed = 0
 
         async def close(self) -> None:

@@ -12,10 +12,10 @@ import pytest
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.chat.connector import TextReplacement
 from agentstepper_nb.errors import AgentStopped, ToolDeniedError
-from agentstepper_nb.protocol.values import EventKind
-from tests.chat.coder import RISKY, call, command, output, result, risky, talking, text
-from tests.coding.debugged import View
-from tests.coding.playing import Playing, calls, says
+from agentstepper_nb.protocol.data_model import EventKind
+from tests.chat.coding_chats import RISKY, call, command, output, result, risky, talking, text
+from tests.coding.debugged_agent import View
+from tests.coding.scripted_parts import FakeProvider, calls, says
 
 Run = Callable[..., AsyncAgentStepper]
 
@@ -46,7 +46,7 @@ async def test_its_turn_stands_in_the_chats_run(tmp_path: Path, run: Run, view: 
 async def test_an_answer_that_a_person_edits_is_what_is_said(
     tmp_path: Path, run: Run, view: View
 ) -> None:
-    model = Playing(
+    model = FakeProvider(
         calls(("1", "list_files", {}), ("2", "run_command", RISKY), text="Both."), says("Bye.")
     )
     mine = {

@@ -17,10 +17,10 @@ from agentstepper_nb.coding.chat_conversations import CodingChats
 from agentstepper_nb.llm_wire.conversation import ModelRequest
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.chat import AgentOutput, TurnEnding
-from agentstepper_nb.protocol.values import EventKind
-from tests.chat.house import House, house
-from tests.coding.debugged import View
-from tests.coding.playing import HANGS, Playing, calls, says
+from agentstepper_nb.protocol.data_model import EventKind
+from tests.chat.harness import Harness, harness
+from tests.coding.debugged_agent import View
+from tests.coding.scripted_parts import HANGS, FakeProvider, calls, says
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 RISKY = ("1", "run_command", {"command": "rm -rf build"})
@@ -41,25 +41,27 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-def chat(workspace: Path, model: Playing, agent: Any = None, **options: Any) -> Any:
+def chat(workspace: Path, model: FakeProvider, agent: Any = None, **options: Any) -> Any:
     coder = CodingAgent(provider=model, model="m", **(agent or {}))
     allowed = AllowedPaths([workspace])
     # Beside the workspace: commands never see what is kept of the chat.
-    return house(workspace.parent / "data", coder, workspace=workspace, allowed=allowed, **options)
+    return harness(
+        workspace.parent / "data", coder, workspace=workspace, allowed=allowed, **options
+    )
 
 
-def shown(home: House) -> list[tuple[str, str, str]]:
+def shown(home: Harness) -> list[tuple[str, str, str]]:
     return [(each.role, each.type, each.content) for each in home.messages]
 
 
-async def waits(home: House) -> str:
+async def waits(home: Harness) -> str:
     """Wait until a question does; its message's id."""
     found = (await home.until(lambda info: info.waiting)).waiting
     assert found is not None
     return found
 
 
-async def allows(home: House) -> None:
+async def allows(home: Harness) -> None:
     """Allow what is of high risk, which is asked twice."""
     first = await waits(home)
     home.interpreter.choose(home.session, first, "Allow")
@@ -70,14 +72,14 @@ async def allows(home: House) -> None:
 
 async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> None:
     (workspace / "a.png").write_bytes(PNG)
-    model = Playing(
+    model = FakeProvider(
         calls(RISKY, ("2", "show_image", {"path": "a.png"}), ("3", "list_files", {}), text="So:"),
         says("Done."),
     )
     async with chat(workspace, model) as home:
         home.send("Clean up.")
         await allows(home)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert [each[:2] for each in shown(home)] == [
             ("user", "MESSAGE"),
             ("assistant", "MESSAGE"),
@@ -101,21 +103,21 @@ async def test_a_turn_with_a_question_a_picture_and_a_call(workspace: Path) -> N
 async def test_a_chat_says_all_along_that_nothing_holds_its_agents_commands(
     workspace: Path,
 ) -> None:
-    async with chat(workspace, Playing(says("Hello.")), {"sandbox": "none"}) as home:
+    async with chat(workspace, FakeProvider(says("Hello.")), {"sandbox": "none"}) as home:
         assert home.info.agents[0].notice == ""  # nothing was begun yet
         home.send("Hello.")
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert home.info.agents[0].notice.startswith("No sandbox: ")
         assert home.fold.info is not None
         assert home.fold.info.agents == home.info.agents  # whoever listens is told
 
 
 async def test_stop_withdraws_the_question_and_nothing_is_done(workspace: Path) -> None:
-    async with chat(workspace, Playing(calls(RISKY, text="So:"), says("I'm here."))) as home:
+    async with chat(workspace, FakeProvider(calls(RISKY, text="So:"), says("I'm here."))) as home:
         home.send("Clean up.")
         await waits(home)
         await home.stop()
-        info = await home.rests(TurnEnding.STOPPED)
+        info = await home.is_awaiting_user(TurnEnding.STOPPED)
         asked = home.messages[-1]
         assert (info.waiting, asked.type, asked.chosen, asked.final) == (
             None,
@@ -128,7 +130,7 @@ async def test_stop_withdraws_the_question_and_nothing_is_done(workspace: Path) 
     assert (workspace / "build").exists()
 
 
-class Tough(Playing):
+class Tough(FakeProvider):
     """A model whose answers don't end before they may, however often they are cancelled."""
 
     def __init__(self, *answers: Any) -> None:
@@ -151,10 +153,10 @@ class Listening:
     def __init__(self) -> None:
         self.said: list[AgentOutput] = []
 
-    def say(self, piece: AgentOutput) -> None:
+    def send(self, piece: AgentOutput) -> None:
         self.said.append(piece)
 
-    def say_instead(self, text: str) -> None:
+    def replace_text(self, text: str) -> None:
         raise AssertionError(text)
 
     async def ask(self, text: str, choices: Sequence[str], details: Any) -> str:
@@ -178,12 +180,12 @@ async def test_an_answer_waits_for_the_end_of_the_one_that_was_cancelled(workspa
 
 
 async def test_autochat_goes_on_where_a_limit_cut_it(workspace: Path) -> None:
-    model = Playing(calls(("1", "list_files", {})), says("Done."), says("Nothing more."))
+    model = FakeProvider(calls(("1", "list_files", {})), says("Done."), says("Nothing more."))
     async with chat(
         workspace, model, {"max_iterations": 1}, auto_chat=True, auto_chat_max=2
     ) as home:
         await home.ask("Look.")
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert [each for each in shown(home) if each[1] == "MESSAGE" and each[0] != "user"] == [
             (
                 "system",
@@ -206,7 +208,7 @@ async def test_all_of_a_chat_is_one_run_and_each_change_is_told_once(
 ) -> None:
     write = ("1", "write_file", {"path": "a.txt", "content": "a\n"})
     again = ("2", "write_file", {"path": "a.txt", "content": "b\n"})
-    model = Playing(calls(write), says("One."), calls(again), says("Two."))
+    model = FakeProvider(calls(write), says("One."), calls(again), says("Two."))
     async with chat(workspace, model, {"auto_approve": True}, debugger=True) as home:
         await home.ask("First.")
         await home.ask("Second.")
@@ -225,7 +227,7 @@ async def test_all_of_a_chat_is_one_run_and_each_change_is_told_once(
 async def test_an_edited_answer_is_what_the_chat_shows_and_keeps(
     workspace: Path, view: View
 ) -> None:
-    model = Playing(says("The model's."))
+    model = FakeProvider(says("The model's."))
     async with chat(workspace, model, debugger=True, step=True) as home:
         answer = asyncio.create_task(home.ask("Hello."))
         await view.at()
@@ -243,7 +245,7 @@ async def test_an_edited_answer_is_what_the_chat_shows_and_keeps(
 
 
 async def test_whoever_answers_first_decides(workspace: Path, view: View) -> None:
-    model = Playing(calls(RISKY), says("Done."), calls(RISKY), says("Done."))
+    model = FakeProvider(calls(RISKY), says("Done."), calls(RISKY), says("Done."))
     async with chat(workspace, model, debugger=True) as home:
         answer = asyncio.create_task(home.ask("Clean up."))
         await view.at()
@@ -261,14 +263,14 @@ async def test_whoever_answers_first_decides(workspace: Path, view: View) -> Non
 
 
 async def test_after_stop_the_next_turn_has_a_run_of_its_own(workspace: Path, view: View) -> None:
-    model = Playing(calls(RISKY), says("Again."))
+    model = FakeProvider(calls(RISKY), says("Again."))
     async with chat(workspace, model, debugger=True) as home:
         answer = asyncio.create_task(home.ask("Clean up."))
         await view.at()
         first = home.info.run_id
         await asyncio.to_thread(view.stop)
         await answer
-        await home.rests(TurnEnding.STOPPED)
+        await home.is_awaiting_user(TurnEnding.STOPPED)
         await home.ask("And now?")
         assert home.info.run_id not in (None, first)
         assert shown(home)[-1] == ("assistant", "MESSAGE", "Again.")

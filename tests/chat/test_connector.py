@@ -17,8 +17,8 @@ from agentstepper_nb.errors import AgentStepperError, CommandError, ProtocolErro
 from agentstepper_nb.models.scripted import Script, ScriptRule, always, say
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
 from agentstepper_nb.protocol.chat import Message
-from tests.chat.house import refused
-from tests.chat.talking import answered
+from tests.chat.chats import answered
+from tests.chat.harness import refused
 
 
 class Parrot(InterpreterABC):
@@ -68,7 +68,7 @@ def test_options_are_the_connectors() -> None:
     assert make_connector(Parrot, name="polly").name == "polly"
     assert make_connector(print, name="printer", role="THOUGHT").role == "THOUGHT"
     with pytest.raises(CommandError, match=r"Parrot can't be made an agent: .*colour"):
-        make_connector(Parrot, colour="green")
+        make_connector(Parrot, is_coloured="green")
     with pytest.raises(CommandError, match="parrot is made already"):
         make_connector(Parrot(), name="polly")
 

@@ -24,9 +24,9 @@ from agentstepper_nb.models.scripted import (
 )
 from agentstepper_nb.models.scripted.provider import ScriptedProvider
 from agentstepper_nb.protocol.chat import AgentOutput
+from tests.chat.chats import a_turn, answered, said, whole
 from tests.chat.endpoints import an_endpoint, look, says
-from tests.chat.talking import a_turn, answered, said, whole
-from tests.coding.playing import HANGS, Playing, calls, fails
+from tests.coding.scripted_parts import HANGS, FakeProvider, calls, fails
 
 # ---- text --------------------------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ def unnameable() -> Callable[..., Any]:
     [
         ({"provider": "opnai"}, "There is no provider 'opnai'; there are openai"),
         ({"provider": "local", "base_url": "http://x"}, "are for the providers openai"),
-        ({"provider": Playing(), "api_key": "k"}, "made already"),
+        ({"provider": FakeProvider(), "api_key": "k"}, "made already"),
         ({"tools": [look, look]}, "more than one tool 'look'"),
         ({"tools": [look], "confirm_tools": ["loo"]}, "tools that there aren't: loo"),
         ({"tools": [unnameable()]}, "can't be a tool's name"),

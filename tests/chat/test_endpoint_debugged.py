@@ -14,13 +14,13 @@ from agentstepper_nb.chat.connector import TextReplacement
 from agentstepper_nb.chat.connectors.endpoint_agent import EndpointAgent
 from agentstepper_nb.errors import AgentStopped, ModelError, ToolDeniedError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
-from tests.chat.talking import Person, a_turn, answered, whole
-from tests.coding.debugged import View
-from tests.coding.playing import Answer, Playing, calls, says
+from tests.chat.chats import Person, a_turn, answered, whole
+from tests.coding.debugged_agent import View
+from tests.coding.scripted_parts import Answer, FakeProvider, calls, says
 
 
 @asynccontextmanager
-async def asked(core: AgentStepperCore, model: Playing, **options: Any) -> AsyncIterator[Any]:
+async def asked(core: AgentStepperCore, model: FakeProvider, **options: Any) -> AsyncIterator[Any]:
     """A task in which a model answers, at its first halt point."""
     person = options.pop("person", None)
     endpoint = EndpointAgent("m", provider=model, tools=[look, fail], **options)
@@ -45,14 +45,14 @@ def fail() -> None:
 LOOKS: Answer = calls(("1", "look", {"at": "a"}))
 
 
-def told(model: Playing) -> ToolResultMessage:
+def told(model: FakeProvider) -> ToolResultMessage:
     last = model.requests[-1].messages[-1]
     assert isinstance(last, ToolResultMessage)
     return last
 
 
 async def test_an_edited_prompt_is_what_is_asked(core: AgentStepperCore, view: View) -> None:
-    model = Playing(says("Fine."))
+    model = FakeProvider(says("Fine."))
     async with asked(core, model) as task:
         prompt = await view.at()
         assert [each["role"] for each in prompt["messages"]] == ["system", "user"]
@@ -66,7 +66,7 @@ async def test_an_edited_prompt_is_what_is_asked(core: AgentStepperCore, view: V
 async def test_an_edited_answer_takes_the_place_of_what_was_told(
     core: AgentStepperCore, view: View
 ) -> None:
-    async with asked(core, Playing(says("Good day"))) as task:
+    async with asked(core, FakeProvider(says("Good day"))) as task:
         await view.steps()
         answer = await view.at()
         assert answer["content"] == "Goodday"
@@ -78,7 +78,7 @@ async def test_an_edited_answer_takes_the_place_of_what_was_told(
 
 
 async def test_an_answer_may_be_made_a_call(core: AgentStepperCore, view: View) -> None:
-    model = Playing(says("No."), says("Seen."))
+    model = FakeProvider(says("No."), says("Seen."))
     async with asked(core, model) as task:
         await view.steps()
         function = {"name": "look", "arguments": '{"at": "b"}'}
@@ -97,7 +97,7 @@ async def test_an_answer_may_be_made_a_call(core: AgentStepperCore, view: View) 
 
 
 async def test_an_edited_call_is_what_is_done_and_told(core: AgentStepperCore, view: View) -> None:
-    model = Playing(calls(("1", "look", "{")), says("Seen."))
+    model = FakeProvider(calls(("1", "look", "{")), says("Seen."))
     async with asked(core, model) as task:
         await view.steps()
         await view.steps()
@@ -113,7 +113,7 @@ async def test_an_edited_call_is_what_is_done_and_told(core: AgentStepperCore, v
 
 
 async def test_a_failure_may_be_mended(core: AgentStepperCore, view: View) -> None:
-    model = Playing(calls(("1", "fail", {})), says("Well."))
+    model = FakeProvider(calls(("1", "fail", {})), says("Well."))
     async with asked(core, model) as task:
         for _ in range(3):
             await view.at()
@@ -128,7 +128,7 @@ async def test_a_failure_may_be_mended(core: AgentStepperCore, view: View) -> No
 
 
 async def test_a_denied_call_is_told_to_the_model(core: AgentStepperCore, view: View) -> None:
-    model = Playing(LOOKS, says("Well."))
+    model = FakeProvider(LOOKS, says("Well."))
     async with asked(core, model) as task:
         await view.steps()
         await view.steps()
@@ -141,7 +141,7 @@ async def test_a_denied_call_is_told_to_the_model(core: AgentStepperCore, view: 
 
 
 async def test_a_call_that_the_person_is_asked_about(core: AgentStepperCore, view: View) -> None:
-    model = Playing(LOOKS, says("Well."))
+    model = FakeProvider(LOOKS, says("Well."))
     person = Person("Allow")
     async with asked(core, model, person=person, confirm_tools=True) as task:
         await view.steps()
@@ -156,11 +156,11 @@ async def test_a_call_that_the_person_is_asked_about(core: AgentStepperCore, vie
 
 
 async def test_a_denied_question_and_stop_end_the_turn(core: AgentStepperCore, view: View) -> None:
-    async with asked(core, Playing()) as task:
+    async with asked(core, FakeProvider()) as task:
         await view.denies("No.")
         with pytest.raises(ToolDeniedError, match=r"No\."):
             await task
-    async with asked(core, Playing(says("Fine."))) as task:
+    async with asked(core, FakeProvider(says("Fine."))) as task:
         await view.at()
         await view.steps()
         await view.at()
@@ -171,7 +171,7 @@ async def test_a_denied_question_and_stop_end_the_turn(core: AgentStepperCore, v
 
 async def test_stop_ends_the_turn(core: AgentStepperCore, view: View) -> None:
     with pytest.raises(AgentStopped):
-        async with asked(core, Playing()) as task:
+        async with asked(core, FakeProvider()) as task:
             await view.at()
             await asyncio.to_thread(view.stop)
             await task

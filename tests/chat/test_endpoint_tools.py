@@ -12,13 +12,13 @@ import pytest
 from agentstepper_nb.chat.answer_adapter import iterate_answer
 from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.chat.connectors.endpoint_agent import EndpointAgent
-from agentstepper_nb.chat.connectors.function_tools import LONGEST
+from agentstepper_nb.chat.connectors.function_tools import MAX_VALUE_CHARS
 from agentstepper_nb.errors import ModelError
 from agentstepper_nb.llm_wire.conversation import AssistantMessage, UserMessage
 from agentstepper_nb.protocol.chat import AgentType, ChatAgentInfo, MessageType
+from tests.chat.chats import Person, a_turn, answered, said, whole
 from tests.chat.endpoints import an_endpoint, fail, greet, look, results, says
-from tests.chat.talking import Person, a_turn, answered, said, whole
-from tests.coding.playing import calls
+from tests.coding.scripted_parts import calls
 
 PATIENCE = 30
 
@@ -108,7 +108,7 @@ async def test_what_a_tool_gives_is_json_and_bounded() -> None:
     assert "half" in messages[0].result
     assert messages[1].result["1"] == {"n": None}
     assert "200000 characters left out" in messages[2].result
-    assert len(results(model)[2][0]) < LONGEST + 100
+    assert len(results(model)[2][0]) < MAX_VALUE_CHARS + 100
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.house import Actor, Fold, kept_nowhere, message
+from tests.chat.harness import Actor, Fold, kept_nowhere, message
 
 
 class Source:
@@ -48,7 +48,7 @@ class Source:
         )
         return ChatSessionSnapshot(session=info, messages=())
 
-    def tell(self, *events: ChatEvent) -> None:
+    def notify(self, *events: ChatEvent) -> None:
         for event in events:
             for listener in list(self.listeners):
                 listener(event)
@@ -62,7 +62,7 @@ async def test_pieces_of_a_message_that_wait_are_one() -> None:
     source = Source()
     events = EventFeed("s", source.attach).read()
     await anext(events)
-    source.tell(delta("a", "x"), delta("a", "y"), delta("b", "z"), delta("a", "!"))
+    source.notify(delta("a", "x"), delta("a", "y"), delta("b", "z"), delta("a", "!"))
     got = [await anext(events) for _ in range(3)]
     assert got == [delta("a", "xy"), delta("b", "z"), delta("a", "!")]
     await events.aclose()
@@ -76,8 +76,8 @@ async def test_a_whole_message_stands_for_its_pieces_that_wait() -> None:
     assert isinstance(begin, ChatSessionSnapshot)
     whole = ChatMessageChanged(message=message("xyz", id="a"))
     half = ChatMessageChanged(message=message("x", id="a", final=False))
-    source.tell(delta("b", "1"), half, delta("a", "y"), whole)
-    source.tell(*[ChatSessionChanged(session=begin.session)] * 3)
+    source.notify(delta("b", "1"), half, delta("a", "y"), whole)
+    source.notify(*[ChatSessionChanged(session=begin.session)] * 3)
     assert [await anext(events) for _ in range(3)] == [
         delta("b", "1"),
         whole,
@@ -87,7 +87,7 @@ async def test_a_whole_message_stands_for_its_pieces_that_wait() -> None:
 
 
 @pytest.mark.parametrize(
-    "bounds", [{"most": 10}, {"most_weight": 2000}], ids=["events", "their weight"]
+    "bounds", [{"max_events": 10}, {"max_waiting_chars": 2000}], ids=["events", "their weight"]
 )
 async def test_a_slow_reader_gets_a_new_begin_in_place_of_what_it_missed(
     bounds: dict[str, int],
@@ -96,23 +96,23 @@ async def test_a_slow_reader_gets_a_new_begin_in_place_of_what_it_missed(
     events = EventFeed("s", source.attach, **bounds).read()
     await anext(events)
     for number in range(1000):
-        source.tell(delta(str(number), "some text"))
+        source.notify(delta(str(number), "some text"))
     assert source.listeners == []  # nothing is held for it any more
     again = await anext(events)
     assert isinstance(again, ChatSessionSnapshot) and again.session.title == "2"
-    source.tell(delta("last", "!"))
+    source.notify(delta("last", "!"))
     assert await anext(events) == delta("last", "!")
     await events.aclose()
 
 
 async def test_one_event_may_be_of_any_size() -> None:
     source = Source()
-    events = EventFeed("s", source.attach, most_weight=100).read()
+    events = EventFeed("s", source.attach, max_waiting_chars=100).read()
     await anext(events)
     waiting = asyncio.ensure_future(anext(events))
     await asyncio.sleep(0)
     large = ChatMessageChanged(message=message("x" * 10_000, id="a"))
-    source.tell(large)
+    source.notify(large)
     assert await waiting == large
     assert source.begun == 1
     await events.aclose()
@@ -120,12 +120,15 @@ async def test_one_event_may_be_of_any_size() -> None:
 
 async def test_a_session_that_was_removed_ends_the_stream_also_for_who_missed_that() -> None:
     source = Source()
-    fast, slow = EventFeed("s", source.attach).read(), EventFeed("s", source.attach, most=3).read()
+    fast, slow = (
+        EventFeed("s", source.attach).read(),
+        EventFeed("s", source.attach, max_events=3).read(),
+    )
     await anext(fast)
     await anext(slow)
-    source.tell(*(delta(str(number), "x") for number in range(5)))
+    source.notify(*(delta(str(number), "x") for number in range(5)))
     source.gone = True
-    source.tell(ChatSessionRemoved(session_id="s"))
+    source.notify(ChatSessionRemoved(session_id="s"))
     assert [event async for event in fast][-1] == ChatSessionRemoved(session_id="s")
     assert [event async for event in slow] == [ChatSessionRemoved(session_id="s")]
 
@@ -216,7 +219,7 @@ async def test_a_backend_is_told_and_closed() -> None:
     async with kept_nowhere() as home:
         home.interpreter.attach(home.session, page)
         home.interpreter.process_message(home.session, page.convert_in("Hello."))
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert page.lines == ["user: Hello.", "assistant: Yes."]
         assert not page.over
     assert page.over

@@ -13,15 +13,15 @@ from typing import Any, Final
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
-from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.answer_adapter import iterate_answer
 from agentstepper_nb.chat.connector import Handoff, Turn
 from agentstepper_nb.chat.connectors.function_agent import FunctionAgent
 from agentstepper_nb.protocol.chat import AgentOutput, Message
-from agentstepper_nb.protocol.values import EventKind, EventSide
+from agentstepper_nb.protocol.data_model import EventKind, EventSide
 from agentstepper_nb.sdk import make_ambient
-from tests.chat.talking import a_turn, answered, said
-from tests.coding.debugged import View
+from tests.chat.chats import a_turn, answered, said
+from tests.coding.debugged_agent import View
 
 PATIENCE = 30
 BEFORE = said("Before.", id="b")
@@ -157,7 +157,7 @@ def test_what_it_is_called() -> None:
 
 
 async def test_what_a_function_may_give() -> None:
-    given = ["text", pieces.code("1", "python"), {"role": "assistant", "content": "x"}]
+    given = ["text", outputs.code("1", "python"), {"role": "assistant", "content": "x"}]
     assert await answered(FunctionAgent(lambda message: given)) == given
     assert await answered(FunctionAgent(lambda message: {"content": "x"})) == [{"content": "x"}]
     assert await answered(FunctionAgent(lambda message: None)) == []
@@ -167,11 +167,11 @@ async def test_what_a_function_may_give() -> None:
 
 async def test_a_yielded_confirmation_gives_the_choice() -> None:
     def asking(message: str) -> Generator[str | AgentOutput, str, None]:
-        choice = yield pieces.confirmation("Sure?")
+        choice = yield outputs.confirmation("Sure?")
         yield f"You chose {choice}."
 
     async def aasking(message: str) -> Any:
-        choice = yield pieces.confirmation("Sure?")
+        choice = yield outputs.confirmation("Sure?")
         yield f"You chose {choice}."
 
     for function in (asking, aasking):

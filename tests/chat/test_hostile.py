@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Handoff, TextReplacement, Turn
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import AgentOutput, Message, MessageType, TurnEnding
-from tests.chat.house import NOWHERE, PNG, Actor, House, house
+from tests.chat.harness import NOWHERE, PNG, Actor, Harness, harness
 
 
 def deep(levels: int) -> Any:
@@ -82,11 +82,11 @@ HOSTILE: dict[str, Any] = {
     "choices without number": [
         AgentOutput(type="CONFIRMATION", content="?", choices=tuple(map(str, range(10_000))))
     ],
-    "a picture that is none": [pieces.image(b"<svg onload=alert(1)>")],
-    "a huge picture": [pieces.image(PNG + bytes(11 * 1024 * 1024))],
-    "arguments without bottom": [pieces.call("look", deep(5000))],
-    "huge arguments": [pieces.call("look", ["x" * 1_100_000])],
-    "a value that no JSON has": [pieces.call("look", object())],
+    "a picture that is none": [outputs.image(b"<svg onload=alert(1)>")],
+    "a huge picture": [outputs.image(PNG + bytes(11 * 1024 * 1024))],
+    "arguments without bottom": [outputs.call("look", deep(5000))],
+    "huge arguments": [outputs.call("look", ["x" * 1_100_000])],
+    "a value that no JSON has": [outputs.call("look", object())],
     "a replacement that is no text": ["x", TextReplacement(5)],  # type: ignore[arg-type]
     "a strange mapping": [Strange()],
     "a strange text": [{"type": Unhashable("MESSAGE"), "content": "x"}],
@@ -106,7 +106,7 @@ HOSTILE: dict[str, Any] = {
 @pytest.mark.parametrize("what", HOSTILE)
 async def test_what_an_agent_should_not_do_ends_its_turn_alone(what: str) -> None:
     bad = Actor(HOSTILE[what], "bad", role="CREW")
-    async with house(NOWHERE, Actor(), bad, keep=False) as home:
+    async with harness(NOWHERE, Actor(), bad, keep=False) as home:
         before = asyncio.all_tasks()
         await home.ask(to="bad")
         assert home.info.ending is TurnEnding.ERROR
@@ -117,7 +117,7 @@ async def test_what_an_agent_should_not_do_ends_its_turn_alone(what: str) -> Non
         check(home)
 
 
-def check(home: House) -> None:
+def check(home: Harness) -> None:
     """What was told is what is there, and nothing of a turn is left."""
     assert home.fold.messages == home.messages
     assert home.fold.info == home.info
@@ -126,8 +126,8 @@ def check(home: House) -> None:
 
 
 async def test_what_is_too_much_is_cut_and_the_rest_is_said() -> None:
-    said = ["x" * 600_000, "y" * 5_000_000, "z", pieces.console("w" * 3_000_000)]
-    async with house(NOWHERE, Actor(said), keep=False) as home:
+    said = ["x" * 600_000, "y" * 5_000_000, "z", outputs.console("w" * 3_000_000)]
+    async with harness(NOWHERE, Actor(said), keep=False) as home:
         await home.ask()
         assert home.info.ending is TurnEnding.DONE
         _, text, console = home.messages
@@ -139,8 +139,8 @@ async def test_what_is_too_much_is_cut_and_the_rest_is_said() -> None:
 
 async def test_many_messages_are_few_in_memory_and_all_in_the_transcript() -> None:
     """INV-MEM-001's limit is soft: what goes from memory can still be read."""
-    said = [pieces.console(str(n)) if n % 2 else str(n) for n in range(400)]
-    async with house(NOWHERE, Actor(said), keep=False) as home:
+    said = [outputs.console(str(n)) if n % 2 else str(n) for n in range(400)]
+    async with harness(NOWHERE, Actor(said), keep=False) as home:
         await home.ask()
         assert (home.info.kept, home.info.messages) == (100, 401)
         page = home.interpreter.earlier(home.session, home.messages[0].id, 3)
@@ -163,7 +163,7 @@ async def test_an_agent_that_hangs_as_it_is_closed_can_be_stopped(
                 with suppress(asyncio.CancelledError):
                     await leave.wait()
 
-    async with house(NOWHERE, Actor(clings, "bad", role="CREW"), Actor(), keep=False) as home:
+    async with harness(NOWHERE, Actor(clings, "bad", role="CREW"), Actor(), keep=False) as home:
         home.send("Go.")
         await hangs.wait()
         await home.stop()
@@ -185,7 +185,7 @@ async def test_what_an_agent_says_of_itself_is_asked_once() -> None:
             return "shy"
 
     actor = Shy()
-    async with house(NOWHERE, actor, keep=False) as home:
+    async with harness(NOWHERE, actor, keep=False) as home:
         actor.shy = True
         assert [each.content for each in await home.ask()] == ["Yes."]
         check(home)
@@ -204,9 +204,9 @@ async def test_a_session_that_can_not_be_made_again_holds_nothing(tmp_path: Path
             pass
 
     moody = Moody()
-    async with house(tmp_path, Actor()) as home:
+    async with harness(tmp_path, Actor()) as home:
         await home.ask()
-    async with house(tmp_path, moody) as other:
+    async with harness(tmp_path, moody) as other:
         moody.role_now = "NOBODY"
         with pytest.raises(ProtocolError, match="NOBODY"):
             other.interpreter.open(home.session)

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as some
 from msgspec.structs import replace
 
-from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import TextReplacement
 from agentstepper_nb.chat.message_builder import (
     MAX_CALLS,
-    MAX_CONTENT,
+    MAX_CONTENT_CHARS,
     MessageBuilder,
     MessageCollector,
 )
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import AgentOutput, Message
-from tests.chat.house import refused
+from tests.chat.harness import refused
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
 
@@ -34,14 +34,14 @@ def a_gathering() -> MessageBuilder:
 def told(*items: Any) -> list[Message]:
     """All that is told, to the end."""
     gathering = a_gathering()
-    return [message for item in items for message in gathering.take(item)] + gathering.close()
+    return [message for item in items for message in gathering.add(item)] + gathering.close()
 
 
 def whole(*items: Any) -> list[Message]:
     """The messages, in the order in which they began."""
     gathered = MessageCollector()
     for message in told(*items):
-        gathered.take(message)
+        gathered.add(message)
     return list(gathered.messages)
 
 
@@ -65,11 +65,11 @@ def test_what_differs_is_another_message() -> None:
     messages = whole(
         "a",
         "b",
-        pieces.code("x = ", "python"),
-        pieces.code("1", "python"),
-        pieces.code("1", "python", format="result"),
-        pieces.code("y", "sh"),
-        pieces.console("out"),
+        outputs.code("x = ", "python"),
+        outputs.code("1", "python"),
+        outputs.code("1", "python", format="result"),
+        outputs.code("y", "sh"),
+        outputs.console("out"),
         AgentOutput(content="c", role="system"),
         "d",
     )
@@ -86,9 +86,9 @@ def test_what_differs_is_another_message() -> None:
 
 
 def test_a_block_of_its_own_begins_anew() -> None:
-    first, more = pieces.code("x = ", "python"), pieces.code("1", "python")
-    second = pieces.code("y = 2", "python", anew=True)
-    said = whole(first, more, second, pieces.code("\n", "python"))
+    first, more = outputs.code("x = ", "python"), outputs.code("1", "python")
+    second = outputs.code("y = 2", "python", anew=True)
+    said = whole(first, more, second, outputs.code("\n", "python"))
     assert [message.content for message in said] == ["x = 1", "y = 2\n"]
     assert all(message.final for message in said)
 
@@ -99,7 +99,7 @@ def test_a_mapping_is_a_piece_and_goes_on_with_others() -> None:
 
 
 def test_nothing_is_no_message_and_ends_none() -> None:
-    assert brief(whole("", "a", "", pieces.console(""), "b")) == [("MESSAGE", "ab")]
+    assert brief(whole("", "a", "", outputs.console(""), "b")) == [("MESSAGE", "ab")]
     assert told("") == []
 
 
@@ -116,8 +116,8 @@ def test_half_characters_are_question_marks() -> None:
 TEXTS = some.lists(
     some.one_of(
         some.text(min_size=1, max_size=6),
-        some.text(min_size=1, max_size=6).map(pieces.console),
-        some.text(min_size=1, max_size=6).map(lambda text: pieces.code(text, "python")),
+        some.text(min_size=1, max_size=6).map(outputs.console),
+        some.text(min_size=1, max_size=6).map(lambda text: outputs.code(text, "python")),
     ),
     max_size=8,
 )
@@ -140,7 +140,7 @@ def test_inv_stream_001_text_may_be_cut_anywhere(
 @given(some.lists(some.sampled_from("abc"), max_size=12), some.randoms(use_true_random=False))
 def test_inv_stream_001_the_pieces_told_are_the_whole(words: list[str], random: Any) -> None:
     """What is told piece by piece, joined, is what is told at the end."""
-    items = [word if random.random() < 0.7 else pieces.console(word) for word in words]
+    items = [word if random.random() < 0.7 else outputs.console(word) for word in words]
     parts: dict[str, str] = {}
     for message in told(*items):
         if message.final:
@@ -150,13 +150,13 @@ def test_inv_stream_001_the_pieces_told_are_the_whole(words: list[str], random: 
 
 
 def test_what_is_too_long_is_cut_with_a_mark() -> None:
-    (message,) = whole("a" * (MAX_CONTENT - 10), "b" * 100, "c" * 100)
-    assert len(message.content) == MAX_CONTENT
+    (message,) = whole("a" * (MAX_CONTENT_CHARS - 10), "b" * 100, "c" * 100)
+    assert len(message.content) == MAX_CONTENT_CHARS
     assert message.content.endswith("(cut: a message has at most 1,000,000 characters)")
     assert "b" not in message.content
-    (at_once,) = whole("a" * 2 * MAX_CONTENT)
+    (at_once,) = whole("a" * 2 * MAX_CONTENT_CHARS)
     assert at_once.content == message.content
-    assert len(told("a" * MAX_CONTENT, *"bbbbb")) == 2  # nothing is told of what is left out
+    assert len(told("a" * MAX_CONTENT_CHARS, *"bbbbb")) == 2  # nothing is told of what is left out
 
 
 # ---- calls -------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_what_is_too_long_is_cut_with_a_mark() -> None:
 
 def test_a_call_and_its_result_are_one() -> None:
     begun, text, *rest = told(
-        pieces.call("look", {"at": 1}, call_id="c"), "Looking. ", pieces.result("c", [1, 2])
+        outputs.call("look", {"at": 1}, call_id="c"), "Looking. ", outputs.result("c", [1, 2])
     )
     assert (begun.name, begun.arguments, begun.ok, begun.final) == ("look", {"at": 1}, None, False)
     assert text.content == "Looking. "
@@ -176,12 +176,12 @@ def test_a_call_and_its_result_are_one() -> None:
 
 def test_several_calls_may_be_open() -> None:
     messages = whole(
-        pieces.call("a", {}, call_id="1"),
-        pieces.call("b", {}, call_id="2"),
-        pieces.call("c", {}),
-        pieces.result("2", "second", ok=False),
-        pieces.result(None, "third"),
-        pieces.result("1", "first"),
+        outputs.call("a", {}, call_id="1"),
+        outputs.call("b", {}, call_id="2"),
+        outputs.call("c", {}),
+        outputs.result("2", "second", ok=False),
+        outputs.result(None, "third"),
+        outputs.result("1", "first"),
     )
     got = [(message.name, message.result, message.ok) for message in messages]
     assert got == [("a", "first", True), ("b", "second", False), ("c", "third", True)]
@@ -195,10 +195,10 @@ def test_inv_stream_001_results_may_come_in_any_order(
     ids: list[str], data: some.DataObject
 ) -> None:
     """Calls and their results gather to the same messages, whatever comes in between."""
-    items: list[Any] = [pieces.call("f", {"n": id}, call_id=id) for id in ids]
+    items: list[Any] = [outputs.call("f", {"n": id}, call_id=id) for id in ids]
     for id in data.draw(some.permutations(ids)):
-        after = items.index(pieces.call("f", {"n": id}, call_id=id)) + 1
-        items.insert(data.draw(some.integers(after, len(items))), pieces.result(id, id))
+        after = items.index(outputs.call("f", {"n": id}, call_id=id)) + 1
+        items.insert(data.draw(some.integers(after, len(items))), outputs.result(id, id))
     messages = whole(*items)
     assert sorted((m.call_id, m.arguments["n"], m.result) for m in messages) == [
         (id, id, id) for id in sorted(ids)
@@ -206,7 +206,7 @@ def test_inv_stream_001_results_may_come_in_any_order(
 
 
 def test_a_call_that_gets_no_result_ends_without() -> None:
-    (message,) = whole(pieces.call("a", None))
+    (message,) = whole(outputs.call("a", None))
     assert (message.final, message.ok, message.arguments) == (True, None, {})
     assert message.call_id
 
@@ -217,16 +217,16 @@ def test_a_call_with_its_result_is_whole_at_once() -> None:
 
 
 def test_a_result_without_a_call_is_told() -> None:
-    (message,) = told(pieces.result("nobody's", 1))
+    (message,) = told(outputs.result("nobody's", 1))
     assert (message.name, message.result) == ("?", 1)
 
 
 def test_ids_may_be_used_twice() -> None:
     messages = whole(
-        pieces.call("a", {}, call_id="1"),
-        pieces.call("b", {}, call_id="1"),
-        pieces.result("1", "a's"),
-        pieces.result("1", "b's"),
+        outputs.call("a", {}, call_id="1"),
+        outputs.call("b", {}, call_id="1"),
+        outputs.result("1", "a's"),
+        outputs.result("1", "b's"),
     )
     assert [message.result for message in messages] == ["a's", "b's"]
 
@@ -234,9 +234,9 @@ def test_ids_may_be_used_twice() -> None:
 def test_calls_without_results_do_not_pile_up() -> None:
     gathering = a_gathering()
     for _ in range(MAX_CALLS):
-        (begun,) = gathering.take(pieces.call("a", {}))
+        (begun,) = gathering.add(outputs.call("a", {}))
         assert not begun.final
-    given_up, begun = gathering.take(pieces.call("a", {}))
+    given_up, begun = gathering.add(outputs.call("a", {}))
     assert (given_up.final, begun.final) == (True, False)
     assert len(gathering.close()) == MAX_CALLS
 
@@ -245,15 +245,15 @@ def test_calls_without_results_do_not_pile_up() -> None:
 
 
 def test_pictures_and_files_are_whole_at_once() -> None:
-    image, file = told(pieces.image(PNG, alt="a dot"), pieces.code_file("a.py", "python"))
+    image, file = told(outputs.image(PNG, alt="a dot"), outputs.code_file("a.py", "python"))
     assert (image.final, image.data, image.media_type) == (True, PNG, "image/png")
     assert (file.final, file.path) == (True, "a.py")
 
 
 def test_a_confirmation_waits_for_its_choice() -> None:
     gathering = a_gathering()
-    said = gathering.take("Well. ")
-    ended, asked = gathering.take(pieces.confirmation("Sure?"))
+    said = gathering.add("Well. ")
+    ended, asked = gathering.add(outputs.confirmation("Sure?"))
     assert (ended.id, ended.final, asked.final) == (said[0].id, True, False)
     with pytest.raises(CommandError, match="none of the choices: Yes, No"):
         gathering.chosen(asked.id, "Maybe")
@@ -266,10 +266,10 @@ def test_a_confirmation_waits_for_its_choice() -> None:
 
 def test_a_confirmation_may_be_withdrawn() -> None:
     gathering = a_gathering()
-    (asked,) = gathering.take(pieces.confirmation("Sure?"))
+    (asked,) = gathering.add(outputs.confirmation("Sure?"))
     withdrawn = gathering.chosen(asked.id, None)
     assert (withdrawn.final, withdrawn.chosen) == (True, None)
-    (asked,) = gathering.take(pieces.confirmation("Really?"))
+    (asked,) = gathering.add(outputs.confirmation("Really?"))
     assert [message.id for message in gathering.close()] == [asked.id]
 
 
@@ -286,31 +286,31 @@ def test_an_edited_answer_takes_the_place_of_what_was_said() -> None:
     ("item", "why"),
     [
         (AgentOutput(type="MESAGE", content="a"), "MESAGE"),
-        (pieces.confirmation("Sure?", ()), "choices"),
-        (pieces.image(b"<svg>"), "first bytes"),
+        (outputs.confirmation("Sure?", ()), "choices"),
+        (outputs.image(b"<svg>"), "first bytes"),
         (AgentOutput(type="FUNCTION", arguments={}), "name"),
-        (pieces.result("c", object()), "JSON"),
+        (outputs.result("c", object()), "JSON"),
         (7, "not of int"),
         (None, "not of NoneType"),
     ],
 )
 def test_what_cannot_be_said_is_refused_and_changes_nothing(item: Any, why: str) -> None:
     gathering = a_gathering()
-    gathering.take(pieces.call("f", {}, call_id="c"))
-    gathering.take("a")
+    gathering.add(outputs.call("f", {}, call_id="c"))
+    gathering.add("a")
     with refused("invalid_message", why):
-        gathering.take(item)
-    gathering.take("b")
+        gathering.add(item)
+    gathering.add("b")
     call, said = gathering.close()
     assert (call.name, said.content) == ("f", "ab")
 
 
 def test_a_stream_keeps_the_newest() -> None:
     gathered = MessageCollector(most=2)
-    for text in ("a", pieces.console("b"), "c", "d"):
-        gathered.take(text)
+    for text in ("a", outputs.console("b"), "c", "d"):
+        gathered.add(text)
     assert [(m.content, m.final) for m in gathered.messages] == [("b", True), ("cd", False)]
-    gathered.take(3)
+    gathered.add(3)
     gathered.close()
     assert [(m.content, m.final) for m in gathered.messages] == [("b", True), ("cd", True)]
     assert MessageCollector().messages == ()

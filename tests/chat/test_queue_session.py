@@ -15,11 +15,11 @@ from agentstepper_nb.chat.connectors.queue_session import QueueSession
 from agentstepper_nb.errors import DiscoveryError
 from agentstepper_nb.protocol.chat import AgentOutput, TurnEnding
 from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
-from agentstepper_nb.protocol.runtime_wire import TopicEvent
-from tests.chat.house import house, refused
-from tests.chat.queued import Talk, counting, nobody, text, working
-from tests.runtime.house import a_core
-from tests.runtime.remote import Hand
+from agentstepper_nb.protocol.runtime_requests import TopicEvent
+from tests.chat.harness import harness, refused
+from tests.chat.queue_chats import QueueChat, counting, nobody, text, working
+from tests.runtime.harness import a_core
+from tests.runtime.manual_worker import Hand
 
 __all__ = ["nobody"]
 
@@ -123,12 +123,12 @@ async def test_one_that_ends_before_it_answers_says_so(tmp_path: Path) -> None:
 async def test_a_session_that_isnt_there_says_so(tmp_path: Path) -> None:
     async with a_core(tmp_path) as core:
         with refused("unknown_session"):
-            await Talk(core, QueueSession("gone"), tmp_path).send("Hello.")
+            await QueueChat(core, QueueSession("gone"), tmp_path).send("Hello.")
 
 
 async def test_without_a_core_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(DiscoveryError):
-        await Talk(None, QueueSession("s"), tmp_path).send("Hello.")
+        await QueueChat(None, QueueSession("s"), tmp_path).send("Hello.")
 
 
 async def test_stop_ends_the_wait_and_the_session_lives_on(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ async def test_over_a_connection_of_its_own(tmp_path: Path) -> None:
     with AgentStepperCore("127.0.0.1", 0, None, data=tmp_path / "data") as core:
         hand, url = Hand(core), core.url(core.client_port)
         queue = QueueSession(create={"agent_id": "a", "moniker": "joke"}, url=url)
-        answer = Talk(None, queue, tmp_path).begins("Cats.")
+        answer = QueueChat(None, queue, tmp_path).begins("Cats.")
         async with AsyncAgents.connect(url) as agents:
             session = await _first(agents, "sessions", lambda n: [s.session_id for s in n.states])
             await asyncio.to_thread(hand.take)
@@ -212,10 +212,10 @@ async def _first(agents: AsyncAgents, topic: str, find: Callable[[TopicEvent], l
 
 async def test_in_a_chat_its_steps_come_with_autochat_and_stop_at_its_bound(tmp_path: Path) -> None:
     joker = {"agent_id": "joker", "moniker": "joke", "config": {"interval_s": 0.001}}
-    async with working(tmp_path, create=joker) as talk, house(tmp_path, talk.queue) as home:
+    async with working(tmp_path, create=joker) as talk, harness(tmp_path, talk.queue) as home:
         home.interpreter.set(home.session, auto_chat=True, auto_chat_max=2)
         await home.ask("Cats.")
-        info = await home.rests(TurnEnding.DONE)
+        info = await home.is_awaiting_user(TurnEnding.DONE)
         assert (info.auto_turns, [agent.name for agent in info.agents]) == (2, ["joker"])
         said = [each for each in home.messages if each.role == "assistant"]
         assert "Cats" in said[0].content

@@ -17,9 +17,9 @@ from agentstepper_nb.protocol.runtime import (
     AgentStep,
     SessionStatus,
 )
-from agentstepper_nb.protocol.runtime_wire import TopicEvent
-from tests.chat.house import refused
-from tests.chat.queued import Talk, nobody, text
+from agentstepper_nb.protocol.runtime_requests import TopicEvent
+from tests.chat.harness import refused
+from tests.chat.queue_chats import QueueChat, nobody, text
 
 __all__ = ["nobody"]
 
@@ -164,7 +164,7 @@ async def test_its_run_in_the_debugger_is_known_once_it_has_one(tmp_path: Path) 
     queue = QueueSession("s")
     begun = notice("state", states=(a_state(iteration=3, run_id="r1"),))
     queue._agents = cast(AsyncAgents, Told(BEGIN, begun, TOLD, step(3, "Hi.")))
-    assert await Talk(None, queue, tmp_path).send("Hi.") == [
+    assert await QueueChat(None, queue, tmp_path).send("Hi.") == [
         AgentOutput(role="system", content="The step 3 said nothing.")
     ]
     assert (queue.run_id("c1"), queue.run_id("c2")) == ("r1", None)

@@ -16,8 +16,8 @@ from agentstepper_nb.protocol.chat import (
     ChatSessionSnapshot,
     State,
 )
-from tests.chat.house import message
-from tests.chat.talking import Agent
+from tests.chat.chats import Agent
+from tests.chat.harness import message
 from tests.chat.terminals import Start, Stuck, asks
 
 # ---- confirmations -----------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ def test_none_of_the_choices_is_refused_and_asked_again(start: Start) -> None:
     for line in ("4", "0", "yes", "perhaps"):
         shown = terminal.type(line)
         assert "from 1 to 3" in shown and shown.endswith("Choose 1-3: ")
-    assert terminal.repl.failed  # nobody has chosen
+    assert terminal.repl.has_failed  # nobody has chosen
 
 
 @pytest.mark.parametrize("line", ["", " ", "s", "step", "c", "a", "/help"])
@@ -49,7 +49,7 @@ def test_no_stray_key_chooses(start: Start, line: str) -> None:
     terminal.type("Go")
     waiting = terminal.chat.waiting
     for _ in range(3):
-        terminal.repl.typed(line)
+        terminal.repl.handle_line(line)
         terminal.show()
     assert terminal.chat.waiting == waiting is not None
 
@@ -65,7 +65,7 @@ def test_a_confirmation_that_is_answered_elsewhere_waits_no_longer(start: Start)
 def test_a_stopped_turn_withdraws_its_question(start: Start) -> None:
     terminal = start(Agent(asks))
     terminal.type("Go")
-    terminal.repl.typed("/stop")
+    terminal.repl.handle_line("/stop")
     while terminal.chat.state is State.STATE_RUNNING:
         terminal.next()
     terminal.show()
@@ -77,7 +77,7 @@ def test_each_choice_can_be_made_by_its_number_and_nothing_else_is_one(
     choices: list[str], data: st.DataObject
 ) -> None:
     repl = Repl.__new__(Repl)  # what it converts needs no chat
-    repl._asked = message("?", type="CONFIRMATION", choices=tuple(choices), final=False)
+    repl._confirmation = message("?", type="CONFIRMATION", choices=tuple(choices), final=False)
     number = data.draw(st.integers(1, len(choices)))
     assert repl.convert_in(f" {number} ").content == choices[number - 1]
     with pytest.raises(ProtocolError):
@@ -135,7 +135,7 @@ def test_what_is_no_command_is_refused_and_quit_ends(start: Start) -> None:
     assert "There is no /fly" in terminal.type("/fly away")
     assert "Did you mean “sessions”?" in terminal.type("/sesions")
     terminal.type("/quit")
-    assert terminal.repl.over
+    assert terminal.repl.is_over
 
 
 def test_how_a_run_is_opened_in_the_debugger() -> None:
@@ -163,8 +163,8 @@ def test_a_conversation_that_is_removed_elsewhere_is_followed_by_a_new_one(start
     terminal.type("Hello")
     before = terminal.chat.session_id
     terminal.chat._thread.wait(lambda: terminal.chat._interpreter.remove(before))
-    terminal.repl.settle()  # before that is shown
-    terminal.settle()
+    terminal.repl.update_prompt()  # before that is shown
+    terminal.update_prompt()
     assert "This conversation was removed: here is a new one." in terminal.text
     assert terminal.chat.session_id != before
     assert terminal.type("Hello again").startswith("You said: Hello again\n")
@@ -176,7 +176,7 @@ def test_what_is_taken_out_of_a_conversation_is_said(start: Start) -> None:
     terminal.repl.show(
         ChatSessionSnapshot(session=terminal.chat.info, messages=terminal.chat.messages[:1])
     )
-    terminal.settle()
+    terminal.update_prompt()
     assert "was changed in the debugger" in terminal.text
     assert terminal.text.count("You said: Hello") == 1
 
@@ -187,42 +187,42 @@ def test_what_is_taken_out_of_a_conversation_is_said(start: Start) -> None:
 def test_an_interrupt_stops_the_turn_and_the_second_ends(start: Start) -> None:
     stuck = Stuck()
     terminal = start(Agent(stuck.say))
-    terminal.repl.typed("Hello")
+    terminal.repl.handle_line("Hello")
     stuck.reached.wait()
     terminal.show()
-    terminal.repl.interrupted()
-    terminal.settle()
+    terminal.repl.handle_interrupt()
+    terminal.update_prompt()
     assert "Stopping" in terminal.text and "Stopped." in terminal.text
-    assert not terminal.repl.over
-    terminal.repl.interrupted()
-    assert terminal.repl.over
+    assert not terminal.repl.is_over
+    terminal.repl.handle_interrupt()
+    assert terminal.repl.is_over
 
 
 def test_an_interrupt_at_rest_says_how_to_end(start: Start) -> None:
     terminal = start()
-    terminal.repl.interrupted()
-    assert "Ctrl+C again" in terminal.text and not terminal.repl.over
+    terminal.repl.handle_interrupt()
+    assert "Ctrl+C again" in terminal.text and not terminal.repl.is_over
     terminal.type("Hello")  # it counts anew
-    terminal.repl.interrupted()
-    assert not terminal.repl.over
+    terminal.repl.handle_interrupt()
+    assert not terminal.repl.is_over
 
 
 def test_a_program_is_listened_to_once_it_was_answered(start: Start) -> None:
     terminal = start(Agent(asks), terminal=False)
-    assert terminal.repl.listens
-    terminal.repl.typed("Go")
-    assert not terminal.repl.listens
-    terminal.settle()
-    assert terminal.repl.listens and terminal.text.endswith("  3  No\n")
+    assert terminal.repl.accepts_line
+    terminal.repl.handle_line("Go")
+    assert not terminal.repl.accepts_line
+    terminal.update_prompt()
+    assert terminal.repl.accepts_line and terminal.text.endswith("  3  No\n")
     terminal.type("3")
     assert terminal.text.endswith("So: No.\n")  # no prompts
-    assert not terminal.repl.failed
+    assert not terminal.repl.has_failed
 
 
 def test_a_message_while_somebody_answers_is_refused(start: Start) -> None:
     stuck = Stuck()
     terminal = start(Agent(stuck.say))
-    terminal.repl.typed("Hello")
+    terminal.repl.handle_line("Hello")
     stuck.reached.wait()
-    terminal.repl.typed("And?")
+    terminal.repl.handle_line("And?")
     assert "A turn is under way" in terminal.text

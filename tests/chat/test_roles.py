@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import entry_point_loader as packages
-from agentstepper_nb.chat import roles, word_registry
+from agentstepper_nb.chat import extension_registry, roles
 from agentstepper_nb.chat.roles import RoleSpec, add_role, find_role, list_role_names
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.chat import AgentName
@@ -21,8 +21,8 @@ CRITIC = RoleSpec("CRITIC", instructions="Find what is wrong.")
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test adds goes with it, and nothing was loaded yet."""
-    monkeypatch.setattr(roles.roles, "_entries", dict(roles.roles._entries))
-    monkeypatch.setattr(word_registry, "_extensions", word_registry._Extensions())
+    monkeypatch.setattr(roles.role_registry, "_entries", dict(roles.role_registry._entries))
+    monkeypatch.setattr(extension_registry, "_extensions", extension_registry._Extensions())
 
 
 def installed(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, Any]) -> None:
@@ -32,9 +32,9 @@ def installed(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, Any]) -> None
         def load(self) -> Any:
             return dict(points)[self.name]
 
-    found = [Point(name, "a:b", word_registry.GROUP) for name, _ in points]
+    found = [Point(name, "a:b", extension_registry.GROUP) for name, _ in points]
     monkeypatch.setattr(
-        packages, "entry_points", lambda group: found if group == word_registry.GROUP else []
+        packages, "entry_points", lambda group: found if group == extension_registry.GROUP else []
     )
 
 
@@ -62,7 +62,7 @@ def test_a_word_that_is_huge_is_not_repeated_whole() -> None:
 
 
 def test_who_may_hand_on() -> None:
-    assert [name for name in list_role_names() if find_role(name).may_hand_on] == [
+    assert [name for name in list_role_names() if find_role(name).can_hand_off] == [
         "SUPERVISOR",
         "CREW",
     ]
@@ -72,7 +72,7 @@ def test_a_role_is_added() -> None:
     add_role(CRITIC)
     assert find_role("CRITIC") is CRITIC
     assert list_role_names()[-1] == "CRITIC"
-    again = RoleSpec("CRITIC", may_hand_on=True)
+    again = RoleSpec("CRITIC", can_hand_off=True)
     add_role(again)  # the cell ran twice
     assert find_role("CRITIC") is again
 
@@ -85,8 +85,8 @@ def test_a_role_is_a_word(name: str) -> None:
 
 def test_a_built_in_role_stays() -> None:
     with pytest.raises(ValueError, match="OTHER is built in"):
-        add_role(RoleSpec("OTHER", may_hand_on=True))
-    assert not find_role("OTHER").may_hand_on
+        add_role(RoleSpec("OTHER", can_hand_off=True))
+    assert not find_role("OTHER").can_hand_off
 
 
 def test_an_installed_package_brings_roles(monkeypatch: pytest.MonkeyPatch) -> None:

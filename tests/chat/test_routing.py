@@ -9,11 +9,11 @@ import pytest
 from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import ChatAgentChanged, State, TurnEnding
-from tests.chat.house import NOWHERE, Actor, house, refused
+from tests.chat.harness import NOWHERE, Actor, harness, refused
 
 
 def agents(*named: Actor, **options: Any) -> Any:
-    return house(NOWHERE, *named, keep=False, **options)
+    return harness(NOWHERE, *named, keep=False, **options)
 
 
 def boss(*items: Any, role: str = "SUPERVISOR", name: str = "boss") -> Actor:
@@ -196,7 +196,7 @@ async def test_what_an_agent_says_of_itself_breaks_nothing() -> None:
     async with agents(Odd(go_on="half \ud800"), auto_chat=True, auto_chat_max=1) as home:
         home.interpreter.set(home.session, title="\ud800" + "x" * 500)
         home.send("Go.")
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         (agent,) = home.info.agents
         assert (len(agent.description), agent.run_id, agent.notice) == (1000, None, "")
         assert len(home.info.title) == 200

@@ -9,10 +9,10 @@ from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
 from agentstepper_nb.chat.connectors.function_agent import FunctionAgent
 from agentstepper_nb.chat.run_recorder import HaltWatcher
 from agentstepper_nb.protocol.chat import TurnEnding
-from agentstepper_nb.protocol.values import AgentActivity, EventSide, RunState
-from agentstepper_nb.protocol.values import RunEnding as RunEnding
-from tests.chat.house import NOWHERE, SAME, Actor, House, debugged, house, shown, through
-from tests.coding.debugged import View
+from agentstepper_nb.protocol.data_model import AgentActivity, EventSide, RunState
+from agentstepper_nb.protocol.data_model import RunEnding as RunEnding
+from tests.chat.harness import NOWHERE, SAME, Actor, Harness, debugged, harness, shown, through
+from tests.coding.debugged_agent import View
 
 # ---- what is seen -----------------------------------------------------------------------------------
 
@@ -30,7 +30,7 @@ async def test_a_turn_is_a_tool_invocation_of_the_sessions_run(view: View) -> No
         await view.steps()
         assert await view.at() == [shown("Yes.", agent_name="actor")]
         await view.steps()
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         home.send("Again.")
         begun = await view.at()
         assert begun["Argument"]["window"] == [
@@ -83,12 +83,12 @@ async def test_a_denied_turn_is_an_error_and_the_run_goes_on(view: View) -> None
         home.send("Hello.")
         await view.at()
         await view.denies("Not today.")
-        await home.rests(TurnEnding.ERROR)
+        await home.is_awaiting_user(TurnEnding.ERROR)
         assert home.messages[-1].content == "Not today."
         assert not actor.given
         home.send("Now?")
         await through(view, SAME, SAME)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert len(view.runs) == 1
 
 
@@ -100,14 +100,14 @@ async def test_stop_in_the_debugger_ends_turn_and_run_and_the_next_has_a_new_one
         await view.at()
         first = home.info.run_id
         await asyncio.to_thread(view.stop)
-        await home.rests(TurnEnding.STOPPED)
+        await home.is_awaiting_user(TurnEnding.STOPPED)
         assert (await asyncio.to_thread(view.over)).ending.value == "stopped"
         assert home.said == [("user", "Hello.")]
         home.send("Again.")
         info = await home.until(lambda info: info.run_id != first)
         await asyncio.to_thread(view.until, lambda run: run.id == info.run_id)
         await through(view, SAME, SAME)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
 
 
 async def test_stop_within_a_functions_own_event_ends_the_turn(view: View) -> None:
@@ -116,12 +116,12 @@ async def test_stop_within_a_functions_own_event_ends_the_turn(view: View) -> No
             call.result = "never seen"
         return "never said"
 
-    async with house(NOWHERE, FunctionAgent(work), keep=False, debugger=True, step=True) as home:
+    async with harness(NOWHERE, FunctionAgent(work), keep=False, debugger=True, step=True) as home:
         home.send("Hello.")
         await through(view, SAME)
         assert await view.at() == {"Tool": "look", "Argument": "Hello."}
         await asyncio.to_thread(view.stop)
-        await home.rests(TurnEnding.STOPPED)
+        await home.is_awaiting_user(TurnEnding.STOPPED)
         assert home.said == [("user", "Hello.")]
         assert (await asyncio.to_thread(view.over)).ending is RunEnding.STOPPED
 
@@ -149,7 +149,7 @@ async def test_stop_in_the_chat_withdraws_the_breakpoint(view: View) -> None:
         assert (await view.at())["Argument"]["message"]["content"] == "Again."
         await view.steps()
         await through(view, SAME)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
 
 
 async def test_stop_ends_a_function_that_waits_at_a_breakpoint_of_its_own(view: View) -> None:
@@ -191,14 +191,14 @@ class Link:
     """A run's link, whose halt points come and go as the test has it."""
 
     def __init__(self) -> None:
-        self.halted = False
+        self.is_halted = False
         self._callback: Any = None
 
     def on_halted(self, callback: Any) -> None:
         self._callback = callback
 
     def set(self, halted: bool) -> None:
-        self.halted = halted
+        self.is_halted = halted
         self._callback()
 
 
@@ -208,11 +208,11 @@ class Run:
     def __init__(self) -> None:
         self.link = Link()
 
-    def _live(self) -> Run:
+    def _current_session(self) -> Run:
         return self
 
 
-async def until(home: House, *, halted: bool) -> None:
+async def until(home: Harness, *, halted: bool) -> None:
     """Wait until the session says so."""
     said = asyncio.Event()
     detach = home.interpreter.attach(
@@ -223,7 +223,7 @@ async def until(home: House, *, halted: bool) -> None:
 
 
 async def test_a_halted_turn_is_said_to_be_and_no_longer_once_it_goes_on(view: View) -> None:
-    async with house(None, Actor(["Yes."]), keep=False, debugger=True, step=True) as home:
+    async with harness(None, Actor(["Yes."]), keep=False, debugger=True, step=True) as home:
         home.send("Hello.")
         await view.at()
         await until(home, halted=True)
@@ -231,12 +231,12 @@ async def test_a_halted_turn_is_said_to_be_and_no_longer_once_it_goes_on(view: V
         await view.at()
         await until(home, halted=True)
         await view.steps()
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert not home.info.halted
 
 
 async def test_stopping_a_halted_turn_ends_the_halt(view: View) -> None:
-    async with house(None, Actor(["Yes."]), keep=False, debugger=True, step=True) as home:
+    async with harness(None, Actor(["Yes."]), keep=False, debugger=True, step=True) as home:
         home.send("Hello.")
         await view.at()
         await until(home, halted=True)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.chat_thread import AnswerCollector
 from agentstepper_nb.chat.connector import Handoff
 from agentstepper_nb.protocol.chat import ChatSessionSnapshot, TurnEnding
-from tests.chat.house import PNG, SAME, Actor, debugged, shown, through
-from tests.coding.debugged import View
+from tests.chat.harness import PNG, SAME, Actor, debugged, shown, through
+from tests.coding.debugged_agent import View
 
 
 async def test_an_edited_message_is_what_the_agent_is_given_and_what_was_said(view: View) -> None:
@@ -23,7 +23,7 @@ async def test_an_edited_message_is_what_the_agent_is_given_and_what_was_said(vi
         call["Argument"]["message"]["content"] = "Keep it."
         await view.steps(call)
         await through(view, SAME)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert actor.given[0][0].content == "Keep it."
         assert home.said == [("user", "Keep it."), ("assistant", "Yes.")]
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
@@ -34,7 +34,7 @@ async def test_an_edited_window_is_what_the_agent_is_given(view: View) -> None:
     async with debugged(actor) as home:
         home.send("One.")
         await through(view, SAME, SAME)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         home.send("Two.")
         call = await view.at()
         mine, theirs = call["Argument"]["window"]
@@ -42,7 +42,7 @@ async def test_an_edited_window_is_what_the_agent_is_given(view: View) -> None:
         call["Argument"]["window"] = [{"content": "Be brief.", "role": "system"}, theirs]
         await view.steps(call)
         await through(view, SAME)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert [(each.role, each.content) for each in actor.given[1][1].window] == [
             ("system", "Be brief."),
             ("assistant", "No."),
@@ -68,7 +68,7 @@ async def test_an_edited_result_is_what_was_said(view: View, edit: Any, said: li
     async with debugged(Actor(["Yes."])) as home:
         home.send("Hello.")
         await through(view, SAME, edit)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert [content for _, content in home.said] == ["Hello.", *said]
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
         everything = home.interpreter.earlier(home.session, home.messages[-1].id, 50).messages
@@ -78,13 +78,13 @@ async def test_an_edited_result_is_what_was_said(view: View, edit: Any, said: li
 
 
 async def test_a_result_with_less_is_told_as_it_is_now(view: View) -> None:
-    async with debugged(Actor([pieces.console("one"), "Two.", pieces.console("three")])) as home:
+    async with debugged(Actor([outputs.console("one"), "Two.", outputs.console("three")])) as home:
         home.send("Hello.")
         await view.at()
         await view.steps()
         result = await view.at()
         await view.steps([result[0], {**result[1], "content": "2"}])
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert [content for _, content in home.said] == ["Hello.", "one", "2"]
         assert any(isinstance(event, ChatSessionSnapshot) for event in home.fold.events[1:])
         assert home.fold.messages == home.messages
@@ -112,7 +112,7 @@ async def test_an_edit_that_cannot_be_used_is_an_error(
         await through(view, begin, *([] if end is None else [end]))
         if end is None:  # the failed call halts, too
             await through(view, SAME)
-        await home.rests(TurnEnding.ERROR)
+        await home.is_awaiting_user(TurnEnding.ERROR)
         assert why in home.messages[-1].content
         assert home.fold.messages == home.messages
 
@@ -125,7 +125,7 @@ async def test_a_person_may_give_the_answer_in_place_of_an_error(view: View) -> 
     async with debugged(Actor(fails)) as home:
         home.send("Hello.")
         await through(view, SAME, ["Whole."])
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert home.said == [("user", "Hello."), ("assistant", "Whole.")]
 
 
@@ -141,19 +141,19 @@ async def test_a_hand_on_is_shown_and_may_be_edited(view: View) -> None:
         assert (await view.at())["Tool"] == "two"
         await view.steps()
         await through(view, SAME)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert [content for _, content in home.said] == ["Go.", "I think.", "Try it.", "Two."]
         assert not one.given
 
 
 async def test_what_memory_let_go_may_still_be_edited(view: View) -> None:
-    async with debugged(Actor([pieces.code(str(n), f"l{n}") for n in range(110)])) as home:
+    async with debugged(Actor([outputs.code(str(n), f"l{n}") for n in range(110)])) as home:
         home.send("Count.")
         await through(view, SAME)
         result = await view.at()
         result[0]["content"] = "zero"
         await view.steps(result)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert (home.fold.info, home.fold.messages) == (home.info, home.messages)
         assert [each.content for each in home.messages][-1] == "109"
         page = home.interpreter.earlier(home.session, home.messages[0].id)
@@ -161,14 +161,14 @@ async def test_what_memory_let_go_may_still_be_edited(view: View) -> None:
 
 
 async def test_pictures_are_not_shown_by_their_bytes_and_stay(view: View) -> None:
-    async with debugged(Actor([pieces.image(PNG, alt="A plot")])) as home:
+    async with debugged(Actor([outputs.image(PNG, alt="A plot")])) as home:
         home.send("Draw.")
         await through(view, SAME)
         result = await view.at()
         assert result[0]["bytes"] == len(PNG)
         assert "data" not in result[0]
         await view.steps([{**result[0], "content": "A graph"}])
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert home.messages[-1].content == "A graph"
         assert (await home.interpreter.picture(home.session, home.messages[-1].id)).data == PNG
 
@@ -181,7 +181,7 @@ async def test_what_is_too_long_is_shown_cut_and_stays_whole(view: View) -> None
         (result,) = await view.at()
         assert len(result["content"]) < 210_000
         await view.steps([{**result, "role": "computer"}])
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert (home.messages[-1].role, home.messages[-1].content) == ("computer", long)
 
 
@@ -197,7 +197,7 @@ async def test_hostile_text_travels_as_text(view: View, hostile: str) -> None:
 
 
 async def test_what_a_person_takes_out_is_not_in_the_answer(view: View) -> None:
-    async with debugged(Actor(["Yes.", pieces.console("1"), "No."])) as home:
+    async with debugged(Actor(["Yes.", outputs.console("1"), "No."])) as home:
         answers = AnswerCollector(home.interpreter, home.session)
         asked = asyncio.ensure_future(answers.collect(lambda: home.send("Hello.")))
         await through(view, SAME, ["Yes.", ""])

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb.chat.connector import Item, Turn
-from agentstepper_nb.chat.service import MOST_KEYS, ChatRight, ChatService, SentMessages
+from agentstepper_nb.chat.service import MAX_KEYS, ChatRight, ChatService, SentMessages
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.protocol.chat import (
     ChatSessionChanged,
@@ -20,8 +20,7 @@ from agentstepper_nb.protocol.chat import (
     NumberedChatEvent,
     State,
 )
-from tests.chat.house import message, refused
-from tests.chat.talking import (
+from tests.chat.chats import (
     Agent,
     Held,
     ask,
@@ -32,6 +31,7 @@ from tests.chat.talking import (
     until,
     watch,
 )
+from tests.chat.harness import message, refused
 
 TALK = ("send", "choose", "stop", "set", "create", "remove")
 WATCH = ("open", "earlier", "picture", "source")
@@ -79,23 +79,23 @@ async def test_what_is_sent_again_is_said_once(tmp_path: Path) -> None:
 def test_so_many_keys_are_known_again_and_no_more() -> None:
     sent, said = SentMessages(), []
 
-    def say() -> Message:
+    def post() -> Message:
         said.append(message("Hi"))
         return said[-1]
 
-    for key in [*map(str, range(MOST_KEYS + 1)), "1"]:
-        sent.once("s", key, say)
-    assert len(said) == MOST_KEYS + 1
+    for key in [*map(str, range(MAX_KEYS + 1)), "1"]:
+        sent.once("s", key, post)
+    assert len(said) == MAX_KEYS + 1
     for session, key in (("s", "0"), ("other", "1"), ("s", None), ("s", None)):
-        sent.once(session, key, say)
-    assert len(said) == MOST_KEYS + 5
+        sent.once(session, key, post)
+    assert len(said) == MAX_KEYS + 5
 
 
 async def test_a_confirmation_is_answered(tmp_path: Path) -> None:
-    async def say(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
+    async def post(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         yield f"So: {await turn.confirm('Go on?', ['Yes', 'No'])}"
 
-    async with served(tmp_path, Agent(say)) as (_, service, session, stream):
+    async with served(tmp_path, Agent(post)) as (_, service, session, stream):
         await ask(service, "send", session=session, content="Hello")
 
         def waits(told: NumberedChatEvent) -> bool:
@@ -180,8 +180,8 @@ async def test_a_message_of_another_session_is_not_there(tmp_path: Path) -> None
     """Also for who knows its id."""
     async with interpreter(tmp_path, keep=True) as here:
         mine, other = str(here.create_session()), str(here.create_session())
-        secret = here.say(other, "secret").id
-        here.say(mine, "mine")
+        secret = here.post(other, "secret").id
+        here.post(mine, "mine")
         service = ChatService(here, ChatRight.TALK, mine)
         for method, params in {
             "earlier": {"before": secret},

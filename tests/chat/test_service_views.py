@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agentstepper_nb.chat import message_types, pieces
+from agentstepper_nb.chat import message_types, outputs
 from agentstepper_nb.chat.allowed_paths import AllowedPaths
 from agentstepper_nb.chat.connector import Item, Turn
 from agentstepper_nb.chat.event_feed import prepare_message, select_newest
@@ -23,8 +23,7 @@ from agentstepper_nb.protocol.chat import (
     Message,
     MessageType,
 )
-from tests.chat.house import PNG, message, refused
-from tests.chat.talking import (
+from tests.chat.chats import (
     Agent,
     Held,
     ask,
@@ -35,6 +34,7 @@ from tests.chat.talking import (
     until,
     watch,
 )
+from tests.chat.harness import PNG, message, refused
 
 # ---- pictures and files --------------------------------------------------------------------------
 
@@ -44,10 +44,10 @@ async def test_pictures_and_files_are_given_where_somebody_asks(tmp_path: Path) 
     (tmp_path / "a.py").write_text("print(1)")
 
     async def say(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
-        yield pieces.image(PNG + b"bytes", alt="a plot")
-        yield pieces.image("plot.png")
-        yield pieces.image("/etc/hosts")
-        yield pieces.code_file("a.py", "python")
+        yield outputs.image(PNG + b"bytes", alt="a plot")
+        yield outputs.image("plot.png")
+        yield outputs.image("/etc/hosts")
+        yield outputs.code_file("a.py", "python")
 
     async with served(tmp_path, Agent(say)) as (_, service, session, stream):
         await ask(service, "send", session=session, content="Show me")
@@ -81,7 +81,7 @@ async def test_a_disk_that_hangs_holds_up_no_conversation(
         return ChatImage(media_type="image/png", data=PNG)
 
     async def say(asked: Message, turn: Turn) -> AsyncGenerator[Item, None]:
-        yield pieces.image("plot.png")
+        yield outputs.image("plot.png")
 
     monkeypatch.setattr(AllowedPaths, "picture", hang)
     async with served(tmp_path, Agent(say)) as (here, service, session, stream):
@@ -144,7 +144,7 @@ def shout() -> Iterator[str]:
         loud = given.content.upper()
         return msgspec.structs.replace(given, type=MessageType.MESSAGE.value, content=loud)
 
-    before = message_types.kinds._entries
+    before = message_types.type_registry._entries
     add_message_type(
         MessageTypeSpec(
             name="SHOUT",
@@ -154,7 +154,7 @@ def shout() -> Iterator[str]:
         )
     )
     yield "SHOUT"
-    message_types.kinds._entries = before
+    message_types.type_registry._entries = before
 
 
 async def test_an_extensions_message_is_told_as_one_that_views_know(

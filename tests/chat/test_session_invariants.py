@@ -11,7 +11,7 @@ from uuid import UUID
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import Turn
 from agentstepper_nb.protocol.chat import (
     ChatEvent,
@@ -21,7 +21,7 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.house import Actor, Fold, Gate, House, kept_nowhere, refused
+from tests.chat.harness import Actor, Fold, Gate, Harness, kept_nowhere, refused
 
 
 async def test_inv_session_001_sessions_have_unique_uuids() -> None:
@@ -98,10 +98,10 @@ class Chunks:
         for number in range(6):
             await self.let.acquire()
             if number == 2:
-                yield pieces.call("look", {"at": number}, call_id="c")
+                yield outputs.call("look", {"at": number}, call_id="c")
             elif number == 4:
                 await turn.confirm("Go on?")
-                yield pieces.result("c", [1])
+                yield outputs.result("c", [1])
             else:
                 yield f"{number} "
 
@@ -126,7 +126,7 @@ async def test_what_is_told_adds_up_to_what_is_there(deeds: list[str]) -> None:
                 assert fold.messages == home.messages
 
 
-async def _do(deed: str, home: House, chunks: Chunks, folds: list[Fold]) -> None:
+async def _do(deed: str, home: Harness, chunks: Chunks, folds: list[Fold]) -> None:
     here, running = home.interpreter, home.info.state is State.STATE_RUNNING
     match deed:
         case "say":

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from agentstepper_nb.chat.session_states import AutoChat, SessionStates
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.chat import AUTO_CHAT_MAX, State, TurnEnding
-from tests.chat.house import refused
+from tests.chat.harness import refused
 
 NEXT = {
     State.STATE_INIT: {State.STATE_RUNNING},
@@ -36,12 +36,12 @@ class Sessions(RuleBasedStateMachine):
 
     @rule()
     def user(self) -> None:
-        if self.machine.running:
+        if self.machine.is_running:
             with refused("session_busy"):
                 self.machine.begin()
         else:
             self.machine.begin()
-            self.auto.user_said()
+            self.auto.reset()
             self.asked, self.alone = False, 0
         self.see()
 
@@ -54,18 +54,18 @@ class Sessions(RuleBasedStateMachine):
             assert machine.ending is TurnEnding.DONE
             assert not self.asked
             machine.begin()
-            self.auto.took()
+            self.auto.count_turn()
             self.alone += 1
         self.see()
 
-    @precondition(lambda self: self.machine.running)
+    @precondition(lambda self: self.machine.is_running)
     @rule()
     def ask(self) -> None:
         self.asked = True
 
     @rule(ending=st.sampled_from(TurnEnding))
     def end(self, ending: TurnEnding) -> None:
-        if self.machine.running:
+        if self.machine.is_running:
             self.machine.end(ending)
             assert self.machine.ending is ending
         else:
@@ -127,7 +127,7 @@ def test_inv_auto_001_only_in_stop_and_bounded(
     """AutoChat goes on in STATE_STOP only, after a turn that went well and asked nothing, bounded."""
     auto = AutoChat(most)
     for _ in range(taken):
-        auto.took()
+        auto.count_turn()
     may = auto.may_continue(state, ending, asked) is None
     done = state is State.STATE_STOP and ending not in (TurnEnding.ERROR, TurnEnding.STOPPED)
     assert may is (done and not asked and taken < most)
@@ -135,18 +135,18 @@ def test_inv_auto_001_only_in_stop_and_bounded(
 
 def test_a_user_starts_the_count_anew() -> None:
     auto = AutoChat(1)
-    auto.took()
+    auto.count_turn()
     assert auto.may_continue(State.STATE_STOP, TurnEnding.DONE) == (
         "it took 1 of 1 turns by itself: say something yourself"
     )
-    auto.user_said()
+    auto.reset()
     assert auto.turns == 0
     assert auto.may_continue(State.STATE_STOP, TurnEnding.DONE) is None
 
 
 def test_the_bound_may_be_moved_while_it_goes_on() -> None:
     auto = AutoChat(1)
-    auto.took()
+    auto.count_turn()
     auto.max = 2
     assert auto.may_continue(State.STATE_STOP, TurnEnding.DONE) is None
     auto.max = 0

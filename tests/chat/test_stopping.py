@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.backend import UserInput
 from agentstepper_nb.chat.connector import Turn
 from agentstepper_nb.protocol.chat import Message, State, TurnEnding
-from tests.chat.house import PATIENCE, Actor, Gate, kept_nowhere, refused
+from tests.chat.harness import PATIENCE, Actor, Gate, kept_nowhere, refused
 
 
 async def test_who_closes_the_stream_ends_the_turn() -> None:
@@ -23,7 +23,7 @@ async def test_who_closes_the_stream_ends_the_turn() -> None:
         async with home.send("Count.") as stream:
             async for _ in stream:
                 break
-        await home.rests(TurnEnding.STOPPED)
+        await home.is_awaiting_user(TurnEnding.STOPPED)
         assert gate.closed
         assert home.said == [("user", "Count."), ("assistant", "One")]
 
@@ -165,17 +165,17 @@ async def test_an_agent_that_goes_over_its_cancelling_ends_where_it_yields() -> 
         stream = home.send("Go.")
         await home.until(lambda info: info.kept == 2)
         await stream.aclose()  # which cancels once
-        await home.rests(TurnEnding.STOPPED)
+        await home.is_awaiting_user(TurnEnding.STOPPED)
 
 
 async def asks(message: Message, turn: Turn) -> Any:
     first = await turn.confirm("Really?", ("Do it", "Leave it"), details={"why": 1})
-    second = yield pieces.confirmation(f"{first}: sure?")
+    second = yield outputs.confirmation(f"{first}: sure?")
     yield f"{first}, {second}"
 
 
 def asks_sync(message: Message, turn: Turn) -> Any:
-    second = yield pieces.confirmation("Sure?")
+    second = yield outputs.confirmation("Sure?")
     yield f"Chosen: {second}"
 
 
@@ -211,7 +211,7 @@ async def test_a_sync_generator_is_sent_the_choice() -> None:
         home.send("Go.")
         info = await home.until(lambda info: info.waiting)
         home.interpreter.choose(home.session, info.waiting or "", "Yes")
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert home.messages[-1].content == "Chosen: Yes"
 
 
@@ -251,7 +251,7 @@ async def test_a_question_after_the_answer_is_refused() -> None:
 
 
 async def test_a_choice_that_comes_with_the_stop_is_refused() -> None:
-    async with kept_nowhere(Actor([pieces.confirmation("Shall I?")])) as home:
+    async with kept_nowhere(Actor([outputs.confirmation("Shall I?")])) as home:
         stream = home.send("Go.")
         waiting = (await home.until(lambda info: info.waiting)).waiting
         closing = asyncio.ensure_future(stream.aclose())
@@ -261,5 +261,5 @@ async def test_a_choice_that_comes_with_the_stop_is_refused() -> None:
             with refused("not_waiting"):
                 home.interpreter.choose(home.session, str(waiting), "Yes")
         await closing
-        await home.rests(TurnEnding.STOPPED)
+        await home.is_awaiting_user(TurnEnding.STOPPED)
         assert home.messages[-1].chosen is None

@@ -81,22 +81,22 @@ def test_it_is_read_once(source: Source) -> None:
 
 
 async def test_sync_reading_where_a_loop_runs_reads_an_async_source() -> None:
-    async def saying() -> AsyncIterator[str]:
+    async def channel() -> AsyncIterator[str]:
         for word in GIVEN:
             await asyncio.sleep(0)
             yield word
 
-    assert read(StreamWrapper(saying())) == GIVEN
+    assert read(StreamWrapper(channel())) == GIVEN
 
 
 async def test_a_source_of_another_loop_is_read_from_a_thread() -> None:
     given: asyncio.Queue[str | None] = asyncio.Queue()
 
-    async def saying() -> AsyncIterator[str]:
+    async def channel() -> AsyncIterator[str]:
         while (word := await given.get()) is not None:
             yield word
 
-    stream = StreamWrapper(saying(), loop=asyncio.get_running_loop())
+    stream = StreamWrapper(channel(), loop=asyncio.get_running_loop())
     with pytest.raises(RuntimeError, match="read it with `async for`"):
         read(stream)
     reading = asyncio.create_task(asyncio.to_thread(read, stream))

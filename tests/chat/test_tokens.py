@@ -12,9 +12,9 @@ import jwt
 import pytest
 
 from agentstepper_nb.chat.remote.key_file import KEYS_FILE
-from agentstepper_nb.chat.remote.tokens import AUDIENCE, LEEWAY, LONGEST, ChatTokens
+from agentstepper_nb.chat.remote.tokens import AUDIENCE, LEEWAY_S, MAX_EXPIRES_IN_S, ChatTokens
 from agentstepper_nb.errors import CommandError, ProtocolError
-from tests.chat.house import HOUR, NONE, at, refusal, secret
+from tests.chat.harness import HOUR, NONE, at, refusal, secret
 
 
 def encoded(part: dict[str, Any]) -> str:
@@ -26,18 +26,18 @@ def decoded(token: str, part: int) -> dict[str, Any]:
     return dict(json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))))
 
 
-def test_a_token_is_for_one_session(desk: ChatTokens) -> None:
-    token = desk.issue("s1", ("watch", "talk"), 60)
-    grant = desk.check(token)
+def test_a_token_is_for_one_session(chat_tokens: ChatTokens) -> None:
+    token = chat_tokens.issue("s1", ("watch", "talk"), 60)
+    grant = chat_tokens.check(token)
     assert (grant.session_id, grant.scope, grant.agent_name) == ("s1", {"watch", "talk"}, None)
-    assert grant.expires_at - LEEWAY - decoded(token, 1)["nbf"] in (60, 61)
+    assert grant.expires_at - LEEWAY_S - decoded(token, 1)["nbf"] in (60, 61)
     assert decoded(token, 0)["alg"] == "HS256"
     assert set(decoded(token, 1)) == {"iss", "aud", "sub", "jti", "nbf", "iat", "exp", "scope"}
-    assert desk.check(desk.issue("s1")).id != grant.id
+    assert chat_tokens.check(chat_tokens.issue("s1")).id != grant.id
 
 
-def test_an_agents_token_names_it(desk: ChatTokens) -> None:
-    grant = desk.check(desk.issue("s1", "answer", agent_name="poet"))
+def test_an_agents_token_names_it(chat_tokens: ChatTokens) -> None:
+    grant = chat_tokens.check(chat_tokens.issue("s1", "answer", agent_name="poet"))
     assert (grant.scope, grant.agent_name) == ({"answer"}, "poet")
 
 
@@ -54,15 +54,15 @@ def test_an_agents_token_names_it(desk: ChatTokens) -> None:
         ({"scope": ("answer",), "agent_name": "x" * 101}, "agent_name"),
         ({"expires_in": 0}, "expires_in"),
         ({"expires_in": -1.0}, "expires_in"),
-        ({"expires_in": LONGEST + 1}, "expires_in"),
+        ({"expires_in": MAX_EXPIRES_IN_S + 1}, "expires_in"),
         ({"expires_in": float("nan")}, "expires_in"),
     ],
 )
 def test_what_no_token_is_made_for(
-    desk: ChatTokens, tmp_path: Path, given: dict[str, Any], field: str
+    chat_tokens: ChatTokens, tmp_path: Path, given: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(ProtocolError) as caught:
-        desk.issue(**{"session_id": "s1", **given})
+        chat_tokens.issue(**{"session_id": "s1", **given})
     assert (caught.value.code, caught.value.field) == ("invalid_message", field)
     assert not (tmp_path / KEYS_FILE).exists()
 
@@ -72,23 +72,25 @@ def test_what_no_token_is_made_for(
 
 @pytest.mark.parametrize(("off", "why"), [(-2 * HOUR, "has expired"), (HOUR, "isn't good yet")])
 def test_inv_session_002_a_token_out_of_its_time_is_refused(
-    desk: ChatTokens, tmp_path: Path, off: float, why: str
+    chat_tokens: ChatTokens, tmp_path: Path, off: float, why: str
 ) -> None:
     """A session is entered by a good token of its own alone: not after its time, nor before it."""
-    assert refusal(desk, at(tmp_path, off).issue("s1", expires_in=HOUR)) == why
+    assert refusal(chat_tokens, at(tmp_path, off).issue("s1", expires_in=HOUR)) == why
 
 
-def test_inv_session_002_a_foreign_token_is_refused(desk: ChatTokens, tmp_path: Path) -> None:
+def test_inv_session_002_a_foreign_token_is_refused(
+    chat_tokens: ChatTokens, tmp_path: Path
+) -> None:
     """A session is entered by a good token of its own alone: not by another installation's, nor where
     its key were named as one of ours, or had got hold of our key's name and none of its content.
     """
-    mine = desk.issue("s1")
+    mine = chat_tokens.issue("s1")
     foreign = ChatTokens(tmp_path / "elsewhere").issue("s1")
-    assert refusal(desk, foreign) == NONE
+    assert refusal(chat_tokens, foreign) == NONE
     renamed = jwt.encode(
         decoded(mine, 1), b"x" * 32, "HS256", headers={"kid": decoded(mine, 0)["kid"]}
     )
-    assert refusal(desk, renamed) == NONE
+    assert refusal(chat_tokens, renamed) == NONE
     assert refusal(ChatTokens(tmp_path / "without keys"), mine) == NONE
 
 
@@ -103,31 +105,31 @@ def test_inv_session_002_a_foreign_token_is_refused(desk: ChatTokens, tmp_path: 
     ],
 )
 def test_inv_session_002_an_altered_token_is_refused(
-    desk: ChatTokens, changed: dict[str, Any]
+    chat_tokens: ChatTokens, changed: dict[str, Any]
 ) -> None:
     """A session is entered by a good token of its own alone: not by one whose bearer wrote in it."""
-    head, _, signature = (token := desk.issue("s1", "watch")).split(".")
+    head, _, signature = (token := chat_tokens.issue("s1", "watch")).split(".")
     altered = f"{head}.{encoded(decoded(token, 1) | changed)}.{signature}"
-    assert refusal(desk, altered) == NONE
+    assert refusal(chat_tokens, altered) == NONE
 
 
 def test_inv_session_002_other_ways_of_signing_are_refused(
-    desk: ChatTokens, tmp_path: Path
+    chat_tokens: ChatTokens, tmp_path: Path
 ) -> None:
     """A session is entered by a good token of its own alone: not unsigned, and not signed in a way that
     it chooses itself, were it by the right key.
     """
-    token = desk.issue("s1")
+    token = chat_tokens.issue("s1")
     head, claims = decoded(token, 0), decoded(token, 1)
     for none in ("none", "None", "NONE"):
-        assert refusal(desk, f"{encoded(head | {'alg': none})}.{encoded(claims)}.") == NONE
+        assert refusal(chat_tokens, f"{encoded(head | {'alg': none})}.{encoded(claims)}.") == NONE
     for algorithm in ("HS384", "HS512"):
         with_key = jwt.encode(claims, secret(tmp_path) * 2, algorithm, headers={"kid": head["kid"]})
-        assert refusal(desk, with_key) == NONE
+        assert refusal(chat_tokens, with_key) == NONE
     signature = token.rpartition(".")[2]
     for algorithm in ("RS256", "ES256", "PS256", "HS512", ""):
         said = f"{encoded(head | {'alg': algorithm})}.{encoded(claims)}.{signature}"
-        assert refusal(desk, said) == NONE
+        assert refusal(chat_tokens, said) == NONE
 
 
 @pytest.mark.parametrize(
@@ -145,17 +147,17 @@ def test_inv_session_002_other_ways_of_signing_are_refused(
     ],
 )
 def test_inv_session_002_a_token_says_all_that_is_checked_in_the_right_form(
-    desk: ChatTokens, tmp_path: Path, wrong: dict[str, Any]
+    chat_tokens: ChatTokens, tmp_path: Path, wrong: dict[str, Any]
 ) -> None:
     """A session is entered by a good token of its own alone: not by one that leaves something out,
     says nonsense, or is for another service.
     """
-    token = desk.issue("s1")
+    token = chat_tokens.issue("s1")
     claims = decoded(token, 1) | wrong
     said = {name: value for name, value in claims.items() if value is not None}
     kid = {"kid": decoded(token, 0)["kid"]}
     odd = jwt.PyJWS().encode(json.dumps(said).encode(), secret(tmp_path), "HS256", headers=kid)
-    assert refusal(desk, odd) == NONE
+    assert refusal(chat_tokens, odd) == NONE
 
 
 @pytest.mark.parametrize(
@@ -178,24 +180,24 @@ def test_inv_session_002_a_token_says_all_that_is_checked_in_the_right_form(
     ],
     ids=lambda garbage: repr(garbage)[:12],
 )
-def test_inv_session_002_garbage_is_refused(desk: ChatTokens, garbage: Any) -> None:
+def test_inv_session_002_garbage_is_refused(chat_tokens: ChatTokens, garbage: Any) -> None:
     """A session is entered by a good token of its own alone: not by anything else."""
-    desk.issue("s1")
-    assert refusal(desk, garbage) == NONE
+    chat_tokens.issue("s1")
+    assert refusal(chat_tokens, garbage) == NONE
 
 
 @pytest.mark.parametrize("by", ["token", "id"])
 def test_inv_session_002_a_revoked_token_is_refused(
-    desk: ChatTokens, tmp_path: Path, by: str
+    chat_tokens: ChatTokens, tmp_path: Path, by: str
 ) -> None:
     """A session is entered by a good token of its own alone: not by a revoked one, in no process."""
-    token, other = desk.issue("s1"), desk.issue("s1")
-    desk.check(token)
-    ChatTokens(tmp_path).revoke(token if by == "token" else desk.check(token).id)
-    assert refusal(desk, token) == "was revoked"
-    assert desk.check(other).session_id == "s1"
+    token, other = chat_tokens.issue("s1"), chat_tokens.issue("s1")
+    chat_tokens.check(token)
+    ChatTokens(tmp_path).revoke(token if by == "token" else chat_tokens.check(token).id)
+    assert refusal(chat_tokens, token) == "was revoked"
+    assert chat_tokens.check(other).session_id == "s1"
     with pytest.raises(CommandError, match="was revoked"):
-        desk.revoke(token)
+        chat_tokens.revoke(token)
 
 
 def test_inv_session_002_a_sessions_tokens_are_revoked_together(tmp_path: Path) -> None:
@@ -203,25 +205,25 @@ def test_inv_session_002_a_sessions_tokens_are_revoked_together(tmp_path: Path) 
     them were revoked; what is issued after that, even within the same tick of a clock, counts.
     """
     now = time.time()
-    desk = ChatTokens(tmp_path, clock=lambda: now)
+    chat_tokens = ChatTokens(tmp_path, clock=lambda: now)
     refused = []
     for _ in range(3):
-        refused.append(desk.issue("s1"))
-        assert desk.check(refused[-1]).session_id == "s1"
-        desk.revoke_session("s1")
-        assert {refusal(desk, each) for each in refused} == {"was revoked"}
-    assert desk.check(desk.issue("s2")).session_id == "s2"
+        refused.append(chat_tokens.issue("s1"))
+        assert chat_tokens.check(refused[-1]).session_id == "s1"
+        chat_tokens.revoke_session("s1")
+        assert {refusal(chat_tokens, each) for each in refused} == {"was revoked"}
+    assert chat_tokens.check(chat_tokens.issue("s2")).session_id == "s2"
 
 
-def test_inv_session_002_after_a_rotation(desk: ChatTokens, tmp_path: Path) -> None:
+def test_inv_session_002_after_a_rotation(chat_tokens: ChatTokens, tmp_path: Path) -> None:
     """A session is entered by a good token of its own alone: old keys check until what they signed is
     over, and none longer; all they signed is refused at once where that is wanted.
     """
-    old = desk.issue("s1")
-    desk.rotate()
-    new = desk.issue("s1")
+    old = chat_tokens.issue("s1")
+    chat_tokens.rotate()
+    new = chat_tokens.issue("s1")
     assert decoded(old, 0)["kid"] != decoded(new, 0)["kid"]
-    assert desk.check(old).session_id == desk.check(new).session_id == "s1"
-    desk.rotate(drop_old=True)
-    assert refusal(desk, old) == refusal(desk, new) == NONE
-    assert desk.check(desk.issue("s1")).session_id == "s1"
+    assert chat_tokens.check(old).session_id == chat_tokens.check(new).session_id == "s1"
+    chat_tokens.rotate(drop_old=True)
+    assert refusal(chat_tokens, old) == refusal(chat_tokens, new) == NONE
+    assert chat_tokens.check(chat_tokens.issue("s1")).session_id == "s1"

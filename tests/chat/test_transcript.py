@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from agentstepper_nb.chat import line_store
 from agentstepper_nb.chat.line_store import FileLineStore, MemoryLineStore
 from agentstepper_nb.chat.transcripts import ChatTranscript
-from tests.chat.house import PNG, message, numbered, refused, session
+from tests.chat.harness import PNG, message, numbered, refused, session
 
 
 @pytest.fixture
@@ -36,26 +36,26 @@ def test_what_is_said_is_read_back(tmp_path: Path, in_memory: bool) -> None:
             message("alt", id="p", type="IMAGE", data=PNG, media_type="image/png"),
         ]
         for each in said:
-            made.say(each)
+            made.record_message(each)
         assert len(made) == 6
         assert [made.read(each.id) for each in said] == said
-        assert made.newest(2) == tuple(said[-2:])
-        assert made.newest(100) == tuple(said)
+        assert made.read_newest(2) == tuple(said[-2:])
+        assert made.read_newest(100) == tuple(said)
         assert made.read("nothing") is None
 
 
 def test_a_message_that_is_another_now_stands_in_its_first_place(made: ChatTranscript) -> None:
     one, two = numbered(2)
     for each in (one, two, msgspec.structs.replace(one, content="other")):
-        made.say(each)
-    assert [each.content for each in made.newest(9)] == ["other", "text 1"]
-    made.drop(["m0", "nothing"])
-    assert [each.content for each in made.newest(9)] == ["text 1"]
+        made.record_message(each)
+    assert [each.content for each in made.read_newest(9)] == ["other", "text 1"]
+    made.record_removal(["m0", "nothing"])
+    assert [each.content for each in made.read_newest(9)] == ["text 1"]
 
 
 def test_pages_of_what_was_said_before(made: ChatTranscript) -> None:
     for each in numbered(10):
-        made.say(each)
+        made.record_message(each)
     page = made.before("m7", 3)
     assert ([each.id for each in page.messages], page.more) == (["m4", "m5", "m6"], True)
     page = made.before("m2", 3)
@@ -75,15 +75,15 @@ def test_whatever_a_crash_left_the_rest_is_read(
     path = tmp_path_factory.mktemp("torn") / "t"
     with closing(ChatTranscript(FileLineStore(path), info := session())) as made:
         for each in numbered(4):
-            made.say(each)
+            made.record_message(each)
     whole = path.read_bytes()
     first = whole.index(b"\n") + 1
     cut = min(len(whole), first + cut)
     path.write_bytes(whole[:cut] + junk)
     with closing(ChatTranscript(FileLineStore(path), info)) as torn:
-        torn.say(message("after", id="after"))
+        torn.record_message(message("after", id="after"))
     with closing(ChatTranscript(FileLineStore(path), info)) as read:
-        ids = [each.id for each in read.newest(9)]
+        ids = [each.id for each in read.read_newest(9)]
     complete = whole[first:cut].count(b"\n")
     assert ids[:complete] == [f"m{n}" for n in range(complete)]
     assert ids[-1] == "after"
@@ -93,7 +93,7 @@ def test_whatever_a_crash_left_the_rest_is_read(
 def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t"
     made = ChatTranscript(FileLineStore(path), session())
-    made.say(message("one", id="one"))
+    made.record_message(message("one", id="one"))
     before = path.read_bytes()
     real = os.pwrite
 
@@ -104,12 +104,12 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(line_store.os, "pwrite", full)
     with pytest.raises(OSError, match="No space"):
-        made.say(message("two", id="two"))
+        made.record_message(message("two", id="two"))
     assert path.read_bytes() == before
     assert (len(made), made.read("two")) == (2, None)
     monkeypatch.undo()
-    made.say(message("three", id="three"))
-    assert [each.id for each in made.newest(9)] == ["one", "three"]
+    made.record_message(message("three", id="three"))
+    assert [each.id for each in made.read_newest(9)] == ["one", "three"]
     made.close()
 
 
@@ -117,27 +117,27 @@ def test_no_more_is_read_at_once_than_fits(
     made: ChatTranscript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for each in numbered(10):
-        made.say(msgspec.structs.replace(each, content="x" * 1000))
-    monkeypatch.setattr("agentstepper_nb.chat.transcripts.MOST_READ", 5000)
+        made.record_message(msgspec.structs.replace(each, content="x" * 1000))
+    monkeypatch.setattr("agentstepper_nb.chat.transcripts.MAX_READ_BYTES", 5000)
     page = made.before("m9", 9)
     assert ([each.id for each in page.messages], page.more) == (["m6", "m7", "m8"], True)
-    assert [each.id for each in made.newest(9)] == ["m7", "m8", "m9"]
-    monkeypatch.setattr("agentstepper_nb.chat.transcripts.MOST_READ", 1)
-    assert [each.id for each in made.newest(9)] == ["m9"]
+    assert [each.id for each in made.read_newest(9)] == ["m7", "m8", "m9"]
+    monkeypatch.setattr("agentstepper_nb.chat.transcripts.MAX_READ_BYTES", 1)
+    assert [each.id for each in made.read_newest(9)] == ["m9"]
 
 
 def test_what_goes_with_the_process_does_not_fill_its_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(line_store, "MOST_IN_MEMORY", 1000)
+    monkeypatch.setattr(line_store, "MAX_MEMORY_BYTES", 1000)
     lines = MemoryLineStore()
     made = ChatTranscript(lines, session())
     said = numbered(30)
     for each in said:
-        made.say(each)
+        made.record_message(each)
     assert isinstance(lines._file.name, int)  # a file that has no name
-    assert made.newest(30) == tuple(said)
+    assert made.read_newest(30) == tuple(said)
     made.close()
     made.close()
     with pytest.raises(OSError, match="closed"):
-        made.say(message("after"))
+        made.record_message(message("after"))

@@ -23,73 +23,75 @@ from agentstepper_nb.protocol.chat import (
     Message,
     State,
 )
-from tests.chat.house import message, numbered, refused, session
+from tests.chat.harness import message, numbered, refused, session
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> ChatTranscripts:
+def stored(tmp_path: Path) -> ChatTranscripts:
     return ChatTranscripts(tmp_path / "chats")
 
 
-def written(kept: ChatTranscripts, messages: list[Message], **fields: Any) -> ChatSessionInfo:
+def written(stored: ChatTranscripts, messages: list[Message], **fields: Any) -> ChatSessionInfo:
     """Keep a conversation, and let go of it."""
     info = session(**fields)
-    with closing(kept.create(info)) as made:
+    with closing(stored.create(info)) as made:
         for each in messages:
-            made.say(each)
-        made.note(info)
+            made.record_message(each)
+        made.record_info(info)
     return info
 
 
-def test_only_this_user_may_read_it(kept: ChatTranscripts, tmp_path: Path) -> None:
-    info = written(kept, numbered(1))
+def test_only_this_user_may_read_it(stored: ChatTranscripts, tmp_path: Path) -> None:
+    info = written(stored, numbered(1))
     path = tmp_path / "chats" / f"{info.id}.jsonl"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 def test_a_conversation_in_which_nothing_was_said_leaves_nothing(
-    kept: ChatTranscripts, tmp_path: Path
+    stored: ChatTranscripts, tmp_path: Path
 ) -> None:
-    written(kept, [])
+    written(stored, [])
     assert not (tmp_path / "chats").exists()
-    assert kept.kept() == []
+    assert stored.stored() == []
 
 
-def test_kept_sessions_are_listed_and_opened(kept: ChatTranscripts) -> None:
-    infos = [written(kept, numbered(n + 1), title=f"T{n}") for n in range(3)]
-    assert {each.id: each.title for each in kept.kept()} == {each.id: each.title for each in infos}
-    assert not any(each.live for each in kept.kept())
-    with closing(kept.open(infos[2].id)) as made:
+def test_kept_sessions_are_listed_and_opened(stored: ChatTranscripts) -> None:
+    infos = [written(stored, numbered(n + 1), title=f"T{n}") for n in range(3)]
+    assert {each.id: each.title for each in stored.stored()} == {
+        each.id: each.title for each in infos
+    }
+    assert not any(each.live for each in stored.stored())
+    with closing(stored.open(infos[2].id)) as made:
         assert (made.session.title, len(made)) == ("T2", 3)
 
 
 def test_a_list_looks_at_what_changed_alone(
-    kept: ChatTranscripts, monkeypatch: pytest.MonkeyPatch
+    stored: ChatTranscripts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    infos = [written(kept, numbered(1)) for _ in range(20)]
-    kept.kept()
+    infos = [written(stored, numbered(1)) for _ in range(20)]
+    stored.stored()
     opened = []
     real = os.open
     monkeypatch.setattr(
         "agentstepper_nb.chat.transcripts.os.open",
         lambda path, *given: opened.append(path) or real(path, *given),
     )
-    kept.kept()
+    stored.stored()
     assert opened == []
-    with closing(kept.open(infos[3].id)) as made:
-        made.say(message("more", id="more"))
+    with closing(stored.open(infos[3].id)) as made:
+        made.record_message(message("more", id="more"))
     opened.clear()
-    kept.kept()
+    stored.stored()
     assert [Path(each).stem for each in opened] == [infos[3].id]
 
 
-def test_a_session_whose_process_was_killed_is_listed_as_it_was(kept: ChatTranscripts) -> None:
+def test_a_session_whose_process_was_killed_is_listed_as_it_was(stored: ChatTranscripts) -> None:
     info = session()
-    with closing(kept.create(info)) as made:
+    with closing(stored.create(info)) as made:
         for each in numbered(3):
-            made.say(each)
-    (found,) = kept.kept()
+            made.record_message(each)
+    (found,) = stored.stored()
     assert (found.messages, found.state, found.updated_at) == (3, State.STATE_STOP, 4.0)
 
 
@@ -107,68 +109,68 @@ def test_a_session_whose_process_was_killed_is_listed_as_it_was(kept: ChatTransc
     ],
 )
 def test_a_file_that_is_no_transcript_is_left_alone(
-    kept: ChatTranscripts, tmp_path: Path, data: bytes
+    stored: ChatTranscripts, tmp_path: Path, data: bytes
 ) -> None:
-    good = written(kept, numbered(1))
+    good = written(stored, numbered(1))
     name = str(uuid4())
     bad = tmp_path / "chats" / f"{name}.jsonl"
     bad.write_bytes(data)
-    assert [each.id for each in kept.kept()] == [good.id]
+    assert [each.id for each in stored.stored()] == [good.id]
     with pytest.raises(CommandError) as wrong:
-        kept.open(name)
+        stored.open(name)
     assert wrong.value.code == ("unknown_session" if not data else "session_failed")
     assert bad.read_bytes().startswith(data)
 
 
-def test_a_pipe_holds_up_no_list(kept: ChatTranscripts, tmp_path: Path) -> None:
+def test_a_pipe_holds_up_no_list(stored: ChatTranscripts, tmp_path: Path) -> None:
     """Nothing is opened that is no file: to open a pipe waits for who writes into it."""
-    good = written(kept, numbered(1))
+    good = written(stored, numbered(1))
     pipe = tmp_path / "chats" / f"{uuid4()}.jsonl"
     os.mkfifo(pipe)
-    assert [each.id for each in kept.kept()] == [good.id]
+    assert [each.id for each in stored.stored()] == [good.id]
     with refused("unknown_session"):
-        kept.open(pipe.stem)
+        stored.open(pipe.stem)
 
 
-def test_what_is_open_here_is_not_looked_at(kept: ChatTranscripts) -> None:
-    infos = [written(kept, numbered(1)) for _ in range(2)]
-    assert [each.id for each in kept.kept({infos[0].id})] == [infos[1].id]
+def test_what_is_open_here_is_not_looked_at(stored: ChatTranscripts) -> None:
+    infos = [written(stored, numbered(1)) for _ in range(2)]
+    assert [each.id for each in stored.stored({infos[0].id})] == [infos[1].id]
 
 
 def test_a_long_conversation_is_listed_by_its_ends(
-    kept: ChatTranscripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stored: ChatTranscripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However much was said, a list reads as much of it; one that a kill cut off is read by blocks."""
     info = session()
-    with closing(kept.create(info)) as made:
+    with closing(stored.create(info)) as made:
         for each in numbered(3000):
-            made.say(msgspec.structs.replace(each, content="x" * 500))
-        made.note(msgspec.structs.replace(info, messages=len(made)))
+            made.record_message(msgspec.structs.replace(each, content="x" * 500))
+        made.record_info(msgspec.structs.replace(info, messages=len(made)))
         read: list[int] = []
         real = os.pread
         monkeypatch.setattr(line_store.os, "pread", lambda *of: read.append(of[1]) or real(*of))
-        (found,) = kept.kept()
+        (found,) = stored.stored()
         assert (found.messages, read) == (3000, [])
-        made.say(message("more", id="more"))
-        (found,) = kept.kept()
+        made.record_message(message("more", id="more"))
+        (found,) = stored.stored()
         assert found.messages == 3001
         assert max(read) <= 1 << 20, "it isn't held as a whole"
 
 
-def test_what_a_connector_says_of_itself_makes_no_file_unreadable(kept: ChatTranscripts) -> None:
+def test_what_a_connector_says_of_itself_makes_no_file_unreadable(stored: ChatTranscripts) -> None:
     agent = ChatAgentInfo(
         name="a", role="OTHER", type=AgentType.TOOL_CALLING, description="d" * 1_000_000
     )
-    info = written(kept, numbered(1), agents=(agent,))
-    with closing(kept.open(info.id)) as made:
+    info = written(stored, numbered(1), agents=(agent,))
+    with closing(stored.open(info.id)) as made:
         assert len(made.session.agents[0].description) == 1000
 
 
 def test_who_waits_for_a_file_that_is_deleted_gets_none(
-    kept: ChatTranscripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stored: ChatTranscripts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two have opened it, and one deletes it: the other doesn't write to a file that nobody finds."""
-    info = written(kept, numbered(1))
+    info = written(stored, numbered(1))
     path = tmp_path / "chats" / f"{info.id}.jsonl"
     real = line_store.lock_descriptor
 
@@ -178,41 +180,41 @@ def test_who_waits_for_a_file_that_is_deleted_gets_none(
 
     monkeypatch.setattr(line_store, "lock_descriptor", late)
     with refused("unknown_session"):
-        kept.open(info.id)
+        stored.open(info.id)
 
 
-def test_names_that_are_no_ids_are_never_opened(kept: ChatTranscripts, tmp_path: Path) -> None:
-    written(kept, numbered(1))
+def test_names_that_are_no_ids_are_never_opened(stored: ChatTranscripts, tmp_path: Path) -> None:
+    written(stored, numbered(1))
     folder = tmp_path / "chats"
     (folder / "notes.jsonl").write_text("{}")
     linked = folder / f"{uuid4()}.jsonl"
     (tmp_path / "outside").write_bytes(next(folder.glob("*-*.jsonl")).read_bytes())
     linked.symlink_to(tmp_path / "outside")
-    assert len(kept.kept()) == 1
+    assert len(stored.stored()) == 1
     for name in ("../outside", "notes", "", "..", str(uuid4()).upper(), "\0", f"{uuid4()}\n"):
         with refused("unknown_session"):
-            kept.open(name)
+            stored.open(name)
     with refused("session_failed"):
-        kept.open(linked.stem)
+        stored.open(linked.stem)
 
 
-def test_a_session_belongs_to_one_process(kept: ChatTranscripts, tmp_path: Path) -> None:
-    info = written(kept, numbered(1))
+def test_a_session_belongs_to_one_process(stored: ChatTranscripts, tmp_path: Path) -> None:
+    info = written(stored, numbered(1))
     path = tmp_path / "chats" / f"{info.id}.jsonl"
     with path.open("rb") as theirs:  # another open file is as good as another process
         fcntl.flock(theirs, fcntl.LOCK_EX)
         with refused("session_open"):
-            kept.open(info.id)
-        assert [each.id for each in kept.kept()] == [info.id]
-    kept.open(info.id).close()
+            stored.open(info.id)
+        assert [each.id for each in stored.stored()] == [info.id]
+    stored.open(info.id).close()
 
 
-def test_a_forked_process_holds_no_session(kept: ChatTranscripts) -> None:
+def test_a_forked_process_holds_no_session(stored: ChatTranscripts) -> None:
     """It has what was open, and yet the session can be opened once it was closed here."""
-    info = written(kept, numbered(1))
-    made = kept.open(info.id)
+    info = written(stored, numbered(1))
+    made = stored.open(info.id)
     lines: Any = made._lines
     forked = os.dup(lines._descriptor)  # as a fork has it
     made.close()
-    kept.open(info.id).close()
+    stored.open(info.id).close()
     os.close(forked)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from agentstepper_nb.chat import pieces
+from agentstepper_nb.chat import outputs
 from agentstepper_nb.chat.connector import TextReplacement, Turn
 from agentstepper_nb.errors import ModelError, ProtocolError
 from agentstepper_nb.protocol.chat import (
@@ -21,7 +21,7 @@ from agentstepper_nb.protocol.chat import (
     State,
     TurnEnding,
 )
-from tests.chat.house import Actor, Gate, House, house, kept_nowhere, refused
+from tests.chat.harness import Actor, Gate, Harness, harness, kept_nowhere, refused
 
 
 async def test_a_message_is_answered() -> None:
@@ -53,7 +53,7 @@ async def test_the_stream_gives_pieces_and_then_the_whole() -> None:
 async def test_who_does_not_read_holds_nothing_up() -> None:
     async with kept_nowhere(Actor(map(str, range(1500)))) as home:
         home.send("Count.")
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert home.messages[-1].content.endswith("1499")
 
 
@@ -69,10 +69,10 @@ async def test_who_reads_late_has_what_waited_as_one() -> None:
 
 
 async def test_of_very_much_the_newest_waits_for_who_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentstepper_nb.chat.turn.MOST_UNREAD", 3 * 501)
-    async with kept_nowhere(Actor([pieces.code(str(n), f"l{n}") for n in range(9)])) as home:
+    monkeypatch.setattr("agentstepper_nb.chat.turn.MAX_UNREAD_BYTES", 3 * 501)
+    async with kept_nowhere(Actor([outputs.code(str(n), f"l{n}") for n in range(9)])) as home:
         stream = home.send("Go.")
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert [each.content async for each in stream] == ["6", "7", "8"]
         assert home.info.messages == 10
 
@@ -84,7 +84,7 @@ async def test_a_second_message_is_refused_while_one_is_answered() -> None:
         with refused("session_busy"):
             home.send("Second.")
         gate.opened.set()
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert home.said == [("user", "First.")]
 
 
@@ -104,14 +104,14 @@ async def test_a_claim_is_for_the_message_that_follows() -> None:
 async def test_several_sessions_answer_at_once() -> None:
     gate = Gate(["Here."])
     async with kept_nowhere(Actor(gate)) as home:
-        others = [House(home.interpreter) for _ in range(3)]
+        others = [Harness(home.interpreter) for _ in range(3)]
         for each in (home, *others):
             each.send("Where?")
         await asyncio.gather(*(each.until(lambda info: info.kept == 2) for each in (home, *others)))
         assert {each.info.state for each in (home, *others)} == {State.STATE_RUNNING}
         gate.opened.set()
         for each in (home, *others):
-            await each.rests(TurnEnding.DONE)
+            await each.is_awaiting_user(TurnEnding.DONE)
 
 
 async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> None:
@@ -129,7 +129,7 @@ async def test_a_message_of_another_type_is_said_and_a_wrong_one_refused() -> No
             final=False,
         )
         home.interpreter.process_message(home.session, given)
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         (said, _) = actor.given[0]
         assert (said.role, said.type, said.final, said.session_id) == (
             "user",
@@ -147,7 +147,7 @@ async def test_an_agent_may_go_before_its_turn_has_begun() -> None:
     async with kept_nowhere(Actor(), Actor(["I am gone."], "goes")) as home:
         home.send("Go.", "goes")
         home.interpreter.remove_agent(home.session, "goes")
-        await home.rests(TurnEnding.DONE)
+        await home.is_awaiting_user(TurnEnding.DONE)
         assert home.messages[-1].content == "I am gone."
         assert home.fold.info == home.info
 
@@ -163,7 +163,7 @@ async def test_a_continuation_that_is_no_text_begins_no_turn(prompt: Any) -> Non
 
 
 async def test_what_was_taken_back_is_gone() -> None:
-    said = ["Nonsense.", TextReplacement(""), pieces.console("1"), "Yes."]
+    said = ["Nonsense.", TextReplacement(""), outputs.console("1"), "Yes."]
     async with kept_nowhere(Actor(said)) as home:
         finals = await home.ask()
         assert [each.content for each in finals] == ["", "1", "Yes."]  # who reads is told so
@@ -172,7 +172,7 @@ async def test_what_was_taken_back_is_gone() -> None:
 
 
 async def test_a_long_text_is_told_piece_by_piece_and_written_once(tmp_path: Path) -> None:
-    async with house(tmp_path, Actor(["word "] * 3000)) as home:
+    async with harness(tmp_path, Actor(["word "] * 3000)) as home:
         await home.ask()
         told = [event.text for event in home.fold.events if isinstance(event, ChatMessageDelta)]
         assert "".join(["word ", *told]) == home.messages[-1].content

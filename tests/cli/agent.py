@@ -13,15 +13,15 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import agent as wire
-from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     ApprovalPrompt,
     EventKind,
     EventSide,
     FileChange,
     RunEnding,
 )
-from tests.helpers.bearing import as_agent, bearing
+from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
+from tests.helpers.auth_headers import as_agent, bearing
 
 
 class Agent:

@@ -12,8 +12,8 @@ from pexpect.popen_spawn import PopenSpawn
 
 from agentstepper_nb import discover
 from agentstepper_nb.hub import AgentStepperCore
-from tests.helpers.announced import announce_core
-from tests.helpers.served import Served
+from tests.helpers.core_announcement import announce_core
+from tests.helpers.serve_process import Served
 
 COMMAND = [sys.executable, "-m", "agentstepper_nb"]
 RECORDED = Path(__file__).parents[1] / "wire" / "recorded.run"

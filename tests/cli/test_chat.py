@@ -19,7 +19,7 @@ CHAT = [sys.executable, "-m", "agentstepper_nb", "chat"]
 AGENTS = """\
 import asyncio
 from agentstepper_nb.chat.connector import InterpreterABC
-from agentstepper_nb.chat.pieces import code, confirmation, console
+from agentstepper_nb.chat.outputs import code, confirmation, console
 
 
 def echo(message):

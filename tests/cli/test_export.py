@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     async def keep() -> None:
         store = open_store(folder)
         kept = asyncio.Event()
-        store.append([ImportedRunSaved(history=EVERY)], synced=kept.set)
+        store.append([ImportedRunSaved(history=EVERY)], on_synced=kept.set)
         await kept.wait()
         store.close()
 

@@ -8,10 +8,10 @@ import logging
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.cli.run_lines import format_change, format_commit, format_row, format_run
+from agentstepper_nb.cli.run_formatting import format_change, format_commit, format_row, format_run
 from agentstepper_nb.cli.terminal_text import LogLineFormatter
 from agentstepper_nb.core import make_row
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     ChangeKind,
     Commit,
     Failure,

@@ -20,8 +20,8 @@ import pytest
 from agentstepper_nb import discover
 from agentstepper_nb.cli import main
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.values import RunEnding
-from tests.helpers.announced import announce, announce_core
+from agentstepper_nb.protocol.data_model import RunEnding
+from tests.helpers.core_announcement import announce, announce_core
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 

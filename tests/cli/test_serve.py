@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 from agentstepper_nb import discover
 from agentstepper_nb.cli import main
 from agentstepper_nb.cli import serve as serve_command
-from tests.helpers.bearing import as_ui, bearing
+from tests.helpers.auth_headers import as_ui, bearing
 from tests.helpers.sampling import sampled
 
 from .agent import Agent
@@ -260,7 +260,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_is_heard() -> None:
     def take() -> None:
         signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
 
-    with serve_command._told_to_stop() as stop:
+    with serve_command._set_on_signal() as stop:
         taker = threading.Thread(target=take)
         taker.start()
         serve_command._wait(stop)

@@ -14,10 +14,10 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from agentstepper_nb.cli.line_input import InputLines
+from agentstepper_nb.cli.line_input import LineReader
 from agentstepper_nb.discover import data_dir
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     ApprovalPrompt,
     ChangeKind,
     EventKind,
@@ -209,12 +209,12 @@ def test_what_was_typed_ahead_is_dropped_at_a_terminal_alone() -> None:
     out, into = os.pipe()
     try:
         for descriptor, written in ((line, terminal), (out, into)):
-            keyboard = InputLines(descriptor)
+            keyboard = LineReader(descriptor)
             os.write(written, b"a\n")
             keyboard.read()
             os.write(written, b"shell\n")
             assert select.select([descriptor], [], [], 30)[0], "it has arrived"
-            keyboard.forget()
+            keyboard.discard_input()
             left = bool(select.select([descriptor], [], [], 0)[0])
             assert (list(keyboard.lines), left) == (
                 ([], False) if descriptor == line else (["a"], True)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore, AsyncAgentStepper
-from tests.coding.debugged import Debug, Debugged, View
-from tests.coding.playing import Playing
+from tests.coding.debugged_agent import Debug, Debugged, View
+from tests.coding.scripted_parts import FakeProvider
 from tests.sdk.person import Person
 
 collect_ignore = ["repos", "scripts"]
@@ -54,7 +54,9 @@ def debug(core: AgentStepperCore, tmp_path: Path) -> Debug:
     """Opens an agent in the debugger; at its end log and conversation agree."""
 
     @asynccontextmanager
-    async def opened(model: Playing, mode: Any = "step", **options: Any) -> AsyncIterator[Debugged]:
+    async def opened(
+        model: FakeProvider, mode: Any = "step", **options: Any
+    ) -> AsyncIterator[Debugged]:
         dbg = AsyncAgentStepper(
             "coder", "127.0.0.1", core.client_port, stop_on_entry=False, mode=mode
         )

@@ -15,8 +15,8 @@ from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest, 
 from agentstepper_nb.coding.policy import RuleBook
 from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.protocol.coding_api import ApprovalRequired, CodingApprovalBody, ServerEvent
-from tests.coding.kit import entries, opened
-from tests.coding.playing import Answering, Playing, calls, says
+from tests.coding.scripted_parts import FakeApprover, FakeProvider, calls, says
+from tests.coding.session_helpers import entries, opened
 
 REMOVE = ("1", "run_command", {"command": "rm -rf build"})
 
@@ -24,7 +24,9 @@ REMOVE = ("1", "run_command", {"command": "rm -rf build"})
 async def decided(folder: Path, call: Any = REMOVE, **options: Any) -> list[dict[str, Any]]:
     """What the log has of approvals after a prompt whose answer makes a call."""
     (folder / "repo" / "build").mkdir(parents=True)
-    async with await opened(folder, Playing(calls(call), says("I see.")), **options) as session:
+    async with await opened(
+        folder, FakeProvider(calls(call), says("I see.")), **options
+    ) as session:
         assert (await session.run("Clean up.")).reason == "done"
     return entries(folder, session.id, "approval")
 
@@ -35,7 +37,7 @@ class Typed:
     def __init__(self, *lines: str) -> None:
         self._lines = list(lines)
 
-    def forget(self) -> None:
+    def discard_input(self) -> None:
         pass
 
     async def ask(self, question: ScreenPrompt) -> str | None:
@@ -43,7 +45,7 @@ class Typed:
 
 
 async def test_a_denial_in_the_terminal_with_its_words(tmp_path: Path) -> None:
-    screen = Screen(io.StringIO(), colour=False, terminal=False)
+    screen = Screen(io.StringIO(), is_coloured=False, terminal=False)
     typed: Any = Typed("n keep the build")
     person = TerminalApprover(screen, typed, lambda text: text)
     (entry,) = await decided(tmp_path, approver=person)
@@ -95,7 +97,7 @@ async def test_nobody_and_too_late(tmp_path: Path) -> None:
     (nobody,) = await decided(tmp_path / "a")
     assert (nobody["decision"], nobody["by"]) == ("denied", "nobody")
     assert "nobody can be asked" in nobody["reason"]
-    (late,) = await decided(tmp_path / "b", approver=Answering(None), approval_timeout=0.01)
+    (late,) = await decided(tmp_path / "b", approver=FakeApprover(None), approval_timeout=0.01)
     assert (late["decision"], late["by"]) == ("denied", "timeout")
     assert late["reason"] == "Nobody answered within 0.01 seconds."
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.cli.agent_arguments import add_code
+from agentstepper_nb.cli.agent_arguments import add_code_command
 from tests.docs.pages import GUIDE, write_files
 
 PAGE = GUIDE / "coding.md"
@@ -50,7 +50,7 @@ def test_the_program(tmp_path: Path) -> None:
 
 def test_each_option_is_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     commands = argparse.ArgumentParser().add_subparsers()
-    add_code(commands)
+    add_code_command(commands)
     commands.choices["code"].print_help()
     options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
     assert options <= set(re.findall(r"--[a-z-]+", PAGE.read_text()))

@@ -15,15 +15,15 @@ from agentstepper_nb.llm_wire.conversation import (
     UserMessage,
 )
 from agentstepper_nb.llm_wire.events import ToolCallReady
-from agentstepper_nb.protocol.values import Actor, RunState
-from tests.coding.debugged import ASKS, Debug, View, go
-from tests.coding.playing import Playing, calls, fails, says
+from agentstepper_nb.protocol.data_model import Actor, RunState
+from tests.coding.debugged_agent import ASKS, Debug, View, go
+from tests.coding.scripted_parts import FakeProvider, calls, fails, says
 
 # ---- queries -----------------------------------------------------------------------------------------
 
 
 async def test_the_edited_prompt_is_sent_and_gone_on_with(view: View, debug: Debug) -> None:
-    model = Playing(calls(("1", "t", {"policy": "denied"})), says("I see."), says("Yes."))
+    model = FakeProvider(calls(("1", "t", {"policy": "denied"})), says("I see."), says("Yes."))
     async with debug(model) as made:
         running = go(made.agent)
         for _ in range(4):
@@ -52,7 +52,7 @@ async def test_the_edited_prompt_is_sent_and_gone_on_with(view: View, debug: Deb
 
 
 async def test_the_edited_answer_is_what_acts(view: View, debug: Debug) -> None:
-    async with debug(Playing(says("No."), says("Done."))) as made:
+    async with debug(FakeProvider(says("No."), says("Done."))) as made:
         running = go(made.agent)
         await view.steps()
         answer = await view.at()
@@ -76,7 +76,7 @@ async def test_the_edited_answer_is_what_acts(view: View, debug: Debug) -> None:
 async def test_an_edit_that_is_no_query_ends_it_and_says_why(
     view: View, debug: Debug, side: int, edit: Any, why: str
 ) -> None:
-    async with debug(Playing(says("No."))) as made:
+    async with debug(FakeProvider(says("No."))) as made:
         running = go(made.agent)
         for _ in range(side):
             await view.steps()
@@ -90,7 +90,7 @@ async def test_an_edit_that_is_no_query_ends_it_and_says_why(
 
 
 async def test_a_failed_query_may_be_given_its_answer(view: View, debug: Debug) -> None:
-    async with debug(Playing(fails("The key is wrong."))) as made:
+    async with debug(FakeProvider(fails("The key is wrong."))) as made:
         running = go(made.agent)
         await view.steps()
         await view.at()
@@ -101,7 +101,7 @@ async def test_a_failed_query_may_be_given_its_answer(view: View, debug: Debug) 
 
 
 async def test_a_denied_query_ends_the_answer(view: View, debug: Debug) -> None:
-    async with debug(Playing()) as made:
+    async with debug(FakeProvider()) as made:
         running = go(made.agent)
         await view.denies("too dear")
         result = await running
@@ -113,7 +113,7 @@ async def test_a_denied_query_ends_the_answer(view: View, debug: Debug) -> None:
 
 
 async def test_edited_arguments_act_and_an_edited_result_is_read(view: View, debug: Debug) -> None:
-    model = Playing(calls(("1", "t", {"n": 1})), says("Done."))
+    model = FakeProvider(calls(("1", "t", {"n": 1})), says("Done."))
     async with debug(model) as made:
         running = go(made.agent)
         await view.steps()
@@ -135,7 +135,7 @@ async def test_edited_arguments_act_and_an_edited_result_is_read(view: View, deb
 
 
 async def test_an_edit_is_judged_again_and_a_denial_holds(view: View, debug: Debug) -> None:
-    async with debug(Playing(calls(ASKS), says("I see.")), "continue") as made:
+    async with debug(FakeProvider(calls(ASKS), says("I see.")), "continue") as made:
         running = go(made.agent)
         await view.at()
         await view.approves({"Tool": "t", "Argument": {"policy": "denied"}}, always=True)
@@ -149,7 +149,7 @@ async def test_what_the_policy_denies_is_an_event_with_the_failure(
     view: View, debug: Debug
 ) -> None:
     bad = (("1", "t", {"policy": "denied"}), ("2", "t", "{"), ("3", "none", {}))
-    async with debug(Playing(calls(*bad), says("I see.")), "continue") as made:
+    async with debug(FakeProvider(calls(*bad), says("I see.")), "continue") as made:
         assert (await go(made.agent)).reason == "done"
     await asyncio.to_thread(view.over)
     rows = await asyncio.to_thread(view.rows)
@@ -165,7 +165,7 @@ async def test_what_the_policy_denies_is_an_event_with_the_failure(
 
 async def test_stop_ends_the_answer(view: View, debug: Debug) -> None:
     messages: list[ChatMessage] = []
-    async with debug(Playing(calls(ASKS)), "continue") as made:
+    async with debug(FakeProvider(calls(ASKS)), "continue") as made:
         running = go(made.agent)
         await view.at()
         await asyncio.to_thread(view.stop)
@@ -176,7 +176,7 @@ async def test_stop_ends_the_answer(view: View, debug: Debug) -> None:
 
 
 async def test_cancel_withdraws_the_question(view: View, debug: Debug) -> None:
-    async with debug(Playing(calls(ASKS)), "continue") as made:
+    async with debug(FakeProvider(calls(ASKS)), "continue") as made:
         running = go(made.agent)
         await view.at()
         made.agent.cancel()
@@ -189,7 +189,7 @@ async def test_cancel_withdraws_the_question(view: View, debug: Debug) -> None:
 async def test_a_prompt_whose_call_has_lost_its_result_is_not_sent(
     view: View, debug: Debug
 ) -> None:
-    model = Playing(calls(("1", "t", {})), says("Never."))
+    model = FakeProvider(calls(("1", "t", {})), says("Never."))
     async with debug(model) as made:
         running = go(made.agent)
         for _ in range(4):
@@ -208,7 +208,7 @@ async def test_a_prompt_whose_call_has_lost_its_result_is_not_sent(
 
 
 async def test_a_prompt_may_lose_messages(view: View, debug: Debug) -> None:
-    model = Playing(calls(("1", "t", {})), says("Done."))
+    model = FakeProvider(calls(("1", "t", {})), says("Done."))
     async with debug(model) as made:
         running = go(made.agent)
         for _ in range(4):
@@ -226,7 +226,7 @@ async def test_a_prompt_may_lose_messages(view: View, debug: Debug) -> None:
 
 
 async def test_a_call_that_a_person_copies_is_another_call(view: View, debug: Debug) -> None:
-    async with debug(Playing(calls(("1", "t", {"n": 1})), says("Done."))) as made:
+    async with debug(FakeProvider(calls(("1", "t", {"n": 1})), says("Done."))) as made:
         running = go(made.agent)
         await view.steps()
         answer = await view.at()
@@ -239,7 +239,7 @@ async def test_a_call_that_a_person_copies_is_another_call(view: View, debug: De
 
 
 async def test_a_query_that_is_denied_without_a_reason(view: View, debug: Debug) -> None:
-    async with debug(Playing()) as made:
+    async with debug(FakeProvider()) as made:
         running = go(made.agent)
         await view.denies("")
         assert (await running).error == "A person denied the query."

@@ -10,10 +10,10 @@ import pytest
 
 from agentstepper_nb.coding.options import CodingLimits
 from agentstepper_nb.coding.policy.engine import Judgement
-from tests.coding.debugged import Made, run
-from tests.coding.playing import (
-    Doing,
-    Playing,
+from tests.coding.debugged_agent import Made, run
+from tests.coding.scripted_parts import (
+    FakeProvider,
+    FakeTool,
     calls,
     says,
 )
@@ -23,7 +23,7 @@ def test_whatever_goes_wrong_with_a_call_is_a_result_and_the_loop_goes_on(tmp_pa
     def breaks(args: Any) -> None:
         raise KeyError("inside")
 
-    model = Playing(
+    model = FakeProvider(
         calls(
             ("1", "nothing", {}),
             ("2", "t", '{"half": '),
@@ -34,8 +34,8 @@ def test_whatever_goes_wrong_with_a_call_is_a_result_and_the_loop_goes_on(tmp_pa
         ),
         says("I see."),
     )
-    odd = Doing("odd", lambda args: {"set": {1, 2}, "what": object()})
-    with Made(tmp_path, model, Doing("t"), Doing("breaks", breaks), odd) as made:
+    odd = FakeTool("odd", lambda args: {"set": {1, 2}, "what": object()})
+    with Made(tmp_path, model, FakeTool("t"), FakeTool("breaks", breaks), odd) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     results = made.results()
     assert [results[id].ok for id in "123456"] == [False] * 5 + [True]
@@ -51,9 +51,9 @@ def test_a_timeout_of_a_tool_or_a_provider_is_told_from_ours(tmp_path: Path) -> 
     def late(args: Any) -> Any:
         raise TimeoutError("their own")
 
-    unlimited = CodingLimits(tool_time=None, silence=None)
-    model = Playing(calls(("1", "t", {})), late)
-    with Made(tmp_path, model, Doing("t", late), limits=unlimited) as made:
+    unlimited = CodingLimits(tool_timeout_s=None, silence_s=None)
+    model = FakeProvider(calls(("1", "t", {})), late)
+    with Made(tmp_path, model, FakeTool("t", late), limits=unlimited) as made:
         result = run(made.agent.run("Go."))
     assert (result.reason, result.error) == ("error", "TimeoutError: their own")
     assert "t failed: their own" in made.results()["1"].content
@@ -63,8 +63,10 @@ def test_a_tool_that_takes_too_long_has_failed(tmp_path: Path) -> None:
     async def forever(args: Any) -> None:
         await asyncio.Event().wait()
 
-    model = Playing(calls(("1", "t", {})), says("I see."))
-    with Made(tmp_path, model, Doing("t", forever), limits=CodingLimits(tool_time=0.01)) as made:
+    model = FakeProvider(calls(("1", "t", {})), says("I see."))
+    with Made(
+        tmp_path, model, FakeTool("t", forever), limits=CodingLimits(tool_timeout_s=0.01)
+    ) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     assert "took longer than 0.01 seconds" in made.results()["1"].content
 
@@ -73,15 +75,15 @@ def test_something_of_a_tools_own_that_is_cancelled_is_a_failure(tmp_path: Path)
     async def leaks(args: Any) -> None:
         raise asyncio.CancelledError
 
-    model = Playing(calls(("1", "t", {})), says("I see."))
-    with Made(tmp_path, model, Doing("t", leaks)) as made:
+    model = FakeProvider(calls(("1", "t", {})), says("I see."))
+    with Made(tmp_path, model, FakeTool("t", leaks)) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     assert "t failed: CancelledError" in made.results()["1"].content
 
 
 @pytest.mark.parametrize("said", [None, "perhaps", Judgement(decision=cast(Any, "perhaps"))])
 def test_a_policy_that_says_nothing_that_is_known_asks(tmp_path: Path, said: Any) -> None:
-    model, tool = Playing(calls(("1", "t", {})), says("I see.")), Doing("t")
+    model, tool = FakeProvider(calls(("1", "t", {})), says("I see.")), FakeTool("t")
     with Made(tmp_path, model, tool) as made:
         made.agent._policy = Told(said)
         run(made.agent.run("Go."))
@@ -91,7 +93,7 @@ def test_a_policy_that_says_nothing_that_is_known_asks(tmp_path: Path, said: Any
 
 @pytest.mark.parametrize("said", ["denied", Judgement(decision=cast(Any, "denied"))])
 def test_a_policy_may_say_it_by_a_word(tmp_path: Path, said: Any) -> None:
-    model, tool = Playing(calls(("1", "t", {})), says("I see.")), Doing("t")
+    model, tool = FakeProvider(calls(("1", "t", {})), says("I see.")), FakeTool("t")
     with Made(tmp_path, model, tool) as made:
         made.agent._policy = Told(said)
         run(made.agent.run("Go."))

@@ -12,11 +12,11 @@ import pytest
 from agentstepper_nb import AgentStepperCore
 from agentstepper_nb.coding.moniker import CodingMoniker
 from agentstepper_nb.coding.session_list import CodingFolders
+from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from agentstepper_nb.protocol.runtime import SessionStatus
-from agentstepper_nb.protocol.values import EventKind, RunEnding
-from tests.coding import scenes
-from tests.coding.debugged import View
-from tests.runtime.living import house
+from tests.coding import repair_scenarios
+from tests.coding.debugged_agent import View
+from tests.runtime.live_sessions import harness
 
 #: Says how many messages it was sent, and keeps going at “on and on”.
 COUNTS = """\
@@ -35,11 +35,11 @@ SILENT = "from agentstepper_nb.models.scripted import *\nscript = Script('silent
 
 @pytest.fixture(autouse=True)
 def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name, value in scenes.environment().items():
+    for name, value in repair_scenarios.environment().items():
         monkeypatch.setenv(name, value)
     folder = tmp_path / "scripts"
     folder.mkdir()
-    shutil.copy(scenes.script("bill"), folder)
+    shutil.copy(repair_scenarios.script("bill"), folder)
     (folder / "counts.py").write_text(COUNTS)
     (folder / "silent.py").write_text(SILENT)
     monkeypatch.setenv("AGENTSTEPPER_SCRIPTS", str(folder))
@@ -65,16 +65,16 @@ def config(folder: Path, **given: Any) -> dict[str, Any]:
 async def test_it_mends_a_repository_with_an_approval_of_a_person(
     tmp_path: Path, view: View
 ) -> None:
-    copy = scenes.prepare("bill", tmp_path)
-    given = config(tmp_path, workspace=str(copy), prompt=scenes.PROMPT, model="bill")
-    async with house(tmp_path / "data", debugger=True) as home:
+    copy = repair_scenarios.prepare("bill", tmp_path)
+    given = config(tmp_path, workspace=str(copy), prompt=repair_scenarios.PROMPT, model="bill")
+    async with harness(tmp_path / "data", debugger=True) as home:
         agent = await home.begin(CodingMoniker, moniker="coding", config=given)
         asked = await view.at()
-        assert asked == {"Tool": "run_command", "Argument": scenes.ASKED}
-        await view.approves({"Tool": "run_command", "Argument": scenes.EDITED})
+        assert asked == {"Tool": "run_command", "Argument": repair_scenarios.ASKED}
+        await view.approves({"Tool": "run_command", "Argument": repair_scenarios.EDITED})
         await agent.join()
         state, (row,) = await home.state(), await home.steps()
-    assert scenes.is_mended(copy)
+    assert repair_scenarios.is_mended(copy)
     assert (state.status, row.data["reason"]) == (SessionStatus.DONE, "done")
     assert row.text is not None and row.text.startswith("All tests pass.")
     # All of it is one run: the step, and in it the model's questions and the tools' calls.
@@ -89,12 +89,12 @@ async def test_it_mends_a_repository_with_an_approval_of_a_person(
 @pytest.mark.usefixtures("found")
 async def test_nothing_but_an_approval_approves_what_it_asks(tmp_path: Path, view: View) -> None:
     """No resumed session, no guidance, no step, and no Continue."""
-    copy = scenes.prepare("bill", tmp_path)
+    copy = repair_scenarios.prepare("bill", tmp_path)
     before = sorted((copy / "build").rglob("*"))
-    given = config(tmp_path, workspace=str(copy), prompt=scenes.PROMPT, model="bill")
-    async with house(tmp_path / "data", debugger=True) as home:
+    given = config(tmp_path, workspace=str(copy), prompt=repair_scenarios.PROMPT, model="bill")
+    async with harness(tmp_path / "data", debugger=True) as home:
         agent = await home.begin(CodingMoniker, moniker="coding", config=given)
-        assert await view.at() == {"Tool": "run_command", "Argument": scenes.ASKED}
+        assert await view.at() == {"Tool": "run_command", "Argument": repair_scenarios.ASKED}
         await home.pause(agent)
         await home.resume(agent)
         await home.input(agent, "Yes, approve it.")
@@ -102,7 +102,7 @@ async def test_nothing_but_an_approval_approves_what_it_asks(tmp_path: Path, vie
             with pytest.raises(AssertionError, match="needs_approval"):
                 await view.steps()
             await asyncio.to_thread(view.go_on)
-        assert await view.at() == {"Tool": "run_command", "Argument": scenes.ASKED}
+        assert await view.at() == {"Tool": "run_command", "Argument": repair_scenarios.ASKED}
         assert sorted((copy / "build").rglob("*")) == before != []
         await asyncio.to_thread(view.stop)
         await agent.join()
@@ -110,7 +110,7 @@ async def test_nothing_but_an_approval_approves_what_it_asks(tmp_path: Path, vie
 
 
 async def test_guidance_is_a_prompt_and_a_new_life_knows_what_was_said(tmp_path: Path) -> None:
-    async with house(tmp_path / "data") as home:
+    async with harness(tmp_path / "data") as home:
         keeps_on = {"stop_on_done": False}
         agent = await home.begin(CodingMoniker, config=config(tmp_path), limits=keeps_on)
         await home.until_iteration(1)
@@ -135,7 +135,7 @@ async def test_guidance_is_a_prompt_and_a_new_life_knows_what_was_said(tmp_path:
 
 
 async def test_a_prompt_that_was_cut_goes_on_in_the_next_step(tmp_path: Path) -> None:
-    async with house(tmp_path / "data") as home:
+    async with harness(tmp_path / "data") as home:
         given = config(tmp_path, prompt="Go on and on.", max_iterations=2)
         agent = await home.begin(CodingMoniker, config=given)
         await agent.join()
@@ -145,7 +145,7 @@ async def test_a_prompt_that_was_cut_goes_on_in_the_next_step(tmp_path: Path) ->
 
 
 async def test_a_model_that_gives_no_answer_is_an_error_step(tmp_path: Path) -> None:
-    async with house(tmp_path / "data") as home:
+    async with harness(tmp_path / "data") as home:
         given = config(tmp_path, model="silent")
         agent = await home.begin(CodingMoniker, config=given)
         await agent.join()
@@ -155,9 +155,9 @@ async def test_a_model_that_gives_no_answer_is_an_error_step(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("found")
 async def test_stop_at_what_it_asks_stops_the_session(tmp_path: Path, view: View) -> None:
-    copy = scenes.prepare("bill", tmp_path)
-    given = config(tmp_path, workspace=str(copy), prompt=scenes.PROMPT, model="bill")
-    async with house(tmp_path / "data", debugger=True) as home:
+    copy = repair_scenarios.prepare("bill", tmp_path)
+    given = config(tmp_path, workspace=str(copy), prompt=repair_scenarios.PROMPT, model="bill")
+    async with harness(tmp_path / "data", debugger=True) as home:
         agent = await home.begin(CodingMoniker, moniker="coding", config=given)
         await view.at()
         await asyncio.to_thread(view.stop)

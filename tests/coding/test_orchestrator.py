@@ -24,12 +24,12 @@ from agentstepper_nb.llm_wire.events import (
     ToolResultEvent,
     TraceEvent,
 )
-from agentstepper_nb.protocol.values import Usage
-from tests.coding.debugged import Made, run
-from tests.coding.playing import (
+from agentstepper_nb.protocol.data_model import Usage
+from tests.coding.debugged_agent import Made, run
+from tests.coding.scripted_parts import (
     HANGS,
-    Doing,
-    Playing,
+    FakeProvider,
+    FakeTool,
     calls,
     fails,
     says,
@@ -39,7 +39,7 @@ from tests.coding.playing import (
 
 
 def test_a_text_is_the_end(tmp_path: Path) -> None:
-    model = Playing(says("All is well."))
+    model = FakeProvider(says("All is well."))
     with Made(tmp_path, model) as made:
         result = run(made.agent.run("How is it?"))
     assert result.reason == "done"
@@ -55,8 +55,8 @@ def test_a_text_is_the_end(tmp_path: Path) -> None:
 
 
 def test_results_go_back_to_the_model_until_it_is_done(tmp_path: Path) -> None:
-    look, write = Doing("look"), Doing("write", lambda args: f"wrote {args['n']}")
-    model = Playing(
+    look, write = FakeTool("look"), FakeTool("write", lambda args: f"wrote {args['n']}")
+    model = FakeProvider(
         calls(("a", "look", {"n": 1}), ("b", "write", {"n": 2}), text="Let me see."),
         calls(("c", "write", {"n": 3})),
         says("Done."),
@@ -87,16 +87,16 @@ def test_calls_of_one_answer_run_one_after_the_other(tmp_path: Path) -> None:
         running.pop()
         return "ok"
 
-    model = Playing(calls(*((f"c{i}", "t", {}) for i in range(5))), says("Done."))
-    with Made(tmp_path, model, Doing("t", alone)) as made:
+    model = FakeProvider(calls(*((f"c{i}", "t", {}) for i in range(5))), says("Done."))
+    with Made(tmp_path, model, FakeTool("t", alone)) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     assert all(message.ok for message in made.results().values())
 
 
 def test_a_conversation_goes_on_from_its_messages(tmp_path: Path) -> None:
-    with Made(tmp_path, Playing(says("Hi."))) as made:
+    with Made(tmp_path, FakeProvider(says("Hi."))) as made:
         first = run(made.agent.run("Hello."))
-    model = Playing(says("Bye."))
+    model = FakeProvider(says("Bye."))
     other = tmp_path / "other"
     other.mkdir()
     made = Made(other, model)
@@ -107,8 +107,10 @@ def test_a_conversation_goes_on_from_its_messages(tmp_path: Path) -> None:
 
 
 def test_ids_that_a_model_repeats_are_told_apart(tmp_path: Path) -> None:
-    model = Playing(calls(("", "t", 1), ("x", "t", 2), ("x", "t", 3), ("", "t", 4)), says("Done."))
-    with Made(tmp_path, model, Doing("t")) as made:
+    model = FakeProvider(
+        calls(("", "t", 1), ("x", "t", 2), ("x", "t", 3), ("", "t", 4)), says("Done.")
+    )
+    with Made(tmp_path, model, FakeTool("t")) as made:
         run(made.agent.run("Go."))
     assert {id: m.content for id, m in made.results().items()} == {
         "call": "1",
@@ -122,16 +124,16 @@ def test_ids_that_a_model_repeats_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_the_limit_of_iterations(tmp_path: Path) -> None:
-    model = Playing(*(calls((f"c{i}", "t", {})) for i in range(25)))
-    with Made(tmp_path, model, Doing("t")) as made:
+    model = FakeProvider(*(calls((f"c{i}", "t", {})) for i in range(25)))
+    with Made(tmp_path, model, FakeTool("t")) as made:
         result = run(made.agent.run("Go."))
     assert (result.reason, result.iterations) == ("max_iterations", 25)
     assert len(made.results()) == 25
 
 
 def test_an_error_of_the_provider_ends_it_and_says_why(tmp_path: Path) -> None:
-    model = Playing(calls(("1", "t", {})), fails("The key is wrong."))
-    with Made(tmp_path, model, Doing("t")) as made:
+    model = FakeProvider(calls(("1", "t", {})), fails("The key is wrong."))
+    with Made(tmp_path, model, FakeTool("t")) as made:
         result = run(made.agent.run("Go."))
     assert (result.reason, result.error) == ("error", "The key is wrong.")
     assert len(result.messages) == 3
@@ -140,7 +142,7 @@ def test_an_error_of_the_provider_ends_it_and_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("answer", [[], [TextDelta("half")], fails("x")[1:]])
 def test_an_answer_without_its_end_is_none(tmp_path: Path, answer: list[AgentEvent]) -> None:
-    with Made(tmp_path, Playing(answer)) as made:
+    with Made(tmp_path, FakeProvider(answer)) as made:
         result = run(made.agent.run("Go."))
     assert result.reason == "error"
     assert result.error
@@ -149,7 +151,7 @@ def test_an_answer_without_its_end_is_none(tmp_path: Path, answer: list[AgentEve
 
 
 def test_an_answer_that_was_cut_at_its_limit_is_not_done(tmp_path: Path) -> None:
-    model = Playing([TextDelta("Half"), ResponseCompleted("length")])
+    model = FakeProvider([TextDelta("Half"), ResponseCompleted("length")])
     with Made(tmp_path, model) as made:
         result = run(made.agent.run("Go."))
     assert result.reason == "error"
@@ -162,7 +164,7 @@ def test_a_provider_that_raises_is_an_error_as_well(tmp_path: Path) -> None:
     def broken(request: Any) -> Any:
         raise OSError("no route")
 
-    with Made(tmp_path, Playing(broken)) as made:
+    with Made(tmp_path, FakeProvider(broken)) as made:
         result = run(made.agent.run("Go."))
     assert (result.reason, result.error) == ("error", "OSError: no route")
     assert made.traces("error") == [{"kind": "internal", "message": "OSError: no route"}]
@@ -172,7 +174,7 @@ def test_a_provider_that_is_cancelled_by_its_own_is_an_error(tmp_path: Path) -> 
     def leaks(request: Any) -> Any:
         raise asyncio.CancelledError
 
-    with Made(tmp_path, Playing(leaks)) as made:
+    with Made(tmp_path, FakeProvider(leaks)) as made:
         result = run(made.agent.run("Go."))
     assert (result.reason, made.traces("error")[0]["message"]) == ("error", result.error)
 
@@ -181,22 +183,22 @@ def test_what_the_debugger_refuses_is_told_in_its_words(tmp_path: Path) -> None:
     def fails(request: Any) -> Any:
         raise InjectedError("no luck")
 
-    with Made(tmp_path, Playing(fails)) as made:
+    with Made(tmp_path, FakeProvider(fails)) as made:
         assert run(made.agent.run("Go.")).error == "no luck"
     assert made.traces("error") == [{"kind": "debugger", "message": "no luck"}]
 
 
 def test_what_a_provider_traces_need_not_be_json(tmp_path: Path) -> None:
     odd = TraceEvent("mine", object())
-    with Made(tmp_path, Playing([odd, *says("Fine.")])) as made:
+    with Made(tmp_path, FakeProvider([odd, *says("Fine.")])) as made:
         assert run(made.agent.run("Go.")).reason == "done"
     assert made.of(TraceEvent)[0] is odd
     assert "object object" in made.path.read_text()
 
 
 async def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
-    model = Playing([TextDelta("Well"), HANGS])
-    with Made(tmp_path, model, limits=CodingLimits(silence=0.01)) as made:
+    model = FakeProvider([TextDelta("Well"), HANGS])
+    with Made(tmp_path, model, limits=CodingLimits(silence_s=0.01)) as made:
         result = await made.agent.run("Go.")
         assert result.reason == "error"
         assert "said nothing for 0.01 s" in (result.error or "")
@@ -204,7 +206,7 @@ async def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
 
 
 async def test_cancel_takes_the_request_back(tmp_path: Path) -> None:
-    model = Playing([TextDelta("Well"), HANGS])
+    model = FakeProvider([TextDelta("Well"), HANGS])
     with Made(tmp_path, model) as made:
         answering = asyncio.create_task(made.agent.run("Go."))
         await model.hanging.wait()
@@ -226,8 +228,8 @@ async def test_cancel_reaches_the_tool_and_all_calls_get_a_result(tmp_path: Path
         finally:
             left.set()
 
-    model = Playing(calls(("1", "ok", {}), ("2", "t", {}), ("3", "t", {})))
-    with Made(tmp_path, model, Doing("t", hangs), Doing("ok")) as made:
+    model = FakeProvider(calls(("1", "ok", {}), ("2", "t", {}), ("3", "t", {})))
+    with Made(tmp_path, model, FakeTool("t", hangs), FakeTool("ok")) as made:
         answering = asyncio.create_task(made.agent.run("Go."))
         await reached.wait()
         made.agent.cancel()
@@ -242,7 +244,7 @@ async def test_cancel_reaches_the_tool_and_all_calls_get_a_result(tmp_path: Path
 
 @pytest.mark.parametrize("by_its_task", [False, True])
 def test_cancel_tells_what_a_tool_does_on_a_thread(tmp_path: Path, by_its_task: bool) -> None:
-    class OnAThread(Doing):
+    class OnAThread(FakeTool):
         ctx: ToolContext
 
         async def execute(self, args: Any, ctx: ToolContext) -> ToolResult:
@@ -257,7 +259,7 @@ def test_cancel_tells_what_a_tool_does_on_a_thread(tmp_path: Path, by_its_task: 
             await asyncio.Event().wait()
 
         tool = OnAThread("t", hangs)
-        with Made(tmp_path, Playing(calls(("1", "t", {}))), tool) as made:
+        with Made(tmp_path, FakeProvider(calls(("1", "t", {}))), tool) as made:
             answering = asyncio.create_task(made.agent.run("Go."))
             await begun.wait()
             assert not tool.ctx.cancel.is_set()
@@ -280,7 +282,7 @@ async def test_a_cancelled_task_is_cancelled_and_leaves_a_whole_conversation(
         reached.set()
         await asyncio.Event().wait()
 
-    with Made(tmp_path, Playing(calls(("1", "t", {}))), Doing("t", hangs)) as made:
+    with Made(tmp_path, FakeProvider(calls(("1", "t", {}))), FakeTool("t", hangs)) as made:
         answering = asyncio.create_task(made.agent.run("Go."))
         await reached.wait()
         answering.cancel()
@@ -290,7 +292,7 @@ async def test_a_cancelled_task_is_cancelled_and_leaves_a_whole_conversation(
 
 
 async def test_one_prompt_at_a_time(tmp_path: Path) -> None:
-    model = Playing([HANGS])
+    model = FakeProvider([HANGS])
     with Made(tmp_path, model) as made:
         answering = asyncio.create_task(made.agent.run("Go."))
         await model.hanging.wait()
@@ -301,7 +303,7 @@ async def test_one_prompt_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_listener_that_fails_stops_nothing(tmp_path: Path) -> None:
-    made = Made(tmp_path, Playing(says("Fine.")))
+    made = Made(tmp_path, FakeProvider(says("Fine.")))
     heard: list[AgentEvent] = []
 
     def fails(event: AgentEvent) -> None:
@@ -314,7 +316,7 @@ def test_a_listener_that_fails_stops_nothing(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
-    with Made(tmp_path, Playing(says("Fine."))) as made:
+    with Made(tmp_path, FakeProvider(says("Fine."))) as made:
 
         def full(entry: Any) -> None:
             raise OSError(28, "No space left on device")
@@ -335,7 +337,7 @@ def test_the_notes_for_agents_are_read(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "AGENTS.md").write_text("Use tabs.\n")
-    model = Playing(says("Yes."))
+    model = FakeProvider(says("Yes."))
     with Made(tmp_path, model) as made:
         run(made.agent.run("Go."))
     assert (model.requests[0].system or "").endswith(
@@ -344,7 +346,7 @@ def test_the_notes_for_agents_are_read(tmp_path: Path) -> None:
 
 
 def test_half_characters_do_no_harm(tmp_path: Path) -> None:
-    model = Playing(
+    model = FakeProvider(
         [
             TextDelta("a\ud83d"),
             ToolCallReady("1", "t", '{"x": "\ud83d"}'),
@@ -352,7 +354,7 @@ def test_half_characters_do_no_harm(tmp_path: Path) -> None:
         ],
         says("Done."),
     )
-    with Made(tmp_path, model, Doing("t", lambda args: "\udcff")) as made:
+    with Made(tmp_path, model, FakeTool("t", lambda args: "\udcff")) as made:
         result = run(made.agent.run("b\udcff"))
     assert result.reason == "done"
     assert made.traces("error") == []  # each event could be logged

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from agentstepper_nb.coding.safe_paths import (
     DEPTH_LIMIT,
-    NAME_LIMIT,
-    PATH_LIMIT,
+    MAX_NAME_BYTES,
+    MAX_PATH_BYTES,
     check_path,
     split_path,
 )
@@ -43,9 +43,9 @@ REFUSED = [
     "a\u202egpj.exe",
     "\u2066a",
     "\ud800",
-    "x" * (NAME_LIMIT + 1),
-    "é" * (NAME_LIMIT // 2 + 1),
-    "x/" * (PATH_LIMIT // 2 + 1),
+    "x" * (MAX_NAME_BYTES + 1),
+    "é" * (MAX_NAME_BYTES // 2 + 1),
+    "x/" * (MAX_PATH_BYTES // 2 + 1),
     "x/" * (DEPTH_LIMIT + 1),
 ]
 
@@ -75,7 +75,7 @@ def test_what_is_refused(path: str) -> None:
         ("ab:c", ("ab:c",)),
         ("a b/ä/日本", ("a b", "ä", "日本")),
         ("-rf", ("-rf",)),
-        ("x" * NAME_LIMIT, ("x" * NAME_LIMIT,)),
+        ("x" * MAX_NAME_BYTES, ("x" * MAX_NAME_BYTES,)),
         ("x/" * DEPTH_LIMIT, ("x",) * DEPTH_LIMIT),
     ],
 )

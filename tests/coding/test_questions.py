@@ -13,9 +13,9 @@ from typing import Final
 import pytest
 
 from agentstepper_nb.coding.approvals import ApprovalDecision, ApprovalRequest
-from tests.coding import scenes
-from tests.coding.kit import opened
-from tests.coding.playing import Playing, calls, says
+from tests.coding import repair_scenarios
+from tests.coding.scripted_parts import FakeProvider, calls, says
+from tests.coding.session_helpers import opened
 from tests.coding.test_repos import unpacked
 
 #: In whatever repository: looking around, running tests, cleaning up.
@@ -92,9 +92,9 @@ def test_looking_around_asks_nothing(repo: str, tmp_path: Path) -> None:
 def prepared(repo: str, folder: Path) -> Path:
     """A copy of a repository, in which git knows what is committed."""
     if repo != "colorama":
-        return scenes.prepare(repo, folder)
+        return repair_scenarios.prepare(repo, folder)
     copy = unpacked(folder)
-    scenes.dirty(copy)
+    repair_scenarios.dirty(copy)
     return copy
 
 
@@ -106,7 +106,7 @@ async def asked(copy: Path, commands: list[str]) -> Counting:
     ]
     approver = Counting()
     most = len(turns) + 1
-    model = Playing(*turns, says("Done."))
+    model = FakeProvider(*turns, says("Done."))
     async with await opened(
         copy.parent, model, workspace=copy, approver=approver, max_iterations=most
     ) as session:

@@ -22,9 +22,9 @@ from agentstepper_nb.coding.session import CodingSession
 from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.values import Run
-from tests.coding import scenes
-from tests.coding.playing import Answering
+from agentstepper_nb.protocol.data_model import Run
+from tests.coding import repair_scenarios
+from tests.coding.scripted_parts import FakeApprover
 from tests.sdk.person import Person
 
 #: What is unpacked from PyPI, and the line that is changed in it.
@@ -37,7 +37,7 @@ ITS_TESTS: Final = "colorama.tests.ansi_test"
 @pytest.fixture(autouse=True)
 def home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Nothing of whoever runs the tests is read or written."""
-    for name, value in scenes.environment().items():
+    for name, value in repair_scenarios.environment().items():
         if not name.startswith(("AGENTSTEPPER", "JUPYTER")):
             monkeypatch.setenv(name, value)
     for name in ("AGENTSTEPPER_MODEL", "NO_COLOR", "EDITOR", "VISUAL"):
@@ -48,43 +48,45 @@ def home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # A notebook mends all of them in such a session, in soak.
 @pytest.mark.parametrize("repo", ["bill", "names"])
 def test_by_the_session_alone(repo: str, home: Path, person: Person) -> None:
-    copy = scenes.prepare(repo, home)
-    assert not scenes.passes(copy)
+    copy = repair_scenarios.prepare(repo, home)
+    assert not repair_scenarios.passes(copy)
     heard: list[AgentEvent] = []
 
     async def scene() -> Path:
         session = await CodingSession.create(
             workspace=copy,
             provider="scripted",
-            model=scenes.script(repo),
+            model=repair_scenarios.script(repo),
             data_dir=home / "data",
             mode="run",
-            approver=Answering(ApprovalDecision(approved=True, edited=True, args=scenes.EDITED)),
+            approver=FakeApprover(
+                ApprovalDecision(approved=True, edited=True, args=repair_scenarios.EDITED)
+            ),
             listener=heard.append,
         )
         async with session:
-            assert (await session.run(scenes.PROMPT)).reason == "done"
+            assert (await session.run(repair_scenarios.PROMPT)).reason == "done"
         return CodingFolders(home / "data").log(session.id)
 
     log = asyncio.run(scene())
-    assert scenes.is_mended(copy)
+    assert repair_scenarios.is_mended(copy)
     person.until(lambda run: True)
     person.over()
-    scenes.check_log(log)
-    scenes.check_stream(log, heard)
-    scenes.check_run(log, person)
+    repair_scenarios.check_log(log)
+    repair_scenarios.check_stream(log, heard)
+    repair_scenarios.check_run(log, person)
 
 
 def test_in_a_terminal(home: Path, person: Person) -> None:
-    copy = scenes.prepare("calc", home)
-    mend_in_terminal(copy, scenes.script("calc"), scenes.PROMPT, home / "data")
-    assert scenes.is_mended(copy)
+    copy = repair_scenarios.prepare("calc", home)
+    mend_in_terminal(copy, repair_scenarios.script("calc"), repair_scenarios.PROMPT, home / "data")
+    assert repair_scenarios.is_mended(copy)
     person.until(lambda run: True)
     person.over()
     (kept,) = CodingFolders(home / "data").sessions()
     log = CodingFolders(home / "data").log(kept.id)
-    scenes.check_log(log)
-    scenes.check_run(log, person)
+    repair_scenarios.check_log(log)
+    repair_scenarios.check_run(log, person)
 
 
 def mend_in_terminal(copy: Path, script: str, prompt: str, data: Path) -> None:
@@ -147,15 +149,15 @@ print(msgspec.json.encode(heard).decode())
 
 @pytest.mark.soak
 def test_in_a_notebook(home: Path, person: Person) -> None:
-    copies = {repo: scenes.prepare(repo, home) for repo in scenes.REPOS}
+    copies = {repo: repair_scenarios.prepare(repo, home) for repo in repair_scenarios.REPOS}
     cells = [
         nbformat.v4.new_code_cell(
             CELL.format(
                 copy=str(copy),
-                script=scenes.script(repo),
+                script=repair_scenarios.script(repo),
                 data=str(home / "data"),
                 repo=repo,
-                prompt=scenes.PROMPT,
+                prompt=repair_scenarios.PROMPT,
             )
         )
         for repo, copy in copies.items()
@@ -167,17 +169,17 @@ def test_in_a_notebook(home: Path, person: Person) -> None:
     approving.join()
     person.over()
     for cell, (repo, copy) in zip(notebook.cells, copies.items(), strict=True):
-        assert scenes.is_mended(copy)
+        assert repair_scenarios.is_mended(copy)
         log = CodingFolders(home / "data").log(repo)
         heard = json.loads(cell.outputs[0].text)
-        scenes.check_log(log)
-        scenes.check_stream(log, heard)
-    scenes.check_run(CodingFolders(home / "data").log(scenes.REPOS[-1]), person)
+        repair_scenarios.check_log(log)
+        repair_scenarios.check_stream(log, heard)
+    repair_scenarios.check_run(CodingFolders(home / "data").log(repair_scenarios.REPOS[-1]), person)
 
 
 def approve_each(person: Person, times: int) -> None:
     """Edit and approve what asks, in run after run, as a person at the view does."""
-    edit = json.dumps({"Tool": "run_command", "Argument": scenes.EDITED})
+    edit = json.dumps({"Tool": "run_command", "Argument": repair_scenarios.EDITED})
     for number in range(1, times + 1):
         run = person.until(partial(asks, person, number))
         (halted,) = run.pending
@@ -197,18 +199,20 @@ def asks(person: Person, number: int, run: Run) -> bool:
 @pytest.mark.soak
 def test_a_package_from_pypi(home: Path, person: Person) -> None:
     copy = unpacked(home)
-    scenes.dirty(copy)
+    repair_scenarios.dirty(copy)
     ansi = copy / "colorama" / "ansi.py"
     ansi.write_text(ansi.read_text().replace(RIGHT, WRONG))
-    assert not scenes.passes(copy, ITS_TESTS)
-    mend_in_terminal(copy, scenes.script("colorama"), scenes.PROMPT, home / "data")
-    assert scenes.is_mended(copy, ITS_TESTS)
+    assert not repair_scenarios.passes(copy, ITS_TESTS)
+    mend_in_terminal(
+        copy, repair_scenarios.script("colorama"), repair_scenarios.PROMPT, home / "data"
+    )
+    assert repair_scenarios.is_mended(copy, ITS_TESTS)
     person.until(lambda run: True)
     person.over()
     (kept,) = CodingFolders(home / "data").sessions()
     log = CodingFolders(home / "data").log(kept.id)
-    scenes.check_log(log)
-    scenes.check_run(log, person)
+    repair_scenarios.check_log(log)
+    repair_scenarios.check_run(log, person)
 
 
 def unpacked(folder: Path) -> Path:

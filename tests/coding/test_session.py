@@ -13,21 +13,21 @@ from agentstepper_nb.coding.session_list import CodingFolders
 from agentstepper_nb.errors import ModelError, SessionError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TraceEvent
-from agentstepper_nb.protocol.values import AgentActivity
-from tests.coding import kit
-from tests.coding.kit import entries, resumed
-from tests.coding.playing import HANGS, Answering, Playing, calls, says
+from agentstepper_nb.protocol.data_model import AgentActivity
+from tests.coding import session_helpers
+from tests.coding.scripted_parts import HANGS, FakeApprover, FakeProvider, calls, says
+from tests.coding.session_helpers import entries, resumed
 from tests.sdk.person import Person
 
 WRITE = ("w", "write_file", {"path": "new.txt", "content": "hello\n"})
 
 
-opened = partial(kit.opened, debugger=True)  # where one is found
+opened = partial(session_helpers.opened, debugger=True)  # where one is found
 
 
 async def test_a_session_works_in_its_folder_and_is_kept(home: Path) -> None:
     heard: list[AgentEvent] = []
-    model = Playing(calls(WRITE), says("Written."))
+    model = FakeProvider(calls(WRITE), says("Written."))
     async with await opened(home, model, listener=heard.append) as session:
         assert session.run_id is None
         assert "No AgentStepper Core is running" in (session.no_debugger or "")
@@ -50,9 +50,9 @@ async def test_a_session_works_in_its_folder_and_is_kept(home: Path) -> None:
 
 
 async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
-    async with await opened(home, Playing(calls(WRITE), says("Written."))) as first:
+    async with await opened(home, FakeProvider(calls(WRITE), says("Written."))) as first:
         before = (await first.run("Write a file.")).messages
-    model = Playing(says("Yes."))
+    model = FakeProvider(says("Yes."))
     async with await resumed(home, first.id, model) as second:
         assert second.id == first.id
         assert second.messages == before
@@ -68,14 +68,14 @@ async def test_a_session_is_resumed_with_all_that_was_said(home: Path) -> None:
 
 
 async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) -> None:
-    async with await opened(home, Playing(calls(WRITE), says("Written."))) as first:
+    async with await opened(home, FakeProvider(calls(WRITE), says("Written."))) as first:
         await first.run("Write a file.")
     path = CodingFolders(home / "data").log(first.id)
     lines = path.read_bytes().splitlines(keepends=True)
     answer = next(i for i, line in enumerate(lines) if b'"toolCalls"' in line)
     path.write_bytes(b"".join(lines[: answer + 1]) + lines[answer + 1][:9])
     heard: list[AgentEvent] = []
-    model = Playing(says("I look."))
+    model = FakeProvider(says("I look."))
     async with await resumed(home, first.id, model, listener=heard.append) as second:
         assert isinstance(heard[0], TraceEvent)
         assert "can't be read" in heard[0].data["message"]
@@ -84,17 +84,17 @@ async def test_a_session_that_was_cut_off_is_resumed_with_a_warning(home: Path) 
         assert "interrupted" in lost.content
         assert (await second.run("Go on.")).reason == "done"
         whole = second.messages
-    third = await resumed(home, first.id, Playing())
+    third = await resumed(home, first.id, FakeProvider())
     assert third.messages == whole
     await third.close()
 
 
 async def test_a_session_is_open_once(home: Path) -> None:
-    async with await opened(home, Playing()) as session:
+    async with await opened(home, FakeProvider()) as session:
         with pytest.raises(SessionError, match="open in another process"):
-            await resumed(home, session.id, Playing())
+            await resumed(home, session.id, FakeProvider())
         with pytest.raises(SessionError, match="already: resume it"):
-            await opened(home, Playing(), session_id=session.id)
+            await opened(home, FakeProvider(), session_id=session.id)
     with pytest.raises(SessionError, match="closed: resume it"):
         await session.run("More?")
     await session.close()
@@ -103,23 +103,23 @@ async def test_a_session_is_open_once(home: Path) -> None:
 @pytest.mark.parametrize("id", ["../x", "a/b", "", "." * 4, "x" * 200])
 def test_what_is_no_id(home: Path, id: str) -> None:
     with pytest.raises(SessionError, match="is no session's id"):
-        asyncio.run(resumed(home, id, Playing()))
+        asyncio.run(resumed(home, id, FakeProvider()))
 
 
 def test_what_is_not_there(home: Path) -> None:
     with pytest.raises(SessionError, match="There is no session abc"):
-        asyncio.run(resumed(home, "abc", Playing()))
+        asyncio.run(resumed(home, "abc", FakeProvider()))
     with pytest.raises(SessionError, match="can't be used"):
-        asyncio.run(opened(home, Playing(), workspace=home / "none"))
+        asyncio.run(opened(home, FakeProvider(), workspace=home / "none"))
     with pytest.raises(ModelError, match="no provider 'nobody'"):
-        asyncio.run(opened(home, Playing(), provider="nobody"))
+        asyncio.run(opened(home, FakeProvider(), provider="nobody"))
     assert CodingFolders(home / "data").sessions() == []
 
 
 def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
     async def scene() -> None:
         for id in ("ab1", "ab2", "c"):
-            async with await opened(home, Playing(says("Hi.")), session_id=id) as session:
+            async with await opened(home, FakeProvider(says("Hi.")), session_id=id) as session:
                 await session.run("Hello.")
 
     folders = CodingFolders(home / "data")
@@ -138,7 +138,7 @@ def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
 
 
 async def test_cancel_returns_once_the_answer_has_ended(home: Path) -> None:
-    model = Playing([HANGS], says("Hi."))
+    model = FakeProvider([HANGS], says("Hi."))
     async with await opened(home, model) as session:
         await session.cancel()
         answering = asyncio.create_task(session.run("Go."))
@@ -153,7 +153,7 @@ async def test_cancel_returns_once_the_answer_has_ended(home: Path) -> None:
 
 
 async def test_close_cancels(home: Path) -> None:
-    model = Playing([HANGS])
+    model = FakeProvider([HANGS])
     session = await opened(home, model)
     answering = asyncio.create_task(session.run("Go."))
     await model.hanging.wait()
@@ -165,9 +165,9 @@ def test_always_allow_this_here_is_kept_for_the_next_session(home: Path) -> None
     push = ("p", "run_command", {"command": "git push --force"})
 
     async def scene() -> None:
-        person = Answering(ApprovalDecision(approved=True, always=True))
+        person = FakeApprover(ApprovalDecision(approved=True, always=True))
         for approver in (person, None):
-            model = Playing(calls(push), says("Well."))
+            model = FakeProvider(calls(push), says("Well."))
             async with await opened(home, model, approver=approver) as session:
                 await session.run("Push.")
                 result = session.messages[2]
@@ -184,7 +184,7 @@ def test_yes_approves_and_limits_hold(home: Path) -> None:
 
     async def scene() -> None:
         (home / "repo" / "build").mkdir()
-        model = Playing(calls(rm))
+        model = FakeProvider(calls(rm))
         async with await opened(home, model, auto_approve=True, max_iterations=1) as session:
             assert (await session.run("Clean up.")).reason == "max_iterations"
         assert not (home / "repo" / "build").exists()
@@ -196,7 +196,7 @@ def test_yes_approves_and_limits_hold(home: Path) -> None:
 
 
 async def test_a_session_is_a_run_of_the_debugger_that_is_found(home: Path, person: Person) -> None:
-    async with await opened(home, Playing(calls(WRITE), says("Written."))) as session:
+    async with await opened(home, FakeProvider(calls(WRITE), says("Written."))) as session:
         assert session.run_name == "Run #1 of code repo"
         run = await asyncio.to_thread(person.until, lambda run: True)
         assert run.id == session.run_id
@@ -212,7 +212,7 @@ def test_between_prompts_nothing_is_said_to_run(home: Path, person: Person) -> N
         person.until(lambda run: run.agent_state is state and run.rows == rows)
 
     async def scene() -> None:
-        async with await opened(home, Playing(says("Hi."), says("Ho."))) as session:
+        async with await opened(home, FakeProvider(says("Hi."), says("Ho."))) as session:
             await asyncio.to_thread(waits, 2)  # the program's start, its sandbox
             for rows in (4, 6):  # each a query and its answer
                 await session.run("Hello.")
@@ -222,7 +222,7 @@ def test_between_prompts_nothing_is_said_to_run(home: Path, person: Person) -> N
 
 
 async def test_step_begins_stepping(home: Path, person: Person) -> None:
-    async with await opened(home, Playing(says("Hi.")), step=True) as session:
+    async with await opened(home, FakeProvider(says("Hi.")), step=True) as session:
         answering = asyncio.create_task(session.run("Hello."))
         await asyncio.to_thread(person.halted)
         await asyncio.to_thread(person.go_on)
@@ -233,7 +233,7 @@ def test_stop_ends_the_run_and_the_next_prompt_has_another(home: Path, person: P
     rm = ("r", "run_command", {"command": "rm -rf build"})
 
     async def scene() -> None:
-        async with await opened(home, Playing(calls(rm), says("Hi."))) as session:
+        async with await opened(home, FakeProvider(calls(rm), says("Hi."))) as session:
             first = session.run_id
             answering = asyncio.create_task(session.run("Clean up."))
             await asyncio.to_thread(person.halted)

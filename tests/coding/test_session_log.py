@@ -29,7 +29,12 @@ from agentstepper_nb.coding.tool_results import (
     make_result_message,
     normalize_result,
 )
-from agentstepper_nb.coding.transcript import LOST, Transcript, load_messages, summarize_log
+from agentstepper_nb.coding.transcript import (
+    INTERRUPTED_RESULT,
+    Transcript,
+    load_messages,
+    summarize_log,
+)
 from agentstepper_nb.errors import SessionError
 from agentstepper_nb.llm_wire.conversation import (
     AssistantMessage,
@@ -38,7 +43,7 @@ from agentstepper_nb.llm_wire.conversation import (
     UserMessage,
 )
 from agentstepper_nb.llm_wire.events import ResponseCompleted, TextDelta
-from agentstepper_nb.protocol.values import Usage
+from agentstepper_nb.protocol.data_model import Usage
 
 NOW = datetime(2026, 1, 15, 11, 30, 0, 250_000, timezone(timedelta(hours=1)))
 
@@ -76,7 +81,7 @@ def tell(transcript: Transcript, said: list[Any]) -> Iterator[list[ChatMessage]]
     for number, (prompt, answer, called) in enumerate(said):
         transcript.prompt(prompt)
         yield list(transcript.messages)
-        transcript.tell(TextDelta(answer))
+        transcript.record_event(TextDelta(answer))
         calls = tuple(
             ToolCall(call_id=f"{number}.{index}", name=name, args_json=args)
             for index, (name, args, _) in enumerate(called)
@@ -96,7 +101,9 @@ def closed(messages: list[ChatMessage]) -> list[ChatMessage]:
     answered = {m.call_id for m in messages if not isinstance(m, UserMessage | AssistantMessage)}
     calls = [c for m in messages if isinstance(m, AssistantMessage) for c in m.tool_calls]
     return messages + [
-        make_result_message(call.call_id, LOST) for call in calls if call.call_id not in answered
+        make_result_message(call.call_id, INTERRUPTED_RESULT)
+        for call in calls
+        if call.call_id not in answered
     ]
 
 
@@ -176,8 +183,8 @@ def test_the_entries_are_those_of_the_guide(tmp_path: Path) -> None:
         )
         transcript = Transcript((), log)
         transcript.prompt("fix it")
-        transcript.tell(TextDelta("Let"))
-        transcript.tell(ResponseCompleted("tool_calls", Usage(input_tokens=1)))
+        transcript.record_event(TextDelta("Let"))
+        transcript.record_event(ResponseCompleted("tool_calls", Usage(input_tokens=1)))
         calls = (
             ToolCall(call_id="c1", name="look", args_json='{"path": "a"}'),
             ToolCall(call_id="c2", name="look", args_json='{"half": '),

@@ -16,10 +16,10 @@ from agentstepper_nb.errors import SandboxError, SessionError
 from agentstepper_nb.llm_wire.conversation import ToolResultMessage
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.values import Actor, EventKind
-from tests.coding.kit import opened as opened_in
-from tests.coding.kit import traces
-from tests.coding.playing import Answering, Playing, calls, says
+from agentstepper_nb.protocol.data_model import Actor, EventKind
+from tests.coding.scripted_parts import FakeApprover, FakeProvider, calls, says
+from tests.coding.session_helpers import opened as opened_in
+from tests.coding.session_helpers import traces
 from tests.sdk.person import Person
 from tests.sdk.workspace.helpers import git, make_repository
 
@@ -47,14 +47,14 @@ class Opened:
 
     async def arun(self, *commands: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
         answers = [calls((str(n), "run_command", each)) for n, each in enumerate(commands)]
-        model = Playing(*answers, says("Done."))
+        model = FakeProvider(*answers, says("Done."))
         async with await self.open(model, **options) as session:
             await session.run("Go.")
             results = [m for m in session.messages if isinstance(m, ToolResultMessage)]
         self.requests = model.requests
         return [json.loads(each.content) for each in results]
 
-    async def open(self, model: Playing, **options: Any) -> CodingSession:
+    async def open(self, model: FakeProvider, **options: Any) -> CodingSession:
         given = {"workspace": self.repo, "data_dir": self.data, "listener": self.events.append}
         return await opened_in(self.folder, model, **{**given, **options})
 
@@ -108,7 +108,7 @@ def test_a_setting_makes_folders_visible_and_writable(opened: Opened) -> None:
 
 
 async def test_the_private_home_ends_with_the_session(opened: Opened) -> None:
-    model = Playing(calls(("1", "run_command", {"command": "echo a > ~/kept"})), says("Done."))
+    model = FakeProvider(calls(("1", "run_command", {"command": "echo a > ~/kept"})), says("Done."))
     session = await opened.open(model)
     await session.run("Go.")
     assert list((opened.data / "coding" / "sandboxes").glob("*/home/kept"))
@@ -190,7 +190,7 @@ FETCH = {"command": "python3 -c 'import socket; socket.create_connection((\"192.
 
 
 def test_without_network_it_is_asked_again_and_granted_for_the_session(opened: Opened) -> None:
-    person = Answering(ApprovalDecision(approved=True, always=True))
+    person = FakeApprover(ApprovalDecision(approved=True, always=True))
     first, second = opened.run(FETCH, FETCH, approver=person)
     (asked,) = person.asked
     assert asked.call_id == "0-again"
@@ -205,7 +205,7 @@ def test_without_network_it_is_asked_again_and_granted_for_the_session(opened: O
 
 
 def test_a_folder_is_granted_once_and_only_for_that_call(opened: Opened) -> None:
-    person = Answering(YES, ApprovalDecision(approved=False, reason="Not twice."))
+    person = FakeApprover(YES, ApprovalDecision(approved=False, reason="Not twice."))
     (opened.outside / "deep").mkdir()
     folders = [opened.outside, opened.outside / "deep"]
     write = [{"command": f"echo a >> {folder}/made.txt"} for folder in folders]
@@ -226,7 +226,7 @@ def test_it_is_not_asked_again_where_nobody_can_be_asked(opened: Opened) -> None
 
 
 def test_yes_never_leaves_the_sandbox(opened: Opened) -> None:
-    person = Answering()
+    person = FakeApprover()
     fetched, asked, wrote = opened.run(
         FETCH,
         {**FETCH, "network": True},
@@ -280,7 +280,7 @@ def test_full_access_is_a_notice_of_the_run(opened: Opened, person: Person) -> N
 
 def test_a_command_that_loses_work_loses_nothing_that_a_snapshot_holds(opened: Opened) -> None:
     (opened.repo / "LICENSE").write_text("uncommitted work\n")
-    opened.run({"command": "git checkout LICENSE"}, approver=Answering(YES))
+    opened.run({"command": "git checkout LICENSE"}, approver=FakeApprover(YES))
     assert (opened.repo / "LICENSE").read_text() in ("free\n", "uncommitted work\n")
     (private,) = (opened.data / "workspaces").iterdir()
     kept = git(private, "log", "--all", "--format=%H", "--", "LICENSE").split()

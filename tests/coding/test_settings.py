@@ -11,14 +11,14 @@ import msgspec
 import pytest
 
 from agentstepper_nb.chat.connectors.coding_agent import CodingAgent
-from agentstepper_nb.cli.agent_arguments import add_settings, read_settings
+from agentstepper_nb.cli.agent_arguments import add_setting_options, read_settings
 from agentstepper_nb.coding.options import CodingLimits, override_limits
 from agentstepper_nb.errors import SessionError
 from agentstepper_nb.llm_wire.events import AgentEvent
 from agentstepper_nb.protocol.coding_settings import CodingSettings, select_given_settings
-from tests.chat.coder import talking
-from tests.coding.kit import opened, traces
-from tests.coding.playing import HANGS, Playing, calls, says
+from tests.chat.coding_chats import talking
+from tests.coding.scripted_parts import HANGS, FakeProvider, calls, says
+from tests.coding.session_helpers import opened, traces
 
 LIST = ("1", "list_files", {})
 Parse = Callable[..., CodingSettings]
@@ -37,7 +37,7 @@ Parse = Callable[..., CodingSettings]
 async def test_the_model_is_asked_with_temperature_and_tool_choice(
     tmp_path: Path, choice: str | None, asked: list[str | None]
 ) -> None:
-    model = Playing(calls(LIST), says("Done."), says("Again."))
+    model = FakeProvider(calls(LIST), says("Done."), says("Again."))
     async with await opened(tmp_path, model, temperature=0.3, tool_choice=choice) as session:
         assert (await session.run("Look.")).reason == "done"
         assert (await session.run("Look again.")).reason == "done"
@@ -47,7 +47,7 @@ async def test_the_model_is_asked_with_temperature_and_tool_choice(
 
 async def test_a_tool_choice_that_is_no_tool_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match=r"'no_such'.* auto, none, required, list_files"):
-        await opened(tmp_path, Playing(), tool_choice="no_such")
+        await opened(tmp_path, FakeProvider(), tool_choice="no_such")
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ async def test_a_tool_choice_that_is_no_tool_is_refused(tmp_path: Path) -> None:
 async def test_python_is_refused_what_is_out_of_bounds(tmp_path: Path, wrong: Any) -> None:
     (name,) = wrong
     with pytest.raises(SessionError, match=name):
-        await opened(tmp_path, Playing(), **wrong)
+        await opened(tmp_path, FakeProvider(), **wrong)
 
 
 async def test_a_provider_that_sends_no_temperature_is_warned_of(tmp_path: Path) -> None:
-    model, heard = Playing(), list[AgentEvent]()
+    model, heard = FakeProvider(), list[AgentEvent]()
     model.takes_temperature = False  # type: ignore[attr-defined]
     async with await opened(tmp_path, model, temperature=0, listener=heard.append):
         pass
@@ -69,7 +69,7 @@ async def test_a_provider_that_sends_no_temperature_is_warned_of(tmp_path: Path)
 
 
 async def test_a_model_that_is_silent_for_too_long_ends_the_answer(tmp_path: Path) -> None:
-    model = Playing([HANGS])
+    model = FakeProvider([HANGS])
     async with await opened(tmp_path, model, model_timeout=0.05) as session:
         result = await session.run("Say something.")
     assert (result.reason, result.error) == (
@@ -79,15 +79,22 @@ async def test_a_model_that_is_silent_for_too_long_ends_the_answer(tmp_path: Pat
 
 
 def test_a_call_has_time_for_its_command() -> None:
-    assert override_limits(CodingLimits(), {"command_timeout": 3600}).tool_time == 3660
-    assert override_limits(CodingLimits(), {"command_timeout": 10}).tool_time == 900
+    assert override_limits(CodingLimits(), {"command_timeout": 3600}).tool_timeout_s == 3660
+    assert override_limits(CodingLimits(), {"command_timeout": 10}).tool_timeout_s == 900
     assert (
-        override_limits(CodingLimits(), {"command_timeout": 3600, "tool_timeout": 5}).tool_time == 5
+        override_limits(CodingLimits(), {"command_timeout": 3600, "tool_timeout": 5}).tool_timeout_s
+        == 5
     )
     assert (
-        override_limits(CodingLimits(tool_time=None), {"command_timeout": 3600}).tool_time is None
+        override_limits(CodingLimits(tool_timeout_s=None), {"command_timeout": 3600}).tool_timeout_s
+        is None
     )
-    assert override_limits(CodingLimits(output=2048), {"output_limit": None}).output == 2048
+    assert (
+        override_limits(
+            CodingLimits(output_limit_bytes=2048), {"output_limit": None}
+        ).output_limit_bytes
+        == 2048
+    )
 
 
 # ---- the command line --------------------------------------------------------------------------------
@@ -97,7 +104,7 @@ def test_a_call_has_time_for_its_command() -> None:
 def parse() -> Parse:
     def parse(*words: str) -> CodingSettings:
         parser = argparse.ArgumentParser(exit_on_error=False)
-        add_settings(parser)
+        add_setting_options(parser)
         return read_settings(parser.parse_args(words))
 
     return parse
@@ -156,7 +163,7 @@ def test_the_command_line_refuses_what_is_out_of_bounds(parse: Parse, words: str
 
 
 async def test_a_chat_asks_the_model_by_its_settings(tmp_path: Path) -> None:
-    model = Playing(calls(LIST), says("Done."))
+    model = FakeProvider(calls(LIST), says("Done."))
     async with talking(tmp_path, model, temperature=1.5, tool_choice="required") as talk:
         await talk.send()
     assert [(each.temperature, each.tool_choice) for each in model.requests] == [

@@ -9,17 +9,17 @@ import pytest
 
 from agentstepper_nb.coding.tools import default_tools
 from agentstepper_nb.coding.tools.read_file import ShowImage
-from agentstepper_nb.protocol.image_types import PICTURE_LIMIT, detect_image_type
-from tests.coding.desk import Desk
+from agentstepper_nb.protocol.image_types import MAX_IMAGE_BYTES, detect_image_type
+from tests.coding.tool_workspace import ToolWorkspace
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk(tmp_path)
-    desk.tools.register(ShowImage())
-    return desk
+def tool_workspace(tmp_path: Path) -> ToolWorkspace:
+    tool_workspace = ToolWorkspace(tmp_path)
+    tool_workspace.tools.register(ShowImage())
+    return tool_workspace
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def desk(tmp_path: Path) -> Desk:
     ],
 )
 def test_what_its_first_bytes_say_is_shown_whatever_its_name(
-    desk: Desk, data: bytes, kind: str
+    tool_workspace: ToolWorkspace, data: bytes, kind: str
 ) -> None:
-    desk.write("chart.txt", data)
-    result = desk.call("show_image", path="chart.txt")
+    tool_workspace.write("chart.txt", data)
+    result = tool_workspace.call("show_image", path="chart.txt")
     assert result.ok
     assert result.data == {"path": "chart.txt", "media_type": kind, "bytes": len(data)}
 
@@ -51,29 +51,29 @@ def test_what_its_first_bytes_say_is_shown_whatever_its_name(
         b"",
     ],
 )
-def test_anything_else_is_refused_and_said(desk: Desk, data: bytes) -> None:
-    desk.write("chart.png", data)
+def test_anything_else_is_refused_and_said(tool_workspace: ToolWorkspace, data: bytes) -> None:
+    tool_workspace.write("chart.png", data)
     assert detect_image_type(data) is None
-    result = desk.call("show_image", path="chart.png")
+    result = tool_workspace.call("show_image", path="chart.png")
     assert result.error is not None
     assert result.error.startswith("chart.png doesn't begin as a PNG, JPEG, GIF or WebP does")
 
 
-def test_a_picture_that_is_too_large(desk: Desk) -> None:
-    desk.write("chart.png", PNG)
-    os.truncate(desk.root / "chart.png", PICTURE_LIMIT)
-    assert desk.call("show_image", path="chart.png").ok
-    os.truncate(desk.root / "chart.png", PICTURE_LIMIT + 1)
-    result = desk.call("show_image", path="chart.png")
+def test_a_picture_that_is_too_large(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("chart.png", PNG)
+    os.truncate(tool_workspace.root / "chart.png", MAX_IMAGE_BYTES)
+    assert tool_workspace.call("show_image", path="chart.png").ok
+    os.truncate(tool_workspace.root / "chart.png", MAX_IMAGE_BYTES + 1)
+    result = tool_workspace.call("show_image", path="chart.png")
     assert (
         result.error == "chart.png has 10,485,761 bytes; 10,485,760 can be shown: make it smaller."
     )
 
 
-def test_nothing_outside_and_no_pipe(desk: Desk) -> None:
-    (desk.outside / "chart.png").write_bytes(PNG)
-    os.mkfifo(desk.root / "pipe.png")
-    desk.link("linked.png", desk.outside / "chart.png")
+def test_nothing_outside_and_no_pipe(tool_workspace: ToolWorkspace) -> None:
+    (tool_workspace.outside / "chart.png").write_bytes(PNG)
+    os.mkfifo(tool_workspace.root / "pipe.png")
+    tool_workspace.link("linked.png", tool_workspace.outside / "chart.png")
     for path in (
         "out/chart.png",
         "linked.png",
@@ -82,9 +82,9 @@ def test_nothing_outside_and_no_pipe(desk: Desk) -> None:
         "gone.png",
         "src",
     ):
-        assert not desk.call("show_image", path=path).ok
-    (desk.outside / "chart.png").unlink()
-    desk.assert_outside_is_unchanged()
+        assert not tool_workspace.call("show_image", path=path).ok
+    (tool_workspace.outside / "chart.png").unlink()
+    tool_workspace.assert_outside_is_unchanged()
 
 
 def test_it_is_there_only_where_pictures_can_be_shown() -> None:

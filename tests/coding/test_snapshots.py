@@ -30,15 +30,20 @@ def repo(tmp_path: Path) -> Path:
 
 def restored(workspace: Workspace, name: str) -> str:
     """The file, by the command of git that the guide names."""
-    shown = ["git", f"--git-dir={workspace.git_dir}", "show", f"{workspace.steps}:{name}"]
+    shown = [
+        "git",
+        f"--git-dir={workspace.git_dir}",
+        "show",
+        f"{workspace.snapshots_branch}:{name}",
+    ]
     return subprocess.run(shown, capture_output=True, text=True, check=True).stdout
 
 
 def test_a_look_before_a_command_holds_what_git_has_no_commit_of(repo: Path, data: Path) -> None:
     snapshots = Snapshots(repo, data)
-    assert snapshots.look() is not None
+    assert snapshots.save_snapshot() is not None
     (repo / "LICENSE").write_text("edited later\n")
-    workspace = snapshots.look()
+    workspace = snapshots.save_snapshot()
     assert workspace is not None
     assert workspace.git_dir == snapshots.git_dir
     git(repo, "checkout", "LICENSE")
@@ -62,14 +67,14 @@ def test_the_debuggers_workspace_is_continued(repo: Path, data: Path) -> None:
     debuggers = Workspace(repo, "code", data_dir=data)
     snapshots = Snapshots(repo, data)
     snapshots.follow(debuggers)
-    assert snapshots.look() is debuggers
+    assert snapshots.save_snapshot() is debuggers
     (repo / "new.txt").write_text("by a person\n")
-    assert snapshots.look() is debuggers
+    assert snapshots.save_snapshot() is debuggers
     assert debuggers.snapshot() is None  # told of nothing twice
     debuggers.close()
-    own = snapshots.look()
+    own = snapshots.save_snapshot()
     assert own is not None and own is not debuggers
-    assert own.holds(repo / "new.txt")
+    assert own.has_stored(repo / "new.txt")
     snapshots.close()
     assert own.is_closed
 
@@ -81,7 +86,7 @@ def test_where_no_snapshot_can_be_made_only_what_is_committed_is_saved(
     git(repo, "add", "odd[name]")
     git(repo, "commit", "--quiet", "--message=second", "odd[name]")
     snapshots = Snapshots(repo, data, most=ScanLimits(files=3, unread_bytes=2**30))
-    assert snapshots.look() is None
+    assert snapshots.save_snapshot() is None
     assert "more than 3 files" in (snapshots.why_not or "")
     assert not snapshots.is_saved(repo / "LICENSE")
     assert not snapshots.is_saved(repo / "new.txt")
@@ -89,7 +94,7 @@ def test_where_no_snapshot_can_be_made_only_what_is_committed_is_saved(
     assert snapshots.is_saved(repo / "odd[name]")
     (repo / ".gitignore").unlink()
     (repo / "debug.log").unlink()
-    assert snapshots.look() is not None  # small enough by now
+    assert snapshots.save_snapshot() is not None  # small enough by now
     assert snapshots.why_not is None
 
 
@@ -98,7 +103,7 @@ def test_a_folder_with_too_much_to_store_is_refused(tmp_path: Path, data: Path) 
     folder.mkdir()
     (folder / "large").write_bytes(os.urandom(2000))
     snapshots = Snapshots(folder, data, most=ScanLimits(files=10, unread_bytes=1000))
-    assert snapshots.look() is None
+    assert snapshots.save_snapshot() is None
     assert not snapshots.is_saved(folder / "large")
     snapshots.close()
-    assert snapshots.look() is None
+    assert snapshots.save_snapshot() is None

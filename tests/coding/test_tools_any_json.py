@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.coding.tools import default_tools
-from tests.coding.desk import Desk
+from tests.coding.tool_workspace import ToolWorkspace
 
 NAMES: Final = [tool.name for tool in default_tools()]
 
@@ -77,20 +77,20 @@ def fitting(schema: dict[str, Any], name: str = "") -> st.SearchStrategy[Any]:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    desk = Desk(tmp_path_factory.mktemp("desk"), command_timeout=20.0)
-    assert desk.ctx.outputs is not None
-    desk.ctx.outputs.keep("kept\n")
-    yield desk
-    desk.assert_outside_is_unchanged()
+def tool_workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolWorkspace]:
+    tool_workspace = ToolWorkspace(tmp_path_factory.mktemp("desk"), command_timeout=20.0)
+    assert tool_workspace.ctx.outputs is not None
+    tool_workspace.ctx.outputs.save("kept\n")
+    yield tool_workspace
+    tool_workspace.assert_outside_is_unchanged()
 
 
 FEW: Final = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def has_a_result(desk: Desk, name: str, args: Any) -> None:
-    desk.ctx.cancel = asyncio.Event()
-    result = asyncio.run(desk.acall(name, args))
+def has_a_result(tool_workspace: ToolWorkspace, name: str, args: Any) -> None:
+    tool_workspace.ctx.cancel = asyncio.Event()
+    result = asyncio.run(tool_workspace.acall(name, args))
     assert result.ok == (result.error is None)
     json.dumps(result.data)
 
@@ -98,36 +98,38 @@ def has_a_result(desk: Desk, name: str, args: Any) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @FEW
 @given(args=VALUES)
-def test_any_json(desk: Desk, name: str, args: Any) -> None:
-    has_a_result(desk, name, args)
+def test_any_json(tool_workspace: ToolWorkspace, name: str, args: Any) -> None:
+    has_a_result(tool_workspace, name, args)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @FEW
 @given(data=st.data())
-def test_arguments_that_fit(desk: Desk, name: str, data: st.DataObject) -> None:
-    has_a_result(desk, name, data.draw(fitting(desk.tool(name).input_schema)))
+def test_arguments_that_fit(tool_workspace: ToolWorkspace, name: str, data: st.DataObject) -> None:
+    has_a_result(tool_workspace, name, data.draw(fitting(tool_workspace.tool(name).input_schema)))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @FEW
 @given(data=st.data())
-def test_arguments_that_nearly_fit(desk: Desk, name: str, data: st.DataObject) -> None:
-    properties = desk.tool(name).input_schema["properties"]
+def test_arguments_that_nearly_fit(
+    tool_workspace: ToolWorkspace, name: str, data: st.DataObject
+) -> None:
+    properties = tool_workspace.tool(name).input_schema["properties"]
     keys = st.sampled_from([*properties, "another"])
-    has_a_result(desk, name, data.draw(st.dictionaries(keys, VALUES, max_size=5)))
+    has_a_result(tool_workspace, name, data.draw(st.dictionaries(keys, VALUES, max_size=5)))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", NAMES)
-def test_much_json(desk: Desk, name: str) -> None:
-    schema = desk.tool(name).input_schema
+def test_much_json(tool_workspace: ToolWorkspace, name: str) -> None:
+    schema = tool_workspace.tool(name).input_schema
 
     @settings(FEW, max_examples=400)
     @given(args=VALUES | fitting(schema))
     def many(args: Any) -> None:
-        has_a_result(desk, name, args)
+        has_a_result(tool_workspace, name, args)
 
     many()
 
@@ -141,7 +143,7 @@ def test_the_schemas_are_of_objects_and_say_what_is_needed() -> None:
 
 
 def test_nothing_else_is_raised_by_a_tools_own_fault(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    tool = desk.tool("read_file")
+    tool_workspace = ToolWorkspace(tmp_path)
+    tool = tool_workspace.tool("read_file")
     result = asyncio.run(tool.execute({"path": "a.txt"}, object()))  # type: ignore[arg-type]
     assert not result.ok and result.error and result.diagnostics == {"type": "AttributeError"}

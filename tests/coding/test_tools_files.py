@@ -21,12 +21,12 @@ from agentstepper_nb.coding.tools.search import (
     find_ripgrep,
     search_in_python,
 )
-from tests.coding.desk import Desk
+from tests.coding.tool_workspace import ToolWorkspace
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def tool_workspace(tmp_path: Path) -> ToolWorkspace:
+    return ToolWorkspace(tmp_path)
 
 
 def data(result: ToolResult) -> Any:
@@ -42,105 +42,119 @@ def error(result: ToolResult) -> str:
 # ---- list_files ------------------------------------------------------------------------------------
 
 
-def listed(desk: Desk, **args: Any) -> list[str]:
-    entries: list[str] = data(desk.call("list_files", **args))["entries"]
+def listed(tool_workspace: ToolWorkspace, **args: Any) -> list[str]:
+    entries: list[str] = data(tool_workspace.call("list_files", **args))["entries"]
     return entries
 
 
-def test_list_names_folders_and_links_as_such(desk: Desk) -> None:
+def test_list_names_folders_and_links_as_such(tool_workspace: ToolWorkspace) -> None:
     links = ["absolute@", "gone@", "inside@", "loop@", "out@", "up@"]
-    assert listed(desk) == sorted(["a.txt", *links, "src/", "src/b.py", "src/out.txt@"])
-    assert listed(desk, path="src") == listed(desk, path="./src//") == ["src/b.py", "src/out.txt@"]
-    assert listed(desk, path="inside") == ["inside/b.py", "inside/out.txt@"]
+    assert listed(tool_workspace) == sorted(["a.txt", *links, "src/", "src/b.py", "src/out.txt@"])
+    assert (
+        listed(tool_workspace, path="src")
+        == listed(tool_workspace, path="./src//")
+        == ["src/b.py", "src/out.txt@"]
+    )
+    assert listed(tool_workspace, path="inside") == ["inside/b.py", "inside/out.txt@"]
 
 
-def test_list_goes_as_deep_as_told(desk: Desk) -> None:
-    desk.write("d/e/f/g.txt", "")
-    assert "d/e/" in listed(desk, depth=2) and "d/e/f/" not in listed(desk, depth=2)
-    assert "d/e/f/g.txt" in listed(desk, depth=4)
+def test_list_goes_as_deep_as_told(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("d/e/f/g.txt", "")
+    assert "d/e/" in listed(tool_workspace, depth=2) and "d/e/f/" not in listed(
+        tool_workspace, depth=2
+    )
+    assert "d/e/f/g.txt" in listed(tool_workspace, depth=4)
 
 
-def test_list_leaves_out_what_is_hidden_or_ignored(desk: Desk) -> None:
-    desk.git("init")
+def test_list_leaves_out_what_is_hidden_or_ignored(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.git("init")
     for name in (".hidden", "x.log", "build/out.o", "kept.log", "sub/x.log", "sub/y.txt"):
-        desk.write(name, "")
-    desk.write(".gitignore", "*.log\nbuild/\n")
-    desk.git("add", "-f", "kept.log")
-    files = [name for name in listed(desk) if "@" not in name]
+        tool_workspace.write(name, "")
+    tool_workspace.write(".gitignore", "*.log\nbuild/\n")
+    tool_workspace.git("add", "-f", "kept.log")
+    files = [name for name in listed(tool_workspace) if "@" not in name]
     assert files == ["a.txt", "kept.log", "src/", "src/b.py", "sub/", "sub/y.txt"]
-    assert {".hidden", ".gitignore"} <= set(listed(desk, hidden=True))
-    assert {"x.log", "build/out.o"} <= set(listed(desk, ignored=True))
-    assert not [name for name in listed(desk, hidden=True, ignored=True) if ".git/" in name]
-    assert listed(desk, path="sub") == ["sub/y.txt"]
+    assert {".hidden", ".gitignore"} <= set(listed(tool_workspace, hidden=True))
+    assert {"x.log", "build/out.o"} <= set(listed(tool_workspace, ignored=True))
+    assert not [
+        name for name in listed(tool_workspace, hidden=True, ignored=True) if ".git/" in name
+    ]
+    assert listed(tool_workspace, path="sub") == ["sub/y.txt"]
 
 
-def test_list_looks_into_repositories_in_the_repository(desk: Desk) -> None:
-    desk.git("init")
-    desk.write("own/x.txt", "")
-    subprocess.run(["git", "init", "-q", desk.root / "own"], check=True)
-    assert {"own/", "own/x.txt"} <= set(listed(desk))
+def test_list_looks_into_repositories_in_the_repository(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.git("init")
+    tool_workspace.write("own/x.txt", "")
+    subprocess.run(["git", "init", "-q", tool_workspace.root / "own"], check=True)
+    assert {"own/", "own/x.txt"} <= set(listed(tool_workspace))
 
 
-def test_list_stops_at_its_limit_and_says_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_files, "LIMIT", 5)
-    told = data(desk.call("list_files"))
+def test_list_stops_at_its_limit_and_says_so(
+    tool_workspace: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_files, "MAX_ENTRIES", 5)
+    told = data(tool_workspace.call("list_files"))
     assert len(told["entries"]) == 5 and "more than 5" in told["more"]
     assert not any("/b.py" in name for name in told["entries"])  # the deepest are left out
 
 
-def test_list_says_what_is_no_folder(desk: Desk) -> None:
-    assert "a.txt" in error(desk.call("list_files", path="a.txt"))
-    assert "leads out" in error(desk.call("list_files", path="out"))
-    assert "No such file" in error(desk.call("list_files", path="missing"))
+def test_list_says_what_is_no_folder(tool_workspace: ToolWorkspace) -> None:
+    assert "a.txt" in error(tool_workspace.call("list_files", path="a.txt"))
+    assert "leads out" in error(tool_workspace.call("list_files", path="out"))
+    assert "No such file" in error(tool_workspace.call("list_files", path="missing"))
 
 
-def test_names_that_are_no_utf8_are_shown_all_the_same(desk: Desk) -> None:
-    Path(os.fsdecode(os.fsencode(desk.root) + b"/\xff.txt")).touch()
-    assert "\ufffd.txt" in listed(desk)
+def test_names_that_are_no_utf8_are_shown_all_the_same(tool_workspace: ToolWorkspace) -> None:
+    Path(os.fsdecode(os.fsencode(tool_workspace.root) + b"/\xff.txt")).touch()
+    assert "\ufffd.txt" in listed(tool_workspace)
 
 
 # ---- read_file -------------------------------------------------------------------------------------
 
 
-def test_read_numbers_lines(desk: Desk) -> None:
-    told = data(desk.call("read_file", path="a.txt"))
+def test_read_numbers_lines(tool_workspace: ToolWorkspace) -> None:
+    told = data(tool_workspace.call("read_file", path="a.txt"))
     assert told == {"path": "a.txt", "text": "1\tone\n2\ttwo\n3\tthree\n", "lines": 3}
 
 
-def test_read_gives_pages(desk: Desk) -> None:
-    first = data(desk.call("read_file", path="a.txt", lines=2))
+def test_read_gives_pages(tool_workspace: ToolWorkspace) -> None:
+    first = data(tool_workspace.call("read_file", path="a.txt", lines=2))
     assert (first["text"], first["lines"]) == ("1\tone\n2\ttwo\n", 3)
     assert first["more"] == "Go on with start=3."
-    last = data(desk.call("read_file", path="a.txt", start=3))
+    last = data(tool_workspace.call("read_file", path="a.txt", start=3))
     assert last["text"] == "3\tthree\n" and "more" not in last
-    assert "has only 3 lines" in error(desk.call("read_file", path="a.txt", start=4))
+    assert "has only 3 lines" in error(tool_workspace.call("read_file", path="a.txt", start=4))
 
 
-def test_a_page_fits_into_what_the_model_is_given(desk: Desk) -> None:
-    desk.ctx.output_limit = 4096
-    desk.write("long.txt", "".join(f"line {number} \x1b\n" for number in range(1000)))
+def test_a_page_fits_into_what_the_model_is_given(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.ctx.output_limit = 4096
+    tool_workspace.write("long.txt", "".join(f"line {number} \x1b\n" for number in range(1000)))
     seen, start = "", 1
     while start:
-        result = desk.call("read_file", path="long.txt", start=start)
+        result = tool_workspace.call("read_file", path="long.txt", start=start)
         told = data(result)
         seen += told["text"]
         start = int(told["more"].rpartition("=")[2].rstrip(".")) if "more" in told else 0
     assert seen == "".join(f"{number + 1}\tline {number} \x1b\n" for number in range(1000))
 
 
-def test_a_long_line_is_cut(desk: Desk) -> None:
-    desk.write("one.js", "x" * 10_000 + "\nshort\n" + "y" * 5000)
-    told = data(desk.call("read_file", path="one.js"))["text"].split("\n")
+def test_a_long_line_is_cut(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("one.js", "x" * 10_000 + "\nshort\n" + "y" * 5000)
+    told = data(tool_workspace.call("read_file", path="one.js"))["text"].split("\n")
     assert told[0].endswith("x [… 6,000 more bytes in this line]") and told[1] == "2\tshort"
     assert told[2].endswith("y [… 999 more bytes in this line]")
-    assert len(told[0]) < read_file.LINE_LIMIT + 60
+    assert len(told[0]) < read_file.MAX_LINE_BYTES + 60
 
 
-def test_empty_files_and_those_without_a_last_line_break(desk: Desk) -> None:
-    desk.write("empty", "")
-    assert data(desk.call("read_file", path="empty")) == {"path": "empty", "text": "", "lines": 0}
-    desk.write("crlf", "a\r\nb")
-    assert data(desk.call("read_file", path="crlf"))["text"] == "1\ta\n2\tb\n"
+def test_empty_files_and_those_without_a_last_line_break(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("empty", "")
+    assert data(tool_workspace.call("read_file", path="empty")) == {
+        "path": "empty",
+        "text": "",
+        "lines": 0,
+    }
+    tool_workspace.write("crlf", "a\r\nb")
+    assert data(tool_workspace.call("read_file", path="crlf"))["text"] == "1\ta\n2\tb\n"
 
 
 @pytest.mark.parametrize(
@@ -152,42 +166,44 @@ def test_empty_files_and_those_without_a_last_line_break(desk: Desk) -> None:
         (b"a\0b", "binary"),
     ],
 )
-def test_what_is_no_text_is_named(desk: Desk, held: bytes, kind: str) -> None:
-    desk.write("blob", held)
-    said = error(desk.call("read_file", path="blob"))
+def test_what_is_no_text_is_named(tool_workspace: ToolWorkspace, held: bytes, kind: str) -> None:
+    tool_workspace.write("blob", held)
+    said = error(tool_workspace.call("read_file", path="blob"))
     assert said == f"blob is {kind} of {len(held)} bytes, which can't be read as text."
 
 
-def test_other_encodings_are_read_as_well_as_can_be(desk: Desk) -> None:
-    desk.write("latin", "Käse".encode("latin-1"))
-    assert data(desk.call("read_file", path="latin"))["text"] == "1\tK\ufffdse\n"
+def test_other_encodings_are_read_as_well_as_can_be(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("latin", "Käse".encode("latin-1"))
+    assert data(tool_workspace.call("read_file", path="latin"))["text"] == "1\tK\ufffdse\n"
 
 
 # ---- search ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["find_ripgrep", "python"])
-def searched(desk: Desk, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def searched(
+    tool_workspace: ToolWorkspace, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> ToolWorkspace:
     """A desk whose search goes either way."""
     if request.param == "python":
         monkeypatch.setattr(search, "find_ripgrep", lambda workspace: None)
     else:
-        assert find_ripgrep(desk.root), "The tests' own requirements have one."
+        assert find_ripgrep(tool_workspace.root), "The tests' own requirements have one."
         monkeypatch.setattr(search, "search_in_python", lambda *args: pytest.fail("not by ripgrep"))
-    desk.write("x.txt", "alpha\nBeta\r\n\ngamma delta\nalpha\n")
-    desk.write("sub/y.py", "def alpha():\n    pass\n")
-    desk.write("sub/deep/z.md", "alpha")
-    desk.write("blob", b"alpha\0")
-    return desk
+    tool_workspace.write("x.txt", "alpha\nBeta\r\n\ngamma delta\nalpha\n")
+    tool_workspace.write("sub/y.py", "def alpha():\n    pass\n")
+    tool_workspace.write("sub/deep/z.md", "alpha")
+    tool_workspace.write("blob", b"alpha\0")
+    return tool_workspace
 
 
-def found(desk: Desk, pattern: str, **args: Any) -> list[str]:
-    told = data(desk.call("search", pattern=pattern, **args))
+def found(tool_workspace: ToolWorkspace, pattern: str, **args: Any) -> list[str]:
+    told = data(tool_workspace.call("search", pattern=pattern, **args))
     rows: list[str] = told["text"].splitlines()
     return rows
 
 
-def test_search_names_each_line(searched: Desk) -> None:
+def test_search_names_each_line(searched: ToolWorkspace) -> None:
     assert found(searched, "alpha") == [
         "x.txt:1: alpha",
         "x.txt:5: alpha",
@@ -218,12 +234,12 @@ def test_search_names_each_line(searched: Desk) -> None:
     ],
 )
 def test_search_finds_the_same_either_way(
-    searched: Desk, pattern: str, args: dict[str, Any], rows: list[str]
+    searched: ToolWorkspace, pattern: str, args: dict[str, Any], rows: list[str]
 ) -> None:
     assert found(searched, pattern, **args) == rows
 
 
-def test_search_shows_lines_around(searched: Desk) -> None:
+def test_search_shows_lines_around(searched: ToolWorkspace) -> None:
     assert found(searched, "gamma", context=1) == [
         "x.txt-3- ",
         "x.txt:4: gamma delta",
@@ -235,7 +251,7 @@ def test_search_shows_lines_around(searched: Desk) -> None:
     ]
 
 
-def test_search_is_bounded(searched: Desk) -> None:
+def test_search_is_bounded(searched: ToolWorkspace) -> None:
     searched.write("a.bin", b"omega\n" * 300 + b"\0")  # which isn't counted
     searched.write("many.txt", "omega\n" * 300 + "omega" * 1000)
     told = data(searched.call("search", pattern="omega"))
@@ -244,16 +260,16 @@ def test_search_is_bounded(searched: Desk) -> None:
     assert last[0].endswith("[… 5,000 characters]") and len(last[0]) < 600
 
 
-def test_search_says_what_is_no_expression(desk: Desk) -> None:
-    assert "no regular expression" in error(desk.call("search", pattern="(a"))
+def test_search_says_what_is_no_expression(tool_workspace: ToolWorkspace) -> None:
+    assert "no regular expression" in error(tool_workspace.call("search", pattern="(a"))
 
 
-def test_search_goes_on_in_python_where_ripgrep_cannot(desk: Desk) -> None:
-    assert found(desk, r"(?<=def )f") == ["src/b.py:1: def f():"]
-    assert found(desk, r"(e)\1") == ["a.txt:3: three"]
+def test_search_goes_on_in_python_where_ripgrep_cannot(tool_workspace: ToolWorkspace) -> None:
+    assert found(tool_workspace, r"(?<=def )f") == ["src/b.py:1: def f():"]
+    assert found(tool_workspace, r"(e)\1") == ["a.txt:3: three"]
 
 
-def test_search_leaves_out_what_git_ignores(searched: Desk) -> None:
+def test_search_leaves_out_what_git_ignores(searched: ToolWorkspace) -> None:
     searched.git("init")
     searched.write(".gitignore", "sub/\n")
     assert found(searched, "alpha") == ["x.txt:1: alpha", "x.txt:5: alpha"]
@@ -261,30 +277,37 @@ def test_search_leaves_out_what_git_ignores(searched: Desk) -> None:
 
 
 def test_search_gives_up_on_what_takes_too_long(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    tool_workspace: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agentstepper_nb.coding.tools.search.PATIENCE", 0.0)
+    monkeypatch.setattr("agentstepper_nb.coding.tools.search.SEARCH_TIMEOUT_S", 0.0)
     with pytest.raises(SearchTimeoutError):
-        list(search_in_python(desk.workspace, SearchArgs(pattern="o"), ["a.txt"], lambda: False))
-    assert "use a simpler expression" in error(desk.call("search", pattern=r"(?=o)o"))
+        list(
+            search_in_python(
+                tool_workspace.workspace, SearchArgs(pattern="o"), ["a.txt"], lambda: False
+            )
+        )
+    assert "use a simpler expression" in error(tool_workspace.call("search", pattern=r"(?=o)o"))
 
 
 # ---- edit_file and write_file ----------------------------------------------------------------------
 
 
-def test_edit_replaces_and_shows_the_change(desk: Desk) -> None:
-    told = data(desk.call("edit_file", path="a.txt", old="two", new="2"))
-    assert desk.text() == "one\n2\nthree\n"
+def test_edit_replaces_and_shows_the_change(tool_workspace: ToolWorkspace) -> None:
+    told = data(tool_workspace.call("edit_file", path="a.txt", old="two", new="2"))
+    assert tool_workspace.text() == "one\n2\nthree\n"
     assert told["replaced"] == 1 and told["done"] == "changed"
     assert told["diff"] == "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
 
 
-def test_edit_wants_one_place_or_all(desk: Desk) -> None:
-    desk.write("a.txt", "x\ny\nx\n")
-    said = error(desk.call("edit_file", path="a.txt", old="x", new="z"))
-    assert "2 times, at lines 1, 3" in said and desk.text() == "x\ny\nx\n"
-    assert data(desk.call("edit_file", path="a.txt", old="x", new="z", all=True))["replaced"] == 2
-    assert desk.text() == "z\ny\nz\n"
+def test_edit_wants_one_place_or_all(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("a.txt", "x\ny\nx\n")
+    said = error(tool_workspace.call("edit_file", path="a.txt", old="x", new="z"))
+    assert "2 times, at lines 1, 3" in said and tool_workspace.text() == "x\ny\nx\n"
+    assert (
+        data(tool_workspace.call("edit_file", path="a.txt", old="x", new="z", all=True))["replaced"]
+        == 2
+    )
+    assert tool_workspace.text() == "z\ny\nz\n"
 
 
 @pytest.mark.parametrize(
@@ -297,48 +320,55 @@ def test_edit_wants_one_place_or_all(desk: Desk) -> None:
         ("", "`old` is empty"),
     ],
 )
-def test_edit_says_why_not(desk: Desk, old: str, hint: str) -> None:
-    before = desk.text("src/b.py")
-    desk.write("src/b.py", before.replace("    ", "    "))
+def test_edit_says_why_not(tool_workspace: ToolWorkspace, old: str, hint: str) -> None:
+    before = tool_workspace.text("src/b.py")
+    tool_workspace.write("src/b.py", before.replace("    ", "    "))
     said = error(
-        desk.call("edit_file", path="src/b.py", old=old if old != "   " else "\t", new="x")
+        tool_workspace.call(
+            "edit_file", path="src/b.py", old=old if old != "   " else "\t", new="x"
+        )
     )
     assert hint in said
-    assert desk.text("src/b.py") == before
+    assert tool_workspace.text("src/b.py") == before
 
 
-def test_edit_keeps_the_files_line_breaks(desk: Desk) -> None:
-    desk.write("dos.txt", "one\r\ntwo\r\nthree\r\n")
-    data(desk.call("edit_file", path="dos.txt", old="one\ntwo\n", new="1\n2\n2a\n"))
-    assert desk.text("dos.txt") == "1\r\n2\r\n2a\r\nthree\r\n"
+def test_edit_keeps_the_files_line_breaks(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("dos.txt", "one\r\ntwo\r\nthree\r\n")
+    data(tool_workspace.call("edit_file", path="dos.txt", old="one\ntwo\n", new="1\n2\n2a\n"))
+    assert tool_workspace.text("dos.txt") == "1\r\n2\r\n2a\r\nthree\r\n"
 
 
-def test_edit_of_what_is_no_text_is_refused(desk: Desk) -> None:
-    desk.write("blob", b"\xff\0")
-    assert "no UTF-8 text" in error(desk.call("edit_file", path="blob", old="a", new="b"))
+def test_edit_of_what_is_no_text_is_refused(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("blob", b"\xff\0")
+    assert "no UTF-8 text" in error(tool_workspace.call("edit_file", path="blob", old="a", new="b"))
 
 
-def test_write_creates_changes_or_leaves(desk: Desk) -> None:
-    assert data(desk.call("write_file", path="n/new.txt", content="x\n"))["done"] == "created"
-    told = data(desk.call("write_file", path="n/new.txt", content="y"))
+def test_write_creates_changes_or_leaves(tool_workspace: ToolWorkspace) -> None:
+    assert (
+        data(tool_workspace.call("write_file", path="n/new.txt", content="x\n"))["done"]
+        == "created"
+    )
+    told = data(tool_workspace.call("write_file", path="n/new.txt", content="y"))
     assert told["done"] == "changed" and told["diff"].endswith(
         "@@ -1 +1 @@\n-x\n+y\n\\ No newline at end of file\n"
     )
-    assert data(desk.call("write_file", path="n/new.txt", content="y")) == {
+    assert data(tool_workspace.call("write_file", path="n/new.txt", content="y")) == {
         "path": "n/new.txt",
         "done": "nothing to change",
         "diff": "",
     }
 
 
-def test_write_replaces_what_is_no_text(desk: Desk) -> None:
-    desk.write("blob", b"\xff\0")
-    assert data(desk.call("write_file", path="blob", content="x"))["diff"].startswith("One side")
-    assert desk.text("blob") == "x"
+def test_write_replaces_what_is_no_text(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("blob", b"\xff\0")
+    assert data(tool_workspace.call("write_file", path="blob", content="x"))["diff"].startswith(
+        "One side"
+    )
+    assert tool_workspace.text("blob") == "x"
 
 
-def test_a_very_long_diff_is_cut(desk: Desk) -> None:
-    told = data(desk.call("write_file", path="long", content="line\n" * 100_000))
+def test_a_very_long_diff_is_cut(tool_workspace: ToolWorkspace) -> None:
+    told = data(tool_workspace.call("write_file", path="long", content="line\n" * 100_000))
     assert len(told["diff"]) < 21_000 and "characters in all" in told["diff"]
 
 

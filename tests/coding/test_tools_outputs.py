@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from agentstepper_nb.coding.tool import ToolContext, ToolResult
 from agentstepper_nb.coding.tool_results import OutputStore, measure_json_bytes, shorten_result
 from agentstepper_nb.coding.workspace import LocalWorkspace
-from tests.coding.desk import Desk
+from tests.coding.tool_workspace import ToolWorkspace
 
 
 def context(folder: Path, limit: int = 2000, outputs: bool = True) -> ToolContext:
@@ -133,16 +133,16 @@ def test_a_result_is_never_longer_than_its_limit(
 
 def test_a_store_keeps_the_newest(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "outputs"
-    store = OutputStore(folder, kept=2)
-    assert [store.keep(text) for text in "abc"] == ["output:1", "output:2", "output:3"]
+    store = OutputStore(folder, max_outputs=2)
+    assert [store.save(text) for text in "abc"] == ["output:1", "output:2", "output:3"]
     with pytest.raises(FileNotFoundError, match="kept no longer"):
         store.open("output:1")
-    assert OutputStore(folder, kept=2).keep("d") == "output:4"  # a session that goes on
+    assert OutputStore(folder, max_outputs=2).save("d") == "output:4"  # a session that goes on
     assert sorted(path.name for path in folder.iterdir()) == ["3.txt", "4.txt"]
 
 
 def test_a_store_is_for_nobody_else(tmp_path: Path) -> None:
-    OutputStore(tmp_path / "outputs").keep("secret")
+    OutputStore(tmp_path / "outputs").save("secret")
     modes = [
         stat.S_IMODE(path.stat().st_mode)
         for path in (tmp_path / "outputs", tmp_path / "outputs/1.txt")
@@ -151,8 +151,8 @@ def test_a_store_is_for_nobody_else(tmp_path: Path) -> None:
 
 
 def test_a_store_keeps_so_much_of_one(tmp_path: Path) -> None:
-    store = OutputStore(tmp_path, size_limit=10)
-    with store.open(store.keep("é" * 100)) as file:
+    store = OutputStore(tmp_path, max_bytes=10)
+    with store.open(store.save("é" * 100)) as file:
         assert file.read() == "é".encode() * 5
 
 
@@ -161,17 +161,17 @@ def test_a_store_keeps_so_much_of_one(tmp_path: Path) -> None:
 )
 def test_other_names_are_none(tmp_path: Path, name: str) -> None:
     store = OutputStore(tmp_path)
-    store.keep("x")
+    store.save("x")
     with pytest.raises(FileNotFoundError):
         store.open(name)
 
 
 def test_the_model_reads_the_rest_by_pages(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    tool_workspace = ToolWorkspace(tmp_path)
     text = "".join(f"{number}\n" for number in range(20_000))
-    short = shortened_in(ToolResult.success(text), desk.ctx).data
+    short = shortened_in(ToolResult.success(text), tool_workspace.ctx).data
     name = re.search(r"output:\d+", short)
     assert name
-    page = desk.call("read_file", path=name[0], start=10_001, lines=1)
+    page = tool_workspace.call("read_file", path=name[0], start=10_001, lines=1)
     assert page.data["text"] == "10001\t10000\n"
-    assert "kept no longer" in (desk.call("read_file", path="output:99").error or "")
+    assert "kept no longer" in (tool_workspace.call("read_file", path="output:99").error or "")

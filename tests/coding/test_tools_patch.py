@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agentstepper_nb.coding.tools.apply_patch import apply_changes, plan_changes
 from agentstepper_nb.coding.tools.diffs import PatchError, find_patch_paths, parse_patch
 from agentstepper_nb.coding.workspace import LocalWorkspace
-from tests.coding.desk import TEXT, Desk
+from tests.coding.tool_workspace import TEXT, ToolWorkspace
 
 Tree = dict[str, str]
 #: git of nobody, in no repository.
@@ -23,21 +23,21 @@ GIT: Final = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_DIR": os.devnu
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def tool_workspace(tmp_path: Path) -> ToolWorkspace:
+    return ToolWorkspace(tmp_path)
 
 
-def done(desk: Desk, patch: str) -> list[tuple[str, str]]:
-    result = desk.call("apply_patch", patch=patch)
+def done(tool_workspace: ToolWorkspace, patch: str) -> list[tuple[str, str]]:
+    result = tool_workspace.call("apply_patch", patch=patch)
     assert result.ok, result.error
     return [(each["path"], each["done"]) for each in result.data["files"]]
 
 
-def refused(desk: Desk, patch: str) -> str:
-    before = tree_of(desk.root)
-    result = desk.call("apply_patch", patch=patch)
+def refused(tool_workspace: ToolWorkspace, patch: str) -> str:
+    before = tree_of(tool_workspace.root)
+    result = tool_workspace.call("apply_patch", patch=patch)
     assert not result.ok and result.error
-    assert tree_of(desk.root) == before
+    assert tree_of(tool_workspace.root) == before
     return result.error
 
 
@@ -48,24 +48,32 @@ def hunk(old: str, new: str, head: str = "@@ -1,3 +1,3 @@") -> str:
 # ---- what it does ----------------------------------------------------------------------------------
 
 
-def test_several_files_are_changed_created_deleted_and_renamed(desk: Desk) -> None:
-    desk.write("old.txt", "x\ny\n")
-    desk.write("empty/too.txt", "bye")
+def test_several_files_are_changed_created_deleted_and_renamed(
+    tool_workspace: ToolWorkspace,
+) -> None:
+    tool_workspace.write("old.txt", "x\ny\n")
+    tool_workspace.write("empty/too.txt", "bye")
     patch = hunk("two", "2") + (
         "--- /dev/null\n+++ b/n/new.txt\n@@ -0,0 +1,2 @@\n+hello\n+there\n\\ No newline at end of file\n"
         "--- a/empty/too.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n\\ No newline at end of file\n"
         "diff --git a/old.txt b/moved.txt\nsimilarity index 50%\nrename from old.txt\n"
         "rename to moved.txt\n--- a/old.txt\n+++ b/moved.txt\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n"
     )
-    assert done(desk, patch) == [
+    assert done(tool_workspace, patch) == [
         ("a.txt", "changed"),
         ("n/new.txt", "created"),
         ("empty/too.txt", "deleted"),
         ("moved.txt", "renamed from old.txt"),
     ]
-    assert desk.text() == "one\n2\nthree\n" and desk.text("n/new.txt") == "hello\nthere"
-    assert desk.text("moved.txt") == "x\nz\n"
-    assert not (desk.root / "old.txt").exists() and not (desk.root / "empty").exists()
+    assert (
+        tool_workspace.text() == "one\n2\nthree\n"
+        and tool_workspace.text("n/new.txt") == "hello\nthere"
+    )
+    assert tool_workspace.text("moved.txt") == "x\nz\n"
+    assert (
+        not (tool_workspace.root / "old.txt").exists()
+        and not (tool_workspace.root / "empty").exists()
+    )
     assert find_patch_paths(patch) == (
         "a.txt",
         "n/new.txt",
@@ -76,96 +84,100 @@ def test_several_files_are_changed_created_deleted_and_renamed(desk: Desk) -> No
     assert find_patch_paths("nothing") == ()
 
 
-def test_the_result_shows_the_diff(desk: Desk) -> None:
-    desk.write("old.txt", "x\ny\n")
-    desk.write("binary", b"\xff\n")
+def test_the_result_shows_the_diff(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("old.txt", "x\ny\n")
+    tool_workspace.write("binary", b"\xff\n")
     patch = hunk("two", "2") + (
         "--- a/./a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n-one\n+1\n 2\n three\n"
         "--- /dev/null\n+++ b/n/new.txt\n@@ -0,0 +1 @@\n+hello\n"
         "diff --git a/old.txt b/moved.txt\nsimilarity index 50%\nrename from old.txt\n"
         "rename to moved.txt\n--- a/old.txt\n+++ b/moved.txt\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n"
     )
-    assert desk.call("apply_patch", patch=patch).data["diff"] == (
+    assert tool_workspace.call("apply_patch", patch=patch).data["diff"] == (
         "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n-one\n-two\n+1\n+2\n three\n"
         "--- /dev/null\n+++ b/n/new.txt\n@@ -0,0 +1 @@\n+hello\n"
         "--- a/moved.txt\n+++ b/moved.txt\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n"
     )
     gone = "--- a/n/new.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-hello\n"
-    assert desk.call("apply_patch", patch=gone).data["diff"] == gone
+    assert tool_workspace.call("apply_patch", patch=gone).data["diff"] == gone
 
 
 @pytest.mark.parametrize(
     "head", ["@@ -1,9 +1,7 @@", "@@ -1 +1 @@", "@@ -1,2 +1,3 @@ def f", "@@ -1,3 +1,4 @@"]
 )
-def test_wrong_numbers_of_lines_are_forgiven(desk: Desk, head: str) -> None:
+def test_wrong_numbers_of_lines_are_forgiven(tool_workspace: ToolWorkspace, head: str) -> None:
     more = (
         "--- a/src/b.py\n+++ b/src/b.py\n@@ -1,1 +1,1 @@\n def f():\n-    return 1\n+    return 2\n"
     )
-    assert len(done(desk, f"Here it is:\n\n{hunk('two', '2', head)}\n{more}")) == 2
-    assert desk.text() == "one\n2\nthree\n" and desk.text("src/b.py").endswith("return 2\n")
+    assert len(done(tool_workspace, f"Here it is:\n\n{hunk('two', '2', head)}\n{more}")) == 2
+    assert tool_workspace.text() == "one\n2\nthree\n" and tool_workspace.text("src/b.py").endswith(
+        "return 2\n"
+    )
 
 
-def test_an_empty_line_of_context_may_lack_its_space(desk: Desk) -> None:
-    desk.write("a.txt", "a\n\nb\n")
-    done(desk, "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n")
-    assert desk.text() == "a\n\nc\n"
+def test_an_empty_line_of_context_may_lack_its_space(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("a.txt", "a\n\nb\n")
+    done(tool_workspace, "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n")
+    assert tool_workspace.text() == "a\n\nc\n"
 
 
-def test_a_hunk_may_stand_elsewhere_if_in_one_place_only(desk: Desk) -> None:
-    done(desk, hunk("two", "2", "@@ -40,3 +40,3 @@"))
-    assert desk.text() == "one\n2\nthree\n"
-    desk.write("a.txt", TEXT * 2)
-    said = refused(desk, hunk("two", "2", "@@ -3,3 +3,3 @@"))
+def test_a_hunk_may_stand_elsewhere_if_in_one_place_only(tool_workspace: ToolWorkspace) -> None:
+    done(tool_workspace, hunk("two", "2", "@@ -40,3 +40,3 @@"))
+    assert tool_workspace.text() == "one\n2\nthree\n"
+    tool_workspace.write("a.txt", TEXT * 2)
+    said = refused(tool_workspace, hunk("two", "2", "@@ -3,3 +3,3 @@"))
     assert "Hunk 1 of a.txt doesn't fit where it says, line 3, but at lines 1, 4." in said
-    done(desk, hunk("two", "2", "@@ -4,3 +4,3 @@"))
-    assert desk.text() == TEXT + "one\n2\nthree\n"
+    done(tool_workspace, hunk("two", "2", "@@ -4,3 +4,3 @@"))
+    assert tool_workspace.text() == TEXT + "one\n2\nthree\n"
 
 
-def test_lines_that_look_like_heads_are_lines(desk: Desk) -> None:
-    desk.write("a.sql", "-- a/x\nselect\n")
+def test_lines_that_look_like_heads_are_lines(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("a.sql", "-- a/x\nselect\n")
     patch = "--- a/a.sql\n+++ b/a.sql\n@@ -1,2 +1,2 @@\n--- a/x\n+++ b/y\n select\n"
-    done(desk, patch)
-    assert desk.text("a.sql") == "++ b/y\nselect\n"
+    done(tool_workspace, patch)
+    assert tool_workspace.text("a.sql") == "++ b/y\nselect\n"
 
 
-def test_the_files_line_breaks_and_mode_are_kept(desk: Desk) -> None:
-    desk.write("a.txt", TEXT.replace("\n", "\r\n"))
-    (desk.root / "a.txt").chmod(0o755)
-    done(desk, hunk("two", "2"))
-    assert desk.text() == "one\r\n2\r\nthree\r\n"
-    assert desk.workspace.mode("a.txt") == 0o755
-    done(desk, "diff --git a/a.txt b/a.txt\nold mode 100755\nnew mode 100644\n")
-    assert desk.workspace.mode("a.txt") == 0o644
+def test_the_files_line_breaks_and_mode_are_kept(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("a.txt", TEXT.replace("\n", "\r\n"))
+    (tool_workspace.root / "a.txt").chmod(0o755)
+    done(tool_workspace, hunk("two", "2"))
+    assert tool_workspace.text() == "one\r\n2\r\nthree\r\n"
+    assert tool_workspace.workspace.mode("a.txt") == 0o755
+    done(tool_workspace, "diff --git a/a.txt b/a.txt\nold mode 100755\nnew mode 100644\n")
+    assert tool_workspace.workspace.mode("a.txt") == 0o644
     done(
-        desk,
+        tool_workspace,
         "diff --git a/go b/go\nnew file mode 100755\n--- /dev/null\n+++ b/go\n@@ -0,0 +1 @@\n+x\n",
     )
-    assert desk.workspace.mode("go") == 0o755
+    assert tool_workspace.workspace.mode("go") == 0o755
 
 
-def test_names_may_be_quoted_or_without_prefix(desk: Desk) -> None:
-    desk.write("ä b.txt", "x\n")
-    done(desk, '--- "a/\\303\\244 b.txt"\n+++ "b/\\303\\244 b.txt"\n@@ -1 +1 @@\n-x\n+y\n')
-    assert desk.text("ä b.txt") == "y\n"
-    done(desk, "--- a.txt\t2026-01-01\n+++ a.txt\t2026-01-02\n@@ -1 +1 @@\n-one\n+1\n")
-    assert desk.text() == "1\ntwo\nthree\n"
+def test_names_may_be_quoted_or_without_prefix(tool_workspace: ToolWorkspace) -> None:
+    tool_workspace.write("ä b.txt", "x\n")
+    done(
+        tool_workspace, '--- "a/\\303\\244 b.txt"\n+++ "b/\\303\\244 b.txt"\n@@ -1 +1 @@\n-x\n+y\n'
+    )
+    assert tool_workspace.text("ä b.txt") == "y\n"
+    done(tool_workspace, "--- a.txt\t2026-01-01\n+++ a.txt\t2026-01-02\n@@ -1 +1 @@\n-one\n+1\n")
+    assert tool_workspace.text() == "1\ntwo\nthree\n"
 
 
 # ---- what it refuses -------------------------------------------------------------------------------
 
 
-def test_a_hunk_that_does_not_fit_says_what_stands_there(desk: Desk) -> None:
-    said = refused(desk, hunk("zwei", "2"))
+def test_a_hunk_that_does_not_fit_says_what_stands_there(tool_workspace: ToolWorkspace) -> None:
+    said = refused(tool_workspace, hunk("zwei", "2"))
     assert said == (
         "Nothing was changed. Hunk 1 of a.txt doesn't fit at line 2: the patch has 'zwei', and there "
         "stands 'two'.\nThere stands:\n1\tone\n2\ttwo\n3\tthree\n"
     )
     twice = hunk("two", "2") + "@@ -3,2 +3,2 @@\n three\n-four\n+4\n"
     assert "Hunk 2 of a.txt doesn't fit at line 4: the patch has 'three', and the file is over" in (
-        refused(desk, twice)
+        refused(tool_workspace, twice)
     )
     beyond = "--- a/a.txt\n+++ b/a.txt\n@@ -9,0 +10 @@\n+x\n"
-    assert "it begins after line 9, and there are 3" in refused(desk, beyond)
+    assert "it begins after line 9, and there are 3" in refused(tool_workspace, beyond)
 
 
 @pytest.mark.parametrize(
@@ -188,17 +200,17 @@ def test_a_hunk_that_does_not_fit_says_what_stands_there(desk: Desk) -> None:
         ("--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\nrubbish\n", "the hunk is empty"),
     ],
 )
-def test_what_is_refused(desk: Desk, patch: str, says: str) -> None:
-    assert says in refused(desk, patch)
+def test_what_is_refused(tool_workspace: ToolWorkspace, patch: str, says: str) -> None:
+    assert says in refused(tool_workspace, patch)
 
 
-def test_nothing_is_changed_where_a_later_file_does_not_fit(desk: Desk) -> None:
-    refused(desk, hunk("two", "2") + "--- a/nope\n+++ b/nope\n@@ -1 +1 @@\n-x\n+y\n")
-    assert desk.text() == TEXT
+def test_nothing_is_changed_where_a_later_file_does_not_fit(tool_workspace: ToolWorkspace) -> None:
+    refused(tool_workspace, hunk("two", "2") + "--- a/nope\n+++ b/nope\n@@ -1 +1 @@\n-x\n+y\n")
+    assert tool_workspace.text() == TEXT
 
 
 def test_what_was_written_is_taken_back_where_writing_fails(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    tool_workspace: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
     write = LocalWorkspace.write_bytes
@@ -210,15 +222,15 @@ def test_what_was_written_is_taken_back_where_writing_fails(
         write(self, path, *args)
 
     monkeypatch.setattr(LocalWorkspace, "write_bytes", full_at_the_third)
-    desk.write("bye.txt", "bye\n")
+    tool_workspace.write("bye.txt", "bye\n")
     patch = hunk("two", "2") + (
         "--- /dev/null\n+++ b/n/one.txt\n@@ -0,0 +1 @@\n+x\n"
         "--- a/bye.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-bye\n"
         "--- /dev/null\n+++ b/n/two.txt\n@@ -0,0 +1 @@\n+x\n"
     )
-    result = desk.call("apply_patch", patch=patch)
+    result = tool_workspace.call("apply_patch", patch=patch)
     assert result.error == "No space left on device: 'n/two.txt'."
-    assert desk.text() == TEXT and not (desk.root / "n").exists()
+    assert tool_workspace.text() == TEXT and not (tool_workspace.root / "n").exists()
 
 
 # ---- beside git ------------------------------------------------------------------------------------

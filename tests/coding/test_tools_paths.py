@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from agentstepper_nb.coding.workspace import LocalWorkspace
-from tests.coding.desk import SECRET, TEXT, Desk
+from tests.coding.tool_workspace import SECRET, TEXT, ToolWorkspace
 
 PIECES: Final = (
     *("..", ".", "", "~", "~root", "...", ".. ", " ..", "a.txt", "src", "b.py", "missing", "-rf"),
@@ -43,11 +43,16 @@ NEAR: Final = (
 )
 
 
-def hostile(desk: Desk, count: int) -> list[str]:
+def hostile(tool_workspace: ToolWorkspace, count: int) -> list[str]:
     """Paths that mean no good, the same ones each time."""
     chance = random.Random(SECRET)
     begins = [*("", "", "/", "\\", "\\\\server\\share\\", "C:\\", "~/", "file://", "./", "../")]
-    begins += [f"{desk.outside}/", f"{desk.root}-evil/", f"{desk.root}/", f"//{desk.outside}/"]
+    begins += [
+        f"{tool_workspace.outside}/",
+        f"{tool_workspace.root}-evil/",
+        f"{tool_workspace.root}/",
+        f"//{tool_workspace.outside}/",
+    ]
     ends = ["", "a.txt", "deep/b.txt", "new.txt", "."]
     found = []
     for number in range(count):
@@ -89,39 +94,39 @@ CALLS: Final[dict[str, Callable[[str], tuple[str, dict[str, Any]]]]] = {
 }
 
 
-async def try_all(desk: Desk, call: str, count: int) -> None:
-    for path in hostile(desk, count):
+async def try_all(tool_workspace: ToolWorkspace, call: str, count: int) -> None:
+    for path in hostile(tool_workspace, count):
         name, args = CALLS[call](path)
-        await desk.acall(name, args)  # which looks for the canary in the result
+        await tool_workspace.acall(name, args)  # which looks for the canary in the result
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def tool_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ToolWorkspace:
     # ripgrep would be started for each path; what it finds is read through the workspace anyway.
     monkeypatch.setattr("agentstepper_nb.coding.tools.search.find_ripgrep", lambda: None)
-    return Desk(tmp_path)
+    return ToolWorkspace(tmp_path)
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_hostile_paths(desk: Desk, call: str) -> None:
-    asyncio.run(try_all(desk, call, 1000))
-    desk.assert_outside_is_unchanged()
+def test_hostile_paths(tool_workspace: ToolWorkspace, call: str) -> None:
+    asyncio.run(try_all(tool_workspace, call, 1000))
+    tool_workspace.assert_outside_is_unchanged()
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("call", CALLS)
-def test_very_many_hostile_paths(desk: Desk, call: str) -> None:
-    asyncio.run(try_all(desk, call, 10_000))
-    desk.assert_outside_is_unchanged()
+def test_very_many_hostile_paths(tool_workspace: ToolWorkspace, call: str) -> None:
+    asyncio.run(try_all(tool_workspace, call, 10_000))
+    tool_workspace.assert_outside_is_unchanged()
 
 
-def test_the_paths_would_lead_out(desk: Desk) -> None:
+def test_the_paths_would_lead_out(tool_workspace: ToolWorkspace) -> None:
     """Without the workspace they are what they are meant to be: the test can fail."""
     leaks = 0
-    for path in hostile(desk, 2000):
+    for path in hostile(tool_workspace, 2000):
         try:
-            leaks += SECRET in (desk.root / path).read_text()
+            leaks += SECRET in (tool_workspace.root / path).read_text()
         except (OSError, ValueError):
             continue
     assert leaks > 20
@@ -138,15 +143,15 @@ class Flipping:
         times: How often at least; then until `enough` is set.
     """
 
-    def __init__(self, desk: Desk, times: int) -> None:
-        self._root = desk.root
-        self._outside = desk.outside / "a.txt"
+    def __init__(self, tool_workspace: ToolWorkspace, times: int) -> None:
+        self._root = tool_workspace.root
+        self._outside = tool_workspace.outside / "a.txt"
         self._times = times
         self._aside = 0
         self.enough = threading.Event()
         for name in ("spot/a.txt", "file.txt"):
-            desk.write(name, TEXT)
-        desk.link("spot-out", desk.outside)
+            tool_workspace.write(name, TEXT)
+        tool_workspace.link("spot-out", tool_workspace.outside)
         self._thread = threading.Thread(target=self._run)
 
     def __enter__(self) -> Flipping:
@@ -198,15 +203,15 @@ RACING: Final = (
 )
 
 
-async def race(desk: Desk, times: int, rounds: int) -> None:
+async def race(tool_workspace: ToolWorkspace, times: int, rounds: int) -> None:
     """Call the tools, and what they stand on more often, while links change."""
     done = 0
-    with Flipping(desk, times) as flipping:
+    with Flipping(tool_workspace, times) as flipping:
         while done < rounds or flipping.goes_on:
             for name, args in RACING:
-                await desk.acall(name, args)
+                await tool_workspace.acall(name, args)
             for _ in range(20):
-                use(desk.workspace)
+                use(tool_workspace.workspace)
             done += 1
             if done >= rounds:
                 flipping.enough.set()
@@ -236,17 +241,17 @@ def eager() -> Iterator[None]:
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("with_ripgrep", [True, False], ids=["ripgrep", "python"])
 def test_links_that_change_lead_nowhere(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, with_ripgrep: bool
+    tool_workspace: ToolWorkspace, monkeypatch: pytest.MonkeyPatch, with_ripgrep: bool
 ) -> None:
     if with_ripgrep:
         monkeypatch.undo()
-    asyncio.run(race(desk, 500, 10))
-    desk.assert_outside_is_unchanged()
+    asyncio.run(race(tool_workspace, 500, 10))
+    tool_workspace.assert_outside_is_unchanged()
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("eager")
-def test_links_that_change_ten_thousand_times_lead_nowhere(desk: Desk) -> None:
-    asyncio.run(race(desk, 10_000, 500))
-    desk.assert_outside_is_unchanged()
+def test_links_that_change_ten_thousand_times_lead_nowhere(tool_workspace: ToolWorkspace) -> None:
+    asyncio.run(race(tool_workspace, 10_000, 500))
+    tool_workspace.assert_outside_is_unchanged()

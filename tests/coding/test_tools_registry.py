@@ -16,7 +16,7 @@ from msgspec import Struct
 from agentstepper_nb import entry_point_loader as packages
 from agentstepper_nb.coding.tool import Risk, StructTool, ToolContext, ToolPolicy, ToolResult
 from agentstepper_nb.coding.tools import ToolRegistry, default_tools
-from tests.coding.desk import Desk
+from tests.coding.tool_workspace import ToolWorkspace
 from tests.docs.pages import GUIDE, blocks, files
 
 PAGE = GUIDE / "tools.md"
@@ -104,13 +104,13 @@ def test_the_tool_of_the_page_runs_as_it_is_printed(tmp_path: Path) -> None:
     names: dict[str, Any] = {"__name__": "count_lines"}
     exec(compile(block.text, "count_lines.py", "exec"), names)
     tool = names["CountLines"]()
-    desk = Desk(tmp_path)
-    desk.tools.register(tool)
-    assert desk.call("count_lines", path="a.txt") == ToolResult.success(3)
-    assert "leads out" in (desk.call("count_lines", path="out/a.txt").error or "")
-    assert "Wrong arguments" in (desk.call("count_lines", paths=1).error or "")
+    tool_workspace = ToolWorkspace(tmp_path)
+    tool_workspace.tools.register(tool)
+    assert tool_workspace.call("count_lines", path="a.txt") == ToolResult.success(3)
+    assert "leads out" in (tool_workspace.call("count_lines", path="out/a.txt").error or "")
+    assert "Wrong arguments" in (tool_workspace.call("count_lines", paths=1).error or "")
     assert tool.policy == ToolPolicy(read_only=True)
-    assert asyncio.run(tool.execute(None, desk.ctx)).ok is False
+    assert asyncio.run(tool.execute(None, tool_workspace.ctx)).ok is False
 
 
 def test_the_page_names_each_tool() -> None:

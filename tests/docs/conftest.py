@@ -17,8 +17,8 @@ import pytest
 from agentstepper_nb import discover
 from agentstepper_nb.hub import AgentStepperCore
 from tests.docs.pages import ROOT
-from tests.helpers.announced import announce_core
-from tests.helpers.served import Served
+from tests.helpers.core_announcement import announce_core
+from tests.helpers.serve_process import Served
 
 #: Seconds that a process has to do what is waited for.
 PATIENCE: Final = 40

@@ -15,13 +15,13 @@ from agentstepper_nb.coding.moniker import CodingConfig
 from agentstepper_nb.hub.runtime.service import CALLS
 from agentstepper_nb.protocol.coding_settings import CodingSettings
 from agentstepper_nb.protocol.runtime import ActionKind, Limits
-from agentstepper_nb.protocol.runtime_wire import CreateAgentPayload
+from agentstepper_nb.protocol.runtime_requests import CreateAgentPayload
 from agentstepper_nb.runtime.client import AsyncAgents
 from agentstepper_nb.runtime.monikers.joke import JokeConfig
 from agentstepper_nb.runtime.monikers.llm import LlmConfig
 from tests.docs.conftest import Environment, Serve, install, shell, stranger
 from tests.docs.pages import GUIDE, README, ROOT, blocks, prose, write_files
-from tests.helpers.served import Served
+from tests.helpers.serve_process import Served
 
 PAGE = GUIDE / "background-agents.md"
 #: Asks for the page's countdown, from what stands on the command line.

@@ -12,11 +12,11 @@ import pytest
 
 from agentstepper_nb import chat
 from agentstepper_nb.chat.connectors import list_connectors
-from agentstepper_nb.chat.message_types import kinds
+from agentstepper_nb.chat.message_types import type_registry
 from agentstepper_nb.chat.remote import tokens
 from agentstepper_nb.chat.roles import list_role_names
 from agentstepper_nb.chat.terminal.commands import COMMANDS
-from agentstepper_nb.cli.agent_arguments import add_chat
+from agentstepper_nb.cli.agent_arguments import add_chat_command
 from agentstepper_nb.models.scripted import (
     Script,
     ScriptedCall,
@@ -143,14 +143,14 @@ def test_each_invariant_is_tested() -> None:
 
 def test_each_word_is_on_the_page() -> None:
     text = prose(PAGE)
-    words = {
+    names = {
         *list_role_names(),
-        *kinds.words(),
+        *type_registry.names(),
         *map(str, State),
         *tokens.SCOPES,
         *list_connectors(),
     }
-    assert {word for word in words if f"`{word}`" not in text} == set()
+    assert {word for word in names if f"`{word}`" not in text} == set()
 
 
 def test_each_field_of_a_message_is_on_the_page() -> None:
@@ -162,7 +162,7 @@ def test_each_field_of_a_message_is_on_the_page() -> None:
 
 def test_each_option_and_command_is_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     commands = argparse.ArgumentParser().add_subparsers()
-    add_chat(commands)
+    add_chat_command(commands)
     commands.choices["chat"].print_help()
     options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
     assert options <= set(re.findall(r"--[a-z-]+", PAGE.read_text()))

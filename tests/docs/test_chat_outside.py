@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.chat.remote.tokens import SCOPES
 from agentstepper_nb.hub import chat_registry
-from agentstepper_nb.protocol.chat import MOST_ASKED
+from agentstepper_nb.protocol.chat import MAX_REQUEST_BYTES
 from tests.docs.conftest import Serve, stranger
 from tests.docs.pages import GUIDE, prose, write_files
 
@@ -86,6 +86,6 @@ def test_the_tables_are_true() -> None:
         for method in re.findall(r"`(\w+)`", methods):
             assert hasattr(AsyncChatClient, method), method
     bounds = text.partition("## Bounds")[2]
-    assert f"in one chat at a time | {chat_registry.MOST_CLIENTS} |" in bounds
-    assert f"that one has open | {chat_registry.MOST_OPEN} |" in bounds
-    assert f"at a time | {MOST_ASKED // 1024**2} MiB" in bounds
+    assert f"in one chat at a time | {chat_registry.MAX_CLIENTS} |" in bounds
+    assert f"that one has open | {chat_registry.MAX_OPEN_REQUESTS} |" in bounds
+    assert f"at a time | {MAX_REQUEST_BYTES // 1024**2} MiB" in bounds

@@ -12,7 +12,7 @@ from agentstepper_nb.core.breakpoints import BreakpointEngine, ObservedPoint, ch
 from agentstepper_nb.core.breakpoints.condition_view import NAMES
 from agentstepper_nb.core.breakpoints.functions import FUNCTIONS, METHODS
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
-from agentstepper_nb.protocol.values import EventKind, EventOutcome, EventSide, Failure, Usage
+from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
 from tests.docs.pages import GUIDE
 
 PAGE: Final = (GUIDE / "breakpoints.md").read_text()

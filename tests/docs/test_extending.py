@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.values import Actor, EventKind, TimelineRow
+from agentstepper_nb.protocol.data_model import Actor, EventKind, TimelineRow
 from notebooks.driver import Driver
 from tests.docs.conftest import (
     PATIENCE,

@@ -32,7 +32,7 @@ async def keep(folder: Path) -> None:
     try:
         kept = asyncio.Event()
         changed = replace(history, run=run, events=(history.events[0], said, *history.events[2:]))
-        store.append([ImportedRunSaved(history=changed)], synced=kept.set)
+        store.append([ImportedRunSaved(history=changed)], on_synced=kept.set)
         await kept.wait()
     finally:
         store.close()

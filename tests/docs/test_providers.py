@@ -85,4 +85,4 @@ def test_deep_thought_asks_its_own_service(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("installed")
 def test_they_are_listed_beside_ours() -> None:
-    assert {"deep-thought", "parrot", *registry._OURS} <= set(registry.list_provider_names())
+    assert {"deep-thought", "parrot", *registry._BUILT_IN} <= set(registry.list_provider_names())

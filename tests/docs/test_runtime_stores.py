@@ -39,7 +39,7 @@ def printed_suite() -> type:
 
 
 class TestPrinted(printed_suite()):  # type: ignore[misc]
-    effort = 1
+    random_schedules = 1
 
     @pytest.fixture(autouse=True)
     def beneath(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

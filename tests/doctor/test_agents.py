@@ -18,9 +18,9 @@ from agentstepper_nb.doctor.fact_collection import collect_facts
 from agentstepper_nb.doctor.facts import BackgroundAgentFacts as Facts
 from agentstepper_nb.doctor.findings import FindingStatus, format_findings
 from agentstepper_nb.hub import AgentStepperCore
-from agentstepper_nb.protocol.runtime_wire import SubscribeWakes
-from tests.helpers.announced import announce_core
-from tests.runtime.remote import Hand
+from agentstepper_nb.protocol.runtime_requests import SubscribeWakes
+from tests.helpers.core_announcement import announce_core
+from tests.runtime.manual_worker import Hand
 from tests.sdk.scripted_core import ScriptedCore
 
 Start = Callable[..., AgentStepperCore]

@@ -16,7 +16,7 @@ from typing import Any
 from playwright.sync_api import Page
 from websockets.sync.server import ServerConnection, serve
 
-from agentstepper_nb.static_files import STATIC
+from agentstepper_nb.static_files import STATIC_FOLDER
 from agentstepper_nb.widgets.comm_links import CommLinks
 from agentstepper_nb.widgets.kernel_core import KernelCore
 
@@ -202,6 +202,6 @@ def show(page: Page, host: Host, address: str, **traits: Any) -> DebuggerView:
         "via": {"name": "through the kernel", "why": WHY},
     }
     page.set_content(host.page)
-    script = (STATIC / "kernel.js").read_text()
+    script = (STATIC_FOLDER / "kernel.js").read_text()
     page.evaluate(_ANYWIDGET, {"script": script, "address": address, "traits": usual | traits})
     return DebuggerView(page.locator(".as-Root"))

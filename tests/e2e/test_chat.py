@@ -19,7 +19,7 @@ _AGENTS = """
 import asyncio, base64, threading
 from agentstepper_nb import ChatWidget, Chat
 from agentstepper_nb.chat.connectors.registry import make_connector
-from agentstepper_nb.chat.pieces import *
+from agentstepper_nb.chat.outputs import *
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAIAAAAmkwkpAAAAEElEQVR4nGP4z8AARww4OQCvbg/xnnCmoQAAAABJRU5ErkJggg=="
 )

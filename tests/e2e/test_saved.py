@@ -11,7 +11,7 @@ from nbconvert import HTMLExporter
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from agentstepper_nb.protocol.agent import Timeline
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     Actor,
     AnswerKind,
     ChangeKind,

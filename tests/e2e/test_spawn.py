@@ -9,7 +9,7 @@ import signal
 import pytest
 from playwright.sync_api import expect
 
-from agentstepper_nb.protocol.values import RunEnding
+from agentstepper_nb.protocol.data_model import RunEnding
 
 from .conftest import NewLab
 from .jupyter import Jupyter

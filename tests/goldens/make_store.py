@@ -28,6 +28,17 @@ from agentstepper_nb.protocol.breakpoint_rules import (
     TokenBudget,
     Touched,
 )
+from agentstepper_nb.protocol.data_model import (
+    ChangeKind,
+    EventKind,
+    EventSide,
+    Failure,
+    FileBody,
+    FileChange,
+    Run,
+    RunEnding,
+    Usage,
+)
 from agentstepper_nb.protocol.records import ImportedRunSaved, Record, RunHistory, RunStarted
 from agentstepper_nb.protocol.runtime import ConversationCursor, ConversationStatus, SessionStatus
 from agentstepper_nb.protocol.runtime_store_messages import (
@@ -48,17 +59,6 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StepQuery,
 )
 from agentstepper_nb.protocol.v1 import runfile
-from agentstepper_nb.protocol.values import (
-    ChangeKind,
-    EventKind,
-    EventSide,
-    Failure,
-    FileBody,
-    FileChange,
-    Run,
-    RunEnding,
-    Usage,
-)
 from agentstepper_nb.store import archive, open_store
 from agentstepper_nb.store.runtime.base import RuntimeStore
 from agentstepper_nb.store.runtime.conformance import base_suite

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from agentstepper_nb.core import Debugger
-from agentstepper_nb.protocol.values import RunState
+from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.store import archive, open_store
 from agentstepper_nb.store.checkup import examine_folder
 from agentstepper_nb.store.runtime.sqlite import open_runtime_store
@@ -41,7 +41,7 @@ async def test_a_golden_store_opens_with_all_that_is_in_it(folder: Path) -> None
         for commit in told.commits:
             assert await store.commit(id, commit.id) == commit
     for key, text in TOLD.sentences.items():
-        assert await store.sentence(key) == text
+        assert await store.find_model_summary(key) == text
     assert {hit.run for hit in await store.search("größe 😀", "ended")} == {"ended"}
     assert await store.search("xylophone") == []  # of the run that was deleted
     store.close()
@@ -69,7 +69,9 @@ async def test_a_golden_store_s_agents_are_as_they_were(folder: Path) -> None:
 def test_a_golden_store_is_sound(folder: Path) -> None:
     about = examine_folder(folder)
     assert about.runs == len(TOLD.runs)
-    assert not (about.damaged or about.missing or about.structure or about.agents or about.search)
+    assert not (
+        about.damaged or about.missing or about.structure_problems or about.agents or about.search
+    )
 
 
 @pytest.mark.parametrize("name", sorted(TOLD.files))

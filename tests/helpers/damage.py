@@ -13,8 +13,15 @@ from pathlib import Path
 from agentstepper_nb.core import Debugger
 from agentstepper_nb.errors import DamagedRunError, StoreError
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Price, Touched
+from agentstepper_nb.protocol.data_model import (
+    ChangeKind,
+    Commit,
+    EventSide,
+    FileBody,
+    FileChange,
+    Run,
+)
 from agentstepper_nb.protocol.records import Record, RunHistory
-from agentstepper_nb.protocol.values import ChangeKind, Commit, EventSide, FileBody, FileChange, Run
 from agentstepper_nb.store.checkup import FolderReport, examine_folder, repair_folder
 from agentstepper_nb.store.sqlite import migrations
 from agentstepper_nb.store.sqlite.database import MARKS_FILE, STORE_FILE, open_writer
@@ -144,7 +151,7 @@ def build(folder: Path, *, emptied: bool) -> Built:
         for at, transaction in enumerate(kept):
             with migrations.transaction(connection):
                 for record in transaction:
-                    tables.keep(record)
+                    tables.write_record(record)
                 touched = tables.finish()
             for run, changes in touched.changes.items():
                 marks.set(run, changes)
@@ -229,11 +236,11 @@ async def whole(history: object, run: str) -> RunHistory | None:
 
 def named(about: FolderReport) -> set[str]:
     """The runs that the doctor names."""
-    stores = [*about.aside, *([about.unopened] if about.unopened else [])]
+    stores = [*about.set_aside_stores, *([about.unopened_store] if about.unopened_store else [])]
     hurt = [
         *about.damaged,
         *about.missing,
-        *about.once,
+        *about.past_losses,
         *(run for store in stores for run in store.damaged),
     ]
     return {run.id for run in hurt} | {id for store in stores for id in store.lost}
@@ -260,7 +267,7 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> FolderR
     (built.lay_out(folder) / harmed_file).write_bytes(data)
     about = examine_folder(folder)
     known = named(about)
-    gone = about.unopened is not None  # its list of runs as well, perhaps: the doctor says so
+    gone = about.unopened_store is not None  # its list of runs as well, perhaps: the doctor says so
     core = folder.with_name("core")
     shutil.rmtree(core, ignore_errors=True)
     shutil.copytree(folder, core)
@@ -268,11 +275,11 @@ def endure(built: Built, folder: Path, harmed_file: str, data: bytes) -> FolderR
         shown = seen(core)
     except StoreError as error:
         assert "agentstepper doctor" in str(error)
-        assert gone or about.structure or about.damaged, error
+        assert gone or about.structure_problems or about.damaged, error
     else:
         if rules(core) != built.rules and "-wal" not in harmed_file:  # no mark counts stops
-            assert gone or about.structure or about.damaged_rules, about
-        put_aside = examine_folder(core).aside
+            assert gone or about.structure_problems or about.damaged_rules, about
+        put_aside = examine_folder(core).set_aside_stores
         for run, truth in built.truth.items():
             if shown.get(run) != truth:
                 assert run in known or (gone and put_aside), (run, about)
@@ -303,4 +310,4 @@ def histories(folder: Path) -> dict[str, RunHistory]:
     if not (folder / STORE_FILE).exists():
         return {}
     with contextlib.closing(StoreReader(folder / STORE_FILE)) as reader:
-        return {run.id: reader.history(run.id) for run in reader.headers()}
+        return {run.id: reader.history(run.id) for run in reader.list_headers()}

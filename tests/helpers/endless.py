@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from agentstepper_nb.protocol.json_bounds import Check
+from agentstepper_nb.protocol.json_limits import CheckCancelled
 from agentstepper_nb.protocol.records import RunHistory
 from tests.helpers.histories import with_every_field
 
@@ -16,7 +16,7 @@ class Endless:
         self.begun = threading.Event()
         self.ended = threading.Event()
 
-    def __call__(self, data: bytes, run_id: str, *, check: Check) -> RunHistory:
+    def __call__(self, data: bytes, run_id: str, *, check: CheckCancelled) -> RunHistory:
         self.begun.set()
         try:
             while data == b"endless":

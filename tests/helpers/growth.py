@@ -9,7 +9,7 @@ from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any
 
-from agentstepper_nb.protocol.values import EventKind, EventSide
+from agentstepper_nb.protocol.data_model import EventKind, EventSide
 from agentstepper_nb.store import SqliteStore
 from tests.helpers.stage import Stage
 

@@ -9,8 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agentstepper_nb.errors import NeedsApprovalError
-from agentstepper_nb.protocol.records import Record, RunHistory
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AgentActivity,
     AnswerKind,
     ApprovalPrompt,
@@ -33,6 +32,7 @@ from agentstepper_nb.protocol.values import (
     RunState,
     Usage,
 )
+from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.store import MemoryStore
 from tests.helpers.stage import Stage
 

@@ -12,20 +12,20 @@ import signal
 import sys
 from pathlib import Path
 
-from agentstepper_nb.protocol.records import (
-    EventSaved,
-    HaltPointSaved,
-    MessagesReceived,
-    Record,
-    RunStarted,
-)
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     Durability,
     Event,
     EventKind,
     EventSide,
     HaltPoint,
     Run,
+)
+from agentstepper_nb.protocol.records import (
+    EventSaved,
+    HaltPointSaved,
+    MessagesReceived,
+    Record,
+    RunStarted,
 )
 from agentstepper_nb.store import open_store
 

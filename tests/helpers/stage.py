@@ -16,8 +16,7 @@ from agentstepper_nb.core import (
 )
 from agentstepper_nb.core.run_state import RunStates
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Price
-from agentstepper_nb.protocol.records import AgentProof, Record, SummarySaved
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AnswerKind,
     ApprovalPrompt,
     ChangeKind,
@@ -34,6 +33,7 @@ from agentstepper_nb.protocol.values import (
     RunEnding,
     RunState,
 )
+from agentstepper_nb.protocol.records import AgentProof, Record, SummarySaved
 
 #: A tool call.
 CALL = '{"Tool": "ls", "Argument": {"path": "."}}'
@@ -179,7 +179,7 @@ class Stage:
         self.perform(self.debugger.await_message(run))
 
     def hear(self, n: int, run: str = "run") -> None:
-        self.perform(self.debugger.hear(run, n))
+        self.perform(self.debugger.record_received(run, n))
 
     def detach(self, run: str = "run") -> None:
         self.perform(self.debugger.detach(run, self.now))

@@ -31,10 +31,10 @@ class Tabled:
         try:
             with self.journal.transaction(full=False):
                 for record in records:
-                    self.tables.keep(record)
+                    self.tables.write_record(record)
                 return self.tables.finish()
         except BaseException:
-            self.tables.forget()
+            self.tables.roll_back()
             raise
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ async def keep(folder: Path, records: Sequence[Record]) -> None:
     store = open_store(folder)
     try:
         kept = asyncio.Event()
-        store.append(records, synced=kept.set)
+        store.append(records, on_synced=kept.set)
         await kept.wait()
     finally:
         store.close()

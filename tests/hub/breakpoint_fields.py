@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentstepper_nb.hub import Hub
-from tests.hub.desk import Agent, Json
+from tests.hub.harness import Agent, Json
 
 BREAKPOINT = {"id": "s", "kind": "tool_invocation", "name": "run_*"}
 #: What the header of each run says, whatever the run.

@@ -12,8 +12,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
-from tests.hub.peers import Agent, AgentV1, AgentV2
-from tests.hub.uis import Ui, UiV1, UiV2
+from tests.hub.socket_agents import Agent, AgentV1, AgentV2
+from tests.hub.socket_uis import Ui, UiV1, UiV2
 
 
 class Stand:

@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
-from agentstepper_nb.widgets.kernel_core import ASKED_FOR, KernelCore
+from agentstepper_nb.widgets.kernel_core import REASON_REQUESTED, KernelCore
 
 STOP = {"id": "s1", "name": "*"}
 #: What a program may ask on the agents' socket by the control token alone.
@@ -28,7 +28,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 @pytest.fixture(params=["serve", "reached from elsewhere", "kernel"])
 def core(request: pytest.FixtureRequest) -> Iterator[AgentStepperCore]:
     if request.param == "kernel":
-        kernel = KernelCore(ASKED_FOR)
+        kernel = KernelCore(REASON_REQUESTED)
         yield kernel._core
         kernel.stop()
     else:

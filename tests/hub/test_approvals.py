@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.protocol.v1 import runfile
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AnswerKind,
     ApprovalPrompt,
     Durability,
@@ -18,12 +17,13 @@ from agentstepper_nb.protocol.values import (
     RunMode,
     RunState,
 )
+from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import MemoryStore, Store, archive, open_store
 from tests.hub.conftest import Stand
-from tests.hub.desk import Agent, Person, a_hub
-from tests.hub.peers import AgentV2
-from tests.hub.test_reading import settle
-from tests.hub.uis import UiV1
+from tests.hub.harness import Agent, Person, a_hub
+from tests.hub.socket_agents import AgentV2
+from tests.hub.socket_uis import UiV1
+from tests.hub.test_slow_reads import settle
 
 Json = Any
 

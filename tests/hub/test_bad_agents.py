@@ -15,8 +15,8 @@ import pytest
 from websockets.exceptions import ConnectionClosedError
 
 from tests.hub.conftest import Stand
-from tests.hub.peers import Agent, AgentV1, AgentV2
-from tests.hub.scene import Scene, reads_well
+from tests.hub.isolation_scene import Scene, reads_well
+from tests.hub.socket_agents import Agent, AgentV1, AgentV2
 
 DEEP = "[" * 100_000 + "]" * 100_000
 Does = Callable[[Any], object]

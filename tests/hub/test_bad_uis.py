@@ -13,10 +13,10 @@ import pytest
 
 from agentstepper_nb._version import __version__
 from tests.hub.conftest import Stand
-from tests.hub.peers import Json
-from tests.hub.scene import Scene, reads_well
+from tests.hub.isolation_scene import Scene, reads_well
+from tests.hub.socket_agents import Json
+from tests.hub.socket_uis import Ui, UiV1, UiV2
 from tests.hub.test_bad_agents import DEEP
-from tests.hub.uis import Ui, UiV1, UiV2
 
 Refusal = tuple[str | bytes, str, str]
 

@@ -11,11 +11,11 @@ import pytest
 
 from agentstepper_nb.hub import AccessRights, dry_runs
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, DryRunOutcome
+from agentstepper_nb.protocol.data_model import Durability
 from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.store import open_store
 from tests.hub.breakpoint_fields import BREAKPOINT, EVERY_RUNS, PRICES, lease, started, whole
-from tests.hub.desk import PATIENCE, Agent, Json, Line, Person, a_hub
+from tests.hub.harness import PATIENCE, Agent, Json, Line, Person, a_hub
 
 # ---- people -----------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
     person = Person(hub)
     person.give("try_stop", stop={"id": "s"}, run="r")
     await begins()
-    monkeypatch.setattr(dry_runs, "PATIENCE", 0.0)
+    monkeypatch.setattr(dry_runs, "DRY_RUN_TIMEOUT_S", 0.0)
     person.give("try_stop", stop={"id": "t"}, run="r")  # it takes the place of the first
     await ends()
     refused = await person.line.expect("error", code="invalid_stop")

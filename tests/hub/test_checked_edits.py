@@ -11,8 +11,8 @@ import pytest
 from agentstepper_nb.hub import agents_v2
 from agentstepper_nb.hub.message_sequence import PendingEditChecks
 from tests.hub.conftest import Stand
-from tests.hub.peers import AgentV2
-from tests.hub.uis import UiV1, UiV2
+from tests.hub.socket_agents import AgentV2
+from tests.hub.socket_uis import UiV1, UiV2
 
 Json = Any
 
@@ -134,7 +134,7 @@ def test_an_agent_that_is_lost_meanwhile_refuses(stand: Stand, how: str) -> None
 
 
 def test_an_agent_that_does_not_say_refuses(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agents_v2, "PendingEditChecks", partial(PendingEditChecks, patience=0.01))
+    monkeypatch.setattr(agents_v2, "PendingEditChecks", partial(PendingEditChecks, timeout_s=0.01))
     agent, asked = halted(stand)
     ui, run = a_person(stand, agent, asked)
     refused = ui.refused("edit", run=run, breakpoint=asked, revision=1, edit='"x"')

@@ -10,7 +10,7 @@ import pytest
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub.coding_bounds import CodingBounds, CodingRoots
 from agentstepper_nb.protocol.coding_settings import WIRE_NAMES, CodingSettings, read_settings
-from agentstepper_nb.protocol.runtime_wire import CreateAgentPayload
+from agentstepper_nb.protocol.runtime_requests import CreateAgentPayload
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from agentstepper_nb.extend import (
 from agentstepper_nb.hub import AccessRights
 from agentstepper_nb.store import MemoryStore
 from tests.hub.conftest import Stand
-from tests.hub.scene import Scene, reads_well
-from tests.hub.uis import UiV1
+from tests.hub.isolation_scene import Scene, reads_well
+from tests.hub.socket_uis import UiV1
 
 NewStand = Callable[..., Stand]
 
@@ -145,7 +145,7 @@ def test_who_may_only_watch(command: str, code: str) -> None:
 
 async def refusal_of_watcher(command: str) -> str:
     hub, wire = Hub(MemoryStore(), extensions=[renaming()]), Wire()
-    session = hub.connect_ui(wire, 2, AccessRights(control=False))
+    session = hub.connect_ui(wire, 2, AccessRights(can_control=False))
     hello = {"n": 1, "type": "hello", "id": "1", "body": {"version": 2, "client": "t"}}
     session.receive(json.dumps(hello))
     session.receive(json.dumps({"n": 2, "type": command, "id": "2", "body": {"run": "r"}}))
@@ -210,7 +210,7 @@ def test_installed_ones_that_fail_are_left_out(
     install("cc_broken", "raise RuntimeError('half installed')")
     install("dd_other", "extension = 7")
     hub = Hub(MemoryStore())
-    assert set(hub.extensions.vocabulary.event_types) == {"retrieval"}
+    assert set(hub.extensions.event_registry.event_types) == {"retrieval"}
     said = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
     assert len(said) == 3
     assert any("is left out: " in each and "retrieval" in each for each in said)

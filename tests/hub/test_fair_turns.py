@@ -10,12 +10,18 @@ import pytest
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosedOK
 
-from agentstepper_nb.hub.sockets import MARK, TURN, FairTurns, make_fair_turns, serve_connection
+from agentstepper_nb.hub.sockets import (
+    MESSAGES_PER_MARK,
+    MESSAGES_PER_TURN,
+    FairTurns,
+    make_fair_turns,
+    serve_connection,
+)
 from agentstepper_nb.protocol.records import Record
 from agentstepper_nb.store import MemoryStore
 from tests.helpers.loops import settle
 from tests.hub.conftest import Stand
-from tests.hub.desk import a_hub
+from tests.hub.harness import a_hub
 
 QUEUED = 10_000
 
@@ -64,7 +70,7 @@ async def test_who_sends_without_end_lets_others_have_their_turn() -> None:
     before = len(heard)
     assert not flood.done()
     await speak("other", 1, heard, FairTurns())
-    assert heard.index("other") - before <= TURN
+    assert heard.index("other") - before <= MESSAGES_PER_TURN
     await flood
     assert heard.count("flood") == QUEUED
     assert heard[-1] == "flood left"
@@ -97,12 +103,12 @@ async def test_who_is_faster_than_the_store_waits_for_it() -> None:
     store, heard = Slow(), list[str]()
     hub = await a_hub(store)
     flood = asyncio.ensure_future(speak("flood", QUEUED, heard, make_fair_turns(hub)))
-    assert await stands_still(heard) == 2 * MARK
+    assert await stands_still(heard) == 2 * MESSAGES_PER_MARK
     for marks in range(3, 6):
         store.waiting.pop(0)()
-        assert await stands_still(heard) == marks * MARK
+        assert await stands_still(heard) == marks * MESSAGES_PER_MARK
     # Who sends little is never among those that wait.
-    await speak("other", MARK - 1, heard, make_fair_turns(hub))
+    await speak("other", MESSAGES_PER_MARK - 1, heard, make_fair_turns(hub))
     assert not flood.done()
     # A hub that breakpoints calls back what waits, and nobody waits for its store any more.
     hub.closing = True

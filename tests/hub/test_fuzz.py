@@ -13,11 +13,11 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from agentstepper_nb.protocol.breakpoint_rules import MAX_BREAKPOINTS
-from agentstepper_nb.protocol.values import RunMode
+from agentstepper_nb.protocol.data_model import RunMode
 from tests.hub.conftest import Stand
-from tests.hub.peers import Agent, AgentV1, AgentV2, Json
-from tests.hub.scene import Scene
-from tests.hub.uis import Ui, UiV1, UiV2
+from tests.hub.isolation_scene import Scene
+from tests.hub.socket_agents import Agent, AgentV1, AgentV2, Json
+from tests.hub.socket_uis import Ui, UiV1, UiV2
 from tests.kit.fuzz import BATCH, MANY_MESSAGES, MESSAGES, Breaker, batches
 
 #: Of a thousand agents of version 1, each with a connection and a run of its own.

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.hub.conftest import Stand
-from tests.hub.peers import Peer
-from tests.hub.uis import UiV1
+from tests.hub.socket_agents import Peer
+from tests.hub.socket_uis import UiV1
 
 Json = Any
 

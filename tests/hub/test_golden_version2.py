@@ -13,7 +13,7 @@ from typing import Any
 from websockets.sync.client import ClientConnection
 
 from tests.hub.conftest import Stand
-from tests.hub.peers import PATIENCE
+from tests.hub.socket_agents import PATIENCE
 
 Json = Any
 

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub import AccessRights
+from agentstepper_nb.protocol.data_model import HaltPoint
 from agentstepper_nb.protocol.records import SummarySaved
-from agentstepper_nb.protocol.values import HaltPoint
-from tests.hub.desk import Line, Person, a_hub, a_run
-from tests.hub.test_reading import settle
+from tests.hub.harness import Line, Person, a_hub, a_run
+from tests.hub.test_slow_reads import settle
 
 Json = Any
 

@@ -26,8 +26,7 @@ from agentstepper_nb.protocol.breakpoint_rules import (
     TokenBudget,
     Touched,
 )
-from agentstepper_nb.protocol.records import Record, RunHistory
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     EventKind,
     EventOutcome,
     EventSide,
@@ -35,8 +34,9 @@ from agentstepper_nb.protocol.values import (
     RunMode,
     Usage,
 )
+from agentstepper_nb.protocol.records import Record, RunHistory
 from agentstepper_nb.store import MemoryStore
-from tests.hub.desk import Agent, Json, a_hub
+from tests.hub.harness import Agent, Json, a_hub
 
 RUNS: Final = 100
 MANY_RUNS: Final = 1000

@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.hub.run_imports import RunImporter
+from agentstepper_nb.protocol.data_model import Failure, Run
 from agentstepper_nb.protocol.records import EndedRunLoaded
-from agentstepper_nb.protocol.values import Failure, Run
 from agentstepper_nb.store import MemoryStore, archive
 from tests.helpers.bombs import BOMBS, QUOTED, archived, content, load, packed, unpacked
 from tests.helpers.endless import Endless
 from tests.helpers.histories import with_every_field
 from tests.helpers.sampling import sampled
-from tests.hub.desk import Person, a_hub
+from tests.hub.harness import Person, a_hub
 
 #: MiB by which a refusal may raise the peak of a process's memory.
 GROWTH = 100

@@ -12,8 +12,8 @@ from agentstepper_nb.hub import Hub
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import do_nothing
 from tests.hub.breakpoint_fields import BREAKPOINT, PRICES, lease, sent, started
-from tests.hub.desk import Agent, Json, Person, a_hub
-from tests.hub.test_reading import settle
+from tests.hub.harness import Agent, Json, Person, a_hub
+from tests.hub.test_slow_reads import settle
 
 
 async def test_a_lease_follows_the_welcome_and_each_change() -> None:
@@ -126,14 +126,14 @@ class SlowStore(MemoryStore):
         self.durable: list[Any] = []
 
     def append(
-        self, records: Any, done: Any = do_nothing, *, durable: bool = False, synced: Any = None
+        self, records: Any, done: Any = do_nothing, *, durable: bool = False, on_synced: Any = None
     ) -> None:
         super().append(records)
         self.recorded.append(done)
-        if synced is not None:
-            self.durable.append(synced)
+        if on_synced is not None:
+            self.durable.append(on_synced)
 
-    def settled(self, done: Any) -> None:
+    def call_when_settled(self, done: Any) -> None:
         self.recorded.append(done)
 
     def tell(self, calls: list[Any]) -> None:

@@ -12,9 +12,9 @@ from agentstepper_nb.hub import sockets
 from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES
 from tests.helpers.sampling import sampled
 from tests.hub.conftest import Stand
-from tests.hub.peers import Peer
-from tests.hub.scene import Scene
-from tests.hub.uis import UiV1, UiV2
+from tests.hub.isolation_scene import Scene
+from tests.hub.socket_agents import Peer
+from tests.hub.socket_uis import UiV1, UiV2
 
 MB = 1_000_000
 
@@ -84,7 +84,7 @@ def test_large_contents_travel_whole(stand: Stand) -> None:
 
 
 def test_a_ui_that_does_not_read_is_let_go(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "BACKLOG", MB)
+    monkeypatch.setattr(sockets, "MAX_BACKLOG_BYTES", MB)
     ui, agent = stand.ui(2), stand.started()
     assert isinstance(ui, UiV2)
     run = ui.find("P")
@@ -106,7 +106,7 @@ def test_one_large_message_is_no_sign_of_a_ui_that_does_not_read(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A snapshot may be larger than what may wait, and more is told right behind it."""
-    monkeypatch.setattr(sockets, "BACKLOG", MB)
+    monkeypatch.setattr(sockets, "MAX_BACKLOG_BYTES", MB)
     agent = stand.started(1)
     for _ in range(4):
         agent.reach("x" * (10 * MB), agent.begin())
@@ -129,7 +129,7 @@ def test_one_large_message_is_no_sign_of_a_ui_that_does_not_read(
 def test_an_agent_that_does_not_read_loses_its_run_only(
     new_stand: Callable[..., Stand], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sockets, "BACKLOG", MB)
+    monkeypatch.setattr(sockets, "MAX_BACKLOG_BYTES", MB)
     stand = new_stand()
     ui, other = stand.ui(2), stand.started(1, "Other")
     deaf = stand.agent(1, max_queue=1, close_timeout=0)

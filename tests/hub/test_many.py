@@ -12,8 +12,8 @@ from agentstepper_nb.hub import AccessRights
 from agentstepper_nb.hub.access import select_subprotocol
 from agentstepper_nb.hub.sockets import FairTurns, SocketConnection, serve_connection
 from tests.hub.conftest import Stand
-from tests.hub.peers import AgentV1, AgentV2
-from tests.hub.uis import Ui, UiV1, UiV2
+from tests.hub.socket_agents import AgentV1, AgentV2
+from tests.hub.socket_uis import Ui, UiV1, UiV2
 
 
 def test_each_agent_is_stepped_by_another_ui(stand: Stand) -> None:
@@ -241,7 +241,9 @@ def watching(stand: Stand, version: int) -> Iterator[Ui]:
         async def handle(socket: ServerConnection) -> None:
             chosen = 1 if socket.subprotocol is None else 2
             hub = stand.core.hub
-            session = hub.connect_ui(SocketConnection(socket), chosen, AccessRights(control=False))
+            session = hub.connect_ui(
+                SocketConnection(socket), chosen, AccessRights(can_control=False)
+            )
             await serve_connection(socket, session, FairTurns())
 
         server = await serve(handle, "127.0.0.1", 0, select_subprotocol=select_subprotocol)

@@ -21,7 +21,7 @@ from agentstepper_nb.models.scripted import (
     say,
 )
 from tests.hub.conftest import Stand
-from tests.hub.uis import Ui, UiV1, UiV2
+from tests.hub.socket_uis import Ui, UiV1, UiV2
 
 RULES = [
     ScriptRule(last_says("lunch"), say("Asks for lunch. It is noon.")),
@@ -59,7 +59,7 @@ def settle(stand: Stand) -> None:
     """Wait until nothing is to be asked."""
     (sentences,) = stand.core.hub.listeners
     assert isinstance(sentences, ModelSummaries)
-    asyncio.run_coroutine_threadsafe(sentences.settled(), stand.core.loop).result(30)
+    asyncio.run_coroutine_threadsafe(sentences.wait_idle(), stand.core.loop).result(30)
 
 
 def test_a_sentence_takes_the_rules_place(stand: Stand, server: ScriptedServer) -> None:
@@ -101,7 +101,7 @@ def test_an_old_view_sees_it_when_it_comes(stand: Stand) -> None:
 def test_it_comes_to_an_old_view_too(
     stand: Stand, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views_v1, "PAUSE", 0)
+    monkeypatch.setattr(views_v1, "RESEND_PAUSE_S", 0)
     old, agent = stand.ui(1), stand.started(version)
     run, point = old.find("P"), agent.ask("lunch")
     old.halted(run, point)
@@ -113,7 +113,7 @@ def test_it_comes_to_an_old_view_too(
 def test_a_commits_title_comes_to_an_old_view_too(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views_v1, "PAUSE", 0)
+    monkeypatch.setattr(views_v1, "RESEND_PAUSE_S", 0)
     old, agent = stand.ui(1), stand.started()
     change = {"path": "cart.py", "kind": "changed", "added": 1, "removed": 1}
     agent.commit("Change cart.py", ruled=True, changes=[change])  # type: ignore[call-arg]

@@ -13,11 +13,11 @@ import pytest
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import ClientConnection
 
-from agentstepper_nb.protocol.values import StoreInfo
+from agentstepper_nb.protocol.data_model import StoreInfo
 from agentstepper_nb.store import MemoryStore
 from tests.hub.conftest import Stand
-from tests.hub.desk import Line, a_hub
-from tests.hub.peers import AgentV1, Json
+from tests.hub.harness import Line, a_hub
+from tests.hub.socket_agents import AgentV1, Json
 
 
 class Reader(threading.Thread):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from tests.hub.conftest import Stand
-from tests.hub.peers import AgentV2, Json
-from tests.hub.uis import UiV1
+from tests.hub.socket_agents import AgentV2, Json
+from tests.hub.socket_uis import UiV1
 
 
 class OriginalsUi(UiV1):

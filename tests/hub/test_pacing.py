@@ -9,7 +9,7 @@ import pytest
 from agentstepper_nb.hub.rate_limit import RateLimiter, RateLimits
 from tests.helpers.clock import Clock
 
-PACE = RateLimits(a_minute=60, burst=3, failures=3, rest=60)
+PACE = RateLimits(per_minute=60, burst=3, max_failures=3, pause_s=60)
 
 
 def admitted(clock: Clock, pacer: RateLimiter, times: int) -> list[float]:
@@ -40,7 +40,7 @@ def test_a_pause_fills_it_up_and_no_further() -> None:
 
 def test_an_hour_of_requests_keeps_the_rate() -> None:
     clock = Clock()
-    pace = RateLimits(a_minute=7, burst=2)
+    pace = RateLimits(per_minute=7, burst=2)
     assert admitted(clock, clock.pacer(pace), 422)[-1] == pytest.approx(3600)
 
 
@@ -50,18 +50,18 @@ def test_failures_slow_it_down_until_it_rests() -> None:
     went = []
     for _ in range(5):
         went += admitted(clock, pacer, 1)
-        pacer.failed()
+        pacer.record_failure()
     assert went == pytest.approx([0, 1, 3, 63, 123])
 
 
 def test_one_that_works_forgets_the_failures() -> None:
     clock = Clock()
     pacer = clock.pacer(PACE)
-    pacer.failed()
-    pacer.failed()
+    pacer.record_failure()
+    pacer.record_failure()
     assert admitted(clock, pacer, 1) == pytest.approx([2])
-    pacer.worked()
-    pacer.failed()
+    pacer.record_success()
+    pacer.record_failure()
     assert admitted(clock, pacer, 1) == pytest.approx([3])
 
 

@@ -15,8 +15,8 @@ from agentstepper_nb.hub import Hub
 from agentstepper_nb.hub.end_reasons import describe_ended_process
 from agentstepper_nb.hub.presence import presume_ending
 from agentstepper_nb.hub.process_info import ProcessInfo, find_process, identify_machine
-from agentstepper_nb.protocol.values import Run, RunEnding, RunState
-from tests.hub.desk import Agent, Machine, Person, a_hub
+from agentstepper_nb.protocol.data_model import Run, RunEnding, RunState
+from tests.hub.harness import Agent, Machine, Person, a_hub
 
 RUN = Run(id="r", name="R", program="P", started_at=1000.0, pid=7, host="box")
 
@@ -42,15 +42,15 @@ RUN = Run(id="r", name="R", program="P", started_at=1000.0, pid=7, host="box")
 def test_a_judgement(
     process: ProcessInfo | None, here: bool, waited: float, ending: RunEnding | None
 ) -> None:
-    verdict = presume_ending(RUN, process, here=here, returns=True, waited=waited)
+    verdict = presume_ending(RUN, process, is_local=here, returns=True, waited_s=waited)
     assert (verdict and verdict.ending) == ending
 
 
 @pytest.mark.parametrize("here", [True, False])
 def test_who_does_not_come_back_is_waited_for_only_a_moment(here: bool) -> None:
     process = ProcessInfo(started=990.0)
-    assert presume_ending(RUN, process, here=here, returns=False, waited=0.0) is None
-    verdict = presume_ending(RUN, process, here=here, returns=False, waited=1.0)
+    assert presume_ending(RUN, process, is_local=here, returns=False, waited_s=0.0) is None
+    verdict = presume_ending(RUN, process, is_local=here, returns=False, waited_s=1.0)
     assert verdict is not None
     assert verdict.ending is RunEnding.LOST
     assert "on_disconnect" in verdict.failure.message

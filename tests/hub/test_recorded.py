@@ -11,7 +11,7 @@ from pathlib import Path
 from agentstepper_nb.hub import pagination
 from agentstepper_nb.store import open_store
 from tests.helpers.loops import settle
-from tests.hub.desk import Agent, Person, a_hub
+from tests.hub.harness import Agent, Person, a_hub
 
 
 @contextmanager

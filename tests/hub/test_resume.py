@@ -10,10 +10,10 @@ import pytest
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.hub import Hub, message_sequence
 from agentstepper_nb.hub.message_sequence import AcknowledgementTimer, MessageSequence
-from agentstepper_nb.protocol.values import Durability, RunState
+from agentstepper_nb.protocol.data_model import Durability, RunState
 from agentstepper_nb.store import open_store
-from tests.hub.desk import Agent, Line, Machine, Person, a_hub
-from tests.hub.test_reading import settle
+from tests.hub.harness import Agent, Line, Machine, Person, a_hub
+from tests.hub.test_slow_reads import settle
 
 # ---- away and back ---------------------------------------------------------------------------------
 
@@ -157,22 +157,22 @@ async def test_an_agent_of_version_1_can_not_come_back() -> None:
 
 def test_each_number_is_taken_once_and_none_is_left_out() -> None:
     numbers = MessageSequence(1)
-    assert [numbers.takes(n) for n in (2, 3, 2, 3, 4)] == [True, True, False, False, True]
+    assert [numbers.accept(n) for n in (2, 3, 2, 3, 4)] == [True, True, False, False, True]
     with pytest.raises(ProtocolError, match="Message 6 came after 4: send those between") as gap:
-        numbers.takes(6)
+        numbers.accept(6)
     assert gap.value.code == "invalid_message"
-    assert numbers.takes(5)
+    assert numbers.accept(5)
 
 
 def test_messages_whose_numbers_cannot_be_read_leave_no_gap() -> None:
     numbers = MessageSequence(1)
-    assert not numbers.refused(None)
-    assert not numbers.refused(77)  # it can't be its own
-    assert numbers.takes(4)
-    assert numbers.refused(5)
-    assert not numbers.takes(5)
+    assert not numbers.accept_unreadable(None)
+    assert not numbers.accept_unreadable(77)  # it can't be its own
+    assert numbers.accept(4)
+    assert numbers.accept_unreadable(5)
+    assert not numbers.accept(5)
     with pytest.raises(ProtocolError):
-        numbers.takes(7)
+        numbers.accept(7)
 
 
 async def test_a_refused_message_is_taken_too() -> None:
@@ -196,15 +196,15 @@ async def test_acknowledgements_are_few() -> None:
     for n in range(1, 200):
         acknowledgements.acknowledge(n, 10)
     assert told == [64, 128, 192]
-    acknowledgements.acknowledge(200, message_sequence.BYTES)
+    acknowledgements.acknowledge(200, message_sequence.MAX_UNACKNOWLEDGED_BYTES)
     assert told[-1] == 200
     acknowledgements.acknowledge(201, 1)
-    acknowledgements.now()
-    acknowledgements.now()
+    acknowledgements.flush()
+    acknowledgements.flush()
     assert told[3:] == [200, 201]
     acknowledgements.end()
-    acknowledgements.acknowledge(202, message_sequence.BYTES)
-    acknowledgements.now()
+    acknowledgements.acknowledge(202, message_sequence.MAX_UNACKNOWLEDGED_BYTES)
+    acknowledgements.flush()
     assert told[-1] == 201
 
 

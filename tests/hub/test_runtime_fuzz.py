@@ -11,7 +11,7 @@ import pytest
 
 from agentstepper_nb.hub.runtime import MethodRight
 from agentstepper_nb.protocol.runtime_store_messages import AgentStateList, StateQuery
-from tests.hub.hosting import hosted
+from tests.hub.runtime_hosts import hosted
 from tests.kit.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
 
 

@@ -14,14 +14,14 @@ from msgspec import Raw, Struct
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.runtime import MethodRight
 from agentstepper_nb.hub.runtime_host import RuntimeHost, check_store_place
+from agentstepper_nb.protocol.data_model import Durability
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus
+from agentstepper_nb.protocol.runtime_requests import ActionEnqueued, NewAction, WatchTopic
 from agentstepper_nb.protocol.runtime_store_messages import AgentStateList, StateQuery
-from agentstepper_nb.protocol.runtime_wire import ActionEnqueued, NewAction, WatchTopic
-from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.store.runtime.remote_store import answer_request
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from tests.helpers.loops import settle
-from tests.hub.hosting import LOG, Client, Hosted, Starting, hosted
+from tests.hub.runtime_hosts import LOG, Client, Hosted, Starting, hosted
 
 
 def refused(code: str) -> Any:
@@ -31,7 +31,7 @@ def refused(code: str) -> Any:
 async def settled(core: Hosted) -> None:
     """Wait until what a worker's end set off is done."""
     await settle()
-    await core.host._dispatchers.told()
+    await core.host._dispatchers.wait_notified()
 
 
 # ---- rights -----------------------------------------------------------------------------------------

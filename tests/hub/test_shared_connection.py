@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from agentstepper_nb.hub import Hub
-from tests.hub.desk import Agent, a_hub
+from tests.hub.harness import Agent, a_hub
 
 Json = Any
 

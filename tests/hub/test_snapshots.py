@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.hub.conftest import Stand
-from tests.hub.peers import AgentV2
-from tests.hub.uis import UiV1, UiV2
+from tests.hub.socket_agents import AgentV2
+from tests.hub.socket_uis import UiV1, UiV2
 
 
 @pytest.mark.parametrize("ui_version", [1, 2])

@@ -20,12 +20,12 @@ from websockets.sync.client import connect
 
 from agentstepper_nb.errors import CommandError, NeedsApprovalError, ProtocolError, StaleError
 from agentstepper_nb.hub import AgentStepperCore, standalone
+from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.protocol.records import EndedRunLoaded
-from agentstepper_nb.protocol.values import RunEnding
 from agentstepper_nb.store import open_store
 from tests.hub.conftest import Stand
-from tests.hub.peers import AgentV2
-from tests.hub.uis import UiV1, UiV2
+from tests.hub.socket_agents import AgentV2
+from tests.hub.socket_uis import UiV1, UiV2
 
 Given = TypeVar("Given")
 
@@ -159,8 +159,8 @@ def test_stop_ends_runs_and_tells_everybody_why(tmp_path: Path) -> None:
 
 
 def test_stop_does_not_wait_for_who_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standalone, "_OPENING", 0.1)
-    monkeypatch.setattr(standalone, "_CLOSING", 0.1)
+    monkeypatch.setattr(standalone, "_OPEN_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(standalone, "_CLOSE_TIMEOUT_S", 0.1)
     core = AgentStepperCore(client_port=0, ui_port=0)
     core.start()
     with socket.create_connection(("127.0.0.1", core.ui_port)) as silent:
@@ -179,7 +179,7 @@ def test_a_connection_that_comes_as_the_core_stops_is_closed(
     turns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However far it has got: nothing of it outlives the Core, which pytest would tell."""
-    monkeypatch.setattr(standalone, "_CLOSING", 0.1)
+    monkeypatch.setattr(standalone, "_CLOSE_TIMEOUT_S", 0.1)
     core = AgentStepperCore("127.0.0.1", client_port=0, ui_port=None)
     core.start()
     close = core.hub.close

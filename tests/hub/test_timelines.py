@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from agentstepper_nb.hub import Hub
+from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.records import Record
-from agentstepper_nb.protocol.values import RunState
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import RowPage
 from tests.hub.conftest import Stand
-from tests.hub.peers import AgentV2
-from tests.hub.test_reading import Line, settle
+from tests.hub.socket_agents import AgentV2
+from tests.hub.test_slow_reads import Line, settle
 
 Json = Any
 
@@ -163,7 +163,7 @@ class AwaitedLine(Line):
 HELLO = {"version": 2, "sdk": "t", "program": "P", "run": "r", "secret": "s", "pid": 1}
 
 
-class Desk:
+class Harness:
     """A hub over a late store, with one agent of version 2."""
 
     def __init__(self) -> None:
@@ -197,39 +197,39 @@ class Desk:
 
 
 async def test_it_is_read_once_all_is_recorded() -> None:
-    desk = Desk()
-    desk.store.late = []
-    desk.post("late")
-    desk.ask()
+    harness = Harness()
+    harness.store.late = []
+    harness.post("late")
+    harness.ask()
     await settle()
-    assert desk.line.take() == []
-    desk.store.catch_up()
-    found = await desk.answer()
+    assert harness.line.take() == []
+    harness.store.catch_up()
+    found = await harness.answer()
     assert [row["summary"] for row in found["body"]["rows"]] == ["late"]
 
 
 async def test_an_agent_that_goes_while_it_is_read() -> None:
-    desk = Desk()
-    desk.store.may_read.clear()
-    desk.ask()
+    harness = Harness()
+    harness.store.may_read.clear()
+    harness.ask()
     await settle()
-    desk.agent.closed()
-    desk.store.may_read.set()
+    harness.agent.closed()
+    harness.store.may_read.set()
     await settle()
-    assert desk.line.take() == []
+    assert harness.line.take() == []
     assert len(asyncio.all_tasks()) == 1
-    assert desk.hub.run("r").state is RunState.DETACHED
-    await desk.hub.close()
+    assert harness.hub.run("r").state is RunState.DETACHED
+    await harness.hub.close()
 
 
 async def test_a_store_that_fails_is_an_error_and_the_run_goes_on() -> None:
-    desk = Desk()
+    harness = Harness()
 
     async def fail(run: str, first: int, last: int) -> RowPage:
         raise OSError("disk on fire")
 
-    desk.store.page = fail  # type: ignore[method-assign]
-    desk.ask()
-    failed = await desk.answer()
+    harness.store.page = fail  # type: ignore[method-assign]
+    harness.ask()
+    failed = await harness.answer()
     assert (failed["type"], failed["body"]["code"]) == ("error", "internal")
-    assert desk.hub.run("r").live
+    assert harness.hub.run("r").live

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.hub.conftest import Stand
-from tests.hub.uis import UiV1
+from tests.hub.socket_uis import UiV1
 
 NO_TOKEN: dict[str, str] = {}
 SECRET = "the prompt of a version 2 agent"

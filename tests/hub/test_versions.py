@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.hub.conftest import Stand
-from tests.hub.peers import Agent, AgentV1, AgentV2, Json
-from tests.hub.uis import Ui, UiV1, UiV2
+from tests.hub.socket_agents import Agent, AgentV1, AgentV2, Json
+from tests.hub.socket_uis import Ui, UiV1, UiV2
 
 pytestmark = pytest.mark.parametrize("agent_version", [1, 2], ids=["agent 1", "agent 2"])
 for_each_ui = pytest.mark.parametrize("ui_version", [1, 2], ids=["UI 1", "UI 2"])

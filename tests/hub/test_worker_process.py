@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.hub.worker_process import WorkerProcess, make_environment
-from tests.hub.hosting import LOG
+from tests.hub.runtime_hosts import LOG
 
 
 def test_its_end_is_known_though_what_it_started_goes_on(caplog: pytest.LogCaptureFixture) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.protocol.v1 import runfile
-from agentstepper_nb.protocol.values import RunState
 from tests.kernels.front import Front
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentstepper_nb.protocol.values import RunEnding
+from agentstepper_nb.protocol.data_model import RunEnding
 from tests.kernels.front import CommLine, Front
 from tests.widgets.person import Person
 

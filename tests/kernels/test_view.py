@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol import ui as v2
-from agentstepper_nb.protocol.values import RunEnding
+from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.widgets import VIEW_MIME
 from tests.helpers.sampling import sampled
 from tests.kernels.front import CommLine, Front
@@ -65,10 +65,11 @@ def test_a_step_while_the_cell_waits(front: Front, subshell: str, option: str) -
 def impatient(front: Front) -> Iterator[None]:
     """A kernel that waits for a view hardly at all."""
     front.run(
-        "import agentstepper_nb.magics.view_wait as w; patience, w.PATIENCE = w.PATIENCE, 0.01"
+        "import agentstepper_nb.magics.view_wait as w; "
+        "patience, w.VIEW_TIMEOUT_S = w.VIEW_TIMEOUT_S, 0.01"
     )
     yield
-    front.run("w.PATIENCE = patience")
+    front.run("w.VIEW_TIMEOUT_S = patience")
 
 
 @BLOCKS
@@ -83,7 +84,7 @@ def test_a_view_that_was_heard_keeps_the_cell_waiting(front: Front, subshell: st
     front.run_aside(
         "from agentstepper_nb.widgets import kernel_core; passed = threading.Event()\n"
         "loop = kernel_core.get_kernel_core().loop\n"
-        "loop.call_soon_threadsafe(loop.call_later, w.PATIENCE, passed.set); _ = passed.wait()",
+        "loop.call_soon_threadsafe(loop.call_later, w.VIEW_TIMEOUT_S, passed.set); _ = passed.wait()",
         subshell,
     )
     assert not front.has_ended(cell)

@@ -98,14 +98,14 @@ def _before_telling(countdown: Countdown) -> None:
 
 
 def _in_edit(countdown: Countdown) -> None:
-    keep = RecordWriter.keep
+    keep = RecordWriter.write_record
 
     def keep_and_die(self: RecordWriter, record: Record) -> None:
         keep(self, record)
         if isinstance(record, HaltPointEdited):
             countdown.tick()
 
-    RecordWriter.keep = keep_and_die  # type: ignore[method-assign]
+    RecordWriter.write_record = keep_and_die  # type: ignore[method-assign]
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -14,9 +14,9 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.data_model import Run, RunState
 from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
-from agentstepper_nb.protocol.values import Run, RunState
-from tests.helpers.bearing import as_ui
+from tests.helpers.auth_headers import as_ui
 
 #: Seconds in which something has to happen.
 PATIENCE: Final = 60

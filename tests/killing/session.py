@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from agentstepper_nb.store.sqlite.reader import StoreReader
-from tests.helpers.served import SilentDeath
+from tests.helpers.serve_process import SilentDeath
 
+from .core_hosts import Core, CoreHost
 from .faults import Point
-from .houses import Core, House
+from .journal_check import Journal, judge, judge_broken_off
 from .person import CONTINUED, HALTED, PATIENCE, STEPPED, Person
-from .verdict import Journal, judge, judge_broken_off
 
 NAMES: Final = (STEPPED, CONTINUED, HALTED)
 
@@ -33,7 +33,7 @@ class Session:
         relaxed: Whether the Core answers before it records.
     """
 
-    house: House
+    host: CoreHost
     folder: Path
     seed: int
     relaxed: bool = False
@@ -75,7 +75,7 @@ class Session:
                 self._lose_one(person, core, number, name)
             core.process.kill()
             core.process.wait(PATIENCE)
-        reader = StoreReader(self.house.data / "store.sqlite")
+        reader = StoreReader(self.host.data / "store.sqlite")
         try:
             for number in range(count):
                 journal = Journal.read(self.folder / f"{number}.journal")
@@ -111,9 +111,9 @@ class Session:
             assert point is not Point.ANYWHERE  # while it found its runs again, before it listened
 
     def _judge(self, person: Person) -> None:
-        reader = StoreReader(self.house.data / "store.sqlite")
+        reader = StoreReader(self.host.data / "store.sqlite")
         try:
-            headers = reader.headers()
+            headers = reader.list_headers()
             assert sorted(run.program for run in headers) == sorted(NAMES)
             for run in headers:
                 journal = Journal.read(self.folder / f"{run.program}.journal")
@@ -131,7 +131,7 @@ class Session:
         return lambda: next(left, None) is None
 
     def _core(self, point: Point) -> AbstractContextManager[Core]:
-        return self.house.core(point, self._random.randint(1, 12))
+        return self.host.core(point, self._random.randint(1, 12))
 
     @contextmanager
     def _agent(self, name: str, journal: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
@@ -139,7 +139,7 @@ class Session:
         command = [sys.executable, "-m", "tests.killing.agent", name]
         agent = subprocess.Popen(
             [*command, str(journal), str(self._enough)],
-            env=self.house.environment(),
+            env=self.host.environment(),
             stderr=subprocess.DEVNULL,
         )
         try:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from .core_hosts import Serve
 from .faults import Point
-from .houses import Serve
 from .person import CONTINUED, STEPPED
 from .session import Session
 

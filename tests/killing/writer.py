@@ -12,8 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from agentstepper_nb.protocol.records import EventSaved, HaltPointSaved, RunStarted
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AnswerKind,
     Durability,
     Event,
@@ -22,6 +21,7 @@ from agentstepper_nb.protocol.values import (
     HaltPoint,
     Run,
 )
+from agentstepper_nb.protocol.records import EventSaved, HaltPointSaved, RunStarted
 from agentstepper_nb.store import SqliteStore
 
 RUNS = 3
@@ -47,7 +47,7 @@ async def write(store: SqliteStore, run: str, told: Callable[[str, int], None]) 
     store.append([RunStarted(run=header), EventSaved(event=event)])
     for number in itertools.count(1):
         durable = asyncio.Event()
-        store.append([HaltPointSaved(halt_point=point(run, number))], synced=durable.set)
+        store.append([HaltPointSaved(halt_point=point(run, number))], on_synced=durable.set)
         await durable.wait()
         told(run, number)
 

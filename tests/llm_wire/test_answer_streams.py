@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.llm_wire import sse
-from agentstepper_nb.llm_wire.answer_stream import CUT, UnstreamedAnswer
+from agentstepper_nb.llm_wire.answer_stream import CUT_OFF_ERROR, UnstreamedAnswer
 from agentstepper_nb.llm_wire.events import (
     AgentEvent,
     ResponseCompleted,
@@ -28,7 +28,7 @@ def read(api: str, pieces: Iterable[bytes]) -> list[AgentEvent]:
     reader = READERS[api]()
     told = [event for piece in pieces for event in reader.feed(piece)]
     told += reader.close()
-    assert reader.over
+    assert reader.is_over
     return told
 
 
@@ -133,8 +133,11 @@ def test_cut_without_an_end(api: str, name: str) -> None:
         got = said(told)
         assert whole.text.startswith(got.text)
         assert got.calls == whole.calls[: len(got.calls)]
-        if TraceEvent("error", CUT) in told:
-            assert told[-2:] == [TraceEvent("error", CUT), ResponseCompleted("error", None)]
+        if TraceEvent("error", CUT_OFF_ERROR) in told:
+            assert told[-2:] == [
+                TraceEvent("error", CUT_OFF_ERROR),
+                ResponseCompleted("error", None),
+            ]
         else:  # no more was missing than what says nothing
             assert (got.text, got.calls, got.reason) == (whole.text, whole.calls, whole.reason)
     assert said(read(api, [])).reason == "error"
@@ -239,7 +242,7 @@ def read_whole(api: str, body: bytes) -> list[AgentEvent]:
     for at in range(0, len(body), 10):
         assert reader.feed(body[at : at + 10]) == []
     told = reader.close()
-    assert reader.over
+    assert reader.is_over
     return told
 
 

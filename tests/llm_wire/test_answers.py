@@ -20,7 +20,7 @@ def gathered(
     """What is told of events, and the ids of the answer's calls."""
     calls = tuple(ToolCall(call_id=id, name="t", args_json="{}") for id in before)
     gathering = AnswerBuilder((UserMessage(content="Go."), AssistantMessage(tool_calls=calls)))
-    told = [gathering.take(event) for event in (*events, ResponseCompleted("tool_calls"))]
+    told = [gathering.add(event) for event in (*events, ResponseCompleted("tool_calls"))]
     return told[:-1], [call.call_id for call in gathering.answer().message.tool_calls]
 
 

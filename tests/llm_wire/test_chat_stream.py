@@ -17,7 +17,7 @@ from agentstepper_nb.llm_wire.events import (
     ToolCallStarted,
     TraceEvent,
 )
-from agentstepper_nb.protocol.values import Usage
+from agentstepper_nb.protocol.data_model import Usage
 
 
 def read(*chunks: Any, done: bool = True) -> list[AgentEvent]:

@@ -11,8 +11,8 @@ import pytest
 from agentstepper_nb.llm_wire.conversation import ModelRequest, UserMessage
 from agentstepper_nb.llm_wire.events import AgentEvent, TextDelta, ToolCallStarted
 from agentstepper_nb.models.http_provider import TimeoutPolicy
-from tests.models.asking import ONCE, REQUEST, asked, every_api, failure, heard, providing
-from tests.models.pieces import After, Answer, PieceServer
+from tests.models.byte_server import After, Answer, PieceServer
+from tests.models.provider_calls import ONCE, REQUEST, asked, every_api, failure, heard, providing
 from tests.models.recorded import recorded
 
 # ---- failures ----------------------------------------------------------------------------------------
@@ -53,8 +53,8 @@ def test_the_variable_to_set_is_named(api: str) -> None:
 
 @every_api
 def test_silence_before_the_answer(api: str) -> None:
-    patience = TimeoutPolicy(silence=0.05, retries=0)
-    problem = failure(asked(api, Answer(silent=True, after=After.HOLD), patience=patience))
+    timeouts = TimeoutPolicy(silence_s=0.05, max_retries=0)
+    problem = failure(asked(api, Answer(silent=True, after=After.HOLD), timeouts=timeouts))
     assert problem["kind"] == "timeout"
 
 
@@ -62,9 +62,9 @@ def test_silence_before_the_answer(api: str) -> None:
 def test_silence_in_the_midst_of_an_answer(api: str) -> None:
     async def ask() -> list[AgentEvent]:
         first = recorded(api, "length").partition(b"write_file")[0]
-        patience = TimeoutPolicy(silence=0.05, retries=0)
+        timeouts = TimeoutPolicy(silence_s=0.05, max_retries=0)
         async with PieceServer(Answer([first], after=After.HOLD)) as server:
-            async with providing(api, server.url, patience) as provider:
+            async with providing(api, server.url, timeouts) as provider:
                 events = await heard(provider)
                 await server.left.wait()
                 return events

@@ -20,8 +20,8 @@ from agentstepper_nb.llm_wire.events import AgentEvent, TextDelta
 from agentstepper_nb.models.anthropic import AnthropicProvider
 from agentstepper_nb.models.http_provider import HTTPProvider, TimeoutPolicy
 from agentstepper_nb.models.openai import OpenAIProvider
-from tests.models.asking import REQUEST, asked, every_api, failure, heard, providing
-from tests.models.pieces import After, Answer, PieceServer
+from tests.models.byte_server import After, Answer, PieceServer
+from tests.models.provider_calls import REQUEST, asked, every_api, failure, heard, providing
 from tests.models.recorded import NAMES, READERS, expected, recorded, said
 
 PATHS: Final = {
@@ -125,7 +125,7 @@ async def test_it_asks_again_where_the_service_asks_for_it(api: str) -> None:
 async def test_it_doesnt_ask_again_where_that_is_of_no_use(api: str) -> None:
     refusal = Answer([b"{}"], 503, {"x-should-retry": "false"}, "application/json")
     async with PieceServer(refusal) as server:
-        async with providing(api, server.url, TimeoutPolicy(retries=5)) as provider:
+        async with providing(api, server.url, TimeoutPolicy(max_retries=5)) as provider:
             assert failure(await heard(provider))["status"] == 503
         assert len(server.questions) == 1
 
@@ -187,7 +187,7 @@ def test_the_environments_key_goes_to_no_other_address(
 def test_openais_own_takes_the_limit_by_its_newer_name(url: str, name: str) -> None:
     provider = OpenAIProvider("chat", url, "k")
     request = ModelRequest(model="m", messages=(), max_tokens=7)
-    path, body = provider._question(request)
+    path, body = provider._encode_body(request)
     assert (path, f'"{name}":7' in body.decode()) == ("/chat/completions", True)
 
 
@@ -195,7 +195,7 @@ def test_openais_own_takes_the_limit_by_its_newer_name(url: str, name: str) -> N
     ("url", "cached"), [("https://api.anthropic.com", True), ("http://127.0.0.1:9", False)]
 )
 def test_anthropics_own_keeps_what_it_read(url: str, cached: bool) -> None:
-    sent = json.loads(AnthropicProvider(url, "k")._question(REQUEST))
+    sent = json.loads(AnthropicProvider(url, "k")._encode_body(REQUEST))
     assert ("cache_control" in sent) == cached
     assert sent.pop("cache_control", None) in (None, {"type": "ephemeral"})
     assert sent == json.loads(messages.encode_request(REQUEST))

@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPResponse
 import pytest
 
 from agentstepper_nb.models.scripted import Script, ScriptedServer, ScriptRule, always, say
-from agentstepper_nb.models.scripted.server import MAX_BODY
+from agentstepper_nb.models.scripted.server import MAX_BODY_BYTES
 
 CHAT = "/v1/chat/completions"
 ASK = b'{"model": "m", "messages": []}'
@@ -79,7 +79,7 @@ def test_a_body_needs_its_length(connection: HTTPConnection, length: str | None)
 
 def test_a_body_may_not_be_endless(connection: HTTPConnection) -> None:
     connection.putrequest("POST", CHAT)
-    connection.putheader("Content-Length", str(MAX_BODY + 1))
+    connection.putheader("Content-Length", str(MAX_BODY_BYTES + 1))
     connection.endheaders()
     assert error(connection.getresponse())[0] == 413
 

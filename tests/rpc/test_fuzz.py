@@ -13,10 +13,10 @@ import pytest
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers
 from agentstepper_nb.protocol.worker import RpcRequest, both_ways
-from agentstepper_nb.rpc.peer import MOST_OPEN
+from agentstepper_nb.rpc.peer import MAX_OPEN_REQUESTS
 from agentstepper_nb.rpc.session import RpcSession
 from tests.kit.fuzz import MANY_MESSAGES, MESSAGES, CountingTransport, flood
-from tests.worker.joined import LOG, Echo, Said, Wire
+from tests.worker.worker_pair import LOG, Echo, Said, Wire
 
 
 def messages(turn: int) -> list[dict[str, Any]]:
@@ -91,8 +91,8 @@ def at_the_worker(count: int) -> None:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert ear.answers["result"] == before + 1
-        assert len(line._serving) < MOST_OPEN
-        line.lost("over")
+        assert len(line._serving) < MAX_OPEN_REQUESTS
+        line.connection_lost("over")
         while line._serving:
             await asyncio.sleep(0)
 

@@ -115,4 +115,4 @@ def test_it_may_be_closed_on_itself(thread: LoopThread) -> None:
 
     thread.run(close)
     thread._thread.join()
-    assert not thread.lives
+    assert not thread.is_running

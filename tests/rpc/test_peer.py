@@ -21,7 +21,7 @@ from agentstepper_nb.protocol.worker import (
     both_ways,
 )
 from agentstepper_nb.rpc.peer import (
-    MOST_OPEN,
+    MAX_OPEN_REQUESTS,
     CreditGranted,
     ErrorReceived,
     ItemReceived,
@@ -52,7 +52,7 @@ class Pair:
         return [self.here.receive(text) for text in self.there.drain()]
 
     def asked(self, window: int = 0) -> str:
-        id = self.here.ask("coding", "create", value({"a": 1}), window)
+        id = self.here.send_request("coding", "create", value({"a": 1}), window)
         (asked,) = self.heard_there()
         assert isinstance(asked, RequestReceived)
         assert asked.request.params == value({"a": 1})
@@ -66,18 +66,18 @@ def pair() -> Pair:
 
 def test_a_request_is_answered(pair: Pair) -> None:
     id = pair.asked()
-    pair.there.result(id, value("done"))
+    pair.there.send_result(id, value("done"))
     assert pair.heard_here() == [ResponseReceived(id, value("done"))]
     assert id not in pair.there._serving
 
 
 def test_both_ends_may_ask_under_the_same_id(pair: Pair) -> None:
     ours = pair.asked()
-    theirs = pair.there.ask("core", "runs")
+    theirs = pair.there.send_request("core", "runs")
     assert ours == theirs
     assert isinstance(pair.heard_here()[0], RequestReceived)
-    pair.there.fail(ours, "unknown_run", "No.")
-    pair.here.result(theirs, value([]))
+    pair.there.send_failure(ours, "unknown_run", "No.")
+    pair.here.send_result(theirs, value([]))
     assert pair.heard_here() == [RequestFailed(ours, "unknown_run", "No.")]
     assert pair.heard_there() == [ResponseReceived(theirs, value([]))]
 
@@ -85,17 +85,17 @@ def test_both_ends_may_ask_under_the_same_id(pair: Pair) -> None:
 def test_a_stream_is_as_fast_as_it_is_read(pair: Pair) -> None:
     id = pair.asked(window=4)
     for number in range(4):
-        pair.there.item(id, value(number))
+        pair.there.send_item(id, value(number))
     assert pair.there.credit(id) == 0
     with pytest.raises(ValueError, match="no room"):
-        pair.there.item(id, value("too much"))
+        pair.there.send_item(id, value("too much"))
     assert pair.heard_here() == [ItemReceived(id, value(number)) for number in range(4)]
     pair.here.accept_item(id)
     assert pair.heard_there() == []  # not a message an item
     pair.here.accept_item(id)
     assert pair.heard_there() == [CreditGranted(id)]
     assert pair.there.credit(id) == 2
-    pair.there.result(id)
+    pair.there.send_result(id)
     assert pair.heard_here() == [ResponseReceived(id, value(None))]
     pair.here.accept_item(id)
     assert pair.here.drain() == []
@@ -103,22 +103,22 @@ def test_a_stream_is_as_fast_as_it_is_read(pair: Pair) -> None:
 
 def test_a_cancelled_request_is_passed_over_by_what_crosses_it(pair: Pair) -> None:
     id = pair.asked(window=2)
-    pair.there.item(id, value("on its way"))
+    pair.there.send_item(id, value("on its way"))
     pair.here.cancel(id)
     assert pair.heard_here() == [None]
     assert pair.heard_there() == [RequestCancelled(id)]
     assert id in pair.there._serving  # until whoever serves it has stopped
-    pair.there.item(id, value("it hadn't heard yet"))
-    pair.there.result(id)
+    pair.there.send_item(id, value("it hadn't heard yet"))
+    pair.there.send_result(id)
     assert pair.there.drain() == []
     assert id not in pair.there._serving
 
 
 def test_what_is_open_is_bounded(pair: Pair) -> None:
-    for _ in range(MOST_OPEN):
+    for _ in range(MAX_OPEN_REQUESTS):
         pair.asked()
     with pytest.raises(CommandError) as caught:
-        pair.here.ask("coding", "list")
+        pair.here.send_request("coding", "list")
     assert caught.value.code == "too_many"
     one_more = both_ways.encode(RpcRequest(service="coding", method="list"), 1, "more")
     assert isinstance(pair.there.receive(one_more), MessageRejected)
@@ -173,7 +173,7 @@ def test_a_second_hello_and_a_second_request_of_an_id_are_refused(pair: Pair) ->
         None,
         RpcFailure(code="duplicate", message=f"Request {id} is open already."),
     )
-    pair.there.result(id)
+    pair.there.send_result(id)
     assert pair.heard_here() == [ResponseReceived(id, value(None))]
 
 
@@ -227,7 +227,7 @@ class Conversations(RuleBasedStateMachine):
 
     @rule(window=st.integers(1, 5))
     def ask(self, window: int) -> None:
-        id = self.here.ask("s", "m", window=window)
+        id = self.here.send_request("s", "m", window=window)
         self.windows[id] = window
         self.came[id] = self.taken[id] = 0
         self.flush()
@@ -240,7 +240,7 @@ class Conversations(RuleBasedStateMachine):
             case RequestReceived(id=id):
                 self.sent[id] = 0
             case RequestCancelled(id=id):
-                self.there.fail(id, "cancelled", "")
+                self.there.send_failure(id, "cancelled", "")
             case MessageRejected() | ErrorReceived() | RequestFailed():
                 raise AssertionError(happening)
         self.flush()
@@ -266,7 +266,7 @@ class Conversations(RuleBasedStateMachine):
         able = [id for id in self.sent if id in self.there._serving and self.there.credit(id)]
         if able:
             id = data.draw(st.sampled_from(able))
-            self.there.item(id, value(self.sent[id]))
+            self.there.send_item(id, value(self.sent[id]))
             self.sent[id] += 1
             self.flush()
 
@@ -283,7 +283,7 @@ class Conversations(RuleBasedStateMachine):
     def end(self, data: st.DataObject) -> None:
         served = [id for id in self.sent if id in self.there._serving]
         if served:
-            self.there.result(data.draw(st.sampled_from(served)))
+            self.there.send_result(data.draw(st.sampled_from(served)))
             self.flush()
 
     @rule(data=st.data())

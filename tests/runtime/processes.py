@@ -19,8 +19,15 @@ from msgspec import Struct
 from agentstepper_nb import discover
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import Action, ActionKind, AgentState, AgentStep
+from agentstepper_nb.protocol.runtime_requests import (
+    SERVICE,
+    ActionEnqueued,
+    NewAction,
+    TopicEvent,
+    WatchTopic,
+)
 from agentstepper_nb.protocol.runtime_store_messages import (
-    LIMIT,
+    MAX_LIMIT,
     ActionList,
     ActionQuery,
     AgentStateList,
@@ -28,15 +35,8 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     StateQuery,
     StepQuery,
 )
-from agentstepper_nb.protocol.runtime_wire import (
-    SERVICE,
-    ActionEnqueued,
-    NewAction,
-    TopicEvent,
-    WatchTopic,
-)
 from agentstepper_nb.rpc.persistent_connection import ReconnectingCaller, maintain_connection
-from tests.helpers.served import Served
+from tests.helpers.serve_process import Served
 from tests.runtime.queues import LOG
 
 #: Seconds of a worker's lease, and of its poll: short, so that a killed one is missed soon.
@@ -170,7 +170,7 @@ class Client:
 
     async def steps(self, session_id: str) -> tuple[AgentStep, ...]:
         """All steps of a session."""
-        ask = StepQuery(session_id=session_id, limit=LIMIT)
+        ask = StepQuery(session_id=session_id, limit=MAX_LIMIT)
         return (await self.ask("steps", ask, AgentStepList)).steps
 
     async def actions(self, ask: ActionQuery) -> tuple[Action, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentstepper_nb.protocol.runtime import Action, ActionKind, AgentState, SessionStatus
+from agentstepper_nb.protocol.runtime_requests import DispatcherWake, SubscribeWakes
 from agentstepper_nb.protocol.runtime_store_messages import (
     AdoptSessions,
     AgentStateList,
@@ -21,7 +22,6 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     SessionWrite,
     SessionWriteResult,
 )
-from agentstepper_nb.protocol.runtime_wire import DispatcherWake, SubscribeWakes
 
 LOG = logging.getLogger("agentstepper_nb.test")
 OWNER = "here:1:test"
@@ -117,7 +117,7 @@ class ScriptedQueue:
         await self._note("write", self.writes, ask)
         return SessionWriteResult()
 
-    async def wakes(self, ask: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
+    async def subscribe_wakes(self, ask: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
         self.listeners += 1
         try:
             while (wake := await self._wakes.get()) is not None:

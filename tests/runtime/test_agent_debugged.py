@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepperCore
+from agentstepper_nb.protocol.data_model import Actor, RunEnding, RunState
 from agentstepper_nb.protocol.runtime import SessionStatus
-from agentstepper_nb.protocol.values import Actor, RunEnding, RunState
 from agentstepper_nb.runtime import debugged_run
 from agentstepper_nb.runtime.frame import FrameIn
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
-from tests.coding.debugged import View
-from tests.runtime.living import Steps, count, house
+from tests.coding.debugged_agent import View
+from tests.runtime.live_sessions import Steps, count, harness
 
 NOWHERE = Path("nowhere")
 
@@ -40,7 +40,7 @@ async def once(frame: FrameIn) -> Any:
 
 
 async def test_a_session_is_a_run_that_goes_on_by_itself(view: View) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
         agent = await home.begin(once)
         await agent.join()
         run = await asyncio.to_thread(view.over)
@@ -53,7 +53,7 @@ async def test_a_session_is_a_run_that_goes_on_by_itself(view: View) -> None:
 
 
 async def test_the_run_is_known_while_the_first_step_is_halted(view: View) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
         agent = await home.begin(once, step=True)
         assert await view.at() == {"Tool": "test", "Argument": {"step": "start", "state": None}}
         assert (await home.state()).run_id == view.run.id
@@ -64,7 +64,7 @@ async def test_the_run_is_known_while_the_first_step_is_halted(view: View) -> No
 
 
 async def test_an_edited_frame_is_what_the_step_is_given_and_what_is_kept(view: View) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
         given = []
 
         async def step(frame: FrameIn) -> Any:
@@ -99,7 +99,7 @@ async def test_an_edited_frame_is_what_the_step_is_given_and_what_is_kept(view: 
 async def test_a_bad_edit_is_an_error_step_and_is_not_tried_again(
     view: View, begin: Any, end: Any, why: str
 ) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
         agent = await home.begin(once, step=True, limits={"retries": 5, "backoff_s": 0})
         await view.at()
         if begin is None:
@@ -116,7 +116,7 @@ async def test_a_bad_edit_is_an_error_step_and_is_not_tried_again(
 
 
 async def test_a_denied_step_is_an_error_step(view: View) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
         steps = Steps()
         agent = await home.begin(steps, step=True, limits={"retries": 5})
         await view.at()
@@ -128,7 +128,7 @@ async def test_a_denied_step_is_an_error_step(view: View) -> None:
 
 
 async def test_a_failing_step_may_be_given_its_result(view: View) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
 
         async def broken(frame: FrameIn) -> Any:
             raise OSError("no net")
@@ -144,7 +144,7 @@ async def test_a_failing_step_may_be_given_its_result(view: View) -> None:
 
 
 async def test_stop_ends_the_session(view: View) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
         agent = await home.begin(once, step=True)
         await view.at()
         await asyncio.to_thread(view.stop)
@@ -157,7 +157,7 @@ async def test_stop_ends_the_session(view: View) -> None:
 
 
 async def test_destroy_withdraws_what_halts(view: View) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
         agent = await home.begin(once, step=True)
         await view.at()
         await home.destroy(agent, timeout_s=0)
@@ -168,7 +168,7 @@ async def test_destroy_withdraws_what_halts(view: View) -> None:
 
 
 async def test_a_halted_session_is_paused_and_goes_on_in_its_step(view: View) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
         agent = await home.begin(once, step=True)
         await view.at()
         await home.pause(agent)
@@ -179,7 +179,7 @@ async def test_a_halted_session_is_paused_and_goes_on_in_its_step(view: View) ->
 
 
 async def test_each_life_is_a_run_of_its_own(view: View) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -201,7 +201,7 @@ async def test_without_a_debugger_it_goes_on_and_says_so_once(
 ) -> None:
     monkeypatch.setenv("AGENTSTEPPER_URL", "ws://127.0.0.1:9")
     with caplog.at_level(logging.WARNING, "agentstepper_nb.test"):
-        async with house(NOWHERE, debugger=True) as home:
+        async with harness(NOWHERE, debugger=True) as home:
             agent = await home.begin(once)
             await agent.join()
             assert (await home.state()).status is SessionStatus.DONE
@@ -212,8 +212,8 @@ async def test_without_a_debugger_it_goes_on_and_says_so_once(
 async def test_a_core_that_goes_away_hinders_no_end(
     core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(debugged_run, "GOODBYE_S", 0.0)
-    async with house(NOWHERE, debugger=True) as home:
+    monkeypatch.setattr(debugged_run, "CLOSE_TIMEOUT_S", 0.0)
+    async with harness(NOWHERE, debugger=True) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -227,7 +227,7 @@ async def test_a_core_that_goes_away_hinders_no_end(
 
 
 async def test_the_model_s_question_stands_inside_the_step_and_can_be_edited(view: View) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
         config = {"subject": "cats", "interval_s": 0}
         agent = await home.begin(
             JokeMoniker, moniker="joke", config=config, step=True, limits={"max_steps": 1}
@@ -258,7 +258,7 @@ async def test_the_model_s_question_stands_inside_the_step_and_can_be_edited(vie
 async def test_an_edit_that_is_no_question_or_answer_is_an_error_step(
     view: View, edits: list[Any], why: str
 ) -> None:
-    async with house(NOWHERE, debugger=True) as home:
+    async with harness(NOWHERE, debugger=True) as home:
         agent = await home.begin(JokeMoniker, moniker="joke", step=True)
         await view.at()
         await view.steps()
@@ -281,7 +281,7 @@ async def test_a_run_that_is_lost_is_gone_on_without(
 ) -> None:
     """A run ends for its agent where its Core doesn't want it any more."""
     with caplog.at_level(logging.WARNING, "agentstepper_nb.test"):
-        async with house(NOWHERE, debugger=True) as home:
+        async with harness(NOWHERE, debugger=True) as home:
             steps = Steps()
             agent = await home.begin(steps, wait=1e6 if when == "between" else 0)
             await steps.begun()

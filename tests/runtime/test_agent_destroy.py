@@ -14,19 +14,19 @@ from agentstepper_nb.protocol.runtime_store_messages import SessionWrite
 from agentstepper_nb.runtime import session_agent as agents
 from agentstepper_nb.runtime.frame import FrameIn
 from agentstepper_nb.runtime.session_agent import SessionAgent
-from tests.runtime.living import House, Steps, count, house
+from tests.runtime.live_sessions import Harness, Steps, count, harness
 
 NOWHERE = Path("nowhere")
 
 
-def statuses(home: House) -> list[str]:
+def statuses(home: Harness) -> list[str]:
     """The statuses that were kept, each once in a row."""
     kept = [write.state.status for write in home.writes if write.state is not None]
     return [status for n, status in enumerate(kept) if n == 0 or kept[n - 1] is not status]
 
 
 async def test_destroy_lets_the_step_under_way_end() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -42,7 +42,7 @@ async def test_destroy_lets_the_step_under_way_end() -> None:
 
 
 async def test_the_action_is_done_when_the_session_has_stopped_and_not_before() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -56,7 +56,7 @@ async def test_the_action_is_done_when_the_session_has_stopped_and_not_before() 
 
 
 async def test_destroy_of_a_paused_session() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps, wait=1e6)
         await steps.does()
@@ -64,12 +64,12 @@ async def test_destroy_of_a_paused_session() -> None:
         await home.pause(agent)
         await home.destroy(agent)
         assert statuses(home) == ["running", "paused", "stopping", "stopped"]
-        assert not agent.paused
+        assert not agent.is_pause_requested
         assert len(steps.frames) == 1
 
 
 async def test_a_step_that_does_not_end_is_cancelled() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -94,7 +94,7 @@ async def test_a_step_that_swallows_its_cancellation_is_cancelled_again(
                 swallowed.append(error)
         await asyncio.Event().wait()
 
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         agent = await home.begin(stubborn)
         await begun.wait()
         await home.destroy(agent, timeout_s=0)
@@ -119,7 +119,7 @@ async def test_a_step_that_never_ends_is_left_alone_and_nothing_of_it_is_kept(
                 continue
         return count(frame)
 
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         try:
             agent = await home.begin(deaf)
             await begun.wait()
@@ -128,14 +128,14 @@ async def test_a_step_that_never_ends_is_left_alone_and_nothing_of_it_is_kept(
             assert (await home.state()).status is SessionStatus.STOPPED
         finally:
             end.set()
-        assert agent._life is not None
-        await agent._life
+        assert agent._task is not None
+        await agent._task
         assert await home.steps() == []
         assert (await home.state()).status is SessionStatus.STOPPED
 
 
 async def test_a_session_that_ends_by_itself_meanwhile_ended_so() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -147,7 +147,7 @@ async def test_a_session_that_ends_by_itself_meanwhile_ended_so() -> None:
         assert not await home.open_actions()
 
 
-async def refuses_all(home: House, agent: SessionAgent) -> None:
+async def refuses_all(home: Harness, agent: SessionAgent) -> None:
     """It takes no action but its end."""
     finish = home.finish("none")
     for refused in (
@@ -162,7 +162,7 @@ async def refuses_all(home: House, agent: SessionAgent) -> None:
 
 
 async def test_a_session_that_has_ended_takes_a_destroy_and_nothing_else() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.does(lambda frame: count(frame, done=True))
@@ -174,7 +174,7 @@ async def test_a_session_that_has_ended_takes_a_destroy_and_nothing_else() -> No
 
 
 async def test_a_session_that_is_stopping_takes_nothing_but_its_end() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -187,7 +187,7 @@ async def test_a_session_that_is_stopping_takes_nothing_but_its_end() -> None:
 
 async def test_a_cancelled_step_whose_write_is_under_way_is_kept() -> None:
     """A write is kept or refused as a whole, and the snapshot goes on from what was kept."""
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         writing, go_on = asyncio.Event(), asyncio.Event()
 
@@ -201,7 +201,7 @@ async def test_a_cancelled_step_whose_write_is_under_way_is_kept() -> None:
         await steps.does()
         await writing.wait()
         agent._cancel()  # as `destroy` does where its time is over
-        await agent._stepped.wait()
+        await agent._steps_ended.wait()
         go_on.set()
         await home.destroy(agent)
         state, rows = await home.state(), await home.steps()
@@ -209,7 +209,7 @@ async def test_a_cancelled_step_whose_write_is_under_way_is_kept() -> None:
 
 
 async def test_suspend_keeps_nothing() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -226,7 +226,7 @@ async def test_suspend_keeps_nothing() -> None:
 
 
 async def test_suspend_takes_back_a_write_that_waits_for_the_core() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -244,7 +244,7 @@ async def test_suspend_takes_back_a_write_that_waits_for_the_core() -> None:
 
 
 async def test_an_action_of_another_owner_by_now_changes_nothing() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -257,24 +257,24 @@ async def test_an_action_of_another_owner_by_now_changes_nothing() -> None:
         with pytest.raises(CommandError, match="Somebody else"):
             await agent.pause(finish)
         home.on_write = None
-        assert not agent.paused
+        assert not agent.is_pause_requested
         assert agent.snapshot.status is SessionStatus.RUNNING
         steps.go()
         await steps.begun()
 
 
 async def test_an_agent_that_was_never_started_can_be_destroyed() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         state, finish = await home.create()
         agent = home.agent(state, Steps())
-        await agent.created(finish)
+        await agent.record_created(finish)
         await home.destroy(agent)
         await agent.join()
         assert (await home.state()).status is SessionStatus.STOPPED
 
 
 async def test_a_destroy_that_is_another_owner_s_by_now_stops_the_session_all_the_same() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()

@@ -11,11 +11,11 @@ import pytest
 from agentstepper_nb.errors import AgentStopped, InjectedError
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.runtime.frame import FrameIn
-from tests.runtime.living import Steps, count, house
+from tests.runtime.live_sessions import Steps, count, harness
 
 
 async def test_a_failing_step_is_tried_again_and_kept_once(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         tries = iter([OSError("no net"), InjectedError("try"), None])
 
         async def flaky(frame: FrameIn) -> Any:
@@ -29,7 +29,7 @@ async def test_a_failing_step_is_tried_again_and_kept_once(tmp_path: Path) -> No
 
 
 async def test_a_step_that_goes_on_failing_is_an_error_step(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         tried = []
 
         async def broken(frame: FrameIn) -> Any:
@@ -68,7 +68,7 @@ async def test_a_step_that_goes_on_failing_is_an_error_step(tmp_path: Path) -> N
     ],
 )
 async def test_what_is_no_frame_is_an_error_step(tmp_path: Path, gives: Any, why: str) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
 
         async def step(frame: FrameIn) -> Any:
             return gives(frame)
@@ -85,7 +85,7 @@ def _raise(error: BaseException) -> None:
 
 
 async def test_stop_is_heard_among_several_tasks_of_a_step(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
 
         async def stopped() -> None:
             raise AgentStopped
@@ -101,7 +101,7 @@ async def test_stop_is_heard_among_several_tasks_of_a_step(tmp_path: Path) -> No
 
 
 async def test_a_dict_is_a_frame_too_and_is_kept_as_it_was_given(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         held: dict[str, Any] = {"deep": [1]}
 
         async def step(frame: FrameIn) -> Any:
@@ -130,7 +130,7 @@ async def test_a_moniker_that_can_not_be_made_ends_the_session_with_a_step(
         def __init__(self, task: Any) -> None:
             raise error
 
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         agent = await home.begin(Broken)  # type: ignore[arg-type]
         await agent.join()
         state, (row,) = await home.state(), await home.steps()
@@ -143,7 +143,7 @@ async def test_a_moniker_that_can_not_be_made_ends_the_session_with_a_step(
 async def test_a_moniker_that_does_not_close_hinders_no_end(
     tmp_path: Path, error: BaseException
 ) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -160,7 +160,7 @@ async def test_a_moniker_that_does_not_close_hinders_no_end(
 
 
 async def test_a_stop_ends_a_backoff(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         agent = await home.begin(steps, limits={"retries": 1, "backoff_s": 1e6})
 
@@ -174,7 +174,7 @@ async def test_a_stop_ends_a_backoff(tmp_path: Path) -> None:
 
 
 async def test_a_backoff_ends_with_a_pause_and_its_resume(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         agent = await home.begin(steps, limits={"retries": 1, "backoff_s": 1e6})
 

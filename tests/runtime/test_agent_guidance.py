@@ -13,13 +13,13 @@ from msgspec import UNSET
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.runtime.session_agent import SessionAgent
-from tests.runtime.living import House, Steps, house
+from tests.runtime.live_sessions import Harness, Steps, harness
 
 NOWHERE = Path("nowhere")
 
 
 async def test_an_interrupt_replaces_and_an_input_adds() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -37,7 +37,7 @@ async def test_an_interrupt_replaces_and_an_input_adds() -> None:
 
 
 async def test_who_is_told_much_too_much_fails_the_action_alone() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -51,17 +51,17 @@ async def test_who_is_told_much_too_much_fails_the_action_alone() -> None:
 
 
 async def test_of_many_interrupts_of_a_paused_session_the_last_is_held() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         agent = await home.begin(Steps())
         await home.pause(agent)
         for text in ("one", "two", "three"):
             await home.interrupt(agent, text)
         await home.input(agent, "four")
-        assert agent.take_texts() == ["three", "four"]
+        assert agent.drain_texts() == ["three", "four"]
 
 
 async def test_what_comes_during_a_step_is_the_next_ones() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -82,7 +82,7 @@ async def test_what_comes_during_a_step_is_the_next_ones() -> None:
 
 
 async def test_guidance_ends_the_wait_between_two_steps() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps, wait=1e6)
         await steps.does()
@@ -92,7 +92,7 @@ async def test_guidance_ends_the_wait_between_two_steps() -> None:
 
 
 async def test_a_resume_ends_the_wait_but_one_for_guidance() -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         steps = Steps()
         agent = await home.begin(steps, wait=1e6)
         await steps.does()
@@ -142,11 +142,11 @@ class Expected:
 class Scene:
     """A session to which things happen, beside what is expected of it."""
 
-    def __init__(self, home: House) -> None:
+    def __init__(self, home: Harness) -> None:
         self.home = home
         self.steps = Steps()
         self.expected = Expected()
-        self.paused = False
+        self.is_pause_requested = False
         self.under_way = False
         self.agent: SessionAgent
 
@@ -170,12 +170,12 @@ class Scene:
 
     async def pause(self, text: str) -> None:
         await self.home.pause(self.agent)
-        self.paused = True
+        self.is_pause_requested = True
         await self._kept()
 
     async def resume(self, text: str) -> None:
         await self.home.resume(self.agent)
-        self.paused = False
+        self.is_pause_requested = False
         await self._kept()
 
     async def step(self, text: str) -> None:
@@ -200,7 +200,7 @@ class Scene:
         await self._next()
 
     async def _next(self) -> None:
-        if self.paused or self.under_way:
+        if self.is_pause_requested or self.under_way:
             return
         frame = await self.steps.begun()
         self.expected.begin()
@@ -212,7 +212,7 @@ class Scene:
         assert [row.guidance for row in rows] == self.expected.frames
         assert [row.iteration for row in rows] == list(range(len(rows)))
         state = await self.home.state()
-        wanted = SessionStatus.PAUSED if self.paused else SessionStatus.RUNNING
+        wanted = SessionStatus.PAUSED if self.is_pause_requested else SessionStatus.RUNNING
         assert state.status is wanted
         assert not await self.home.open_actions()
 
@@ -223,7 +223,7 @@ OPS = ("interrupt", "input", "pause", "resume", "step", "step", "crash")
 @settings(max_examples=40)
 @given(st.lists(st.sampled_from(OPS), max_size=14))
 async def test_each_guidance_is_in_one_kept_frame(ops: list[str]) -> None:
-    async with house(NOWHERE) as home:
+    async with harness(NOWHERE) as home:
         played = Scene(home)
         await played.begin()
         for number, what in enumerate(ops):

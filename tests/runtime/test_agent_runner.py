@@ -12,7 +12,7 @@ from msgspec import UNSET
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.protocol.runtime import ActionKind, SenderType, SessionStatus
 from agentstepper_nb.runtime.frame import FIRST_STEP, FrameIn
-from tests.runtime.living import House, Steps, count, house
+from tests.runtime.live_sessions import Harness, Steps, count, harness
 
 
 async def counts(frame: FrameIn) -> Any:
@@ -20,7 +20,7 @@ async def counts(frame: FrameIn) -> Any:
 
 
 async def test_each_step_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         agent = await home.begin(steps)
         for _ in range(3):
@@ -44,7 +44,7 @@ async def test_each_step_goes_on_where_the_last_one_ended(tmp_path: Path) -> Non
 
 
 async def test_a_step_is_one_write_with_all_that_it_changes(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
 
         async def slow(frame: FrameIn) -> Any:
             home.now += 0.25
@@ -64,7 +64,7 @@ async def test_a_step_is_one_write_with_all_that_it_changes(tmp_path: Path) -> N
 
 
 async def test_a_first_step_may_be_named(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         await home.begin(steps, config={"first_step": "plan"})
         assert (await steps.begun()).step == "plan"
@@ -85,7 +85,7 @@ async def test_a_first_step_may_be_named(tmp_path: Path) -> None:
 async def test_done_ends_a_session_that_stops_on_it(
     tmp_path: Path, limit: bool | None, moniker: bool, status: str
 ) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         agent = await home.begin(steps, limits={"stop_on_done": limit, "max_steps": 2})
         await steps.begun()
@@ -99,7 +99,7 @@ async def test_done_ends_a_session_that_stops_on_it(
 
 
 async def test_max_steps_stops_it_and_says_so(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         agent = await home.begin(counts, limits={"max_steps": 3})
         await agent.join()
         state, rows = await home.state(), await home.steps()
@@ -110,7 +110,7 @@ async def test_max_steps_stops_it_and_says_so(tmp_path: Path) -> None:
 
 
 async def test_max_runtime_counts_all_lives_and_no_pause(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         agent = await home.begin(steps, limits={"max_runtime_s": 10})
 
@@ -127,7 +127,7 @@ async def test_max_runtime_counts_all_lives_and_no_pause(tmp_path: Path) -> None
         steps.go(takes(2))
         await home.until_iteration(2)
         while (
-            agent._session_writer.watch._since is not None
+            agent._session_writer.stopwatch._since is not None
         ):  # until it has seen that it is to pause
             await asyncio.sleep(0)
         home.now += 50
@@ -149,7 +149,7 @@ async def test_max_runtime_counts_all_lives_and_no_pause(tmp_path: Path) -> None
 
 
 async def test_max_runtime_ends_a_wait(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         agent = await home.begin(counts, wait=1e6, limits={"max_runtime_s": 0.001})
         await agent.join()
         state = await home.state()
@@ -161,7 +161,7 @@ async def test_max_runtime_ends_a_wait(tmp_path: Path) -> None:
 
 
 async def test_an_older_epoch_ends_without_a_word(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         old = await home.begin(steps)
         await steps.does()
@@ -184,7 +184,7 @@ async def test_an_older_epoch_ends_without_a_word(tmp_path: Path) -> None:
 async def test_an_action_that_finds_the_session_gone_ends_the_step_under_way(
     tmp_path: Path,
 ) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         old = await home.begin(steps)
         await steps.begun()
@@ -200,7 +200,7 @@ async def test_an_action_that_finds_the_session_gone_ends_the_step_under_way(
 
 
 async def test_another_step_at_its_place_ends_it_as_an_error(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.does()
@@ -232,7 +232,7 @@ def _fields(struct: Any) -> dict[str, Any]:
 
 
 async def test_a_paused_session_keeps_the_step_that_was_under_way(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()
@@ -249,7 +249,7 @@ async def test_a_paused_session_keeps_the_step_that_was_under_way(tmp_path: Path
         assert (await home.steps())[1].status == "running"
 
 
-async def begins_paused(home: House, steps: Steps) -> Any:
+async def begins_paused(home: Harness, steps: Steps) -> Any:
     agent = await home.begin(steps)
     await steps.begun()
     await home.pause(agent)
@@ -260,7 +260,7 @@ async def begins_paused(home: House, steps: Steps) -> Any:
 
 
 async def test_a_session_comes_back_paused(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         again = await begins_paused(home, steps)
         assert (again.epoch, again.running) == (2, True)
@@ -269,7 +269,7 @@ async def test_a_session_comes_back_paused(tmp_path: Path) -> None:
 
 
 async def test_a_session_that_was_stopping_comes_back_to_stop(tmp_path: Path) -> None:
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         steps = Steps()
         agent = await home.begin(steps)
         await steps.begun()

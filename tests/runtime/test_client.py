@@ -30,9 +30,9 @@ from agentstepper_nb.protocol.runtime import (
 )
 from agentstepper_nb.rpc import persistent_connection
 from agentstepper_nb.rpc.session import RpcService
-from tests.helpers.announced import announce_core
-from tests.hub.runtime.desk import opened
-from tests.runtime.remote import Hand
+from tests.helpers.core_announcement import announce_core
+from tests.hub.runtime.harness import opened
+from tests.runtime.manual_worker import Hand
 from tests.worker.cores import Core
 
 
@@ -42,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
     for name in ("URL", "TOKEN", "CONTROL_TOKEN"):
         monkeypatch.delenv(f"AGENTSTEPPER_{name}", raising=False)
-    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT_S", 0.01)
     return tmp_path
 
 

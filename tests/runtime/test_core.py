@@ -20,19 +20,19 @@ MIXINS = (InterruptMixin, PauseMixin, StopMixin)
 async def test_the_mixins_go_together_in_any_order(order: tuple[type, ...]) -> None:
     made: Any = type("Made", (*order, AgentBase), {})(agent_id="a", session_id="s")
     assert (made.agent_id, made.session_id) == ("a", "s")
-    assert (made.paused, made.stopping, made.take_texts()) == (False, False, [])
+    assert (made.is_pause_requested, made.stopping, made.drain_texts()) == (False, False, [])
     made.request_pause()
     made.request_stop()
     made.send_text("one")
     made.send_text("two")
     await made.wait_for_pause()
     await made.wait_for_stop()
-    assert (made.paused, made.stopping) == (True, True)
+    assert (made.is_pause_requested, made.stopping) == (True, True)
     assert await made.receive_text() == "one"
-    assert made.take_texts() == ["two"]
+    assert made.drain_texts() == ["two"]
     made.request_resume()
     await made.wait_until_resumed()
-    assert not made.paused
+    assert not made.is_pause_requested
 
 
 async def test_of_several_waits_the_first_counts_and_the_others_end() -> None:
@@ -49,7 +49,7 @@ async def test_of_several_waits_the_first_counts_and_the_others_end() -> None:
 
     assert await wait_for_first(forever("one"), over(), forever("two"))
     assert sorted(ended) == ["one", "over", "two"]
-    assert not await wait_for_first(forever("three"), within=0)
+    assert not await wait_for_first(forever("three"), timeout_s=0)
     assert ended[-1] == "three"
 
 
@@ -63,7 +63,7 @@ async def test_a_wait_that_is_cancelled_ends_what_it_waits_for() -> None:
         finally:
             ended.append(True)
 
-    waiting = asyncio.create_task(wait_for_first(forever(), within=math.inf))
+    waiting = asyncio.create_task(wait_for_first(forever(), timeout_s=math.inf))
     await begun.wait()
     waiting.cancel()
     await asyncio.wait({waiting})

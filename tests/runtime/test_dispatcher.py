@@ -95,7 +95,7 @@ def test_each_action_is_done_in_a_task_of_its_own_with_what_it_was_claimed_with(
 def test_no_more_are_under_way_than_may_be() -> None:
     async def test() -> None:
         queue, hands = ScriptedQueue(), Hands()
-        async with dispatching(queue, hands, most=2):
+        async with dispatching(queue, hands, max_actions=2):
             queue.put(*(an_action(str(n)) for n in range(4)))
             await hands.until(lambda: len(hands.begun) == 2)
             assert len(queue.ready) == 2

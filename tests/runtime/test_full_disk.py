@@ -14,9 +14,13 @@ from agentstepper_nb.hub.runtime import MethodRight, Runtime, RuntimeService
 from agentstepper_nb.protocol.runtime_store_messages import ClaimAction, SessionWrite, StepQuery
 from agentstepper_nb.runtime import remote_queue
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
-from agentstepper_nb.store.runtime.conformance.base_suite import BEGIN, begin_session, make_step
+from agentstepper_nb.store.runtime.conformance.base_suite import (
+    START_TIME,
+    begin_session,
+    make_step,
+)
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
-from tests.runtime.doors import Doorway
+from tests.runtime.breakable_connection import BreakableConnection
 
 LOG = logging.getLogger("agentstepper_nb.test")
 
@@ -35,9 +39,9 @@ async def test_what_has_no_room_is_written_once_there_is_some(tmp_path: Path) ->
     store = SqliteRuntimeStore(tmp_path / "runtime.sqlite")
     runtime = Runtime(store, LOG)
     service = RuntimeService(runtime, MethodRight.WORK)
-    doorway = Doorway(service)
+    doorway = BreakableConnection(service)
     doorway.connect()
-    queue = RemoteQueue(doorway.door)
+    queue = RemoteQueue(doorway.connection)
     await begin_session(store)
     await leave_room(store, 3)
     large = SessionWrite(
@@ -47,14 +51,14 @@ async def test_what_has_no_room_is_written_once_there_is_some(tmp_path: Path) ->
         steps=(make_step(text="x" * 200_000), make_step(iteration=1)),
     )
     with pytest.raises(CommandError, match="Make room there") as refused:
-        await doorway.door.call("runtime", "write", large, type(None))
+        await doorway.connection.call("runtime", "write", large, type(None))
     assert refused.value.code == "store_failed"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(remote_queue, "RETRY_S", 0.001)
         writing = asyncio.create_task(queue.write(large))
         # Others go on meanwhile, which takes more than one of its tries.
         for _ in range(20):
-            ask = ClaimAction(owner="one", now=BEGIN, lease_until=BEGIN + 10)
+            ask = ClaimAction(owner="one", now=START_TIME, lease_until=START_TIME + 10)
             assert (await queue.claim(ask)).action is None
         assert not writing.done()
         await leave_room(store, 1000)

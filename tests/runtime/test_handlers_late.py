@@ -11,7 +11,7 @@ import pytest
 from agentstepper_nb.hub.runtime import Runtime
 from agentstepper_nb.protocol.runtime import Action, ActionKind, ActionStatus, SessionStatus
 from agentstepper_nb.protocol.runtime_store_messages import ClaimAction, ClaimedAction
-from tests.runtime.house import Core, Worker, a_core
+from tests.runtime.harness import Core, Worker, a_core
 
 OVER = "nothing of it changes any more"
 

@@ -14,7 +14,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     SessionWrite,
     SessionWriteResult,
 )
-from tests.runtime.house import Core, a_core
+from tests.runtime.harness import Core, a_core
 
 
 class SlowAnswers:

@@ -17,7 +17,7 @@ from agentstepper_nb.protocol.runtime import (
     SessionStatus,
 )
 from agentstepper_nb.protocol.runtime_store_messages import CreateAgentSession, EnqueueActions
-from tests.runtime.house import Core, a_core
+from tests.runtime.harness import Core, a_core
 
 TEXT = st.text(max_size=20)
 JSON = st.recursive(

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus, AgentState
-from agentstepper_nb.protocol.runtime_store_messages import LIMIT, ActionQuery
-from tests.runtime.filing import MOST
+from agentstepper_nb.protocol.runtime_store_messages import MAX_LIMIT, ActionQuery
+from tests.runtime.file_writer import MOST
 from tests.runtime.processes import Client, Place, kill, run
 
 SESSIONS = tuple(f"s{number}" for number in range(2 * MOST))
@@ -106,12 +106,12 @@ class Shift:
             assert all(later - earlier in (0, 1) for earlier, later in pairwise(numbers))
 
     async def _judge_queue(self, client: Client) -> None:
-        actions = await client.actions(ActionQuery(limit=LIMIT))
+        actions = await client.actions(ActionQuery(limit=MAX_LIMIT))
         assert len(actions) == self.each * len(SESSIONS)
         assert {action.status for action in actions} == {ActionStatus.DONE}
 
     def _dispatcher(self) -> AbstractContextManager[Process]:
-        return self.place.worker("tests.runtime.filing", str(self.folder))
+        return self.place.worker("tests.runtime.file_writer", str(self.folder))
 
     async def _enqueue(self, client: Client, session: str, number: int) -> None:
         metadata = {"number": number}
@@ -152,7 +152,7 @@ async def survive_a_kill(folder: Path, each: int) -> None:
         kill(first)
         await shift.until(client, 1)
         await shift.judge(client, first)
-        actions = await client.actions(ActionQuery(limit=LIMIT))
+        actions = await client.actions(ActionQuery(limit=MAX_LIMIT))
         assert len({action.owner for action in actions}) == 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentstepper_nb.errors import FrameError, ToolDeniedError
 from agentstepper_nb.protocol.runtime import Limits
-from agentstepper_nb.runtime.session_limits import LONGEST_BACKOFF, RetryCounter
+from agentstepper_nb.runtime.session_limits import MAX_BACKOFF_S, RetryCounter
 
 FAILED = OSError("no net")
 
@@ -21,7 +21,7 @@ def test_without_retries_a_step_is_tried_once() -> None:
 def test_no_wait_is_endless() -> None:
     tries = RetryCounter(Limits(retries=100, backoff_s=1))
     waits = [tries.next_delay_s(FAILED) for _ in range(100)]
-    assert max(wait for wait in waits if wait is not None) == LONGEST_BACKOFF
+    assert max(wait for wait in waits if wait is not None) == MAX_BACKOFF_S
 
 
 def test_what_a_person_refused_or_spoiled_is_not_tried_again() -> None:

@@ -19,8 +19,8 @@ from agentstepper_nb.runtime.moniker import MonikerTask
 from agentstepper_nb.runtime.monikers import llm, registry
 from agentstepper_nb.runtime.monikers.joke import JokeMoniker
 from agentstepper_nb.runtime.monikers.llm import LlmConfig, LlmTask, run_moniker_step
-from tests.coding.playing import Answer, Playing, calls, fails, says
-from tests.runtime.living import house
+from tests.coding.scripted_parts import Answer, FakeProvider, calls, fails, says
+from tests.runtime.live_sessions import harness
 
 LOG = logging.getLogger("agentstepper_nb.test")
 CONFIG = LlmConfig(task="Count.", provider="scripted", model="m")
@@ -32,8 +32,10 @@ def a_task(config: Any) -> MonikerTask:
     return MonikerTask("a", "s", config, Path("nowhere"), None, LOG)
 
 
-async def answered(*answers: Answer | Callable[[ModelRequest], Answer]) -> tuple[FrameOut, Playing]:
-    model = Playing(*answers)
+async def answered(
+    *answers: Answer | Callable[[ModelRequest], Answer],
+) -> tuple[FrameOut, FakeProvider]:
+    model = FakeProvider(*answers)
     return await run_moniker_step(FRAME, LlmTask(CONFIG, model)), model
 
 
@@ -60,7 +62,7 @@ async def test_a_model_answers_with_a_frame(answer: Answer) -> None:
 
 
 async def test_it_is_told_the_state_and_the_guidance() -> None:
-    model = Playing(says(json.dumps(GOOD)))
+    model = FakeProvider(says(json.dumps(GOOD)))
     frame = FrameIn(step="s", state={"n": 1}, guidance="Faster.")
     await run_moniker_step(frame, LlmTask(CONFIG, model))
     (message,) = model.requests[0].messages
@@ -92,7 +94,7 @@ async def test_a_bad_answer_is_repaired_once(bad: Answer, why: str) -> None:
     assert len(model.requests[1].messages) == 2 + max(1, len(_calls(model)))
 
 
-def _calls(model: Playing) -> Any:
+def _calls(model: FakeProvider) -> Any:
     return model.requests[1].messages[1].tool_calls  # type: ignore[union-attr]
 
 
@@ -122,7 +124,7 @@ async def test_a_session_that_a_model_does(tmp_path: Path, monkeypatch: pytest.M
         "script = Script('counts', [ScriptRule(always, frame)])\n"
     )
     config = {"task": "Count to three.", "provider": "scripted", "model": "counts"}
-    async with house(tmp_path) as home:
+    async with harness(tmp_path) as home:
         agent = await home.begin(llm.LlmMoniker, moniker="llm", config=config)
         await agent.join()
         assert [row.text for row in await home.steps()] == ["number 1", "number 2", "number 3"]

@@ -18,7 +18,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(test())  # type: ignore[arg-type]
 
 
-class Lodger:
+class StubSession:
     """An agent that ends when it is told, by an error where a test wants it."""
 
     def __init__(self, session_id: str = "s", epoch: int = 1) -> None:
@@ -43,21 +43,21 @@ class Lodger:
     async def _never(self, *args: Any) -> None:
         raise AssertionError(args)
 
-    created = pause = resume = interrupt = input = destroy = _never
+    record_created = pause = resume = interrupt = input = destroy = _never
 
 
 def test_who_ends_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         registry = SessionRegistry(LOG)
-        good, bad = Lodger("good", 3), Lodger("bad")
+        good, bad = StubSession("good", 3), StubSession("bad")
         for agent in (good, bad):
             registry.add(agent)
         assert (good.started, len(registry)) == (1, 2)
-        assert registry.held() == {"good": 3, "bad": 1}
+        assert registry.held_epochs() == {"good": 3, "bad": 1}
         good.ended.set_result(None)
         bad.ended.set_exception(ZeroDivisionError("a bug"))
         await settle()
-        assert registry.held() == {}
+        assert registry.held_epochs() == {}
 
     with caplog.at_level(logging.ERROR):
         run(test)
@@ -67,7 +67,7 @@ def test_who_ends_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
 def test_an_older_one_that_ends_late_takes_nobody_with_it() -> None:
     async def test() -> None:
         registry = SessionRegistry(LOG)
-        old, new = Lodger(epoch=1), Lodger(epoch=2)
+        old, new = StubSession(epoch=1), StubSession(epoch=2)
         registry.add(old)
         registry.add(new)
         await registry.suspend_agent(old)
@@ -84,7 +84,7 @@ def test_one_that_wont_end_keeps_nobody_waiting() -> None:
 
     async def test() -> None:
         registry = SessionRegistry(LOG)
-        stubborn, other = Lodger("stubborn"), Lodger("other")
+        stubborn, other = StubSession("stubborn"), StubSession("other")
         end, asked = asyncio.Event(), []
 
         async def suspend() -> None:
@@ -98,10 +98,10 @@ def test_one_that_wont_end_keeps_nobody_waiting() -> None:
             for agent in (stubborn, other):
                 registry.drop(agent)
             await settle()
-        assert (asked, registry.held()) == (["stubborn"], {"stubborn": 1})
+        assert (asked, registry.held_epochs()) == (["stubborn"], {"stubborn": 1})
         end.set()
         await settle()
-        assert registry.held() == {}
+        assert registry.held_epochs() == {}
         await registry.close()
 
     run(test)
@@ -110,7 +110,7 @@ def test_one_that_wont_end_keeps_nobody_waiting() -> None:
 def test_the_end_is_for_all_of_them(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         registry = SessionRegistry(LOG)
-        agents = [Lodger(f"s{number}") for number in range(3)]
+        agents = [StubSession(f"s{number}") for number in range(3)]
         agents[1].error = ZeroDivisionError("a bug")
         for agent in agents:
             registry.add(agent)
@@ -126,16 +126,16 @@ def test_the_end_is_for_all_of_them(caplog: pytest.LogCaptureFixture) -> None:
 def test_who_is_about_to_begin_is_found_and_begins_unless_that_fails() -> None:
     async def test() -> None:
         registry = SessionRegistry(LOG)
-        good, bad, gone = Lodger("good"), Lodger("bad"), Lodger("gone")
-        with registry.expecting(good):
+        good, bad, gone = StubSession("good"), StubSession("bad"), StubSession("gone")
+        with registry.register_pending(good):
             assert (registry.get("good"), good.started) == (good, 0)
         assert (registry.get("good"), good.started) == (good, 1)
         with pytest.raises(ZeroDivisionError):
-            with registry.expecting(bad):
+            with registry.register_pending(bad):
                 raise ZeroDivisionError
-        with registry.expecting(gone):
+        with registry.register_pending(gone):
             await registry.suspend_agent(gone)
-        assert (registry.held(), bad.started, gone.started) == ({"good": 1}, 0, 0)
+        assert (registry.held_epochs(), bad.started, gone.started) == ({"good": 1}, 0, 0)
         await registry.close()
 
     run(test)

@@ -12,6 +12,7 @@ import pytest
 from msgspec import Raw, Struct
 
 from agentstepper_nb.errors import CommandError
+from agentstepper_nb.protocol.runtime_requests import DispatcherWake, SubscribeWakes
 from agentstepper_nb.protocol.runtime_store_messages import (
     AdoptSessions,
     AgentStateList,
@@ -23,9 +24,8 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     SessionWrite,
     SessionWriteResult,
 )
-from agentstepper_nb.protocol.runtime_wire import DispatcherWake, SubscribeWakes
 from agentstepper_nb.runtime.remote_queue import RemoteQueue
-from tests.runtime.doors import Doorway
+from tests.runtime.breakable_connection import BreakableConnection
 from tests.runtime.queues import NOW, OWNER, a_state, an_action
 
 
@@ -92,8 +92,8 @@ class Core:
 def test_what_was_not_answered_is_asked_again(method: str) -> None:
     async def test() -> None:
         core = Core(silent=True)
-        doorway = Doorway(core)
-        queue = RemoteQueue(doorway.door)
+        doorway = BreakableConnection(core)
+        queue = RemoteQueue(doorway.connection)
         asking = asyncio.create_task(getattr(queue, method)(ASKS[method]))
         doorway.connect()
         await core.reached.wait()
@@ -108,8 +108,8 @@ def test_what_was_not_answered_is_asked_again(method: str) -> None:
 def test_without_a_connection_it_waits_and_refusals_pass_through() -> None:
     async def test() -> None:
         core = Core(asked=[ReleaseLeases(owner=OWNER, until=0)] * 90)
-        doorway = Doorway(core)
-        queue = RemoteQueue(doorway.door)
+        doorway = BreakableConnection(core)
+        queue = RemoteQueue(doorway.connection)
         write = ASKS["write"]
         assert isinstance(write, SessionWrite)
         writing = asyncio.create_task(queue.write(write))
@@ -124,18 +124,18 @@ def test_without_a_connection_it_waits_and_refusals_pass_through() -> None:
 
 def test_wakes_begin_with_a_connection_and_end_with_it() -> None:
     async def test() -> None:
-        doorway = Doorway(Core())
-        queue = RemoteQueue(doorway.door)
+        doorway = BreakableConnection(Core())
+        queue = RemoteQueue(doorway.connection)
         asyncio.get_running_loop().call_soon(doorway.connect)
         heard = []
         for _ in range(2):
-            async with aclosing(queue.wakes(SubscribeWakes(owner=OWNER))) as wakes:
+            async with aclosing(queue.subscribe_wakes(SubscribeWakes(owner=OWNER))) as wakes:
                 async for wake in wakes:
                     heard.append(wake.n)
                     if wake.n:
                         doorway.break_off(again=True)
         with pytest.raises(CommandError, check=lambda error: error.code == "watch_only"):
-            async with aclosing(queue.wakes(SubscribeWakes(owner=OWNER))) as wakes:
+            async with aclosing(queue.subscribe_wakes(SubscribeWakes(owner=OWNER))) as wakes:
                 async for wake in wakes:
                     heard.append(wake.n)
         assert heard == [1, 2]

@@ -16,8 +16,8 @@ from agentstepper_nb.protocol.runtime import ActionKind, SessionStatus
 from agentstepper_nb.rpc.session import RpcService
 from agentstepper_nb.runtime.service import WorkerInfo, create
 from agentstepper_nb.worker.services import ServiceContext, load_services
-from tests.runtime.doors import Doorway
-from tests.runtime.house import a_core
+from tests.runtime.breakable_connection import BreakableConnection
+from tests.runtime.harness import a_core
 
 
 async def info(service: RpcService) -> WorkerInfo:
@@ -30,9 +30,9 @@ def test_it_dispatches_until_it_is_closed(tmp_path: Path, monkeypatch: pytest.Mo
 
     async def test() -> None:
         async with a_core(tmp_path) as core:
-            doorway = Doorway(RuntimeService(core.runtime, MethodRight.WORK))
+            doorway = BreakableConnection(RuntimeService(core.runtime, MethodRight.WORK))
             doorway.connect()
-            service = create(ServiceContext(data_dir=tmp_path, core=doorway.door))
+            service = create(ServiceContext(data_dir=tmp_path, core=doorway.connection))
             for id in ("s", "t"):
                 await core.done(await core.create(id, "joke", config={"interval_s": 3600}))
             state = await core.until("s", SessionStatus.RUNNING, iteration=1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, discover
-from tests.helpers.announced import announce_core
+from tests.helpers.core_announcement import announce_core
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import ScriptedCore
 

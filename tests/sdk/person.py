@@ -11,11 +11,11 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui
+from agentstepper_nb.protocol.data_model import Commit, Run, RunState, TimelineRow
+from agentstepper_nb.protocol.delta_decoding import decode_contents
+from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
-from agentstepper_nb.protocol.joined import decode_contents
-from agentstepper_nb.protocol.pieces import DeltaDecoder
-from agentstepper_nb.protocol.values import Commit, Run, RunState, TimelineRow
-from tests.helpers.bearing import as_ui
+from tests.helpers.auth_headers import as_ui
 from tests.sdk.scripted_core import PATIENCE
 
 

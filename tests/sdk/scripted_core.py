@@ -32,9 +32,9 @@ from agentstepper_nb.protocol.agent import (
     from_agent,
     to_agent,
 )
+from agentstepper_nb.protocol.delta_decoding import decode_contents
+from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL
-from agentstepper_nb.protocol.joined import decode_contents
-from agentstepper_nb.protocol.pieces import DeltaDecoder
 from agentstepper_nb.protocol.v1 import agent as v1
 
 #: Seconds until a test that waits for something says that it didn't come.
@@ -307,7 +307,7 @@ class ScriptedCore:
         if answer is None:
             return
         assert isinstance(answer, ResumeAnswer), "version 1 has no other answer"
-        data = v1.NULL if answer.data is UNSET else answer.data
+        data = v1.JSON_NULL if answer.data is UNSET else answer.data
         peer.socket.send(
             v1.encode_message(
                 v1.V1Breakpoint(

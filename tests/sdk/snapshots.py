@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentstepper_nb.protocol.agent import CommitMade, EventBegun, HaltPointReached
-from agentstepper_nb.protocol.values import EventSide
+from agentstepper_nb.protocol.data_model import EventSide
 from tests.sdk.scripted_core import Peer
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper, DiscoveryError
 from agentstepper_nb.protocol.agent import Bye, CommitMade
-from agentstepper_nb.protocol.values import RunEnding
+from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.sdk import make_ambient
 from tests.sdk.scripted_core import ScriptedCore
 

@@ -11,7 +11,7 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import Approval, NotJSONError, ToolDeniedError
-from agentstepper_nb.protocol import values
+from agentstepper_nb.protocol import data_model
 from agentstepper_nb.protocol.agent import (
     DecideApproval,
     DenyAnswer,
@@ -19,22 +19,22 @@ from agentstepper_nb.protocol.agent import (
     ResumeAnswer,
     Withdraw,
 )
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     EventOutcome,
     EventSide,
     Risk,
     RunMode,
 )
-from agentstepper_nb.sdk.approvals import NOBODY
-from tests.sdk.approving import Answers, Arbiter, approves, call
-from tests.sdk.doors import both, run
+from agentstepper_nb.sdk.approvals import UNASKED_REASON
+from tests.sdk.approval_helpers import Answers, Arbiter, approves, call
+from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore, waiting
 
 # ---- a person in the debugger -----------------------------------------------------------------------
 
 
 @both
-def test_it_waits_however_the_run_continues(door: str, core: ScriptedCore) -> None:
+def test_it_waits_however_the_run_continues(stepper_kind: str, core: ScriptedCore) -> None:
     core.policy = Answers(approves('{"Tool": "shell", "Argument": "ls"}', always=True))
     core.lease = LeaseMessage(epoch=1, mode=RunMode.CONTINUE)
     approval = Approval("It deletes files.", "high", "rm -r *")
@@ -43,29 +43,29 @@ def test_it_waits_however_the_run_continues(door: str, core: ScriptedCore) -> No
         before = approval.always
         return before, await call(dbg, approval), approval.always
 
-    assert run(door, core, scenario) == (False, "ls", True)
+    assert run(stepper_kind, core, scenario) == (False, "ls", True)
     (asked,) = [point for point in core.peer().points if point.approval is not None]
     assert (asked.waits, asked.side) == (True, EventSide.BEGIN)
-    assert asked.approval == values.ApprovalPrompt(
+    assert asked.approval == data_model.ApprovalPrompt(
         risk=Risk.HIGH, why="It deletes files.", rule="rm -r *"
     )
 
 
 @both
-def test_a_denial_is_raised_with_its_reason(door: str, core: ScriptedCore) -> None:
+def test_a_denial_is_raised_with_its_reason(stepper_kind: str, core: ScriptedCore) -> None:
     core.policy = Answers(DenyAnswer(reason="Not today."))
 
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ToolDeniedError, match=r"^Not today\.$"):
             await call(dbg, Approval("It deletes files."))
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     ended = core.peer().points[-1]
     assert (ended.waits, ended.outcome) == (False, EventOutcome.ERROR)
 
 
 @both
-def test_a_no_is_not_swallowed_by_who_tries_again(door: str, core: ScriptedCore) -> None:
+def test_a_no_is_not_swallowed_by_who_tries_again(stepper_kind: str, core: ScriptedCore) -> None:
     """What fails for the moment is worth another try: a file, a network, a time limit. A No is none."""
     core.policy = Answers(DenyAnswer(reason="Not today."))
     tried: list[int] = []
@@ -79,57 +79,59 @@ def test_a_no_is_not_swallowed_by_who_tries_again(door: str, core: ScriptedCore)
                 continue
 
     with pytest.raises(ToolDeniedError, match=r"^Not today\.$"):
-        run(door, core, scenario)
+        run(stepper_kind, core, scenario)
     assert tried == [0]
 
 
 @both
-def test_a_denial_without_a_reason_says_at_least_that(door: str, core: ScriptedCore) -> None:
+def test_a_denial_without_a_reason_says_at_least_that(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     core.policy = Answers(DenyAnswer(reason=""))
 
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ToolDeniedError, match="The person denied this call"):
             await call(dbg, Approval("It deletes files."))
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
 
 
 @both
-def test_who_goes_on_without_a_yes_is_denied(door: str, core: ScriptedCore) -> None:
+def test_who_goes_on_without_a_yes_is_denied(stepper_kind: str, core: ScriptedCore) -> None:
     """A Core that doesn't know of approvals, or lost this one."""
     core.policy = Answers(ResumeAnswer())
 
     async def scenario(dbg: Any) -> None:
-        with pytest.raises(ToolDeniedError, match=NOBODY):
+        with pytest.raises(ToolDeniedError, match=UNASKED_REASON):
             await call(dbg, Approval("It deletes files."))
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
 
 
 @both
-def test_how_a_run_begins_is_said_in_its_hello(door: str, core: ScriptedCore) -> None:
+def test_how_a_run_begins_is_said_in_its_hello(stepper_kind: str, core: ScriptedCore) -> None:
     async def nothing(dbg: Any) -> None:
         """End at once."""
 
     for mode in RunMode:
-        run(door, core, nothing, mode=mode.value)
+        run(stepper_kind, core, nothing, mode=mode.value)
         hello = core.peer().hello
         assert hello is not None
         assert hello.mode is mode
     with pytest.raises(ValueError, match="mode='run' is none of 'step', 'continue'"):
-        run(door, core, nothing, mode="run")
+        run(stepper_kind, core, nothing, mode="run")
 
 
 # ---- somebody else ----------------------------------------------------------------------------------
 
 
 @both
-def test_somebody_elsewhere_is_asked_once_it_waits(door: str, core: ScriptedCore) -> None:
+def test_somebody_elsewhere_is_asked_once_it_waits(stepper_kind: str, core: ScriptedCore) -> None:
     arbiter = Arbiter(core)
     asked = threading.Event()
     approval = Approval("It deletes files.", on_waiting=asked.set)
     with ThreadPoolExecutor(1) as pool:
-        working = pool.submit(run, door, core, lambda dbg: call(dbg, approval))
+        working = pool.submit(run, stepper_kind, core, lambda dbg: call(dbg, approval))
         assert asked.wait(PATIENCE)
         approval.approve("ls", always=True)
         approval.deny("Too late.")
@@ -145,7 +147,9 @@ def test_somebody_elsewhere_is_asked_once_it_waits(door: str, core: ScriptedCore
 
 @both
 @pytest.mark.parametrize("how", ["approve", "deny"])
-def test_what_was_decided_before_follows_at_once(door: str, how: str, core: ScriptedCore) -> None:
+def test_what_was_decided_before_follows_at_once(
+    stepper_kind: str, how: str, core: ScriptedCore
+) -> None:
     arbiter, asked = Arbiter(core), threading.Event()
     approval = Approval("It deletes files.", on_waiting=asked.set)
     if how == "approve":
@@ -153,7 +157,7 @@ def test_what_was_decided_before_follows_at_once(door: str, how: str, core: Scri
     else:
         approval.deny("Not today.")
     with ThreadPoolExecutor(1) as pool:
-        working = pool.submit(run, door, core, lambda dbg: call(dbg, approval))
+        working = pool.submit(run, stepper_kind, core, lambda dbg: call(dbg, approval))
         peer = core.peer()
         arbiter.decided(peer)
         if how == "approve":
@@ -167,11 +171,13 @@ def test_what_was_decided_before_follows_at_once(door: str, how: str, core: Scri
 
 
 @both
-def test_the_debuggers_answer_holds_where_both_decide(door: str, core: ScriptedCore) -> None:
+def test_the_debuggers_answer_holds_where_both_decide(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     core.policy = Answers(None)
     with ThreadPoolExecutor(1) as pool:
         approval = Approval("It deletes files.")
-        working = pool.submit(run, door, core, lambda dbg: call(dbg, approval))
+        working = pool.submit(run, stepper_kind, core, lambda dbg: call(dbg, approval))
         peer = core.peer()
         asked = waiting(peer)
         approval.approve("ls")
@@ -182,7 +188,7 @@ def test_the_debuggers_answer_holds_where_both_decide(door: str, core: ScriptedC
 
 
 @both
-def test_a_decision_after_the_answer_is_not_sent(door: str, core: ScriptedCore) -> None:
+def test_a_decision_after_the_answer_is_not_sent(stepper_kind: str, core: ScriptedCore) -> None:
     core.policy = Answers(approves())
 
     async def scenario(dbg: Any) -> Any:
@@ -192,14 +198,16 @@ def test_a_decision_after_the_answer_is_not_sent(door: str, core: ScriptedCore) 
             t.result = "made"
         return t.result
 
-    assert run(door, core, scenario) == "made"
+    assert run(stepper_kind, core, scenario) == "made"
     peer = core.peer()
     peer.ends()
     assert not any(isinstance(message, DecideApproval) for message in peer.sent)
 
 
 @both
-def test_an_interrupted_wait_is_withdrawn_and_not_decided(door: str, core: ScriptedCore) -> None:
+def test_an_interrupted_wait_is_withdrawn_and_not_decided(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     core.policy = Answers(None)
 
     def interrupt() -> None:
@@ -207,7 +215,7 @@ def test_an_interrupted_wait_is_withdrawn_and_not_decided(door: str, core: Scrip
 
     approval = Approval("It deletes files.", on_waiting=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        run(door, core, lambda dbg: call(dbg, approval))
+        run(stepper_kind, core, lambda dbg: call(dbg, approval))
     approval.approve()
     peer = core.peer()
     peer.ends()
@@ -220,7 +228,7 @@ def test_an_interrupted_wait_is_withdrawn_and_not_decided(door: str, core: Scrip
 
 
 @both
-def test_one_approval_is_for_one_call(door: str, core: ScriptedCore) -> None:
+def test_one_approval_is_for_one_call(stepper_kind: str, core: ScriptedCore) -> None:
     core.policy = Answers(approves())
 
     async def scenario(dbg: Any) -> None:
@@ -229,7 +237,7 @@ def test_one_approval_is_for_one_call(door: str, core: ScriptedCore) -> None:
         with pytest.raises(RuntimeError, match="make one for each call"):
             await call(dbg, approval)
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     assert len(peer.events) == 2  # the program's start, and one call
@@ -242,7 +250,7 @@ def test_there_are_three_risks() -> None:
 
 @both
 def test_arguments_that_are_no_json_are_refused_where_they_are_given(
-    door: str, core: ScriptedCore
+    stepper_kind: str, core: ScriptedCore
 ) -> None:
     core.policy = Answers(approves())
     refused: list[str] = []
@@ -254,12 +262,12 @@ def test_arguments_that_are_no_json_are_refused_where_they_are_given(
         refused.append("while it waits")
 
     approval.on_waiting = ask
-    assert run(door, core, lambda dbg: call(dbg, approval)) == "rm -r build"
+    assert run(stepper_kind, core, lambda dbg: call(dbg, approval)) == "rm -r build"
     assert refused
     early = Approval("It deletes files.")
     early.approve(object())
     with pytest.raises(NotJSONError):
-        run(door, core, lambda dbg: call(dbg, early))
+        run(stepper_kind, core, lambda dbg: call(dbg, early))
     core.peer()
     peer = core.peer()
     peer.ends()

@@ -21,15 +21,15 @@ from agentstepper_nb.protocol.agent import (
     HaltPointReached,
     Withdraw,
 )
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AnswerKind,
     RunEnding,
     RunMode,
     RunState,
 )
-from agentstepper_nb.sdk.approvals import NOBODY
-from tests.sdk.approving import Arbiter, call
-from tests.sdk.doors import both, run
+from agentstepper_nb.sdk.approvals import UNASKED_REASON
+from tests.sdk.approval_helpers import Arbiter, call
+from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore, only_the_start, waiting
 
@@ -41,14 +41,14 @@ SECRET = "sk-live-0123456789"
 
 @both
 def test_secrets_stay_here_and_come_back(
-    door: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+    stepper_kind: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_API_KEY", SECRET)
     arbiter = Arbiter(core)
     with ThreadPoolExecutor(1) as pool:
         approval = Approval(f"It sends {SECRET}." + "x" * 2000, rule=f"curl {SECRET}")
         approval.approve(f"curl -H {SECRET} other")
-        working = pool.submit(run, door, core, lambda dbg: call(dbg, approval))
+        working = pool.submit(run, stepper_kind, core, lambda dbg: call(dbg, approval))
         peer = core.peer()
         said = arbiter.decided(peer)
         assert working.result(PATIENCE) == f"curl -H {SECRET} other"
@@ -62,7 +62,9 @@ def test_secrets_stay_here_and_come_back(
 
 
 @both
-def test_redact_sees_what_is_asked_and_why_it_is_denied(door: str, core: ScriptedCore) -> None:
+def test_redact_sees_what_is_asked_and_why_it_is_denied(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     seen: list[Any] = []
 
     def redact(word: str, value: Any) -> Any:
@@ -75,7 +77,9 @@ def test_redact_sees_what_is_asked_and_why_it_is_denied(door: str, core: Scripte
     approval = Approval("It deletes files.")
     approval.deny("It would delete mine.")
     with ThreadPoolExecutor(1) as pool:
-        working = pool.submit(run, door, core, lambda dbg: call(dbg, approval), redact=redact)
+        working = pool.submit(
+            run, stepper_kind, core, lambda dbg: call(dbg, approval), redact=redact
+        )
         assert arbiter.decided(core.peer()).reason == "hidden"
         with pytest.raises(ToolDeniedError, match="hidden"):
             working.result(PATIENCE)
@@ -94,31 +98,31 @@ def deciding(decide: Callable[[Approval], None]) -> Approval:
 
 
 @both
-def test_version_1_has_no_word_for_it(door: str) -> None:
+def test_version_1_has_no_word_for_it(stepper_kind: str) -> None:
     async def scenario(dbg: Any) -> Any:
-        with pytest.raises(ToolDeniedError, match=NOBODY):
+        with pytest.raises(ToolDeniedError, match=UNASKED_REASON):
             await call(dbg, Approval("It deletes files."))
         with pytest.raises(ToolDeniedError, match="Not here"):
             await call(dbg, deciding(lambda approval: approval.deny("Not here.")))
         return await call(dbg, deciding(lambda approval: approval.approve("ls")))
 
     with ScriptedCore(version=1) as core:
-        assert run(door, core, scenario) == "ls"
+        assert run(stepper_kind, core, scenario) == "ls"
 
 
 @both
-def test_without_its_core_only_who_is_elsewhere_decides(door: str) -> None:
+def test_without_its_core_only_who_is_elsewhere_decides(stepper_kind: str) -> None:
     made = threading.Event()
 
     async def scenario(dbg: Any) -> Any:
-        with pytest.raises(ToolDeniedError, match=NOBODY):
+        with pytest.raises(ToolDeniedError, match=UNASKED_REASON):
             await call(dbg, Approval("It deletes files."))
         result = await call(dbg, deciding(lambda approval: approval.approve("ls", always=True)))
         made.set()
         return result
 
     with ScriptedCore(only_the_start) as core, ThreadPoolExecutor(1) as pool:
-        working = pool.submit(run, door, core, scenario, on_disconnect="continue")
+        working = pool.submit(run, stepper_kind, core, scenario, on_disconnect="continue")
         asked = waiting(core.peer())
         core.stop()
         assert made.wait(PATIENCE)
@@ -131,10 +135,10 @@ def test_without_its_core_only_who_is_elsewhere_decides(door: str) -> None:
 
 
 @both
-def test_who_waits_for_its_core_is_answered_when_it_is_back(door: str) -> None:
+def test_who_waits_for_its_core_is_answered_when_it_is_back(stepper_kind: str) -> None:
     with ScriptedCore(only_the_start) as core, ThreadPoolExecutor(1) as pool:
         approval = Approval("It deletes files.")
-        working = pool.submit(run, door, core, lambda dbg: call(dbg, approval))
+        working = pool.submit(run, stepper_kind, core, lambda dbg: call(dbg, approval))
         asked = waiting(core.peer())
         core.stop()
         approval.approve("ls")
@@ -153,12 +157,14 @@ def test_who_waits_for_its_core_is_answered_when_it_is_back(door: str) -> None:
 
 @both
 def test_a_person_approves_an_edit_for_always(
-    door: str, live: AgentStepperCore, person: Person
+    stepper_kind: str, live: AgentStepperCore, person: Person
 ) -> None:
     approval = Approval("It deletes files.", "high", "rm -r *")
     where: Any = SimpleNamespace(port=live.client_port)
     with ThreadPoolExecutor(1) as pool:
-        working = pool.submit(run, door, where, lambda dbg: call(dbg, approval), mode="continue")
+        working = pool.submit(
+            run, stepper_kind, where, lambda dbg: call(dbg, approval), mode="continue"
+        )
         halted = person.until(lambda run: run.state is RunState.HALTED)
         assert halted.mode is RunMode.CONTINUE
         person.go_on()
@@ -172,7 +178,7 @@ def test_a_person_approves_an_edit_for_always(
 
 
 @both
-def test_a_person_denies(door: str, live: AgentStepperCore, person: Person) -> None:
+def test_a_person_denies(stepper_kind: str, live: AgentStepperCore, person: Person) -> None:
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ToolDeniedError, match="Not today"):
             await call(dbg, Approval("It deletes files."))
@@ -182,7 +188,7 @@ def test_a_person_denies(door: str, live: AgentStepperCore, person: Person) -> N
 
     where: Any = SimpleNamespace(port=live.client_port)
     with ThreadPoolExecutor(1) as pool:
-        working = pool.submit(run, door, where, scenario, mode="continue")
+        working = pool.submit(run, stepper_kind, where, scenario, mode="continue")
         person.halted()
         person.halt()
         person.deny("Not today.")
@@ -195,7 +201,7 @@ def test_a_person_denies(door: str, live: AgentStepperCore, person: Person) -> N
 
 @both
 def test_whoever_is_first_the_agent_does_what_is_recorded(
-    door: str, live: AgentStepperCore, person: Person
+    stepper_kind: str, live: AgentStepperCore, person: Person
 ) -> None:
     rounds = 20
     waits, decided = Queue[Approval](), Queue[str]()
@@ -218,7 +224,7 @@ def test_whoever_is_first_the_agent_does_what_is_recorded(
 
     where: Any = SimpleNamespace(port=live.client_port)
     with ThreadPoolExecutor(2) as pool:
-        working = pool.submit(run, door, where, scenario, mode="continue")
+        working = pool.submit(run, stepper_kind, where, scenario, mode="continue")
         acted = []
         for turn in range(rounds):
             together = threading.Barrier(2)

@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, WorkspaceError
 from agentstepper_nb.protocol.agent import Bye, CommitMade, EventBegun, HaltPointReached
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import ScriptedCore
 from tests.sdk.workspace.helpers import git
 
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @both
-def test_commits(door: str, core: ScriptedCore, folder: Path) -> None:
+def test_commits(stepper_kind: str, core: ScriptedCore, folder: Path) -> None:
     async def scenario(dbg: Any) -> Any:
         made = [await dbg.commit_agent_changes()]
         async with dbg.tool("write", {}) as t:
@@ -34,7 +34,7 @@ def test_commits(door: str, core: ScriptedCore, folder: Path) -> None:
         made.append(await dbg.commit_agent_changes())
         return made
 
-    made = run(door, core, scenario, agent_workspace_path=folder)
+    made = run(stepper_kind, core, scenario, agent_workspace_path=folder)
     assert made == [False, True, False]
     peer = core.peer()
     peer.ends()
@@ -51,7 +51,9 @@ def test_commits(door: str, core: ScriptedCore, folder: Path) -> None:
 
 
 @both
-def test_whose_title_was_made_by_rule_is_told(door: str, core: ScriptedCore, folder: Path) -> None:
+def test_whose_title_was_made_by_rule_is_told(
+    stepper_kind: str, core: ScriptedCore, folder: Path
+) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("write", {}) as t:
             (folder / "a.txt").write_text("a\n")
@@ -60,7 +62,7 @@ def test_whose_title_was_made_by_rule_is_told(door: str, core: ScriptedCore, fol
         (folder / "b.txt").write_text("b\n")
         await dbg.commit_agent_changes("A summary")
 
-    run(door, core, scenario, agent_workspace_path=folder)
+    run(stepper_kind, core, scenario, agent_workspace_path=folder)
     peer = core.peer()
     peer.ends()
     commits = [message for message in peer.sent if isinstance(message, CommitMade)]
@@ -74,35 +76,35 @@ def test_whose_title_was_made_by_rule_is_told(door: str, core: ScriptedCore, fol
 
 @both
 def test_without_a_workspace_there_is_nothing_to_commit(
-    door: str, core: ScriptedCore, caplog: pytest.LogCaptureFixture
+    stepper_kind: str, core: ScriptedCore, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(dbg: Any) -> Any:
         return await dbg.commit_agent_changes("x")
 
-    assert run(door, core, scenario) is False
+    assert run(stepper_kind, core, scenario) is False
     assert "No changes to commit" in caplog.text
 
 
 @both
 def test_a_folder_that_cannot_be_watched_starts_no_run(
-    door: str, core: ScriptedCore, tmp_path: Path
+    stepper_kind: str, core: ScriptedCore, tmp_path: Path
 ) -> None:
     async def scenario(dbg: Any) -> None: ...
 
     with pytest.raises(WorkspaceError):
-        run(door, core, scenario, agent_workspace_path=tmp_path / "missing")
+        run(stepper_kind, core, scenario, agent_workspace_path=tmp_path / "missing")
     assert core.peers == []
 
 
 @both
 def test_a_workspace_that_must_be_clean_and_is_not(
-    door: str, core: ScriptedCore, folder: Path
+    stepper_kind: str, core: ScriptedCore, folder: Path
 ) -> None:
     async def scenario(dbg: Any) -> None: ...
 
     git(folder, "init", "--quiet")  # with old.txt uncommitted
     with pytest.raises(WorkspaceError, match="uncommitted"):
-        run(door, core, scenario, agent_workspace_path=folder, require_clean=True)
+        run(stepper_kind, core, scenario, agent_workspace_path=folder, require_clean=True)
     assert core.peers == []
 
 

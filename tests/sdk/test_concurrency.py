@@ -14,7 +14,7 @@ import pytest
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
 from agentstepper_nb.protocol.agent import EventBegun, HaltPointReached, Withdraw
-from agentstepper_nb.protocol.values import EventOutcome, EventSide
+from agentstepper_nb.protocol.data_model import EventOutcome, EventSide
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit, go_on, only_the_start
 
 MANY = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentstepper_nb.protocol.breakpoint_rules import Price
-from agentstepper_nb.protocol.values import Usage
+from agentstepper_nb.protocol.data_model import Usage
 from agentstepper_nb.sdk.outbox import add_cost
 
 PRICES = (

@@ -9,8 +9,8 @@ import pytest
 
 from agentstepper_nb.errors import ToolDeniedError
 from agentstepper_nb.protocol.agent import DenyAnswer, ResumeAnswer
-from agentstepper_nb.protocol.values import EventKind, EventOutcome, EventSide
-from tests.sdk.doors import both, run, transcript
+from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide
+from tests.sdk.both_steppers import both, run, transcript
 from tests.sdk.scripted_core import Script, ScriptedCore, edit
 
 
@@ -32,8 +32,8 @@ async def retrieve(dbg: Any) -> tuple[Any, Any]:
 
 
 @both
-def test_a_custom_event(door: str, core: ScriptedCore) -> None:
-    assert run(door, core, retrieve) == (True, ["a boat"])
+def test_a_custom_event(stepper_kind: str, core: ScriptedCore) -> None:
+    assert run(stepper_kind, core, retrieve) == (True, ["a boat"])
     peer = core.peer()
     peer.ends()
     event, query = peer.events[1:]
@@ -51,9 +51,9 @@ def test_a_custom_event(door: str, core: ScriptedCore) -> None:
 
 def test_both_say_the_same() -> None:
     said = []
-    for door in ("sync", "async"):
+    for stepper_kind in ("sync", "async"):
         with ScriptedCore() as core:
-            run(door, core, retrieve)
+            run(stepper_kind, core, retrieve)
             peer = core.peer()
             peer.ends()
             said.append(transcript(peer))
@@ -61,19 +61,19 @@ def test_both_say_the_same() -> None:
 
 
 @both
-def test_edits_at_both_ends(door: str, core: ScriptedCore) -> None:
+def test_edits_at_both_ends(stepper_kind: str, core: ScriptedCore) -> None:
     core.policy = Script(ResumeAnswer(), edit("7"), ResumeAnswer(), ResumeAnswer(), edit("null"))
-    assert run(door, core, retrieve) == (7, None)
+    assert run(stepper_kind, core, retrieve) == (7, None)
 
 
 @both
-def test_an_exception_inside(door: str, core: ScriptedCore) -> None:
+def test_an_exception_inside(stepper_kind: str, core: ScriptedCore) -> None:
     async def failing(dbg: Any) -> None:
         async with dbg.event("retrieval"):
             raise OSError("no index")
 
     with pytest.raises(OSError, match="no index"):
-        run(door, core, failing)
+        run(stepper_kind, core, failing)
     peer = core.peer()
     peer.ends()
     end = peer.points[-1]
@@ -81,40 +81,40 @@ def test_an_exception_inside(door: str, core: ScriptedCore) -> None:
 
 
 @both
-def test_it_can_be_denied(door: str, core: ScriptedCore) -> None:
+def test_it_can_be_denied(stepper_kind: str, core: ScriptedCore) -> None:
     core.policy = Script(ResumeAnswer(), DenyAnswer(reason="not now"))
     with pytest.raises(ToolDeniedError, match="not now"):
-        run(door, core, retrieve)
+        run(stepper_kind, core, retrieve)
 
 
 @both
-def test_what_is_shown_can_be_redacted(door: str, core: ScriptedCore) -> None:
+def test_what_is_shown_can_be_redacted(stepper_kind: str, core: ScriptedCore) -> None:
     words: list[str] = []
 
     def redact(word: str, value: Any) -> Any:
         words.append(word)
         return value
 
-    run(door, core, retrieve, redact=redact)
+    run(stepper_kind, core, retrieve, redact=redact)
     assert words == ["program", "event", "prompt", "response", "event_result"]
 
 
 @both
 @pytest.mark.parametrize("name", ["", "Retrieval", "two words", "x" * 41, "a\n"])
-def test_a_name_that_no_type_can_have(door: str, core: ScriptedCore, name: str) -> None:
+def test_a_name_that_no_type_can_have(stepper_kind: str, core: ScriptedCore, name: str) -> None:
     async def misnamed(dbg: Any) -> None:
         async with dbg.event(name):
             raise AssertionError("entered")
 
     with pytest.raises(ValueError, match="is no type of events: name it by a lower-case word"):
-        run(door, core, misnamed)
+        run(stepper_kind, core, misnamed)
 
 
 @both
-def test_at_the_original_s_core(door: str) -> None:
+def test_at_the_original_s_core(stepper_kind: str) -> None:
     """There it is a tool invocation, whose data says what it is here."""
     with ScriptedCore(version=1) as core:
-        assert run(door, core, retrieve) == (True, ["a boat"])
+        assert run(stepper_kind, core, retrieve) == (True, ["a boat"])
         peer = core.peer()
         peer.ends()
         events = [each for each in peer.sent if type(each).__name__ == "V1Event"]

@@ -25,7 +25,7 @@ from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.sdk.edits import EditReader
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from tests.sdk.hostile import Pair
-from tests.sdk.traced import Thing, mark
+from tests.sdk.traced_values import Thing, mark
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

@@ -19,18 +19,18 @@ from agentstepper_nb.protocol.agent import (
     RaiseAnswer,
     StopAnswer,
 )
-from agentstepper_nb.protocol.values import EventKind, EventOutcome, EventSide, RunEnding, Usage
+from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, RunEnding, Usage
 from agentstepper_nb.sdk.payload import format_agent_frames
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit
 
 
 @both
-def test_the_start(door: str, core: ScriptedCore) -> None:
+def test_the_start(stepper_kind: str, core: ScriptedCore) -> None:
     async def nothing(dbg: Any) -> None:
         pass
 
-    run(door, core, nothing)
+    run(stepper_kind, core, nothing)
     peer = core.peer()
     assert peer.hello is not None
     assert peer.hello.program == "Tester"
@@ -46,12 +46,12 @@ def test_the_start(door: str, core: ScriptedCore) -> None:
 
 @both
 def test_without_a_stop_on_entry_the_message_is_sent_all_the_same(
-    door: str, core: ScriptedCore
+    stepper_kind: str, core: ScriptedCore
 ) -> None:
     async def nothing(dbg: Any) -> None:
         pass
 
-    run(door, core, nothing, stop_on_entry=False)
+    run(stepper_kind, core, nothing, stop_on_entry=False)
     peer = core.peer()
     peer.ends()
     assert [point.waits for point in peer.points] == [False]
@@ -66,14 +66,18 @@ def test_without_a_stop_on_entry_the_message_is_sent_all_the_same(
     ],
 )
 def test_what_ends_the_start_ends_the_run(
-    door: str, core: ScriptedCore, answer: Answer, error: type[BaseException], ending: RunEnding
+    stepper_kind: str,
+    core: ScriptedCore,
+    answer: Answer,
+    error: type[BaseException],
+    ending: RunEnding,
 ) -> None:
     async def never(dbg: Any) -> None:
         raise AssertionError
 
     core.policy = Script(answer)
     with pytest.raises(error):
-        run(door, core, never)
+        run(stepper_kind, core, never)
     bye = core.peer().ends()
     assert bye is not None
     assert bye.ending is ending
@@ -100,13 +104,13 @@ def test_what_ends_the_start_ends_the_run(
     ids=lambda value: repr(value)[:70] if isinstance(value, BaseException) else "",
 )
 def test_how_the_run_ends(
-    door: str, core: ScriptedCore, error: BaseException, ending: RunEnding, failure: Any
+    stepper_kind: str, core: ScriptedCore, error: BaseException, ending: RunEnding, failure: Any
 ) -> None:
     async def fail(dbg: Any) -> None:
         raise error
 
     with pytest.raises(type(error)):
-        run(door, core, fail)
+        run(stepper_kind, core, fail)
     bye = core.peer().ends()
     assert bye is not None
     assert bye.ending is ending
@@ -119,7 +123,7 @@ def test_how_the_run_ends(
 
 
 @both
-def test_an_event_s_details(door: str, core: ScriptedCore) -> None:
+def test_an_event_s_details(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("outer", {}) as t:
             async with dbg.llm("p", model="gpt") as q:
@@ -129,7 +133,7 @@ def test_an_event_s_details(door: str, core: ScriptedCore) -> None:
             await dbg.post_debug_message("done")
             t.result = 1
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     _, outer, first, second, message = peer.events
@@ -146,13 +150,13 @@ def test_an_event_s_details(door: str, core: ScriptedCore) -> None:
 
 
 @both
-def test_a_failure_tells_type_and_message(door: str, core: ScriptedCore) -> None:
+def test_a_failure_tells_type_and_message(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         with pytest.raises(OSError, match="disk full"):
             async with dbg.tool("write", {}):
                 raise OSError("disk full")
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     failure = peer.points[-1].failure
@@ -162,7 +166,7 @@ def test_a_failure_tells_type_and_message(door: str, core: ScriptedCore) -> None
 
 
 @both
-def test_a_failure_tells_the_agent_s_own_frames(door: str, core: ScriptedCore) -> None:
+def test_a_failure_tells_the_agent_s_own_frames(stepper_kind: str, core: ScriptedCore) -> None:
     def write_it() -> None:
         raise OSError("disk full")
 
@@ -171,7 +175,7 @@ def test_a_failure_tells_the_agent_s_own_frames(door: str, core: ScriptedCore) -
             async with dbg.tool("write", {}):
                 write_it()
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     told = peer.points[-1].traceback
@@ -181,19 +185,21 @@ def test_a_failure_tells_the_agent_s_own_frames(door: str, core: ScriptedCore) -
 
 
 @both
-def test_an_injected_error_comes_from_the_one_it_replaces(door: str, core: ScriptedCore) -> None:
+def test_an_injected_error_comes_from_the_one_it_replaces(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("divide", {}):
             raise ZeroDivisionError("x")
 
     core.policy = Script(START, STEP, DenyAnswer(reason="no more"))
     with pytest.raises(ToolDeniedError, match="no more") as caught:
-        run(door, core, scenario)
+        run(stepper_kind, core, scenario)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 @both
-def test_nothing_stays_open_after_a_refusal(door: str, core: ScriptedCore) -> None:
+def test_nothing_stays_open_after_a_refusal(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ToolDeniedError):
             await dbg.begin_tool_invocation_breakpoint("rm", {})
@@ -201,11 +207,13 @@ def test_nothing_stays_open_after_a_refusal(door: str, core: ScriptedCore) -> No
             await dbg.end_tool_invocation_breakpoint("r")
 
     core.policy = Script(START, DenyAnswer(reason="no"))
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
 
 
 @both
-def test_edits_that_are_no_tool_call_never_reach_the_agent(door: str, core: ScriptedCore) -> None:
+def test_edits_that_are_no_tool_call_never_reach_the_agent(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     from agentstepper_nb import ProtocolError
 
     async def scenario(dbg: Any) -> None:
@@ -213,7 +221,7 @@ def test_edits_that_are_no_tool_call_never_reach_the_agent(door: str, core: Scri
             await dbg.begin_tool_invocation_breakpoint("rm", {})
 
     core.policy = Script(START, edit('{"Tool":"rm"}'))
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     assert peer.points[-1].outcome is EventOutcome.ERROR

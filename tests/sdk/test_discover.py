@@ -15,7 +15,7 @@ import pytest
 from agentstepper_nb import AgentStepper, DiscoveryError, discover
 from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.sdk.environment import make_environment
-from tests.helpers.announced import announce
+from tests.helpers.core_announcement import announce
 from tests.sdk.scripted_core import ScriptedCore
 
 

@@ -20,7 +20,7 @@ from agentstepper_nb.sdk.edits import EditReader
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.value_encoder import encode_value
 from tests.sdk.hostile import HOSTILE, Pair, thicket
-from tests.sdk.traced import Thing, mark
+from tests.sdk.traced_values import Thing, mark
 
 
 class Colour(Enum):

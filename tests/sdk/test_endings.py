@@ -18,7 +18,7 @@ from agentstepper_nb.protocol.agent import (
     Welcome,
     Withdraw,
 )
-from agentstepper_nb.protocol.values import EventOutcome, RunEnding
+from agentstepper_nb.protocol.data_model import EventOutcome, RunEnding
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, go_on, only_the_start, waiting
 
@@ -93,12 +93,12 @@ def test_an_interrupt_at_the_start_ends_the_run(core: ScriptedCore) -> None:
     assert peer.ends() == Bye(ending=RunEnding.STOPPED)
 
 
-@pytest.mark.parametrize("door", ["sync", "async"])
-def test_an_interrupt_before_the_welcome_says_bye_once(door: str) -> None:
+@pytest.mark.parametrize("stepper_kind", ["sync", "async"])
+def test_an_interrupt_before_the_welcome_says_bye_once(stepper_kind: str) -> None:
     program = f"""
     import asyncio
     try:
-        if "{door}" == "sync":
+        if "{stepper_kind}" == "sync":
             AgentStepper("T", "127.0.0.1", PORT)
         else:
             asyncio.run(AsyncAgentStepper.connect("T", "127.0.0.1", PORT))
@@ -259,7 +259,7 @@ def test_a_core_that_reads_nothing_does_not_keep_the_agent_from_exiting(
     for _ in range(50):  # more than its library reads ahead, and than sockets hold
         threading.Thread(target=dbg.begin_llm_query_breakpoint, args=[big], daemon=True).start()
     # One that came after the end would print its error while the interpreter goes down.
-    while len(dbg._live().link._waiting) < 51:
+    while len(dbg._current_session().link._waiting) < 51:
         time.sleep(0.01)
     """
     with agent(core, program) as process:
@@ -276,7 +276,7 @@ def test_daemon_threads_that_wait_at_the_exit_say_nothing(core: ScriptedCore) ->
     dbg = AgentStepper("T", "127.0.0.1", PORT)
     for _ in range(20):
         threading.Thread(target=dbg.begin_llm_query_breakpoint, args=["p"], daemon=True).start()
-    while len(dbg._live().link._waiting) < 20:
+    while len(dbg._current_session().link._waiting) < 20:
         time.sleep(0.01)
     """
     with agent(core, program) as process:

@@ -12,14 +12,14 @@ import pydantic
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, ProtocolError
-from agentstepper_nb.protocol.values import EventKind
+from agentstepper_nb.protocol.data_model import EventKind
 from tests.helpers.sampling import sampled
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.hostile import HOSTILE
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE, START, STEP, Script, ScriptedCore, edit
 from tests.sdk.test_live_core import started
-from tests.sdk.traced import Thing, mark
+from tests.sdk.traced_values import Thing, mark
 
 tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant", default="nobody")
 
@@ -50,7 +50,7 @@ def refused(person: Person, edit: Any, revision: int = 1) -> str:
 
 @both
 def test_a_validator_refuses_an_edit_and_the_agent_stays_halted(
-    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
 ) -> None:
     order = Order(customer="bob", amount=1)
 
@@ -63,7 +63,7 @@ def test_a_validator_refuses_an_edit_and_the_agent_stays_halted(
 
         return buy(order, Thing())
 
-    working = started(pool, door, live, scenario)
+    working = started(pool, stepper_kind, live, scenario)
     person.step()  # the start
     call = {"Tool": "buy", "Argument": {"order": {"customer": "bob", "amount": 1}}}
     call["Argument"]["thing"] = mark("<a thing>", 1)  # type: ignore[index]
@@ -99,7 +99,7 @@ def test_a_validator_refuses_an_edit_and_the_agent_stays_halted(
 
 @both
 def test_validators_run_once_for_an_edit(
-    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
 ) -> None:
     runs: list[int] = []
 
@@ -116,7 +116,7 @@ def test_validators_run_once_for_an_edit(
         await dbg.begin_llm_query_breakpoint("p")
         return await dbg.end_llm_query_breakpoint(Counted(n=1))
 
-    working = started(pool, door, live, scenario)
+    working = started(pool, stepper_kind, live, scenario)
     person.step()
     person.step()
     person.edit({"n": 2})
@@ -129,7 +129,7 @@ def test_validators_run_once_for_an_edit(
 @pytest.mark.parametrize(
     "name", sampled(HOSTILE, *HOSTILE.keys() - {"a text of escapes", "a large text"})
 )
-def test_no_response_crashes_the_agent(door: str, core: ScriptedCore, name: str) -> None:
+def test_no_response_crashes_the_agent(stepper_kind: str, core: ScriptedCore, name: str) -> None:
     response = HOSTILE[name]
 
     async def scenario(dbg: Any) -> Any:
@@ -138,11 +138,13 @@ def test_no_response_crashes_the_agent(door: str, core: ScriptedCore, name: str)
         await dbg.begin_llm_query_breakpoint([response])
         return q.response is response, await dbg.end_llm_query_breakpoint(response) is response
 
-    assert run(door, core, scenario) == (True, True)
+    assert run(stepper_kind, core, scenario) == (True, True)
 
 
 @both
-def test_an_older_core_s_edit_that_can_not_be_made_is_told(door: str, core: ScriptedCore) -> None:
+def test_an_older_core_s_edit_that_can_not_be_made_is_told(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     order = Order(customer="bob", amount=1)
     core.policy = Script(START, STEP, edit('{"customer":"bob","amount":0}'))
 
@@ -151,7 +153,7 @@ def test_an_older_core_s_edit_that_can_not_be_made_is_told(door: str, core: Scri
             q.response = order
         return q.response
 
-    assert run(door, core, scenario) is order
+    assert run(stepper_kind, core, scenario) is order
     peer = core.peer()
     peer.ends()
     told = [event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE]

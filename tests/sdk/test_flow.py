@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.agent import (
     StopAnswer,
     Withdraw,
 )
-from agentstepper_nb.protocol.values import EventKind, EventOutcome, Usage
+from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Usage
 from agentstepper_nb.sdk.flow_steps import AnswerStep, FlushStep, SendStep, find_innermost_event
 from agentstepper_nb.sdk.halt_flow import HaltFlow, find_model, find_usage
 from agentstepper_nb.sdk.payload import PayloadEncoder

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.protocol.agent import Bye, CommitMade, EventBegun
-from agentstepper_nb.protocol.values import EventOutcome, RunEnding
+from agentstepper_nb.protocol.data_model import EventOutcome, RunEnding
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import ScriptedCore, only_the_start, waiting
 

@@ -13,9 +13,9 @@ from agentstepper_nb.protocol import agent
 from agentstepper_nb.protocol.agent import (
     LeaseMessage,
 )
-from agentstepper_nb.protocol.values import RunEnding, RunMode
-from tests.sdk.doors import both, run, transcript
-from tests.sdk.leased import GO_ON, HALT, answering, ask, hear, told
+from agentstepper_nb.protocol.data_model import RunEnding, RunMode
+from tests.sdk.both_steppers import both, run, transcript
+from tests.sdk.lease_helpers import GO_ON, HALT, answering, ask, hear, told
 from tests.sdk.resume.agents import FINISHED
 from tests.sdk.scripted_core import ScriptedCore, go_on, only_the_start
 
@@ -23,7 +23,7 @@ from tests.sdk.scripted_core import ScriptedCore, go_on, only_the_start
 
 
 @both
-def test_while_it_continues_it_waits_for_nobody(door: str, core: ScriptedCore) -> None:
+def test_while_it_continues_it_waits_for_nobody(stepper_kind: str, core: ScriptedCore) -> None:
     core.lease, core.policy = GO_ON, only_the_start
     prompt, arguments, result = ["p"], {"a": 1}, ["result"]
 
@@ -40,7 +40,7 @@ def test_while_it_continues_it_waits_for_nobody(door: str, core: ScriptedCore) -
             async with dbg.tool("t", {}):
                 raise LookupError("its own")
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     assert peer.ends() == FINISHED
     assert told(peer) == [(False, 1)] * 8
@@ -73,7 +73,7 @@ def test_a_task_that_waits_for_nothing_can_be_cancelled(core: ScriptedCore) -> N
 
 
 @both
-def test_both_agentsteppers_say_the_same(door: str, core: ScriptedCore) -> None:
+def test_both_agentsteppers_say_the_same(stepper_kind: str, core: ScriptedCore) -> None:
     """Word for word what an agent says that waits everywhere, but for whether it waits."""
 
     async def scenario(dbg: Any) -> None:
@@ -82,9 +82,9 @@ def test_both_agentsteppers_say_the_same(door: str, core: ScriptedCore) -> None:
             await dbg.post_debug_message("m")
             tool.result = 1
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     core.lease = GO_ON
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     waiting, leased = transcript(core.peer()), transcript(core.peer())
     for _, message in waiting + leased:
         message.pop("waits", None)
@@ -93,12 +93,12 @@ def test_both_agentsteppers_say_the_same(door: str, core: ScriptedCore) -> None:
 
 
 @both
-def test_where_it_steps_it_waits_everywhere(door: str, core: ScriptedCore) -> None:
+def test_where_it_steps_it_waits_everywhere(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         await ask(dbg)
 
     core.lease = HALT
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     assert peer.points[0].waits
@@ -106,7 +106,9 @@ def test_where_it_steps_it_waits_everywhere(door: str, core: ScriptedCore) -> No
 
 
 @both
-def test_after_a_revoke_was_read_the_next_breakpoint_waits(door: str, core: ScriptedCore) -> None:
+def test_after_a_revoke_was_read_the_next_breakpoint_waits(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     core.lease = GO_ON
 
     async def scenario(dbg: Any) -> None:
@@ -118,14 +120,16 @@ def test_after_a_revoke_was_read_the_next_breakpoint_waits(door: str, core: Scri
         await hear(dbg)
         await ask(dbg)
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     assert told(peer) == [(False, 1)] * 2 + [(True, 2)] * 2 + [(False, 3)] * 2
 
 
 @both
-def test_who_is_stopped_hears_of_it_at_the_next_breakpoint(door: str, core: ScriptedCore) -> None:
+def test_who_is_stopped_hears_of_it_at_the_next_breakpoint(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     core.lease = GO_ON
     core.requests = answering(HALT)
     core.policy = lambda peer, point: go_on(peer, point) if point.summary else agent.StopAnswer()
@@ -136,10 +140,10 @@ def test_who_is_stopped_hears_of_it_at_the_next_breakpoint(door: str, core: Scri
         await ask(dbg)
 
     with pytest.raises(AgentStopped):
-        run(door, core, scenario)
+        run(stepper_kind, core, scenario)
 
 
 def test_in_version_1_the_core_decides() -> None:
     with ScriptedCore(version=1) as core, AgentStepper("T", "127.0.0.1", core.port) as dbg:
         assert dbg.begin_llm_query_breakpoint("p") == "p"
-        assert dbg._live().link._leasehold._early == deque()
+        assert dbg._current_session().link._halt_lease._early == deque()

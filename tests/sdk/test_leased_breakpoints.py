@@ -23,18 +23,18 @@ from agentstepper_nb.protocol.agent import (
     Withdraw,
 )
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, Reaction, TokenBudget, Touched
-from agentstepper_nb.protocol.values import EventKind, EventSide, RunMode
+from agentstepper_nb.protocol.data_model import EventKind, EventSide, RunMode
 from agentstepper_nb.sdk import outbox, run_session
 from agentstepper_nb.sdk.outbox import HaltLease
 from agentstepper_nb.sdk.send_queue import PendingFutures, ResendBuffer
-from tests.sdk.doors import both, run
-from tests.sdk.leased import GO_ON, HALT, answering, ask, continued, hear, told
+from tests.sdk.both_steppers import both, run
+from tests.sdk.lease_helpers import GO_ON, HALT, answering, ask, continued, hear, told
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore, edit
-from tests.sdk.test_orders import Wire
+from tests.sdk.test_decision_order import Wire
 
 
 @both
-def test_a_breakpoint_halts_and_says_so(door: str, core: ScriptedCore) -> None:
+def test_a_breakpoint_halts_and_says_so(stepper_kind: str, core: ScriptedCore) -> None:
     log = BreakpointRule(id="log", kind=EventKind.TOOL_INVOCATION, then=Reaction.LOG)
     second = BreakpointRule(id="second", side=EventSide.BEGIN, name="t", hit_count=2, once=True)
     core.lease = continued(log, second)
@@ -48,7 +48,7 @@ def test_a_breakpoint_halts_and_says_so(door: str, core: ScriptedCore) -> None:
             await dbg.end_tool_invocation_breakpoint(n)
         return seen
 
-    assert run(door, core, scenario) == [0, "edited", 2]
+    assert run(stepper_kind, core, scenario) == [0, "edited", 2]
     peer = core.peer()
     peer.ends()
     hits = [point.breakpoints for point in peer.points]
@@ -59,7 +59,7 @@ def test_a_breakpoint_halts_and_says_so(door: str, core: ScriptedCore) -> None:
 
 @both
 def test_a_breakpoint_counts_from_the_runs_first_breakpoint_also_while_it_steps(
-    door: str, core: ScriptedCore
+    stepper_kind: str, core: ScriptedCore
 ) -> None:
     """The lease comes when some halt points were told already, at which the Core decided."""
     third = BreakpointRule(id="s", kind=EventKind.LLM_QUERY, hit_count=3)
@@ -75,7 +75,7 @@ def test_a_breakpoint_counts_from_the_runs_first_breakpoint_also_while_it_steps(
         await ask(dbg)
         await ask(dbg)
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     assert [(point.epoch, point.breakpoints) for point in peer.points] == [
@@ -85,7 +85,9 @@ def test_a_breakpoint_counts_from_the_runs_first_breakpoint_also_while_it_steps(
 
 
 @both
-def test_what_was_used_before_a_breakpoint_was_set_counts(door: str, core: ScriptedCore) -> None:
+def test_what_was_used_before_a_breakpoint_was_set_counts(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     core.lease = GO_ON
     budget = BreakpointRule(id="s", watch=TokenBudget(limit=25))
     core.requests = answering(LeaseMessage(epoch=2, mode=RunMode.CONTINUE, breakpoints=(budget,)))
@@ -98,14 +100,14 @@ def test_what_was_used_before_a_breakpoint_was_set_counts(door: str, core: Scrip
             if n == 0:
                 await hear(dbg)
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     assert [bool(point.breakpoints) for point in peer.points] == [False] * 6 + [True]
 
 
 @both
-def test_a_file_that_was_touched(door: str, core: ScriptedCore, folder: Any) -> None:
+def test_a_file_that_was_touched(stepper_kind: str, core: ScriptedCore, folder: Any) -> None:
     core.lease = continued(BreakpointRule(id="s", side=EventSide.END, watch=Touched(path="*.cfg")))
 
     async def scenario(dbg: Any) -> None:
@@ -113,7 +115,7 @@ def test_a_file_that_was_touched(door: str, core: ScriptedCore, folder: Any) -> 
             async with dbg.tool("write", name):
                 (folder / name).write_text("new")
 
-    run(door, core, scenario, agent_workspace_path=folder)
+    run(stepper_kind, core, scenario, agent_workspace_path=folder)
     peer = core.peer()
     peer.ends()
     assert [bool(point.breakpoints) for point in peer.points[1:]] == [False] * 3 + [True] + [
@@ -123,13 +125,13 @@ def test_a_file_that_was_touched(door: str, core: ScriptedCore, folder: Any) -> 
 
 
 @both
-def test_a_condition_that_fails_halts_and_says_how(door: str, core: ScriptedCore) -> None:
+def test_a_condition_that_fails_halts_and_says_how(stepper_kind: str, core: ScriptedCore) -> None:
     core.lease = continued(BreakpointRule(id="s", side=EventSide.BEGIN, condition="1 / 0 == 1"))
 
     async def scenario(dbg: Any) -> None:
         await ask(dbg)
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     begun = peer.points[1]
@@ -259,20 +261,20 @@ def test_each_lease_that_came_is_taken_up(
             clock=0,
             data=Raw(b"1"),
         )
-        *_, decided = leasehold._decided((begun, point))
+        *_, decided = leasehold._decide((begun, point))
         assert isinstance(decided, HaltPointReached)
         return decided.breakpoints
 
-    leasehold.take(continued(breakpoint))
+    leasehold.accept_lease(continued(breakpoint))
     assert (reach(1), reach(2)) == (("s",), ())
     with ThreadPoolExecutor(1) as reader, leasehold._lock:
-        reader.submit(leasehold.take, GO_ON).result(PATIENCE)
-        reader.submit(leasehold.take, continued(breakpoint)).result(PATIENCE)
+        reader.submit(leasehold.accept_lease, GO_ON).result(PATIENCE)
+        reader.submit(leasehold.accept_lease, continued(breakpoint)).result(PATIENCE)
     assert (reach(3), reach(4)) == (("s",), ())
 
 
 def test_what_is_kept_for_the_first_lease_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "_MOST_EARLY_BYTES", 1000)
+    monkeypatch.setattr(outbox, "_MAX_EARLY_BYTES", 1000)
     leasehold = HaltLease("T", Wire(), PendingFutures())  # type: ignore[arg-type]
     for n in range(50):
         begun = EventBegun(id=f"e{n}", kind=EventKind.LLM_QUERY, at=0, clock=0)
@@ -289,7 +291,7 @@ def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
 ) -> None:
     core.lease, core.acknowledges = GO_ON, False
     dbg = AgentStepper("T", "127.0.0.1", core.port)
-    peer, link = core.peer(), dbg._live().link
+    peer, link = core.peer(), dbg._current_session().link
     heard, acknowledge = threading.Event(), ResendBuffer.acknowledge
 
     def hear(buffer: ResendBuffer, number: int) -> None:
@@ -318,6 +320,6 @@ def test_at_the_interpreters_exit_a_core_that_catches_up_is_given_time(
     monkeypatch.setattr(run_session, "wait", wait)
     run_session.finish_all_runs()
     assert patience == [
-        run_session.EXIT_PATIENCE,
-        run_session.CLOSE_PATIENCE - run_session.EXIT_PATIENCE,
+        run_session.EXIT_TIMEOUT_S,
+        run_session.CLOSE_TIMEOUT_S - run_session.EXIT_TIMEOUT_S,
     ]

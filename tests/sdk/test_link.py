@@ -13,12 +13,12 @@ import pytest
 
 from agentstepper_nb import AgentStepper, ConnectionLostError, ProtocolError
 from agentstepper_nb.protocol.agent import AgentError, Bye, EventBegun, HaltPointReached
-from agentstepper_nb.protocol.values import EventKind, RunEnding
+from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from agentstepper_nb.sdk import async_stepper, stepper
 from agentstepper_nb.sdk.halt_flow import HaltFlow
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.wire_versions import WireVersion2
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore, go_on
 
 
@@ -30,7 +30,7 @@ async def query(dbg: Any) -> Any:
 
 
 @both
-def test_lost_while_waiting_and_for_good(door: str, core: ScriptedCore) -> None:
+def test_lost_while_waiting_and_for_good(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ConnectionLostError, match="Connection lost"):
             await dbg.begin_llm_query_breakpoint("p")
@@ -43,11 +43,11 @@ def test_lost_while_waiting_and_for_good(door: str, core: ScriptedCore) -> None:
                 await call("x")
 
     core.policy = lambda peer, point: go_on(peer, point) if point.summary else peer.drop()
-    run(door, core, scenario, on_disconnect="raise")
+    run(stepper_kind, core, scenario, on_disconnect="raise")
 
 
 @both
-def test_lost_inside_a_block_does_not_hide_its_error(door: str, core: ScriptedCore) -> None:
+def test_lost_inside_a_block_does_not_hide_its_error(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("t", {}):
             peer = core.peer()
@@ -56,7 +56,7 @@ def test_lost_inside_a_block_does_not_hide_its_error(door: str, core: ScriptedCo
             raise LookupError("the block's own")
 
     with pytest.raises(LookupError, match="the block's own"):
-        run(door, core, scenario, on_disconnect="raise")
+        run(stepper_kind, core, scenario, on_disconnect="raise")
 
 
 def test_every_waiting_thread_hears_of_it(core: ScriptedCore) -> None:
@@ -89,7 +89,7 @@ def test_every_waiting_thread_hears_of_it(core: ScriptedCore) -> None:
         (4000, "4000 bye"),
     ],
 )
-def test_why_it_was_closed(door: str, code: int, said: str, core: ScriptedCore) -> None:
+def test_why_it_was_closed(stepper_kind: str, code: int, said: str, core: ScriptedCore) -> None:
     def policy(peer: Any, point: Any) -> Any:
         if point.summary:
             return go_on(peer, point)
@@ -98,7 +98,7 @@ def test_why_it_was_closed(door: str, code: int, said: str, core: ScriptedCore) 
 
     core.policy = policy
     with pytest.raises(ConnectionLostError, match=said):
-        run(door, core, query, on_disconnect="raise")
+        run(stepper_kind, core, query, on_disconnect="raise")
 
 
 def test_a_message_larger_than_the_core_takes() -> None:
@@ -112,21 +112,21 @@ async def _ask_much(dbg: Any) -> None:
 
 @both
 def test_a_value_above_the_limit_is_shown_in_part_and_the_run_goes_on(
-    door: str, core: ScriptedCore
+    stepper_kind: str, core: ScriptedCore
 ) -> None:
     large = "x" * (65 * 1024 * 1024)
 
     async def scenario(dbg: Any) -> None:
         assert await dbg.begin_llm_query_breakpoint(large) is large
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     assert len(bytes(peer.points[1].data)) < 10_000
 
 
 @both
-def test_a_refused_breakpoint_does_not_wait_for_ever(door: str, core: ScriptedCore) -> None:
+def test_a_refused_breakpoint_does_not_wait_for_ever(stepper_kind: str, core: ScriptedCore) -> None:
     def policy(peer: Any, point: HaltPointReached) -> Any:
         if point.summary:
             return go_on(peer, point)
@@ -142,7 +142,7 @@ def test_a_refused_breakpoint_does_not_wait_for_ever(door: str, core: ScriptedCo
         core.policy = go_on
         assert await dbg.begin_llm_query_breakpoint("q") == "q"
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
 
 
 def test_a_refusal_without_a_number_is_the_only_waiting_one_s(core: ScriptedCore) -> None:
@@ -181,7 +181,7 @@ def test_an_unreadable_answer_ends_the_connection(core: ScriptedCore) -> None:
 
 
 @both
-def test_close_twice_and_then_call(door: str, core: ScriptedCore) -> None:
+def test_close_twice_and_then_call(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         await dbg.close()
         await dbg.close()
@@ -190,7 +190,7 @@ def test_close_twice_and_then_call(door: str, core: ScriptedCore) -> None:
         with pytest.raises(ConnectionLostError, match="is closed"):
             await dbg.post_debug_message("m")
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     assert core.peer().ends() == Bye(ending=RunEnding.FINISHED)
 
 
@@ -214,10 +214,10 @@ def test_messages_sent_before_close_arrive(core: ScriptedCore) -> None:
 
 @both
 def test_a_core_that_does_not_let_go_is_cut_off(
-    door: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+    stepper_kind: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (stepper, async_stepper):
-        monkeypatch.setattr(module, "CLOSE_PATIENCE", 0.1)
+        monkeypatch.setattr(module, "CLOSE_TIMEOUT_S", 0.1)
     hang = threading.Event()
 
     def policy(peer: Any, point: HaltPointReached) -> Any:
@@ -229,7 +229,7 @@ def test_a_core_that_does_not_let_go_is_cut_off(
 
     async def scenario(dbg: Any) -> Any:
         stepper = getattr(dbg, "dbg", dbg)
-        link = stepper._live().link
+        link = stepper._current_session().link
         point = HaltFlow(stepper.run_id, "T", PayloadEncoder()).begin(
             EventKind.LLM_QUERY, "x" * 30_000_000
         )
@@ -239,7 +239,7 @@ def test_a_core_that_does_not_let_go_is_cut_off(
         await dbg.close()
         return link
 
-    link = run(door, core, scenario)
+    link = run(stepper_kind, core, scenario)
     link.closed.result(PATIENCE)
     hang.set()
 
@@ -247,8 +247,8 @@ def test_a_core_that_does_not_let_go_is_cut_off(
 def test_a_goodbye_in_a_garbage_collection_takes_no_lock(core: ScriptedCore) -> None:
     """It may run on any thread, also on one that holds the link's lock."""
     dbg = AgentStepper("T", "127.0.0.1", core.port)
-    session = dbg._live()
-    with ThreadPoolExecutor(1) as other, session.link._leasehold._lock:
+    session = dbg._current_session()
+    with ThreadPoolExecutor(1) as other, session.link._halt_lease._lock:
         closed = other.submit(session.finish).result(PATIENCE)
         assert closed is not None
         closed.result(PATIENCE)
@@ -276,10 +276,10 @@ def test_what_is_to_be_done_at_the_end_is_done_once_and_errors_are_logged(
         raise OSError("a bug")
 
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
-        link = dbg._live().link
-        link.at_end(fail)
-        link.at_end(lambda: done.append("at the end"))
-    link.at_end(lambda: done.append("after it"))
+        link = dbg._current_session().link
+        link.add_end_callback(fail)
+        link.add_end_callback(lambda: done.append("at the end"))
+    link.add_end_callback(lambda: done.append("after it"))
     assert done == ["at the end", "after it"]
     assert "Cleaning up after a run failed" in caplog.text
 

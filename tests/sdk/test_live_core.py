@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, AgentStopped, ConnectionLostError
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AgentActivity,
     EventOutcome,
     EventSide,
     RunEnding,
     RunState,
 )
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import PATIENCE
@@ -33,9 +33,15 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def started(
-    pool: ThreadPoolExecutor, door: str, live: AgentStepperCore, scenario: Any, **options: Any
+    pool: ThreadPoolExecutor,
+    stepper_kind: str,
+    live: AgentStepperCore,
+    scenario: Any,
+    **options: Any,
 ) -> Any:
-    return pool.submit(run, door, SimpleNamespace(port=live.client_port), scenario, **options)
+    return pool.submit(
+        run, stepper_kind, SimpleNamespace(port=live.client_port), scenario, **options
+    )
 
 
 def test_the_views_port_is_not_the_agents(live: AgentStepperCore) -> None:
@@ -47,12 +53,12 @@ def test_the_views_port_is_not_the_agents(live: AgentStepperCore) -> None:
 
 @both
 def test_a_run_has_the_agents_notice_from_the_start(
-    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
 ) -> None:
     async def scenario(dbg: Any) -> None:
         await dbg.begin_llm_query_breakpoint("p")
 
-    working = started(pool, door, live, scenario, notice="No sandbox: careful")
+    working = started(pool, stepper_kind, live, scenario, notice="No sandbox: careful")
     person.step()
     person.halted()
     person.go_on()
@@ -62,7 +68,7 @@ def test_a_run_has_the_agents_notice_from_the_start(
 
 @both
 def test_step_edit_continue_and_halt(
-    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
 ) -> None:
     same: list[bool] = []
     passed, turn = threading.Event(), threading.Event()
@@ -83,7 +89,7 @@ def test_step_edit_continue_and_halt(
         halted = await dbg.begin_llm_query_breakpoint("halted")
         return q.response, t.result, halted
 
-    working = started(pool, door, live, scenario)
+    working = started(pool, stepper_kind, live, scenario)
     person.step()  # the start
     person.step()
     assert person.halted()
@@ -107,7 +113,11 @@ def test_step_edit_continue_and_halt(
 
 @both
 def test_halted_at_a_tools_end_a_person_sees_its_files(
-    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor, tmp_path: Path
+    stepper_kind: str,
+    live: AgentStepperCore,
+    person: Person,
+    pool: ThreadPoolExecutor,
+    tmp_path: Path,
 ) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
@@ -119,7 +129,7 @@ def test_halted_at_a_tools_end_a_person_sees_its_files(
         return made
 
     core = SimpleNamespace(port=live.client_port)
-    working = pool.submit(run, door, core, scenario, agent_workspace_path=folder)
+    working = pool.submit(run, stepper_kind, core, scenario, agent_workspace_path=folder)
     person.step()
     person.step()
     person.halted()
@@ -136,13 +146,13 @@ def test_halted_at_a_tools_end_a_person_sees_its_files(
 
 @both
 def test_an_exception_halts_where_it_is_seen(
-    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
 ) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("divide", {}):
             raise ZeroDivisionError("by zero")
 
-    working = started(pool, door, live, scenario)
+    working = started(pool, stepper_kind, live, scenario)
     person.step()
     person.step()
     person.halted()
@@ -161,7 +171,7 @@ def test_an_exception_halts_where_it_is_seen(
 
 @both
 def test_stop_ends_the_agent(
-    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
 ) -> None:
     async def scenario(dbg: Any) -> None:
         while True:
@@ -171,7 +181,7 @@ def test_stop_ends_the_agent(
             except Exception:
                 pass
 
-    working = started(pool, door, live, scenario)
+    working = started(pool, stepper_kind, live, scenario)
     person.step()
     person.halted()
     person.stop()
@@ -184,13 +194,13 @@ def test_stop_ends_the_agent(
 
 @both
 def test_a_core_that_stops_is_a_lost_connection(
-    door: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
+    stepper_kind: str, live: AgentStepperCore, person: Person, pool: ThreadPoolExecutor
 ) -> None:
     async def scenario(dbg: Any) -> None:
         await dbg.begin_llm_query_breakpoint("p")
 
     where = SimpleNamespace(port=live.client_port)
-    working = pool.submit(run, door, where, scenario, on_disconnect="raise")
+    working = pool.submit(run, stepper_kind, where, scenario, on_disconnect="raise")
     person.step()
     person.halted()
     live.stop()

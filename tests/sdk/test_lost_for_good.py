@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper, ConnectionLostError
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import ScriptedCore
 
 Call = Callable[[Any], Awaitable[Any]]
@@ -68,7 +68,7 @@ def test_no_public_method_is_left_out() -> None:
 @pytest.mark.parametrize("with_workspace", [True, False])
 @pytest.mark.parametrize("name", CALLS)
 def test_every_method_raises_connection_lost_error(
-    door: str, core: ScriptedCore, tmp_path: Path, name: str, with_workspace: bool
+    stepper_kind: str, core: ScriptedCore, tmp_path: Path, name: str, with_workspace: bool
 ) -> None:
     async def scenario(dbg: Any) -> None:
         await dbg.begin_llm_query_breakpoint("begun, and never ended")
@@ -80,7 +80,7 @@ def test_every_method_raises_connection_lost_error(
             await CALLS[name](dbg)
 
     folder = tmp_path if with_workspace else None
-    run(door, core, scenario, on_disconnect="raise", agent_workspace_path=folder)
+    run(stepper_kind, core, scenario, on_disconnect="raise", agent_workspace_path=folder)
 
 
 def test_a_run_that_its_core_has_lost_is_told_once_what_to_do() -> None:
@@ -92,7 +92,7 @@ def test_a_run_that_its_core_has_lost_is_told_once_what_to_do() -> None:
         dbg.post_debug_message("kept")
         assert dbg._timeline() is not None  # so the Core has said that it keeps some of it
     with AgentStepperCore("127.0.0.1", port, 0, token="agents"):
-        dbg._live().link.closed.result(60)
+        dbg._current_session().link.closed.result(60)
         with pytest.raises(ConnectionLostError) as caught:
             dbg.post_debug_message("lost")
     assert str(caught.value).casefold().count("start the agent again") == 1

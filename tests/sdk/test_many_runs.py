@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.protocol.values import EventKind, RunEnding
+from agentstepper_nb.protocol.data_model import EventKind, RunEnding
 from agentstepper_nb.store.sqlite.reader import StoreReader
+from tests.killing.core_hosts import Serve
 from tests.killing.faults import Point
-from tests.killing.houses import Serve
 
 #: Opens so many runs; each line that comes is said by all of them; then all say goodbye.
 AGENT = """
@@ -96,7 +96,7 @@ def _assert_kept(data: Path, runs: int, rounds: list[str]) -> None:
     """Each run has finished, with what it said once and in its order."""
     reader = StoreReader(data / "store.sqlite")
     try:
-        headers = reader.headers()
+        headers = reader.list_headers()
         assert len({run.program for run in headers}) == len(headers) == runs
         assert {run.ending for run in headers} == {RunEnding.FINISHED}
         for run in headers:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.protocol.values import ChangeKind, Commit, FileBody, FileChange
+from agentstepper_nb.protocol.data_model import ChangeKind, Commit, FileBody, FileChange
 from agentstepper_nb.sdk.json_text import map_strings
 from agentstepper_nb.sdk.payload import PayloadEncoder
 from agentstepper_nb.sdk.secret_masks import SecretMask, make_restorer
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import ResumeAnswer, ScriptedCore, edit
 
 SECRET = "sk-live-0123456789"
@@ -90,7 +90,7 @@ def test_the_longest_secret_is_masked_whole(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @both
-def test_masked_and_unedited_is_the_same_object(door: str, core: ScriptedCore) -> None:
+def test_masked_and_unedited_is_the_same_object(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         prompt = {"key": SECRET}
         assert await dbg.begin_llm_query_breakpoint(prompt) is prompt
@@ -99,7 +99,7 @@ def test_masked_and_unedited_is_the_same_object(door: str, core: ScriptedCore) -
             async with dbg.tool("t", {}):
                 raise RuntimeError(SECRET)
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     assert SECRET not in repr([m for m in peer.sent if not hasattr(m, "data")])
@@ -110,20 +110,20 @@ def test_masked_and_unedited_is_the_same_object(door: str, core: ScriptedCore) -
 
 
 @both
-def test_masked_and_edited_keeps_its_secret(door: str, core: ScriptedCore) -> None:
+def test_masked_and_edited_keeps_its_secret(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> Any:
         return await dbg.begin_llm_query_breakpoint({"key": SECRET})
 
     answers = [ResumeAnswer(), edit('{"key":"[masked MY_API_KEY]","more":1}')]
     core.policy = lambda peer, point: answers.pop(0)
-    assert run(door, core, scenario) == {"key": SECRET, "more": 1}
+    assert run(stepper_kind, core, scenario) == {"key": SECRET, "more": 1}
 
 
 # ---- the agent's own hook ---------------------------------------------------------------------------
 
 
 @both
-def test_redact_sees_everything_before_it_leaves(door: str, core: ScriptedCore) -> None:
+def test_redact_sees_everything_before_it_leaves(stepper_kind: str, core: ScriptedCore) -> None:
     seen: list[tuple[str, Any]] = []
 
     def redact(word: str, value: Any) -> Any:
@@ -139,7 +139,7 @@ def test_redact_sees_everything_before_it_leaves(door: str, core: ScriptedCore) 
             async with dbg.tool("t", 1):
                 raise ValueError("x")
 
-    run(door, core, scenario, redact=redact)
+    run(stepper_kind, core, scenario, redact=redact)
     peer = core.peer()
     peer.ends()
     assert seen == [
@@ -160,7 +160,7 @@ def test_redact_sees_everything_before_it_leaves(door: str, core: ScriptedCore) 
 
 
 @both
-def test_an_error_of_redact_keeps_the_value_here(door: str, core: ScriptedCore) -> None:
+def test_an_error_of_redact_keeps_the_value_here(stepper_kind: str, core: ScriptedCore) -> None:
     def redact(word: str, value: Any) -> Any:
         if word == "prompt":
             raise LookupError("a bug in redact")
@@ -171,7 +171,7 @@ def test_an_error_of_redact_keeps_the_value_here(door: str, core: ScriptedCore) 
             await dbg.begin_llm_query_breakpoint("secret")
         await dbg.post_debug_message("still here")
 
-    run(door, core, scenario, redact=redact)
+    run(stepper_kind, core, scenario, redact=redact)
     peer = core.peer()
     peer.ends()
     assert [bytes(e.data) for e in peer.events if e.data] == [b'"Tester"', b'"still here"']
@@ -233,7 +233,9 @@ def test_a_commit_that_is_too_large_loses_its_largest_contents() -> None:
 
 
 @both
-def test_lone_surrogates_are_shown_as_escapes_and_come_back(door: str, core: ScriptedCore) -> None:
+def test_lone_surrogates_are_shown_as_escapes_and_come_back(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     odd = "caf\udce9.txt"
 
     async def scenario(dbg: Any) -> Any:
@@ -248,7 +250,7 @@ def test_lone_surrogates_are_shown_as_escapes_and_come_back(door: str, core: Scr
 
     answers = [ResumeAnswer()] * 5 + [edit('["caf\\\\udce9.txt","é"]')]
     core.policy = lambda peer, point: answers.pop(0)
-    assert run(door, core, scenario) == [odd, "é"]
+    assert run(stepper_kind, core, scenario) == [odd, "é"]
     peer = core.peer()
     peer.ends()
     assert bytes(peer.points[1].data) == b'["caf\\\\udce9.txt"]'

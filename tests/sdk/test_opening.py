@@ -19,28 +19,28 @@ from agentstepper_nb import AgentStepper, ConnectionLostError, DiscoveryError
 from agentstepper_nb.protocol.agent import AgentError, Welcome
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
 from agentstepper_nb.sdk import handshake
-from tests.sdk.doors import both, nothing, run
+from tests.sdk.both_steppers import both, nothing, run
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
 
 @both
-def test_nobody_listens(door: str, core: ScriptedCore) -> None:
+def test_nobody_listens(stepper_kind: str, core: ScriptedCore) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         core.port = closed.getsockname()[1]
     with pytest.raises(DiscoveryError, match="agentstepper serve") as caught:
-        run(door, core, nothing)
+        run(stepper_kind, core, nothing)
     assert f"ws://127.0.0.1:{core.port}" in str(caught.value)
     assert isinstance(caught.value, ConnectionError)
 
 
 @both
 @pytest.mark.parametrize("token", [None, "wrong"])
-def test_a_missing_or_wrong_token(door: str, token: str | None) -> None:
+def test_a_missing_or_wrong_token(stepper_kind: str, token: str | None) -> None:
     with ScriptedCore(token="right") as core:
         with pytest.raises(ConnectionLostError, match="AGENTSTEPPER_TOKEN") as caught:
-            run(door, core, nothing, token=token)
+            run(stepper_kind, core, nothing, token=token)
         assert "no token, no entry" in str(caught.value)
-        run(door, core, nothing, token="right")
+        run(stepper_kind, core, nothing, token="right")
 
 
 @both
@@ -52,9 +52,9 @@ def test_a_missing_or_wrong_token(door: str, token: str | None) -> None:
     ],
     ids=["another version", "refused"],
 )
-def test_hello_is_refused(door: str, welcome: Any, said: str) -> None:
+def test_hello_is_refused(stepper_kind: str, welcome: Any, said: str) -> None:
     with ScriptedCore(welcome=welcome) as core, pytest.raises(ConnectionLostError, match=said):
-        run(door, core, nothing)
+        run(stepper_kind, core, nothing)
 
 
 def test_something_else_listens() -> None:
@@ -84,10 +84,12 @@ def test_arguments_that_contradict() -> None:
 
 
 @both
-def test_a_core_that_does_not_answer_hello(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handshake, "PATIENCE", 0.1)
+def test_a_core_that_does_not_answer_hello(
+    stepper_kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshake, "TIMEOUT_S", 0.1)
     with silent_server() as port, pytest.raises(ConnectionLostError, match="is it stuck"):
-        run(door, SimpleNamespace(port=port), nothing)
+        run(stepper_kind, SimpleNamespace(port=port), nothing)
 
 
 @both
@@ -95,9 +97,9 @@ def test_a_core_that_does_not_answer_hello(door: str, monkeypatch: pytest.Monkey
     ("welcome", "said"),
     [("nonsense", "isn't readable"), ("", "isn't readable"), (None, "closed it with 1000")],
 )
-def test_a_core_that_answers_nonsense(door: str, welcome: str | None, said: str) -> None:
+def test_a_core_that_answers_nonsense(stepper_kind: str, welcome: str | None, said: str) -> None:
     with silent_server(welcome) as port, pytest.raises(ConnectionLostError, match=said):
-        run(door, SimpleNamespace(port=port), nothing)
+        run(stepper_kind, SimpleNamespace(port=port), nothing)
 
 
 @contextmanager

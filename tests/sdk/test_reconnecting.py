@@ -53,5 +53,5 @@ def test_a_refusal_ends_the_search_only_where_the_core_is_ours(
         )
         found = reach_core([last, CoreEndpoint(core.url, token)], hello, PATIENCE)
     assert isinstance(found, CoreUnreached)
-    assert (found.refused, found.greeted) == (final, True)
+    assert (found.is_refused, found.has_sent_hello) == (final, True)
     assert (found.endpoint == last) is not final

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.protocol.values import AnswerKind, RunEnding, RunState
-from tests.helpers.served import Served
-from tests.sdk.doors import both, run
+from agentstepper_nb.protocol.data_model import AnswerKind, RunEnding, RunState
+from tests.helpers.serve_process import Served
+from tests.sdk.both_steppers import both, run
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE
 
 
-class House:
+class CoreProcess:
     """One data folder, and the Core that serves it just now."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
@@ -51,9 +51,9 @@ class House:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def core_process(tmp_path: Path) -> Iterator[CoreProcess]:
     with ExitStack() as stack:
-        yield House(tmp_path / "data", stack)
+        yield CoreProcess(tmp_path / "data", stack)
 
 
 async def scenario(dbg: Any) -> list[Any]:
@@ -64,17 +64,17 @@ async def scenario(dbg: Any) -> list[Any]:
 @both
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["the same port", "another port"])
 def test_a_halted_agent_is_still_halted_with_its_edit(
-    house: House, door: str, elsewhere: bool
+    core_process: CoreProcess, stepper_kind: str, elsewhere: bool
 ) -> None:
     with ThreadPoolExecutor(1) as pool:
-        where = SimpleNamespace(port=int(house.ports[0]))
-        working = pool.submit(run, door, where, scenario, stop_on_entry=False)
-        with house.person() as person:
+        where = SimpleNamespace(port=int(core_process.ports[0]))
+        working = pool.submit(run, stepper_kind, where, scenario, stop_on_entry=False)
+        with core_process.person() as person:
             halted_at = person.halted()
             person.edit("edited before the kill")
-            house.kill()
-        house.start(elsewhere=elsewhere)
-        with house.person() as person:
+            core_process.kill()
+        core_process.start(elsewhere=elsewhere)
+        with core_process.person() as person:
             found = person.until(lambda run: run.state is RunState.HALTED)
             assert found.pending == (halted_at,)
             person.step(revision=2)
@@ -91,17 +91,17 @@ def test_a_halted_agent_is_still_halted_with_its_edit(
     assert {row.answer for row in rows[1:3]} == {AnswerKind.RESUME}
 
 
-def test_an_agent_that_goes_on_catches_up(house: House) -> None:
+def test_an_agent_that_goes_on_catches_up(core_process: CoreProcess) -> None:
     with ThreadPoolExecutor(1) as pool:
         options = {"stop_on_entry": False, "on_disconnect": "continue"}
-        where = SimpleNamespace(port=int(house.ports[0]))
+        where = SimpleNamespace(port=int(core_process.ports[0]))
         working = pool.submit(run, "sync", where, scenario, **options)
-        with house.person() as person:
+        with core_process.person() as person:
             person.halted()
-            house.kill()
-        house.start()
+            core_process.kill()
+        core_process.start()
         assert working.result(PATIENCE) == ["p", "r"]
-    with house.person() as person:
+    with core_process.person() as person:
         over = person.over()
         rows = person.rows()
     assert (over.ending, over.rows) == (RunEnding.FINISHED, 4)

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.protocol.agent import Bye, HaltPointReached, ProcessEnded, Withdraw
-from agentstepper_nb.protocol.values import EventOutcome, RunEnding
-from tests.helpers.announced import announce
-from tests.sdk.children import python
-from tests.sdk.doors import both, run
+from agentstepper_nb.protocol.data_model import EventOutcome, RunEnding
+from tests.helpers.core_announcement import announce
+from tests.sdk.both_steppers import both, run
+from tests.sdk.child_programs import python
 from tests.sdk.processes import agent, outcome
 from tests.sdk.resume.agents import await_log
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore, only_the_start, waiting
@@ -160,13 +160,13 @@ def test_a_forked_child_whose_core_is_away(core: ScriptedCore, policy: str) -> N
 
 
 @both
-def test_a_core_with_the_same_token_is_found_on_another_port(door: str) -> None:
+def test_a_core_with_the_same_token_is_found_on_another_port(stepper_kind: str) -> None:
     with ScriptedCore(only_the_start, token="ours") as core, ThreadPoolExecutor(1) as pool:
 
         async def scenario(dbg: Any) -> Any:
             return await dbg.begin_llm_query_breakpoint("p"), dbg
 
-        working = pool.submit(run, door, core, scenario, token="ours")
+        working = pool.submit(run, stepper_kind, core, scenario, token="ours")
         point = waiting(core.peer())
         core.stop()
         core.start(port=0)
@@ -175,7 +175,9 @@ def test_a_core_with_the_same_token_is_found_on_another_port(door: str) -> None:
         second.answer(point.id)
         value, dbg = working.result(PATIENCE)
         assert value == "p"
-        assert getattr(dbg, "dbg", dbg)._live().endpoint.url == core.url, "children find it there"
+        assert getattr(dbg, "dbg", dbg)._current_session().endpoint.url == core.url, (
+            "children find it there"
+        )
 
 
 @pytest.mark.parametrize("ours_is_back", ["before", "after"])
@@ -218,13 +220,13 @@ async def _ask(dbg: Any) -> Any:
     [("raise SystemExit(3)", 3), ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -9)],
 )
 def test_the_parent_tells_how_a_child_ended(
-    door: str, core: ScriptedCore, program: str, code: int
+    stepper_kind: str, core: ScriptedCore, program: str, code: int
 ) -> None:
     async def scenario(dbg: Any) -> int:
         child = await dbg.spawn(python(program))
         return int(child.pid)
 
-    pid = run(door, core, scenario)
+    pid = run(stepper_kind, core, scenario)
     peer = core.peer()
     assert peer.ends() == FINISHED
     assert peer.sent[-2:] == [ProcessEnded(pid=pid, code=code), FINISHED]

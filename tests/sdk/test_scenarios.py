@@ -17,8 +17,8 @@ from agentstepper_nb.protocol.agent import (
     SkipAnswer,
     StopAnswer,
 )
-from agentstepper_nb.protocol.values import EventKind
-from tests.sdk.doors import Scenario, both, run, transcript
+from agentstepper_nb.protocol.data_model import EventKind
+from tests.sdk.both_steppers import Scenario, both, run, transcript
 from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit
 
 
@@ -326,22 +326,22 @@ cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 @both
 @cases
-def test_the_agent_gets(case: Case, door: str, core: ScriptedCore) -> None:
+def test_the_agent_gets(case: Case, stepper_kind: str, core: ScriptedCore) -> None:
     core.policy = Script(*case.answers)
     if case.raises is not None:
         with pytest.raises(case.raises):
-            run(door, core, case.scenario)
+            run(stepper_kind, core, case.scenario)
     else:
-        result = run(door, core, case.scenario)
+        result = run(stepper_kind, core, case.scenario)
         assert repr(result) == repr(case.gives), "equal, and of equal types"
 
 
 @both
 @pytest.mark.parametrize("case", [c for c in CASES if c.sends], ids=lambda case: case.name)
-def test_the_core_hears(case: Case, door: str, core: ScriptedCore) -> None:
+def test_the_core_hears(case: Case, stepper_kind: str, core: ScriptedCore) -> None:
     core.policy = Script(*case.answers)
     with _anything():
-        run(door, core, case.scenario)
+        run(stepper_kind, core, case.scenario)
     peer = core.peer()
     peer.ends()
     events = [e.kind.value for e in peer.events[1:]]
@@ -359,10 +359,10 @@ def test_the_core_hears(case: Case, door: str, core: ScriptedCore) -> None:
 @cases
 def test_both_say_the_same(case: Case) -> None:
     heard = []
-    for door in ("sync", "async"):
+    for stepper_kind in ("sync", "async"):
         with ScriptedCore(Script(*case.answers)) as core:
             with _anything():
-                run(door, core, case.scenario)
+                run(stepper_kind, core, case.scenario)
             peer = core.peer()
             peer.ends()
             heard.append(transcript(peer))

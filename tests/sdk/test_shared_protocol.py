@@ -22,16 +22,16 @@ from agentstepper_nb.protocol.agent import (
     from_agent,
     to_agent,
 )
+from agentstepper_nb.protocol.data_model import EventKind
 from agentstepper_nb.protocol.frame import add_run
-from agentstepper_nb.protocol.values import EventKind
-from agentstepper_nb.sdk.agent_protocol import PART, AgentProtocol
+from agentstepper_nb.sdk.agent_protocol import MAX_PART_CHARS, AgentProtocol
 from agentstepper_nb.sdk.connection_state import RunConnectionState
 from agentstepper_nb.sdk.run_protocol import RunProtocol
 from agentstepper_nb.sdk.send_queue import MessageBatch, PendingFutures
-from tests.sdk.carried import Told, a_run
+from tests.sdk.run_protocols import Told, a_run
 
 NAMES = ("a", "b", "c")
-LONG = Raw(b'"' + b"x" * (2 * PART + 1) + b'"')  # goes in three parts
+LONG = Raw(b'"' + b"x" * (2 * MAX_PART_CHARS + 1) + b'"')  # goes in three parts
 
 
 class MemoryCore:
@@ -125,8 +125,8 @@ class SharedConnection(RuleBasedStateMachine):
         self._connect(self.runs["a"])
 
     def _connect(self, run: RunProtocol) -> None:
-        welcome = self.core.welcome(run.greeting())
-        self.protocol.opened(run, welcome)
+        welcome = self.core.welcome(run.make_hello())
+        self.protocol.connection_opened(run, welcome)
         self._do()
 
     def _do(self) -> None:
@@ -139,9 +139,9 @@ class SharedConnection(RuleBasedStateMachine):
         self.sent[name].append(id)
         data = LONG if is_long else Raw(b"null")
         event = EventBegun(id=id, kind=EventKind.DEBUG_MESSAGE, at=0.0, clock=0.0, data=data)
-        self.protocol.take_in(self.runs[name], [MessageBatch((event,), 0)], self.now)
+        self.protocol.accept_items(self.runs[name], [MessageBatch((event,), 0)], self.now)
 
-    @precondition(lambda self: self.protocol.connected)
+    @precondition(lambda self: self.protocol.is_connected)
     @rule(most=st.integers(1, 6))
     def write(self, most: int) -> None:
         for _ in range(most):
@@ -166,13 +166,13 @@ class SharedConnection(RuleBasedStateMachine):
             self.protocol.receive_data(self.core.answers.popleft(), self.now)
         self._do()
 
-    @precondition(lambda self: self.protocol.connected)
+    @precondition(lambda self: self.protocol.is_connected)
     @rule(name=st.sampled_from(NAMES))
     def close_one(self, name: str) -> None:
         """The Core ends the connection for one run; what that run has on its way is lost."""
         self.core.close_run(name)
 
-    @precondition(lambda self: self.protocol.connected)
+    @precondition(lambda self: self.protocol.is_connected)
     @rule(arrived=st.integers(0, 3))
     def lose(self, arrived: int) -> None:
         self.arrive(arrived)
@@ -181,7 +181,7 @@ class SharedConnection(RuleBasedStateMachine):
         self.protocol.connection_lost(ConnectionClosedError(None, None), self.now)
         self._do()
 
-    @precondition(lambda self: not self.protocol.connected)
+    @precondition(lambda self: not self.protocol.is_connected)
     @rule(which=st.integers(0, 2))
     def come_back(self, which: int) -> None:
         self._find_back(which)
@@ -208,7 +208,7 @@ class SharedConnection(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Once the connection holds, all arrives."""
-        if not self.protocol.connected:
+        if not self.protocol.is_connected:
             self._find_back()
         for _ in range(20):
             self.now += 60.0
@@ -218,7 +218,7 @@ class SharedConnection(RuleBasedStateMachine):
                 self.acknowledge(name)
             self.read(1000)
             for each in self.protocol.runs.values():
-                self.protocol.take_in(each, [], self.now)
+                self.protocol.accept_items(each, [], self.now)
         for name, each in self.runs.items():
             assert [event.id for event in self.core.kept[name]] == self.sent[name]
             assert each.undelivered == 0
@@ -236,7 +236,9 @@ def test_a_run_that_moves_takes_no_effects_of_others_along() -> None:
     old, new = (AgentProtocol(endpoint, lambda: None) for _ in range(2))
     old.add(first)
     old.add(second)
-    old.opened(first, None)  # a Core of version 1: the second run needs a connection of its own
+    old.connection_opened(
+        first, None
+    )  # a Core of version 1: the second run needs a connection of its own
     new.add(second)
     for effect in (*old.drain(), *new.drain()):
         effect()

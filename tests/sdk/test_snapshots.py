@@ -17,11 +17,11 @@ from agentstepper_nb.protocol.agent import (
     ResumeAnswer,
     SkipAnswer,
 )
+from agentstepper_nb.protocol.data_model import EventOutcome
 from agentstepper_nb.protocol.v1 import agent as v1
-from agentstepper_nb.protocol.values import EventOutcome
 from agentstepper_nb.sdk import make_ambient
 from agentstepper_nb.sdk.workspace import Workspace
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import Script, ScriptedCore
 from tests.sdk.snapshots import commits, end_of, paths, tool_event
 
@@ -91,11 +91,13 @@ FORMS = [block, methods, event, function, coroutine, generator, async_generator,
 
 @both
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
-def test_each_form_of_a_tool(door: str, form: Form, core: ScriptedCore, folder: Path) -> None:
+def test_each_form_of_a_tool(
+    stepper_kind: str, form: Form, core: ScriptedCore, folder: Path
+) -> None:
     async def scenario(dbg: Any) -> None:
         await form(dbg, lambda: (folder / "new.txt").write_text("new\n") and None)
 
-    run(door, core, scenario, agent_workspace_path=folder)
+    run(stepper_kind, core, scenario, agent_workspace_path=folder)
     peer = core.peer()
     (snapshot,) = commits(peer)
     event = tool_event(peer)
@@ -113,7 +115,7 @@ def test_each_form_of_a_tool(door: str, form: Form, core: ScriptedCore, folder: 
     "form", [form for form in FORMS if form is not methods], ids=lambda form: form.__name__
 )
 def test_a_tool_that_fails_has_changed_files_all_the_same(
-    door: str, form: Form, core: ScriptedCore, folder: Path
+    stepper_kind: str, form: Form, core: ScriptedCore, folder: Path
 ) -> None:
     def write() -> None:
         (folder / "old.txt").unlink()
@@ -123,7 +125,7 @@ def test_a_tool_that_fails_has_changed_files_all_the_same(
         with pytest.raises(ValueError, match="halfway"):
             await form(dbg, write)
 
-    run(door, core, scenario, agent_workspace_path=folder)
+    run(stepper_kind, core, scenario, agent_workspace_path=folder)
     peer = core.peer()
     (snapshot,) = commits(peer)
     end = end_of(peer, tool_event(peer))
@@ -136,7 +138,7 @@ def test_a_tool_that_fails_has_changed_files_all_the_same(
 @both
 @pytest.mark.parametrize("order", [KeyboardInterrupt, asyncio.CancelledError])
 def test_a_tool_that_is_ended_from_outside(
-    door: str, order: type[BaseException], core: ScriptedCore, folder: Path
+    stepper_kind: str, order: type[BaseException], core: ScriptedCore, folder: Path
 ) -> None:
     async def scenario(dbg: Any) -> None:
         with pytest.raises(order):
@@ -144,7 +146,7 @@ def test_a_tool_that_is_ended_from_outside(
                 (folder / "half.txt").write_text("half")
                 raise order
 
-    run(door, core, scenario, agent_workspace_path=folder)
+    run(stepper_kind, core, scenario, agent_workspace_path=folder)
     peer = core.peer()
     (snapshot,) = commits(peer)
     end = end_of(peer, tool_event(peer))
@@ -183,7 +185,9 @@ def test_a_coroutine_that_is_closed_inside_a_tool_waits_for_nothing(
 
 
 @both
-def test_where_nothing_changed_nothing_is_sent(door: str, core: ScriptedCore, folder: Path) -> None:
+def test_where_nothing_changed_nothing_is_sent(
+    stepper_kind: str, core: ScriptedCore, folder: Path
+) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("look", {}):
             assert (folder / "old.txt").read_text() == "old\n"
@@ -191,7 +195,7 @@ def test_where_nothing_changed_nothing_is_sent(door: str, core: ScriptedCore, fo
         async with dbg.llm("p") as q:
             q.response = "a model changes no files"
 
-    run(door, core, scenario, agent_workspace_path=folder)
+    run(stepper_kind, core, scenario, agent_workspace_path=folder)
     peer = core.peer()
     assert commits(peer) == []
     assert len(peer.points) == 5
@@ -199,7 +203,7 @@ def test_where_nothing_changed_nothing_is_sent(door: str, core: ScriptedCore, fo
 
 @both
 def test_without_a_workspace_nobody_looks(
-    door: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
+    stepper_kind: str, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def called(_: Workspace) -> None:
         raise AssertionError("for nothing")
@@ -210,14 +214,14 @@ def test_without_a_workspace_nobody_looks(
         async with dbg.tool("t", {}):
             pass
 
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     assert not any(isinstance(message, CommitMade) for message in peer.sent)
 
 
 @both
-def test_a_denied_call_wasnt_made(door: str, core: ScriptedCore, folder: Path) -> None:
+def test_a_denied_call_wasnt_made(stepper_kind: str, core: ScriptedCore, folder: Path) -> None:
     core.policy = Script(ResumeAnswer(), DenyAnswer(reason="no"))
 
     async def scenario(dbg: Any) -> None:
@@ -226,7 +230,7 @@ def test_a_denied_call_wasnt_made(door: str, core: ScriptedCore, folder: Path) -
             async with dbg.tool("write", {}):
                 raise AssertionError("denied")
 
-    run(door, core, scenario, agent_workspace_path=folder)
+    run(stepper_kind, core, scenario, agent_workspace_path=folder)
     assert commits(core.peer()) == []
 
 
@@ -235,7 +239,7 @@ def test_a_denied_call_wasnt_made(door: str, core: ScriptedCore, folder: Path) -
 
 @both
 def test_a_commit_covers_the_snapshots_before_it(
-    door: str, core: ScriptedCore, folder: Path
+    stepper_kind: str, core: ScriptedCore, folder: Path
 ) -> None:
     async def scenario(dbg: Any) -> Any:
         for name in ("a", "b"):
@@ -247,7 +251,7 @@ def test_a_commit_covers_the_snapshots_before_it(
             made.append(await dbg.commit_agent_changes("Inside"))
         return made
 
-    assert run(door, core, scenario, agent_workspace_path=folder) == [True, False, True]
+    assert run(stepper_kind, core, scenario, agent_workspace_path=folder) == [True, False, True]
     told = [(each.snapshot, each.title, paths(each)) for each in commits(core.peer())]
     assert told == [
         (True, "Add a", ["a"]),
@@ -258,7 +262,7 @@ def test_a_commit_covers_the_snapshots_before_it(
 
 
 @both
-def test_a_tool_around_a_tool(door: str, core: ScriptedCore, folder: Path) -> None:
+def test_a_tool_around_a_tool(stepper_kind: str, core: ScriptedCore, folder: Path) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("outer", {}):
             (folder / "a").write_text("a")
@@ -266,7 +270,7 @@ def test_a_tool_around_a_tool(door: str, core: ScriptedCore, folder: Path) -> No
                 (folder / "b").write_text("b")
             (folder / "c").write_text("c")
 
-    run(door, core, scenario, agent_workspace_path=folder)
+    run(stepper_kind, core, scenario, agent_workspace_path=folder)
     peer = core.peer()
     first, second = commits(peer)
     assert (first.event, paths(first)) == (tool_event(peer, "inner").id, ["a", "b"])
@@ -275,7 +279,7 @@ def test_a_tool_around_a_tool(door: str, core: ScriptedCore, folder: Path) -> No
 
 @both
 def test_a_given_result_and_one_that_is_no_json(
-    door: str, core: ScriptedCore, folder: Path
+    stepper_kind: str, core: ScriptedCore, folder: Path
 ) -> None:
     core.policy = Script(ResumeAnswer(), SkipAnswer(result=Raw(b'"given"')))
 
@@ -286,7 +290,7 @@ def test_a_given_result_and_one_that_is_no_json(
             (folder / "b").write_text("b")
             t.result = object()
 
-    run(door, core, scenario, agent_workspace_path=folder)
+    run(stepper_kind, core, scenario, agent_workspace_path=folder)
     peer = core.peer()
     first, second = commits(peer)
     assert first.event == tool_event(peer, "skipped").id
@@ -333,7 +337,7 @@ def test_secrets_are_masked_and_redact_sees_them(
 
 @both
 def test_a_core_of_version_1_hears_of_commits_only(
-    door: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    stepper_kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def called(_: Workspace) -> None:
         raise AssertionError("for nothing")
@@ -346,7 +350,7 @@ def test_a_core_of_version_1_hears_of_commits_only(
         return await dbg.commit_agent_changes("Named")
 
     with ScriptedCore(version=1) as core:
-        assert run(door, core, scenario, agent_workspace_path=folder) is True
+        assert run(stepper_kind, core, scenario, agent_workspace_path=folder) is True
         peer = core.peer()
         peer.ends()
     made = [message for message in peer.sent if isinstance(message, v1.V1Commit)]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import ConnectionLostError
-from agentstepper_nb.protocol.values import EventKind
-from tests.sdk.doors import both, run
+from agentstepper_nb.protocol.data_model import EventKind
+from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import Peer, ScriptedCore
 from tests.sdk.snapshots import commits, paths
 
@@ -22,7 +22,7 @@ CANT = "The files that this step changed can't be shown"
 
 @both
 def test_a_folder_that_is_gone_is_told_once_and_the_agent_goes_on(
-    door: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
+    stepper_kind: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(dbg: Any) -> list[Any]:
         results = []
@@ -41,7 +41,7 @@ def test_a_folder_that_is_gone_is_told_once_and_the_agent_goes_on(
         return results
 
     with caplog.at_level(logging.WARNING, AGENT_LOG):
-        assert run(door, core, scenario, agent_workspace_path=folder) == ["fine"] * 5
+        assert run(stepper_kind, core, scenario, agent_workspace_path=folder) == ["fine"] * 5
     peer = core.peer()
     assert [paths(each) for each in commits(peer)] == [["old.txt"], ["new.txt"]]
     said = [event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE]
@@ -54,7 +54,7 @@ def test_a_folder_that_is_gone_is_told_once_and_the_agent_goes_on(
 
 @both
 def test_a_redact_that_fails_at_a_snapshot_keeps_what_it_hides(
-    door: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
+    stepper_kind: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def redact(word: str, value: Any) -> Any:
         if word == "commit" and value["changes"]:
@@ -67,7 +67,7 @@ def test_a_redact_that_fails_at_a_snapshot_keeps_what_it_hides(
             t.result = "fine"
         return t.result
 
-    assert run(door, core, scenario, agent_workspace_path=folder, redact=redact) == "fine"
+    assert run(stepper_kind, core, scenario, agent_workspace_path=folder, redact=redact) == "fine"
     peer = core.peer()
     assert commits(peer) == []
     (said,) = (event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE)
@@ -77,7 +77,7 @@ def test_a_redact_that_fails_at_a_snapshot_keeps_what_it_hides(
 
 @both
 def test_a_lost_connection_is_said_by_the_end(
-    door: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
+    stepper_kind: str, core: ScriptedCore, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario(dbg: Any) -> Peer:
         peer = core.peer()
@@ -90,5 +90,5 @@ def test_a_lost_connection_is_said_by_the_end(
         return peer
 
     options = {"agent_workspace_path": folder, "on_disconnect": "raise"}
-    assert commits(run(door, core, scenario, **options)) == []
+    assert commits(run(stepper_kind, core, scenario, **options)) == []
     assert CANT not in caplog.text

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
-from agentstepper_nb.protocol.values import EventKind, EventOutcome, EventSide
+from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide
 from agentstepper_nb.sdk.workspace import Workspace
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import PATIENCE, Peer, ScriptedCore
 from tests.sdk.snapshots import commits, end_of, paths, tool_event
 
@@ -142,7 +142,7 @@ def test_a_task_cancelled_meanwhile_ends_after_the_snapshot(
 
 @both
 def test_an_interrupt_meanwhile_ends_the_tool(
-    door: str, core: ScriptedCore, folder: Path, monkeypatch: pytest.MonkeyPatch
+    stepper_kind: str, core: ScriptedCore, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(_: Workspace) -> None:
         raise KeyboardInterrupt
@@ -155,7 +155,7 @@ def test_an_interrupt_meanwhile_ends_the_tool(
         async with dbg.tool("next", {}):
             pass
 
-    run(door, core, scenario, agent_workspace_path=folder)
+    run(stepper_kind, core, scenario, agent_workspace_path=folder)
     peer = core.peer()
     assert end_of(peer, tool_event(peer)).outcome is EventOutcome.STOPPED
     (snapshot,) = commits(peer)

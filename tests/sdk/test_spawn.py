@@ -22,9 +22,9 @@ from agentstepper_nb import (
     AsyncAgentStepper,
     ConnectionLostError,
 )
-from agentstepper_nb.protocol.values import RunEnding
-from tests.sdk.children import CHILD, FOREVER, Heard, python
-from tests.sdk.doors import both, run
+from agentstepper_nb.protocol.data_model import RunEnding
+from tests.sdk.both_steppers import both, run
+from tests.sdk.child_programs import CHILD, FOREVER, Heard, python
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
@@ -42,7 +42,7 @@ def dbg(core: ScriptedCore) -> Iterator[AgentStepper]:
 
 @both
 def test_a_child_knows_the_core_and_its_name(
-    door: str, core: ScriptedCore, capfd: pytest.CaptureFixture[str], tmp_path: Path
+    stepper_kind: str, core: ScriptedCore, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     program = """
 import json, os, sys
@@ -59,7 +59,7 @@ sys.exit(3)
         code = await waited if asyncio.iscoroutine(waited) else waited
         return code, child.returncode, repr(child)
 
-    code, returncode, shown = run(door, core, scenario)
+    code, returncode, shown = run(stepper_kind, core, scenario)
     assert (code, returncode) == (3, 3)
     assert "'kid'" in shown and "ended with 3" in shown
     out, err = capfd.readouterr()
@@ -183,7 +183,7 @@ def test_only_an_open_run_has_children(core: ScriptedCore) -> None:
 
 
 @both
-def test_a_wait_that_is_over_leaves_the_child(door: str, core: ScriptedCore) -> None:
+def test_a_wait_that_is_over_leaves_the_child(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> Any:
         child = await dbg.spawn(["sleep", "600"])
         with pytest.raises(TimeoutError, match=r"sleep 600 \(pid \d+\) still runs after 0.01"):
@@ -196,7 +196,7 @@ def test_a_wait_that_is_over_leaves_the_child(door: str, core: ScriptedCore) -> 
         child.terminate()  # it has ended: nothing is done
         return code
 
-    assert run(door, core, scenario) == -signal.SIGKILL
+    assert run(stepper_kind, core, scenario) == -signal.SIGKILL
 
 
 PARENT = """

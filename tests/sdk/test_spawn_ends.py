@@ -19,9 +19,9 @@ from agentstepper_nb import (
     AgentStepperCore,
     AgentStopped,
 )
-from agentstepper_nb.protocol.values import Run, RunEnding
-from tests.sdk.children import CHILD, FOREVER, Heard, python
-from tests.sdk.doors import both, run
+from agentstepper_nb.protocol.data_model import Run, RunEnding
+from tests.sdk.both_steppers import both, run
+from tests.sdk.child_programs import CHILD, FOREVER, Heard, python
 from tests.sdk.person import Person
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
@@ -29,14 +29,14 @@ from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
 @both
 def test_leaving_waits_for_the_children_and_the_run_ends_after_them(
-    door: str, live: AgentStepperCore, person: Person
+    stepper_kind: str, live: AgentStepperCore, person: Person
 ) -> None:
     async def scenario(dbg: Any) -> None:
         await dbg.spawn(python(CHILD))
 
     where: Any = SimpleNamespace(port=live.client_port)
     with ThreadPoolExecutor(1) as pool:
-        parent = pool.submit(run, door, where, scenario, stop_on_entry=False)
+        parent = pool.submit(run, stepper_kind, where, scenario, stop_on_entry=False)
         person.halted()
         assert sorted(run.live for run in person.runs.values()) == [True, True]
         person.go_on()
@@ -55,7 +55,7 @@ def person_runs_to_the_end(person: Person, count: int) -> list[Run]:
 @both
 @pytest.mark.parametrize("error", [AgentStopped, KeyboardInterrupt, ValueError])
 def test_leaving_by_an_exception_ends_the_children(
-    door: str, core: ScriptedCore, error: type[BaseException]
+    stepper_kind: str, core: ScriptedCore, error: type[BaseException]
 ) -> None:
     children: list[Any] = []
 
@@ -66,7 +66,7 @@ def test_leaving_by_an_exception_ends_the_children(
         raise error("the agent ends")
 
     with pytest.raises(error):
-        run(door, core, scenario)
+        run(stepper_kind, core, scenario)
     assert children[0].returncode == -signal.SIGINT
 
 

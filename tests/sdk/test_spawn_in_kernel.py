@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb import AgentStepperCore
-from agentstepper_nb.protocol.values import RunEnding
+from agentstepper_nb.protocol.data_model import RunEnding
 from tests.sdk.person import Person
 from tests.widgets.kernel import PATIENCE, Kernel
 

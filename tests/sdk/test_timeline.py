@@ -14,9 +14,9 @@ from agentstepper_nb import AgentStepper, AsyncAgentStepper
 from agentstepper_nb.errors import AgentStopped
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.protocol.agent import AgentError, Bye, GetTimeline, StopAnswer, Timeline
-from agentstepper_nb.protocol.values import Failure, Run, RunEnding
+from agentstepper_nb.protocol.data_model import Failure, Run, RunEnding
 from agentstepper_nb.sdk import BaseStepper, make_ambient, on_closing
-from tests.sdk.doors import both
+from tests.sdk.both_steppers import both
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import Peer, Script, ScriptedCore
 
@@ -27,7 +27,7 @@ TIMELINE = Timeline(run=Run(id="r", name="n", program="P", started_at=1.0), rows
 def told() -> Iterator[list[tuple[BaseStepper, Bye]]]:
     """Who closed, and how, as a callback hears it."""
     heard: list[tuple[BaseStepper, Bye]] = []
-    take_back = on_closing(lambda door, bye: heard.append((door, bye)))
+    take_back = on_closing(lambda stepper_kind, bye: heard.append((stepper_kind, bye)))
     yield heard
     take_back()
 
@@ -75,8 +75,8 @@ def test_a_core_that_is_too_slow(core: ScriptedCore) -> None:
     core.requests = lambda peer, message: None
 
     def act(dbg: AgentStepper, peer: Peer) -> None:
-        assert dbg._timeline(patience=0.01) is None
-        assert len(dbg._live().link._waiting) == 0, "nothing is kept of it"
+        assert dbg._timeline(timeout_s=0.01) is None
+        assert len(dbg._current_session().link._waiting) == 0, "nothing is kept of it"
 
     during(core, act)
 
@@ -103,7 +103,7 @@ def test_a_connection_that_is_lost_meanwhile_is_asked_again(core: ScriptedCore) 
         return None
 
     core.requests = drop_once
-    assert during(core, lambda dbg, peer: dbg._timeline(patience=60)) == TIMELINE
+    assert during(core, lambda dbg, peer: dbg._timeline(timeout_s=60)) == TIMELINE
     assert [type(message) for peer in core.peers for message in peer.sent].count(GetTimeline) == 2
 
 
@@ -130,13 +130,13 @@ def test_a_closed_one(core: ScriptedCore) -> None:
     ],
 )
 def test_how_it_ends_is_told_before_it_is_said(
-    core: ScriptedCore, door: str, error: BaseException | None, bye: Bye
+    core: ScriptedCore, stepper_kind: str, error: BaseException | None, bye: Bye
 ) -> None:
     core.requests = lambda peer, message: TIMELINE
     seen: list[tuple[Bye, Timeline | None]] = []
     take_back = on_closing(lambda dbg, how: seen.append((how, dbg._timeline())))
     try:
-        end(core, door, error)
+        end(core, stepper_kind, error)
     finally:
         take_back()
     assert seen == [(bye, TIMELINE)]
@@ -145,9 +145,9 @@ def test_how_it_ends_is_told_before_it_is_said(
     assert [type(message) for message in peer.sent[-2:]] == [GetTimeline, Bye]
 
 
-def end(core: ScriptedCore, door: str, error: BaseException | None) -> None:
+def end(core: ScriptedCore, stepper_kind: str, error: BaseException | None) -> None:
     """Open a run and leave it by an exception."""
-    if door == "sync":
+    if stepper_kind == "sync":
         dbg = AgentStepper("P", "127.0.0.1", core.port)
         dbg.__exit__(type(error) if error else None, error, None)
         return
@@ -169,7 +169,7 @@ def test_stop_is_told(core: ScriptedCore, told: list[tuple[BaseStepper, Bye]]) -
 def test_a_loop_goes_on_meanwhile(core: ScriptedCore) -> None:
     """What is told may block: not the loop."""
     went_on = threading.Event()
-    take_back = on_closing(lambda door, bye: went_on.wait(60))
+    take_back = on_closing(lambda stepper_kind, bye: went_on.wait(60))
 
     async def main() -> None:
         async with AsyncAgentStepper("P", "127.0.0.1", core.port):
@@ -185,15 +185,15 @@ def test_a_loop_goes_on_meanwhile(core: ScriptedCore) -> None:
 @both
 def test_one_that_fails_breaks_nothing(
     core: ScriptedCore,
-    door: str,
+    stepper_kind: str,
     told: list[tuple[BaseStepper, Bye]],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    take_back = on_closing(lambda door, bye: 1 / 0)
+    take_back = on_closing(lambda stepper_kind, bye: 1 / 0)
     second: list[Bye] = []
-    take_back_second = on_closing(lambda door, bye: second.append(bye))
+    take_back_second = on_closing(lambda stepper_kind, bye: second.append(bye))
     try:
-        end(core, door, None)
+        end(core, stepper_kind, None)
     finally:
         take_back()
         take_back_second()
@@ -203,14 +203,14 @@ def test_one_that_fails_breaks_nothing(
 
 
 @both
-def test_an_interrupt_meanwhile_still_ends_the_run(core: ScriptedCore, door: str) -> None:
-    def interrupt(door: BaseStepper, bye: Bye) -> None:
+def test_an_interrupt_meanwhile_still_ends_the_run(core: ScriptedCore, stepper_kind: str) -> None:
+    def interrupt(stepper_kind: BaseStepper, bye: Bye) -> None:
         raise KeyboardInterrupt
 
     take_back = on_closing(interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):
-            end(core, door, None)
+            end(core, stepper_kind, None)
     finally:
         take_back()
     assert core.peer().ends() == Bye(ending=RunEnding.FINISHED)
@@ -224,7 +224,7 @@ def test_each_run_once_and_by_whom_it_belongs_to(
             assert inner.run_id == dbg.run_id
         assert told == []
     dbg.close()
-    assert [door for door, _ in told] == [dbg]
+    assert [stepper_kind for stepper_kind, _ in told] == [dbg]
 
 
 def test_garbage_is_not_told(core: ScriptedCore, told: list[tuple[BaseStepper, Bye]]) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, ProtocolError, ToolDeniedError
-from agentstepper_nb.protocol.values import EventOutcome
+from agentstepper_nb.protocol.data_model import EventOutcome
 from tests.sdk.scripted_core import STEP, Script, ScriptedCore, edit
-from tests.sdk.traced import Thing, data, edits, mark
+from tests.sdk.traced_values import Thing, data, edits, mark
 
 
 def test_arguments_are_shown_by_name(dbg: AgentStepper, core: ScriptedCore) -> None:

@@ -12,10 +12,10 @@ from msgspec import Raw
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper
 from agentstepper_nb.protocol.agent import SkipAnswer
-from agentstepper_nb.protocol.values import EventKind, EventOutcome
-from tests.sdk.doors import both, run
+from agentstepper_nb.protocol.data_model import EventKind, EventOutcome
+from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import START, STEP, Script, ScriptedCore, edit
-from tests.sdk.traced import Thing, data, edits, mark
+from tests.sdk.traced_values import Thing, data, edits, mark
 
 # ---- kinds of functions -----------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ def test_methods(dbg: AgentStepper, core: ScriptedCore) -> None:
 
 
 @both
-def test_async_functions(door: str, core: ScriptedCore) -> None:
+def test_async_functions(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> Any:
         @dbg.traced_llm
         async def ask(prompt: str, model: str) -> str:
@@ -68,7 +68,7 @@ def test_async_functions(door: str, core: ScriptedCore) -> None:
         assert asyncio.iscoroutinefunction(ask)
         return await asyncio.gather(*(ask(f"p{n}", model="gpt") for n in range(5)))
 
-    assert run(door, core, scenario) == ["P0", "P1", "P2", "P3", "P4"]
+    assert run(stepper_kind, core, scenario) == ["P0", "P1", "P2", "P3", "P4"]
     peer = core.peer()
     peer.ends()
     events = peer.events[1:]
@@ -76,7 +76,7 @@ def test_async_functions(door: str, core: ScriptedCore) -> None:
 
 
 @both
-def test_an_async_function_behind_a_plain_wrapper(door: str, core: ScriptedCore) -> None:
+def test_an_async_function_behind_a_plain_wrapper(stepper_kind: str, core: ScriptedCore) -> None:
     """As the openai SDK's methods are."""
 
     def required_args(function: Any) -> Any:
@@ -95,7 +95,7 @@ def test_an_async_function_behind_a_plain_wrapper(door: str, core: ScriptedCore)
         return await ask("p")
 
     edits(core, None, '{"prompt":"q"}')
-    assert run(door, core, scenario) == "q!"
+    assert run(stepper_kind, core, scenario) == "q!"
 
 
 def test_a_plain_function_that_runs_an_async_one(dbg: AgentStepper) -> None:
@@ -151,7 +151,7 @@ def test_a_generator_that_fails_gives_what_it_had(dbg: AgentStepper, core: Scrip
 
 
 @both
-def test_async_generators(door: str, core: ScriptedCore) -> None:
+def test_async_generators(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> Any:
         @dbg.traced_llm
         async def stream(n: int) -> AsyncIterator[int]:
@@ -168,7 +168,7 @@ def test_async_generators(door: str, core: ScriptedCore) -> None:
         return first, second
 
     edits(core, None, None, "[9,8]")
-    assert run(door, core, scenario) == ([9, 8], [0, 1])
+    assert run(stepper_kind, core, scenario) == ([9, 8], [0, 1])
 
 
 def test_stop_iteration_of_a_tool_stays_what_it_is(dbg: AgentStepper) -> None:
@@ -181,7 +181,7 @@ def test_stop_iteration_of_a_tool_stays_what_it_is(dbg: AgentStepper) -> None:
 
 
 @both
-def test_a_skipped_call_is_not_made(door: str, core: ScriptedCore) -> None:
+def test_a_skipped_call_is_not_made(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> Any:
         @dbg.traced_tool
         async def tool() -> None:
@@ -190,11 +190,11 @@ def test_a_skipped_call_is_not_made(door: str, core: ScriptedCore) -> None:
         return await tool()
 
     core.policy = Script(START, SkipAnswer(result=Raw(b"[0]")))
-    assert run(door, core, scenario) == [0]
+    assert run(stepper_kind, core, scenario) == [0]
 
 
 @both
-def test_nested_calls(door: str, core: ScriptedCore) -> None:
+def test_nested_calls(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> Any:
         @dbg.traced_llm
         async def inner() -> int:
@@ -206,7 +206,7 @@ def test_nested_calls(door: str, core: ScriptedCore) -> None:
 
         return await outer()
 
-    assert run(door, core, scenario) == 2
+    assert run(stepper_kind, core, scenario) == 2
     peer = core.peer()
     peer.ends()
     _, outer, *inner = peer.events

@@ -16,16 +16,16 @@ from msgspec import Raw
 
 from agentstepper_nb import AgentStepper, AsyncAgentStepper, ConnectionLostError, ProtocolError
 from agentstepper_nb.protocol.agent import CommitMade, HaltPointReached, ResumeAnswer, Withdraw
-from agentstepper_nb.protocol.v1 import agent as v1
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     ChangeKind,
     EventOutcome,
     EventSide,
     FileBody,
     FileChange,
 )
+from agentstepper_nb.protocol.v1 import agent as v1
 from agentstepper_nb.sdk.wire_versions import WireVersion1
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.processes import agent, outcome
 from tests.sdk.scripted_core import PATIENCE, Peer, Script, ScriptedCore, edit
 
@@ -79,42 +79,46 @@ def test_it_says_word_for_word_what_the_original_said(core: ScriptedCore) -> Non
 
 
 @both
-def test_an_edit_to_an_empty_value_is_an_edit_but_null(door: str, core: ScriptedCore) -> None:
+def test_an_edit_to_an_empty_value_is_an_edit_but_null(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     async def scenario(dbg: Any) -> Any:
         return [await dbg.begin_llm_query_breakpoint("p") for _ in range(5)]
 
     texts = ['""', "{}", "0", "false", "null"]
     core.policy = Script(ResumeAnswer(), *map(edit, texts))
-    assert run(door, core, scenario) == ["", {}, 0, False, "p"]
+    assert run(stepper_kind, core, scenario) == ["", {}, 0, False, "p"]
 
 
 @both
-def test_a_sent_back_original_is_the_same_object(door: str, core: ScriptedCore) -> None:
+def test_a_sent_back_original_is_the_same_object(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> Any:
         value = {"a": 1.0}
         return await dbg.begin_llm_query_breakpoint(value) is value
 
     core.policy = Script(ResumeAnswer(), edit('{"a":1.0}'))
-    assert run(door, core, scenario) is True
+    assert run(stepper_kind, core, scenario) is True
 
 
 @both
-def test_without_a_stop_on_entry_its_answer_is_dropped(door: str, core: ScriptedCore) -> None:
+def test_without_a_stop_on_entry_its_answer_is_dropped(
+    stepper_kind: str, core: ScriptedCore
+) -> None:
     async def scenario(dbg: Any) -> Any:
         return await dbg.begin_llm_query_breakpoint("p")
 
     core.policy = Script(edit('"not this"'), edit('"this"'))
-    assert run(door, core, scenario, stop_on_entry=False) == "this"
+    assert run(stepper_kind, core, scenario, stop_on_entry=False) == "this"
 
 
 @both
-def test_an_exception_travels_as_a_summary(door: str, core: ScriptedCore) -> None:
+def test_an_exception_travels_as_a_summary(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("t", {}):
             raise ValueError("a bug")
 
     with pytest.raises(ValueError, match="a bug"):
-        run(door, core, scenario)
+        run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     last = peer.sent[-1]
@@ -122,13 +126,13 @@ def test_an_exception_travels_as_a_summary(door: str, core: ScriptedCore) -> Non
 
 
 @both
-def test_what_it_has_no_word_for_is_not_sent(door: str, core: ScriptedCore) -> None:
+def test_what_it_has_no_word_for_is_not_sent(stepper_kind: str, core: ScriptedCore) -> None:
     async def scenario(dbg: Any) -> None:
         async with dbg.tool("t", {}):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(door, core, scenario)
+        run(stepper_kind, core, scenario)
     peer = core.peer()
     peer.ends()
     kinds = [type(message).__name__ for message in peer.sent]
@@ -197,7 +201,7 @@ def test_messages() -> None:
 @both
 @pytest.mark.parametrize("code", [1000, 1001, 1011])
 def test_a_core_that_closes_frees_the_agent_that_waits(
-    door: str, core: ScriptedCore, code: int
+    stepper_kind: str, core: ScriptedCore, code: int
 ) -> None:
     """Also by the codes of a normal end, which the original's own agent takes for no end at all."""
 
@@ -212,7 +216,7 @@ def test_a_core_that_closes_frees_the_agent_that_waits(
             await dbg.begin_llm_query_breakpoint("p")
 
     core.policy = policy
-    run(door, core, scenario)
+    run(stepper_kind, core, scenario)
 
 
 # ---- what only the original's Core does -------------------------------------------------------------
@@ -253,18 +257,20 @@ def step_all(core: Original, count: int) -> list[v1.V1Breakpoint]:
 
 
 @both
-def test_parallel_calls_are_asked_one_after_the_other(door: str, original: Original) -> None:
+def test_parallel_calls_are_asked_one_after_the_other(
+    stepper_kind: str, original: Original
+) -> None:
     calls = 6
 
     async def scenario(dbg: Any) -> list[Any]:
-        if door == "async":
+        if stepper_kind == "async":
             return await asyncio.gather(*(_call(dbg, n) for n in range(calls)))
         with ThreadPoolExecutor(calls) as pool:
             return list(pool.map(lambda n: asyncio.run(_call(dbg, n)), range(calls)))
 
     with ThreadPoolExecutor(1) as person:
         stepped = person.submit(step_all, original, 1 + 2 * calls)
-        assert run(door, original, scenario) == list(range(calls))
+        assert run(stepper_kind, original, scenario) == list(range(calls))
         points = stepped.result(PATIENCE)
     assert original.overwritten == []
     peer = original.peer()
@@ -311,7 +317,7 @@ def test_an_interrupted_call_that_had_not_its_turn_is_never_told(original: Origi
 
 @both
 def test_what_is_too_large_for_it_is_shown_in_part_and_its_limit_is_named(
-    door: str, original: Original
+    stepper_kind: str, original: Original
 ) -> None:
     large = "x" * 2_000_000
 
@@ -322,7 +328,7 @@ def test_what_is_too_large_for_it_is_shown_in_part_and_its_limit_is_named(
 
     with ThreadPoolExecutor(1) as person:
         stepped = person.submit(step_all, original, 3)
-        run(door, original, scenario)
+        run(stepper_kind, original, scenario)
         _, begin, end = stepped.result(PATIENCE)
     for point in (begin, end):
         assert len(bytes(point.original_data)) < 2**20
@@ -333,7 +339,7 @@ def test_what_is_too_large_for_it_is_shown_in_part_and_its_limit_is_named(
 
 @both
 def test_what_cannot_be_shortened_is_refused_and_its_limit_is_named(
-    door: str, original: Original
+    stepper_kind: str, original: Original
 ) -> None:
     async def scenario(dbg: Any) -> None:
         with pytest.raises(ProtocolError, match=r"has 1\.9 MiB, and a message may have 1 MiB"):
@@ -343,7 +349,7 @@ def test_what_cannot_be_shortened_is_refused_and_its_limit_is_named(
     with ThreadPoolExecutor(1) as person:
         start = person.submit(original.step)
         run(
-            door,
+            stepper_kind,
             original,
             scenario,
             redact=lambda word, value: "x" * 2_000_000 if word == "prompt" else value,
@@ -377,8 +383,8 @@ def test_a_commit_too_large_for_it_loses_its_largest_contents(
 def test_a_message_that_is_too_large_all_the_same_is_not_sent() -> None:
     dialect = WireVersion1("Program")
     commit = CommitMade(id="c0", at=1.0, title="t" * 2**20, description="", changes=())
-    refusal = dialect.refusal((commit,))
+    refusal = dialect.find_refusal((commit,))
     assert refusal is not None and refusal.code == "too_large"
     assert "has 1.0 MiB, and a Core of version 1 closes the connection above 1 MiB" in str(refusal)
     small = CommitMade(id="c0", at=1.0, title="t", description="", changes=())
-    assert dialect.refusal((small,)) is None
+    assert dialect.find_refusal((small,)) is None

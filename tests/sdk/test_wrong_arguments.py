@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import AgentStepper, AgentStepperCore, AsyncAgentStepper
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.scripted_core import ScriptedCore
 
 
@@ -39,14 +39,14 @@ CALLS: list[tuple[str, Callable[[Any], Awaitable[Any]]]] = [
 @both
 @pytest.mark.parametrize(("named", "call"), CALLS, ids=range(len(CALLS)))
 def test_an_argument_of_the_wrong_type_is_named(
-    door: str, core: ScriptedCore, tmp_path: Path, named: str, call: Any
+    stepper_kind: str, core: ScriptedCore, tmp_path: Path, named: str, call: Any
 ) -> None:
     async def scenario(dbg: Any) -> None:
         with pytest.raises(TypeError, match=f"^{named} be a text \\(str\\), not (5|None) \\("):
             await call(dbg)
         assert await dbg.begin_llm_query_breakpoint("goes on") == "goes on"
 
-    run(door, core, scenario, agent_workspace_path=tmp_path)
+    run(stepper_kind, core, scenario, agent_workspace_path=tmp_path)
     peer = core.peer()
     peer.ends()
     assert [event.kind for event in peer.events] == ["program_started", "llm_query"]

@@ -11,7 +11,7 @@ from agentstepper_nb.coding.service import CodingService
 from agentstepper_nb.protocol.worker import WORKER_VERSION, WorkerHello, WorkerWelcome, both_ways
 from agentstepper_nb.rpc.session import RpcSession
 from agentstepper_nb.worker.services import ServiceContext
-from tests.helpers.conversing import Leader
+from tests.helpers.scripted_conversations import Leader
 
 LOG = logging.getLogger("agentstepper_nb.test")
 
@@ -37,7 +37,7 @@ class Worker:
     async def _read(self) -> None:
         while (message := await self.socket.read_message()) is not None:
             self.line.receive(message)
-        self.line.lost("gone")
+        self.line.connection_lost("gone")
 
     async def die(self) -> None:
         self.socket.close()

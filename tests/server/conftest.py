@@ -16,7 +16,7 @@ from traitlets.config import Config
 
 from agentstepper_nb.protocol.frame import SUBPROTOCOL
 from agentstepper_nb.server_ext import AgentStepperExtension
-from tests.helpers.conversing import Leader
+from tests.helpers.scripted_conversations import Leader
 from tests.server.agents import Api, Hand
 from tests.server.coding import Client
 from tests.server.coding_worker import Worker
@@ -143,7 +143,7 @@ def agents(
 @pytest.fixture
 def hand(extension: AgentStepperExtension) -> Hand:
     """A worker's hand; no worker is started beside it."""
-    extension.host.runtime.on_need = lambda: None
+    extension.host.runtime.on_worker_needed = lambda: None
     return Hand(extension.host.runtime, now=1000.0)
 
 

@@ -12,10 +12,10 @@ from tornado.websocket import WebSocketClientConnection
 
 from agentstepper_nb.protocol import agent as agent_wire
 from agentstepper_nb.protocol import ui as ui_wire
+from agentstepper_nb.protocol.data_model import EventKind, EventSide, RunEnding
+from agentstepper_nb.protocol.delta_decoding import decode_contents
+from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.frame import VERSION, MessageTable
-from agentstepper_nb.protocol.joined import decode_contents
-from agentstepper_nb.protocol.pieces import DeltaDecoder
-from agentstepper_nb.protocol.values import EventKind, EventSide, RunEnding
 
 
 class Closed(Exception):

@@ -59,7 +59,7 @@ async def test_announced_from_start_to_stop(
     (file,) = jp_runtime_dir.glob("agentstepper*")
     written = json.loads(file.read_text())
     folder = Path(written["data_dir"])
-    assert (written["url"], folder) == (url, extension._place[0])
+    assert (written["url"], folder) == (url, extension._folder_and_lock[0])
     for name, token in extension.tokens._asdict().items():
         assert (folder / f"{name}-token").read_text().strip() == token
         assert (folder / f"{name}-token").stat().st_mode & 0o077 == 0

@@ -15,21 +15,21 @@ from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.errors import ConnectionLostError
 from agentstepper_nb.hub import chat_registry
 from agentstepper_nb.server_ext import AgentStepperExtension
-from tests.chat.outsiders import Inn, inn, no_core
-from tests.chat.talking import soon
+from tests.chat.chats import soon
+from tests.chat.remote_harness import RemoteHarness, no_core, remote_harness
 from tests.server.conftest import AGENT_TOKEN, CONTROL_TOKEN
 from tests.server.peers import Closed
 from tests.server.test_runtime_sockets import Line
 from tests.server.test_sockets import refused
 
-Chat = Callable[[], AbstractAsyncContextManager[Inn]]
+Chat = Callable[[], AbstractAsyncContextManager[RemoteHarness]]
 
 NOBODYS = "chat/0123456789abcdefghijkl"
 
 
 @pytest.fixture(autouse=True)
 def nobody_starts_workers(extension: AgentStepperExtension) -> None:
-    extension.host.runtime.on_need = lambda: None
+    extension.host.runtime.on_worker_needed = lambda: None
 
 
 @pytest.fixture
@@ -48,17 +48,17 @@ def chat(
     monkeypatch.setenv("AGENTSTEPPER_WORKER_TOKEN", extension.tokens.worker)
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[Inn]:
-        async with inn(tmp_path) as house:
-            await soon(house.outside.open())
-            yield house
+    async def opened() -> AsyncIterator[RemoteHarness]:
+        async with remote_harness(tmp_path) as harness:
+            await soon(harness.remote_access.open())
+            yield harness
 
     return opened
 
 
-def path(house: Inn) -> str:
-    assert house.outside.address is not None
-    return house.outside.address.partition("/agentstepper/")[2]
+def path(harness: RemoteHarness) -> str:
+    assert harness.remote_access.address is not None
+    return harness.remote_access.address.partition("/agentstepper/")[2]
 
 
 def bearing(token: str) -> dict[str, str]:
@@ -66,11 +66,11 @@ def bearing(token: str) -> dict[str, str]:
 
 
 async def test_a_script_and_an_agent(chat: Chat) -> None:
-    async with chat() as house:
-        agent = await house.client("answer", agent_name="poet")
-        attending = asyncio.ensure_future(agent.attend(lambda message: f"Roses, {message}"))
-        await house.has("parrot", "poet")
-        talker = await house.client("talk")
+    async with chat() as harness:
+        agent = await harness.client("answer", agent_name="poet")
+        attending = asyncio.ensure_future(agent.serve_agent(lambda message: f"Roses, {message}"))
+        await harness.has("parrot", "poet")
+        talker = await harness.client("talk")
         (said,) = await soon(talker.send("Hello", agent="poet"))
         assert (said.agent_name, said.content) == ("poet", "Roses, Hello")
         attending.cancel()
@@ -81,27 +81,30 @@ async def test_who_has_no_token_of_the_chats(
     chat: Chat, connect: Any, extension: AgentStepperExtension, jp_auth_header: dict[str, str]
 ) -> None:
     """Neither a login nor any other token does; and no token does for another door."""
-    async with chat() as house:
-        token = house.tokens.issue(house.session)
+    async with chat() as harness:
+        token = harness.tokens.issue(harness.session)
         no_token = [{}, dict(jp_auth_header), {"Authorization": f"Basic {token}"}]
         others = [bearing(each) for each in (AGENT_TOKEN, CONTROL_TOKEN, extension.tokens.worker)]
         for headers in (*no_token, *others):
-            assert await refused(connect, path(house), headers) == (401, "invalid_token")
-        assert await refused(connect, f"{path(house)}?token={token}", {}) == (401, "invalid_token")
-        house.tokens.revoke(token)
-        assert await refused(connect, path(house), bearing(token)) == (401, "invalid_token")
+            assert await refused(connect, path(harness), headers) == (401, "invalid_token")
+        assert await refused(connect, f"{path(harness)}?token={token}", {}) == (
+            401,
+            "invalid_token",
+        )
+        harness.tokens.revoke(token)
+        assert await refused(connect, path(harness), bearing(token)) == (401, "invalid_token")
         for door in ("agent", "worker", "runtime", "ui"):
             with pytest.raises(HTTPClientError) as caught:
-                await connect(door, bearing(house.tokens.issue(house.session)))
+                await connect(door, bearing(harness.tokens.issue(harness.session)))
             assert caught.value.code in (401, 403)
 
 
 async def test_a_chat_that_isnt_there(chat: Chat, connect: Any) -> None:
-    async with chat() as house:
-        token = house.tokens.issue(house.session)
+    async with chat() as harness:
+        token = harness.tokens.issue(harness.session)
         assert await refused(connect, NOBODYS, bearing(token)) == (404, "unknown_service")
-        address = await house.outside.open()
-        await house.outside.close()
+        address = await harness.remote_access.open()
+        await harness.remote_access.close()
         with pytest.raises(
             ConnectionLostError, match=r"\(404\): No chat is served at this address"
         ):
@@ -109,34 +112,34 @@ async def test_a_chat_that_isnt_there(chat: Chat, connect: Any) -> None:
 
 
 async def test_a_web_page_with_a_token(chat: Chat, connect: Any, http_server_client: Any) -> None:
-    async with chat() as house:
-        token = house.tokens.issue(house.session)
+    async with chat() as harness:
+        token = harness.tokens.issue(harness.session)
         own = f"http://127.0.0.1:{http_server_client.get_http_port()}"
         for origin in (own, "http://evil.example", "null"):
             headers = {**bearing(token), "Origin": origin}
-            assert await refused(connect, path(house), headers) == (403, "foreign_origin")
+            assert await refused(connect, path(harness), headers) == (403, "foreign_origin")
 
 
 async def test_too_many_clients(chat: Chat, connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with chat() as house:
-        monkeypatch.setattr(chat_registry, "MOST_CLIENTS", 1)
-        client = await house.client("talk")
-        headers = bearing(house.tokens.issue(house.session))
-        assert await refused(connect, path(house), headers) == (429, "too_many")
+    async with chat() as harness:
+        monkeypatch.setattr(chat_registry, "MAX_CLIENTS", 1)
+        client = await harness.client("talk")
+        headers = bearing(harness.tokens.issue(harness.session))
+        assert await refused(connect, path(harness), headers) == (429, "too_many")
         await client.close()
 
 
 @asynccontextmanager
-async def a_line(house: Inn, connect: Any) -> AsyncIterator[Line]:
-    line = Line(await connect(path(house), bearing(house.tokens.issue(house.session))))
+async def a_line(harness: RemoteHarness, connect: Any) -> AsyncIterator[Line]:
+    line = Line(await connect(path(harness), bearing(harness.tokens.issue(harness.session))))
     await line.hello()
     yield line
     line.socket.close()
 
 
 async def test_a_client_asks_the_chat_and_nothing_else(chat: Chat, connect: Any) -> None:
-    async with chat() as house:
-        async with a_line(house, connect) as line:
+    async with chat() as harness:
+        async with a_line(harness, connect) as line:
             answer = await line.ask("states", b"{}")  # of `runtime`
             assert answer.code == "unknown_service"  # type: ignore[union-attr]
 
@@ -145,8 +148,8 @@ async def test_a_client_asks_the_chat_and_nothing_else(chat: Chat, connect: Any)
 async def test_an_oversized_message_closes_with_1009(
     chat: Chat, connect: Any, max_message: int
 ) -> None:
-    async with chat() as house:
-        async with a_line(house, connect) as line:
+    async with chat() as harness:
+        async with a_line(harness, connect) as line:
             await line.socket.write_message("x" * (max_message + 1))
             with pytest.raises(Closed) as caught:
                 await line.next()
@@ -156,8 +159,8 @@ async def test_an_oversized_message_closes_with_1009(
 async def test_it_closes_with_the_server(
     chat: Chat, connect: Any, extension: AgentStepperExtension
 ) -> None:
-    async with chat() as house:
-        async with a_line(house, connect) as line:
+    async with chat() as harness:
+        async with a_line(harness, connect) as line:
             await extension.host.close()
             with pytest.raises(Closed) as caught:
                 await line.next()

@@ -13,7 +13,7 @@ from tornado.httpclient import HTTPClientError
 from agentstepper_nb.coding.tool import Risk
 from agentstepper_nb.llm_wire.events import TextDelta
 from agentstepper_nb.server_ext.coding_handlers import CodingStreamHandler
-from tests.helpers.conversing import Leader
+from tests.helpers.scripted_conversations import Leader
 from tests.server.coding import Client, Event, opened, turns
 from tests.server.coding_worker import Worker
 
@@ -266,7 +266,7 @@ async def test_a_client_that_hangs_up_makes_room(api: Client, worker: Worker, ho
 async def test_silence_is_filled(
     api: Client, worker: Worker, how: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CodingStreamHandler, "beat", 0.01)
+    monkeypatch.setattr(CodingStreamHandler, "heartbeat_s", 0.01)
     id = await opened(api, how)
     async with api.stream(id) as stream:
         reading = asyncio.create_task(stream.until("completed"))
@@ -279,7 +279,7 @@ async def test_silence_is_filled(
 async def test_a_client_that_does_not_read_is_let_go_and_comes_back(
     api: Client, worker: Worker, leader: Leader, how: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CodingStreamHandler, "stalled", 0.2)
+    monkeypatch.setattr(CodingStreamHandler, "stall_timeout_s", 0.2)
     id = await opened(api, how)
     async with api.stream(id):
         for number in range(300):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.coding.session import CodingSession
-from tests.coding.playing import Playing, calls, says
+from tests.coding.scripted_parts import FakeProvider, calls, says
 from tests.server.coding import Client, opened
 from tests.server.coding_worker import Worker
 
@@ -26,7 +26,7 @@ def keep(extension: Any, root: Path) -> Keep:
         workspace.mkdir(exist_ok=True)
         async with await CodingSession.create(
             workspace=workspace,
-            provider=Playing(calls(("1", "list_files", {"path": "."})), says("Nothing.")),
+            provider=FakeProvider(calls(("1", "list_files", {"path": "."})), says("Nothing.")),
             model="m",
             data_dir=Path(extension.data_dir),
             mode="run",
@@ -85,7 +85,7 @@ async def test_what_cant_be_resumed_says_why(
     async with await CodingSession.resume(
         id,
         workspace=root / "repo",
-        provider=Playing(),
+        provider=FakeProvider(),
         data_dir=Path(extension.data_dir),
         mode="repl",
         debugger=False,

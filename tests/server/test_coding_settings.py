@@ -11,7 +11,7 @@ from traitlets import TraitError
 
 from agentstepper_nb.protocol.coding_settings import select_given_settings
 from agentstepper_nb.server_ext import AgentStepperExtension
-from tests.helpers.conversing import Leader
+from tests.helpers.scripted_conversations import Leader
 from tests.server.agents import Api
 from tests.server.coding import Client, opened
 from tests.server.coding_worker import Worker

@@ -74,7 +74,10 @@ async def test_who_controls(
             with pytest.raises(CommandError, match="AGENTSTEPPER_CONTROL_TOKEN") as refused:
                 await asyncio.to_thread(call)
             assert refused.value.code == "watch_only"
-        assert (await asyncio.to_thread(list_breakpoints), await asyncio.to_thread(list_prices)) == (
+        assert (
+            await asyncio.to_thread(list_breakpoints),
+            await asyncio.to_thread(list_prices),
+        ) == (
             [],
             [],
         )

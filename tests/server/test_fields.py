@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agentstepper_nb.protocol.runtime_store_messages import LIMIT, StateQuery, StepQuery
-from agentstepper_nb.protocol.runtime_wire import NewAction, NewMessage
+from agentstepper_nb.protocol.runtime_requests import NewAction, NewMessage
+from agentstepper_nb.protocol.runtime_store_messages import MAX_LIMIT, StateQuery, StepQuery
 from agentstepper_nb.server_ext.json_errors import JsonHTTPError
 from agentstepper_nb.server_ext.request_fields import NoParameters, decode_body, decode_query
 
@@ -18,9 +18,11 @@ def test_a_query() -> None:
         "min_iteration": ["3"],
         "since": ["12.5"],
         "latest": ["true"],
-        "limit": [str(LIMIT)],
+        "limit": [str(MAX_LIMIT)],
     }
-    expected = StepQuery(session_id="sé/1", min_iteration=3, since=12.5, latest=True, limit=LIMIT)
+    expected = StepQuery(
+        session_id="sé/1", min_iteration=3, since=12.5, latest=True, limit=MAX_LIMIT
+    )
     assert decode_query(query, StepQuery, {}) == expected
 
 

@@ -44,9 +44,9 @@ async def test_order_and_count() -> None:
     for text in ("a", "bb", "ü"):
         wire.outbox.send(text)
     assert wire.written == [b"a", b"bb", "ü".encode()]
-    assert wire.outbox.waiting == 4
+    assert wire.outbox.waiting_bytes == 4
     await wire.settle()
-    assert wire.outbox.waiting == 2
+    assert wire.outbox.waiting_bytes == 2
 
 
 async def test_one_large_message_passes_and_some_behind_it() -> None:

@@ -31,7 +31,7 @@ def static(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of built files, empty at first."""
     folder = tmp_path / "static"
     folder.mkdir()
-    monkeypatch.setattr(static_files, "STATIC", folder)
+    monkeypatch.setattr(static_files, "STATIC_FOLDER", folder)
     return folder
 
 

@@ -378,7 +378,7 @@ def test_a_folder_that_another_server_has_is_left_to_it(
     with caplog.at_level(logging.WARNING):
         store = second._open_store()
     try:
-        folder, _ = second._place
+        folder, _ = second._folder_and_lock
         assert folder == tmp_path / "kept" / "2"
         assert second.tokens.agent == (folder / "agent-token").read_text().strip()
         said = caplog.text

@@ -7,6 +7,13 @@ import re
 import msgspec
 
 from agentstepper_nb.protocol.error_codes import CODES
+from agentstepper_nb.protocol.runtime_requests import (
+    NewAction,
+    NewConversation,
+    NewMessage,
+    NewParticipant,
+    SetConversation,
+)
 from agentstepper_nb.protocol.runtime_store_messages import (
     ActionQuery,
     ConversationQuery,
@@ -14,13 +21,6 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     ParticipantQuery,
     StateQuery,
     StepQuery,
-)
-from agentstepper_nb.protocol.runtime_wire import (
-    NewAction,
-    NewConversation,
-    NewMessage,
-    NewParticipant,
-    SetConversation,
 )
 from agentstepper_nb.server_ext import runtime_handlers
 from tests.docs.pages import GUIDE, blocks

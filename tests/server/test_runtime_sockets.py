@@ -35,7 +35,7 @@ ASKS = {
 
 @pytest.fixture(autouse=True)
 def nobody_starts_workers(extension: AgentStepperExtension) -> None:
-    extension.host.runtime.on_need = lambda: None
+    extension.host.runtime.on_worker_needed = lambda: None
 
 
 class Line:

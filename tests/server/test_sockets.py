@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from agentstepper_nb.hub.sockets import TURN, FairTurns
+from agentstepper_nb.hub.sockets import MESSAGES_PER_TURN, FairTurns
 from agentstepper_nb.protocol import agent as agent_wire
 from agentstepper_nb.protocol import ui as ui_wire
-from agentstepper_nb.protocol.values import RunState
+from agentstepper_nb.protocol.data_model import RunState
 from agentstepper_nb.server_ext import socket_outbox
 from tests.server.conftest import AGENT_TOKEN
 from tests.server.peers import Closed
@@ -167,17 +167,17 @@ async def test_who_sends_without_end_lets_others_have_their_turn(
     new_agent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ways: list[FairTurns] = []
-    gives_way = FairTurns._give_way
+    gives_way = FairTurns._yield_turn
 
     async def counted(turns: FairTurns) -> None:
         ways.append(turns)
         await gives_way(turns)
 
-    monkeypatch.setattr(FairTurns, "_give_way", counted)
+    monkeypatch.setattr(FairTurns, "_yield_turn", counted)
     agent = await new_agent()
-    for _ in range(3 * TURN):
+    for _ in range(3 * MESSAGES_PER_TURN):
         await agent.socket.write_message("no JSON")
-    for _ in range(3 * TURN):
+    for _ in range(3 * MESSAGES_PER_TURN):
         await agent.expect(agent_wire.AgentError)
     assert len(ways) >= 3
 
@@ -246,7 +246,7 @@ async def test_a_ui_that_does_not_read_is_let_go(
     await ui.send(ui_wire.OpenRun(run=agent.run))
     await ui.expect(ui_wire.RunOpened)
     monkeypatch.setattr(
-        socket_outbox.SocketOutbox, "waiting", socket_outbox.MAX_OWED
+        socket_outbox.SocketOutbox, "waiting_bytes", socket_outbox.MAX_PENDING_BYTES
     )  # as if so much did
     halt_point = await agent.ask()
     with pytest.raises(Closed) as caught:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.killing.core_hosts import Jupyter, Serve
 from tests.killing.faults import Point
-from tests.killing.houses import Jupyter, Serve
 from tests.killing.person import CONTINUED, STEPPED
 from tests.killing.session import Session
 
@@ -24,8 +24,8 @@ def test_serve_killed_at_fifty_points(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("durability", ["relaxed", "sync"])
 def test_the_other_durabilities(tmp_path: Path, durability: str) -> None:
-    house = Serve(tmp_path, ["--durability", durability])
-    session = Session(house, tmp_path, seed=7, relaxed=durability == "relaxed")
+    host = Serve(tmp_path, ["--durability", durability])
+    session = Session(host, tmp_path, seed=7, relaxed=durability == "relaxed")
     session.survive([Point.ANYWHERE] * 5)
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 class TestAtLength(test_conformance.TestLance):
-    effort = 100
+    random_schedules = 100
 
 
 def nothing() -> None:

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from agentstepper_nb.protocol import ui
-from agentstepper_nb.protocol.values import TimelineRow
+from agentstepper_nb.protocol.data_model import TimelineRow
 from bench.leased import LeasedAgent, Person, plugged
 from bench.long_runs import BLOCK, SIZE, core, memory
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.timeout(600)
 
 
 class TestAtLength(OnDisk):
-    effort = 300
+    random_schedules = 300
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -13,7 +13,7 @@ import pytest
 
 from agentstepper_nb.hub import AgentStepperCore
 from agentstepper_nb.models.scripted.scripts.fix_tests import GUESS, RIGHT
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     Actor,
     EventKind,
     EventSide,

@@ -10,7 +10,7 @@ import pytest
 
 from agentstepper_nb.core import run_state
 from agentstepper_nb.core.breakpoints import conditions
-from agentstepper_nb.hub import reads, views_v2
+from agentstepper_nb.hub import view_queries, views_v2
 from agentstepper_nb.protocol.records import (
     BreakpointDeleted,
     BreakpointSaved,
@@ -45,11 +45,11 @@ AS_ROWS: Final = {
 
 TABLES: Final[list[tuple[str, Handlers, frozenset[type]]]] = [
     ("fold", run_state.APPLIERS, RECORDS),
-    ("sqlite", record_writer.KEEPERS, RECORDS),
-    ("memory", memory.KEEPERS, RECORDS - FOR_A_RESTART),
-    ("search", index.KEEPERS, RECORDS - FOR_A_RESTART - {HaltPointAnswered}),
-    ("view", views_v2.TELLERS, RECORDS - AS_ROWS),
-    ("reads", reads.ANSWERS, frozenset(get_args(reads.ViewQuery))),
+    ("sqlite", record_writer.RECORD_HANDLERS, RECORDS),
+    ("memory", memory.RECORD_HANDLERS, RECORDS - FOR_A_RESTART),
+    ("search", index.RECORD_HANDLERS, RECORDS - FOR_A_RESTART - {HaltPointAnswered}),
+    ("view", views_v2.NOTIFIERS, RECORDS - AS_ROWS),
+    ("reads", view_queries.ANSWERS, frozenset(get_args(view_queries.ViewQuery))),
 ]
 BY_NAME: Final = [pytest.param(*table, id=name) for name, *table in TABLES]
 

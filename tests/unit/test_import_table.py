@@ -40,7 +40,7 @@ TABLE = {
     "errors": Row(),
     "entry_point_loader": Row(),
     "suggestions": Row(pure=True),
-    "protocol": Row(packages={"msgspec": "", "regex": "protocol.visible_text"}, pure=True),
+    "protocol": Row(packages={"msgspec": "", "regex": "protocol.text_escaping"}, pure=True),
     "core": Row(rooms=("protocol",), packages={"regex": "core.breakpoints"}, pure=True),
     "llm_wire": Row(rooms=("protocol",), pure=True),
     "store": Row(

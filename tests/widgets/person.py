@@ -10,9 +10,9 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from agentstepper_nb.protocol import ui as v2
+from agentstepper_nb.protocol.data_model import Run
 from agentstepper_nb.protocol.frame import MAX_MESSAGE_BYTES, SUBPROTOCOL, VERSION
-from agentstepper_nb.protocol.values import Run
-from tests.helpers.bearing import as_ui
+from tests.helpers.auth_headers import as_ui
 
 PATIENCE = 60
 Message = TypeVar("Message")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb import Chat, ChatWidget, discover
-from agentstepper_nb.chat.pieces import confirmation
+from agentstepper_nb.chat.outputs import confirmation
 from agentstepper_nb.widgets import chat_widget as widgets
 from agentstepper_nb.widgets import kernel_core
 
@@ -167,7 +167,7 @@ def test_where_no_view_is_shown_the_last_messages_are_listed(chat: Chat) -> None
     bundle, _ = widget._repr_mimebundle_() or ({}, {})
     first, *said, last = bundle["text/plain"].splitlines()
     assert first.startswith("<Chat")
-    assert len(said) == widgets._LISTED
+    assert len(said) == widgets._MAX_LISTED_MESSAGES
     assert said[-1].startswith("parrot: You said: Message 5")
     assert "\x1b" not in bundle["text/plain"]
     assert "\u202e" not in bundle["text/plain"]

@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.protocol import ui as v2
 from agentstepper_nb.protocol.frame import VERSION
 from agentstepper_nb.widgets import comm_links
-from agentstepper_nb.widgets.comm_links import MOST_LINKS, CommLinks
+from agentstepper_nb.widgets.comm_links import MAX_LINKS, CommLinks
 from agentstepper_nb.widgets.kernel_core import KernelCore
 
 PATIENCE = 30
@@ -85,7 +85,7 @@ def test_links_do_not_mix(widget: Widget) -> None:
 def test_what_is_said_together_is_sent_together(
     widget: Widget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(comm_links, "GATHER", 0.5)
+    monkeypatch.setattr(comm_links, "BATCH_DELAY_S", 0.5)
     widget.says("a", "open")
     widget.says("a", "text", text=HELLO)
     for number in range(2, 30):
@@ -98,8 +98,8 @@ def test_what_is_said_together_is_sent_together(
 
 
 def test_what_is_large_is_sent_at_once(widget: Widget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comm_links, "GATHER", 3600)
-    monkeypatch.setattr(comm_links, "BATCH", 10)
+    monkeypatch.setattr(comm_links, "BATCH_DELAY_S", 3600)
+    monkeypatch.setattr(comm_links, "MAX_BATCH_CHARS", 10)
     widget.opens("a")
 
 
@@ -146,7 +146,7 @@ def test_half_a_character(widget: Widget) -> None:
 
 
 def test_pages_that_left_without_a_word(widget: Widget) -> None:
-    for number in range(MOST_LINKS + 1):
+    for number in range(MAX_LINKS + 1):
         widget.says(f"page {number}", "open")
     code, reason = widget.closed("page 0")
     assert code == 1008

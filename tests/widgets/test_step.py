@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from agentstepper_nb.protocol.values import RunEnding
+from agentstepper_nb.protocol.data_model import RunEnding
 from agentstepper_nb.widgets import VIEW_MIME
 from tests.widgets.kernel import Kernel, Ran
 from tests.widgets.person import Person

@@ -48,7 +48,7 @@ def test_show_displays_once(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("manifest", [None, "", "[]", "{}", '{"app": null}', '{"app": "gone.js"}'])
 def test_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manifest: str | None) -> None:
-    monkeypatch.setattr(static_files, "STATIC", tmp_path)
+    monkeypatch.setattr(static_files, "STATIC_FOLDER", tmp_path)
     if manifest is not None:
         (tmp_path / "manifest.json").write_text(manifest)
     with pytest.raises(NotBuiltError, match="make js"):
@@ -56,7 +56,7 @@ def test_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manifest: st
 
 
 def test_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_files, "STATIC", tmp_path)
+    monkeypatch.setattr(static_files, "STATIC_FOLDER", tmp_path)
     (tmp_path / "app.1.js").touch()
     (tmp_path / "manifest.json").write_text('{"app": "app.1.js"}')
     assert find_built_file("app") == "app.1.js"

@@ -11,11 +11,11 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from agentstepper_nb.discover import CoreEndpoint
-from agentstepper_nb.hub.listeners import stop_accepting
 from agentstepper_nb.hub.rpc_sessions import RpcPeerSession
+from agentstepper_nb.hub.socket_listeners import stop_accepting
 from agentstepper_nb.hub.sockets import FairTurns, SocketConnection, serve_connection
 from agentstepper_nb.rpc.session import RpcService
-from tests.worker.joined import LOG, Echo
+from tests.worker.worker_pair import LOG, Echo
 
 #: What a test's Core answers a handshake with; None: it takes it.
 Refuse = Callable[[ServerConnection, Request], Response | None]

@@ -16,8 +16,8 @@ from agentstepper_nb.errors import CommandError, ProtocolError, StoreError
 from agentstepper_nb.hub.workers import Workers
 from agentstepper_nb.protocol.runtime_store_messages import RuntimeStoreInfo, StateQuery
 from agentstepper_nb.runtime.store_service import (
-    FOLDER,
-    VARIABLE,
+    LANCE_FOLDER,
+    STORE_VARIABLE,
     RuntimeStoreService,
     create,
     open_chosen_store,
@@ -28,7 +28,7 @@ from agentstepper_nb.store.runtime.remote_store import RemoteRuntimeStore, answe
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from agentstepper_nb.store.runtime.sqlite.row_codec import STATES
 from agentstepper_nb.worker.services import GROUP, ServiceContext
-from tests.worker.joined import LOG, Wire
+from tests.worker.worker_pair import LOG, Wire
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
 
@@ -70,12 +70,12 @@ class TestRemote(RuntimeStoreConformance):
     async def reopen(self, store: RuntimeStore) -> RuntimeStore:
         return store
 
-    async def forget_state(self, store: RuntimeStore, session_id: str) -> None:
+    async def delete_snapshot(self, store: RuntimeStore, session_id: str) -> None:
         assert isinstance(store, Far)
         sql = f"DELETE FROM {STATES.name} WHERE session_id = ?"
         await store.near._writer.call(lambda connection: connection.execute(sql, (session_id,)))
 
-    async def plant(self, store: RuntimeStore, session_id: str, text: str) -> None:
+    async def write_raw_state(self, store: RuntimeStore, session_id: str, text: str) -> None:
         assert isinstance(store, Far)
         sql = f"UPDATE {STATES.name} SET state = ? WHERE session_id = ?"
         await store.near._writer.call(
@@ -199,7 +199,7 @@ async def test_when_nobody_asks_any_more_it_is_let_go_and_opened_again_for_the_n
         await opening()
         return Store(None)
 
-    service = RuntimeStoreService(opened, idle=0.0)
+    service = RuntimeStoreService(opened, idle_s=0.0)
     for times in (1, 2):
         assert await service.call("info", Raw(b"null")) is not None
         await closed.wait()
@@ -220,7 +220,7 @@ async def test_who_is_asked_keeps_it() -> None:
     async def opened() -> RuntimeStore:
         return Store(None)
 
-    service = RuntimeStoreService(opened, idle=0.0)
+    service = RuntimeStoreService(opened, idle_s=0.0)
     slow = asyncio.create_task(service.call("info", Raw(b"null")))
     await reached.wait()
     await service.call("conversations", Raw(b"{}"))
@@ -232,7 +232,7 @@ async def test_who_is_asked_keeps_it() -> None:
 
 
 async def test_a_folder_is_waited_for_until_the_worker_before_lets_it_go(tmp_path: Path) -> None:
-    held = folder_lock.lock_folder(tmp_path / FOLDER, "a worker whose Core is gone")
+    held = folder_lock.lock_folder(tmp_path / LANCE_FOLDER, "a worker whose Core is gone")
     opening = asyncio.create_task(open_chosen_store("", tmp_path))
     await asyncio.wait((opening,), timeout=0.01)
     assert not opening.done()
@@ -250,7 +250,7 @@ async def test_opening_that_failed_is_tried_again() -> None:
 
 async def test_the_variable_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def place(chosen: str) -> str:
-        monkeypatch.setenv(VARIABLE, chosen)
+        monkeypatch.setenv(STORE_VARIABLE, chosen)
         service = create(ServiceContext(tmp_path))
         info = await service.call("info", Raw(b"null"))
         assert isinstance(info, RuntimeStoreInfo)
@@ -258,7 +258,7 @@ async def test_the_variable_says_where(tmp_path: Path, monkeypatch: pytest.Monke
         await service.close()
         return info.place
 
-    assert await place("") == str(tmp_path / FOLDER)
+    assert await place("") == str(tmp_path / LANCE_FOLDER)
     assert await place(f"lance:{tmp_path / 'elsewhere'}") == str(tmp_path / "elsewhere")
     with refused("store_failed"):
         await place("sqlite")

@@ -12,8 +12,8 @@ import pytest
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.workers import Workers
-from agentstepper_nb.rpc.peer import WINDOW
-from tests.worker.joined import LOG, Echo, Said, Wire
+from agentstepper_nb.rpc.peer import WINDOW_ITEMS
+from tests.worker.worker_pair import LOG, Echo, Said, Wire
 
 
 def run(test: Any) -> None:
@@ -34,7 +34,7 @@ def test_calls_and_refusals(caplog: pytest.LogCaptureFixture) -> None:
         with refused("unknown_service"):
             await told(workers, "echo")
         Wire(workers, {"echo": Echo()})
-        assert workers.serves("echo")
+        assert workers.is_serving("echo")
         assert await told(workers, "echo") == Said("hello")
         assert await workers.call("echo", "nothing", None, type(None)) is None
         with refused("unknown_run"):
@@ -96,14 +96,14 @@ async def test_a_reader_that_does_not_read_holds_the_stream_up() -> None:
     Wire(workers, {"echo": echo})
     async with aclosing(workers.stream("echo", "endless", None, Said)) as stream:
         assert await anext(stream) == Said("0")
-        for _ in range(10 * WINDOW):
+        for _ in range(10 * WINDOW_ITEMS):
             await asyncio.sleep(0)
-        assert echo.given == WINDOW
-        for number in range(1, 3 * WINDOW):
+        assert echo.given == WINDOW_ITEMS
+        for number in range(1, 3 * WINDOW_ITEMS):
             assert await anext(stream) == Said(str(number))
-        for _ in range(10 * WINDOW):
+        for _ in range(10 * WINDOW_ITEMS):
             await asyncio.sleep(0)
-        assert echo.given <= 4 * WINDOW
+        assert echo.given <= 4 * WINDOW_ITEMS
     assert await told(workers, "echo")  # by then the worker has heard
     assert echo.cancelled == 1
 
@@ -177,7 +177,7 @@ class Starting:
 async def test_a_worker_is_started_by_who_asks() -> None:
     starter = Starting()
     starter.workers = workers = Workers(LOG, starter)
-    assert not workers.serves("echo")
+    assert not workers.is_serving("echo")
     said = await asyncio.gather(*(told(workers, "echo") for _ in range(5)))
     assert said == [Said("hello")] * 5
 

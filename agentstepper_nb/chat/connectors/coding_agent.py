@@ -35,10 +35,10 @@ _CODING: Final = "coding"
 class AnswerReceiver(Protocol):
     """Who is told an answer, and asked within it."""
 
-    def say(self, piece: AgentOutput) -> None:
+    def send(self, piece: AgentOutput) -> None:
         """There is more of it."""
 
-    def say_instead(self, text: str) -> None:
+    def replace_text(self, text: str) -> None:
         """The text that was said last is this one, in truth."""
 
     async def ask(self, text: str, choices: Sequence[str], details: Any) -> str:
@@ -133,11 +133,11 @@ class CodingAgent(StreamingAgent):
         self._kept: AgentConversations | None = None
         self._open: dict[str, AgentConversation] = {}  # by the chat's sessions
 
-    async def answer(self, message: Message, turn: Turn, saying: AnswerChannel) -> None:
+    async def answer(self, message: Message, turn: Turn, channel: AnswerChannel) -> None:
         """Answer a message; see `StreamingAgent.answer`."""
         prompt = _prompt(message, turn.window, self.name)
         conversation = await self._conversation(turn)
-        await conversation.answer(prompt, saying, turn.dbg)
+        await conversation.answer(prompt, channel, turn.dbg)
 
     def notice(self, session_id: str) -> str:
         """That nothing holds its commands, once its conversation was begun; see `InterpreterABC`."""

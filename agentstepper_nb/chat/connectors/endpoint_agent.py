@@ -24,36 +24,36 @@ from ...models import registry
 from ...protocol.chat import AgentName, AgentType, Message
 from ...runtime.monikers.model_moniker import SILENCE_S, ask_model
 from ...sdk.drivers import run_in_thread
-from .. import pieces
+from .. import outputs
 from ..connector import Turn
 from ..streams import AnswerChannel, StreamingAgent
 from .function_tools import CallOutcome, FunctionCaller, FunctionTool
-from .handoff_tool import HAND_ON, HandoffTool
+from .handoff_tool import HANDOFF_TOOL, HandoffTool
 from .model_prompts import (
-    FINAL,
+    FINAL_ACTION,
     ActionError,
     format_answer,
-    format_complaint,
     format_observation,
-    make_conversation,
-    make_instructions,
+    format_parse_error,
+    make_model_messages,
     make_system_prompt,
+    make_tool_instructions,
     parse_action,
 )
 
 if TYPE_CHECKING:
     from ...models.provider import ModelProvider
 
-_EMPTY: Final = "The model said nothing. Try again, or ask it something else."
-_LENGTH: Final = (
+_EMPTY_ANSWER: Final = "The model said nothing. Try again, or ask it something else."
+_CUT_ANSWER: Final = (
     "The answer was cut at the model's limit of tokens. Say “go on”, or ask for less at once."
 )
-_ROUNDS: Final = (
+_TOO_MANY_ROUNDS: Final = (
     "The model was asked {rounds} times and hasn't come to an end. "
     "Say “go on”, or raise max_rounds."
 )
 #: Providers whose endpoint can be any that speaks the same API, and that API.
-_ADDRESSED: Final[dict[str, Literal["chat", "responses"]]] = {
+_URL_PROVIDERS: Final[dict[str, Literal["chat", "responses"]]] = {
     "openai": "chat",
     "openai-responses": "responses",
 }
@@ -129,13 +129,13 @@ class EndpointAgent(StreamingAgent):
         self.model = model
         self.structured = self.agent_type is AgentType.STRUCTURED_CHAT
         self.system = system
-        self.tools = _by_name(tools)
-        self.confirm_tools = _confirmed(confirm_tools, self.tools)
+        self.tools = _make_tools(tools)
+        self.confirm_tools = _check_confirm_tools(confirm_tools, self.tools)
         self.max_rounds = max_rounds
         self.max_tokens = max_tokens
         self.temperature = temperature
         self.silence_s = silence_s
-        self._open = _opener(provider, model, base_url, api_key)
+        self._open = _make_provider_factory(provider, model, base_url, api_key)
         self._opening = asyncio.Lock()
         self._provider: ModelProvider | None = None
 
@@ -145,15 +145,15 @@ class EndpointAgent(StreamingAgent):
         if provider is not None:
             await provider.close()
 
-    async def answer(self, message: Message, turn: Turn, saying: AnswerChannel) -> None:
+    async def answer(self, message: Message, turn: Turn, channel: AnswerChannel) -> None:
         """See `StreamingAgent.answer`."""
         async with self._opening:  # sessions may begin at once
             if self._provider is None:
                 self._provider = await run_in_thread(self._open)  # it imports its client
-        await _Rounds(self, self._provider, turn, saying).run(message)
+        await _AnswerLoop(self, self._provider, turn, channel).run(message)
 
 
-def _opener(
+def _make_provider_factory(
     provider: str | ModelProvider, model: str, base_url: str | None, api_key: str | None
 ) -> Callable[[], ModelProvider]:
     """What gives the provider, once it is needed: until then no key has to be there."""
@@ -167,29 +167,31 @@ def _opener(
         raise ValueError(f"There is no provider {provider!r}; there are {known}.")
     if not addressed:
         return partial(registry.create_provider, provider, model)
-    if provider not in _ADDRESSED:
-        known = " and ".join(_ADDRESSED)
+    if provider not in _URL_PROVIDERS:
+        known = " and ".join(_URL_PROVIDERS)
         raise ValueError(f"base_url and api_key are for the providers {known}, not {provider!r}.")
 
     def open() -> ModelProvider:
         from ...models.openai import OpenAIProvider
 
-        return OpenAIProvider(_ADDRESSED[provider], base_url, api_key)
+        return OpenAIProvider(_URL_PROVIDERS[provider], base_url, api_key)
 
     return open
 
 
-def _by_name(functions: Iterable[Callable[..., Any]]) -> dict[str, FunctionTool]:
+def _make_tools(functions: Iterable[Callable[..., Any]]) -> dict[str, FunctionTool]:
     tools: dict[str, FunctionTool] = {}
     for function in functions:
         tool = FunctionTool(function)
-        if tool.spec.name in tools or tool.spec.name == HAND_ON:
+        if tool.spec.name in tools or tool.spec.name == HANDOFF_TOOL:
             raise ValueError(f"There is more than one tool {tool.spec.name!r}: rename yours.")
         tools[tool.spec.name] = tool
     return tools
 
 
-def _confirmed(names: Collection[str] | bool, tools: dict[str, FunctionTool]) -> frozenset[str]:
+def _check_confirm_tools(
+    names: Collection[str] | bool, tools: dict[str, FunctionTool]
+) -> frozenset[str]:
     if isinstance(names, bool):
         return frozenset(tools) if names else frozenset()
     unknown = sorted(set(names) - set(tools))
@@ -198,29 +200,29 @@ def _confirmed(names: Collection[str] | bool, tools: dict[str, FunctionTool]) ->
     return frozenset(names)
 
 
-class _Rounds:
+class _AnswerLoop:
     """Answers one message.
 
     Args:
         agent: The agent, which says how the model is asked.
         provider: Who is asked.
         turn: What there is beside the message.
-        saying: Whom to tell.
+        channel: Whom to tell.
     """
 
     def __init__(
-        self, agent: EndpointAgent, provider: ModelProvider, turn: Turn, saying: AnswerChannel
+        self, agent: EndpointAgent, provider: ModelProvider, turn: Turn, channel: AnswerChannel
     ) -> None:
         self._agent = agent
         self._provider = provider
         self._turn = turn
-        self._saying = saying
-        self._calling = FunctionCaller(
-            agent.tools, agent.confirm_tools, turn.dbg, saying, agent.name
+        self._channel = channel
+        self._caller = FunctionCaller(
+            agent.tools, agent.confirm_tools, turn.dbg, channel, agent.name
         )
-        self._hand_on = HandoffTool(agent, turn.agents)
+        self._handoff = HandoffTool(agent, turn.agents)
         self._messages: list[ChatMessage] = []
-        self._repaired = False
+        self._has_retried = False
 
     async def run(self, message: Message) -> None:
         """Answer it.
@@ -231,27 +233,29 @@ class _Rounds:
             InjectedError: A person let one fail.
             AgentStopped: A person pressed Stop.
         """
-        self._messages = list(make_conversation(self._turn.window, message, self._agent.name))
+        self._messages = list(make_model_messages(self._turn.window, message, self._agent.name))
         for _ in range(self._agent.max_rounds):
-            goes_on = await (self._structured() if self._agent.structured else self._calls())
-            if not goes_on:
+            should_continue = await (
+                self._ask_structured() if self._agent.structured else self._ask_with_tools()
+            )
+            if not should_continue:
                 return
-        raise ModelError("cut", _ROUNDS.format(rounds=self._agent.max_rounds))
+        raise ModelError("cut", _TOO_MANY_ROUNDS.format(rounds=self._agent.max_rounds))
 
     # ---- by the API's own means ---------------------------------------------------------------------
 
-    async def _calls(self) -> bool:
+    async def _ask_with_tools(self) -> bool:
         """Ask once, and carry out what is called; whether the model is to be asked again."""
-        heard = _Heard(self._saying)
-        answer = await self._ask(heard)
-        if answer.content != heard.text:
-            self._saying.say_instead(answer.content)
+        reader = _AnswerReader(self._channel)
+        answer = await self._ask(reader)
+        if answer.content != reader.text:
+            self._channel.replace_text(answer.content)
         if not answer.tool_calls:
-            heard.complain(answer)
+            reader.raise_for_reason(answer)
             return False
         self._messages.append(answer)
         for call in answer.tool_calls:
-            if (outcome := await self._carried_out(call)) is None:
+            if (outcome := await self._execute(call)) is None:
                 return False
             self._messages.append(
                 ToolResultMessage(call_id=call.call_id, content=outcome.text, ok=outcome.ok)
@@ -260,29 +264,29 @@ class _Rounds:
 
     # ---- by JSON in its text ------------------------------------------------------------------------
 
-    async def _structured(self) -> bool:
-        """As `_calls`, for a model that says what it wants in text."""
-        heard = _Heard(None)
-        answer = await self._ask(heard)
+    async def _ask_structured(self) -> bool:
+        """As `_ask_with_tools`, for a model that says what it wants in text."""
+        reader = _AnswerReader(None)
+        answer = await self._ask(reader)
         self._messages.append(AssistantMessage(content=answer.content))
         try:
             action = parse_action(answer.content)
         except ActionError as error:
-            heard.complain(answer)
-            if self._repaired:
+            reader.raise_for_reason(answer)
+            if self._has_retried:
                 text = f"The model's answer names no action, nor did its first: {error}"
                 raise ModelError("invalid", text) from None
-            self._repaired = True
-            self._messages.append(UserMessage(content=format_complaint(error)))
+            self._has_retried = True
+            self._messages.append(UserMessage(content=format_parse_error(error)))
             return True
-        self._repaired = False
-        if action.action == FINAL:
-            self._saying.say(format_answer(action))
+        self._has_retried = False
+        if action.action == FINAL_ACTION:
+            self._channel.send(format_answer(action))
             return False
         arguments = {} if action.action_input is None else action.action_input
         args_json = msgspec.json.encode(arguments).decode()
         call = ToolCall(call_id="", name=action.action, args_json=args_json)
-        if (outcome := await self._carried_out(call)) is None:
+        if (outcome := await self._execute(call)) is None:
             return False
         told = format_observation(call.name, outcome.ok, outcome.text)
         self._messages.append(UserMessage(content=told))
@@ -290,12 +294,12 @@ class _Rounds:
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    async def _ask(self, heard: _Heard) -> AssistantMessage:
+    async def _ask(self, reader: _AnswerReader) -> AssistantMessage:
         agent = self._agent
         specs = self._specs()
         system = agent.system or make_system_prompt(agent.name, agent.role)
         if agent.structured:
-            system = f"{system}\n\n{make_instructions(specs)}"
+            system = f"{system}\n\n{make_tool_instructions(specs)}"
         request = ModelRequest(
             model=agent.model,
             messages=tuple(self._messages),
@@ -309,36 +313,36 @@ class _Rounds:
             request,
             self._turn.dbg,
             silence_s=agent.silence_s,
-            tell=heard.take,
+            on_event=reader.add,
         )
 
     def _specs(self) -> tuple[ToolSpec, ...]:
         own = tuple(tool.spec for tool in self._agent.tools.values())
-        return (*own, *self._hand_on.specs())
+        return (*own, *self._handoff.specs())
 
-    async def _carried_out(self, call: ToolCall) -> CallOutcome | None:
+    async def _execute(self, call: ToolCall) -> CallOutcome | None:
         """What came of a call; None where another agent goes on."""
-        hand_on = self._hand_on.wanted(call)
-        if hand_on is None:
-            return await self._calling.carry_out(call)
-        if isinstance(hand_on, str):
-            return self._calling.refuse(call, hand_on)
-        told = {"agent_name": hand_on.agent_name, "text": hand_on.text}
-        self._saying.say(pieces.call(HAND_ON, told, call_id=call.call_id or None))
-        self._saying.say(pieces.result(call.call_id or None, "handed on"))
-        self._saying.say(hand_on)
+        handoff = self._handoff.find_handoff(call)
+        if handoff is None:
+            return await self._caller.execute(call)
+        if isinstance(handoff, str):
+            return self._caller.refuse(call, handoff)
+        told = {"agent_name": handoff.agent_name, "text": handoff.text}
+        self._channel.send(outputs.call(HANDOFF_TOOL, told, call_id=call.call_id or None))
+        self._channel.send(outputs.result(call.call_id or None, "handed on"))
+        self._channel.send(handoff)
         return None
 
 
-class _Heard:
+class _AnswerReader:
     """What a model says, as it says it.
 
     Args:
-        saying: Whom to tell its text; None: nobody yet.
+        channel: Whom to tell its text; None: nobody yet.
     """
 
-    def __init__(self, saying: AnswerChannel | None) -> None:
-        self._saying = saying
+    def __init__(self, channel: AnswerChannel | None) -> None:
+        self._channel = channel
         self._parts: list[str] = []
         self._reason = ""
 
@@ -347,22 +351,22 @@ class _Heard:
         """Its text so far."""
         return "".join(self._parts)
 
-    def take(self, event: AgentEvent) -> None:
+    def add(self, event: AgentEvent) -> None:
         """Take an event of its answer in."""
         if isinstance(event, TextDelta):
             self._parts.append(event.text)
-            if self._saying is not None:
-                self._saying.say(event.text)
+            if self._channel is not None:
+                self._channel.send(event.text)
         elif isinstance(event, ResponseCompleted):
             self._reason = event.reason
 
-    def complain(self, answer: AssistantMessage) -> None:
+    def raise_for_reason(self, answer: AssistantMessage) -> None:
         """Raise what is wrong with an answer that calls nothing, if something is.
 
         Raises:
             ModelError: It is empty, or was cut.
         """
         if not answer.content.strip() and not self.text.strip():
-            raise ModelError("empty", _EMPTY)
+            raise ModelError("empty", _EMPTY_ANSWER)
         if self._reason == "length" and answer.content == self.text:
-            raise ModelError("cut", _LENGTH)
+            raise ModelError("cut", _CUT_ANSWER)

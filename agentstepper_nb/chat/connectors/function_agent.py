@@ -109,7 +109,7 @@ class _Parameters:
             return
         hints = find_type_hints(function)
         for place, parameter in enumerate(parameters):
-            give = _meant(parameter, hints.get(parameter.name, parameter.annotation), place)
+            give = _find_argument(parameter, hints.get(parameter.name, parameter.annotation), place)
             if give is None:
                 if parameter.default is parameter.empty and parameter.kind not in _REST:
                     raise ValueError(_UNKNOWN.format(name=name, parameter=parameter.name))
@@ -124,27 +124,29 @@ class _Parameters:
         return [give(message, turn) for give in self._positional], named
 
 
-def _meant(parameter: inspect.Parameter, hint: object, place: int) -> _Give | None:
+def _find_argument(parameter: inspect.Parameter, hint: object, place: int) -> _Give | None:
     """What a parameter is for; None: the function has its own value for it."""
     if parameter.kind is parameter.VAR_KEYWORD:
         return None
     if parameter.kind is parameter.VAR_POSITIONAL:
         return None if place else _content
-    return _by_name_or_type(parameter.name, hint) or _by_place(parameter, place)
+    return _find_argument_by_name_or_type(parameter.name, hint) or _find_positional_argument(
+        parameter, place
+    )
 
 
-def _by_name_or_type(name: str, hint: object) -> _Give | None:
+def _find_argument_by_name_or_type(name: str, hint: object) -> _Give | None:
     types = (hint, *get_args(hint))
     if name == "history":
         return _history
-    if name == "turn" or _among(types, Turn):
+    if name == "turn" or _is_one_of(types, Turn):
         return _turn
-    if _among(types, Message):
+    if _is_one_of(types, Message):
         return _message
     return _content if name == "message" else None
 
 
-def _by_place(parameter: inspect.Parameter, place: int) -> _Give | None:
+def _find_positional_argument(parameter: inspect.Parameter, place: int) -> _Give | None:
     """The message's content is the first one, the turn the second one that has to be given."""
     if parameter.kind is parameter.KEYWORD_ONLY or place > 1:
         return None
@@ -153,7 +155,7 @@ def _by_place(parameter: inspect.Parameter, place: int) -> _Give | None:
     return _turn if parameter.default is parameter.empty else None
 
 
-def _among(types: Iterable[object], wanted: type) -> bool:
+def _is_one_of(types: Iterable[object], wanted: type) -> bool:
     """Whether a type is one of these, or named by one: annotations may be text."""
     return any(each is wanted or each == wanted.__name__ for each in types)
 

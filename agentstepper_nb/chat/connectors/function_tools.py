@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ...errors import InjectedError, ToolDeniedError
-from ...llm_wire.answer_builder import clean_text
+from ...llm_wire.answer_builder import replace_surrogates
 from ...llm_wire.conversation import ToolCall, ToolSpec
-from ...sdk.flow_steps import DENIED
-from .. import pieces
+from ...sdk.flow_steps import DENIED_MESSAGE
+from .. import outputs
 from ..answer_adapter import start_function
 from ..streams import AnswerChannel
 from .function_agent import find_function_name, find_type_hints
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ...sdk.async_stepper import AsyncAgentStepper
 
 #: Characters of a result that the model, and the conversation, are told.
-LONGEST: Final = 100_000
+MAX_VALUE_CHARS: Final = 100_000
 #: How deep it may be nested, to be told as it is.
-DEEPEST: Final = 50
+MAX_VALUE_DEPTH: Final = 50
 #: Characters of a tool's name, and of a call's id, that are told.
-_NAME_LENGTH: Final = 100
-_ID: Final = 200
+_MAX_NAME_CHARS: Final = 100
+_MAX_ID_CHARS: Final = 200
 #: Characters of the arguments within a question to the person, who sees all of them in the call.
-_SHOWN: Final = 500
+_MAX_SHOWN_CHARS: Final = 500
 
 
 class CallPermission(StrEnum):
@@ -57,7 +57,7 @@ class CallOutcome:
     text: str
 
 
-class _Doing:
+class _RunningCall:
     """A call that is being carried out.
 
     Args:
@@ -72,8 +72,8 @@ class _Doing:
         self.args = args
         self.call_id = call_id
         self.problem = problem
-        self.told = False
-        self.failed: Exception | None = None
+        self.is_sent = False
+        self.tool_error: Exception | None = None
         """What the tool failed by."""
 
     def edit(self, name: str, args: Any) -> None:
@@ -89,7 +89,7 @@ class FunctionCaller:
         tools: What there is, by name.
         confirm: The names of those that the person is asked about.
         dbg: The debugger that sees each call; None for none.
-        saying: Whom to tell.
+        channel: Whom to tell.
         name: Who calls.
     """
 
@@ -98,33 +98,33 @@ class FunctionCaller:
         tools: Mapping[str, FunctionTool],
         confirm: frozenset[str],
         dbg: AsyncAgentStepper | None,
-        saying: AnswerChannel,
+        channel: AnswerChannel,
         name: str,
     ) -> None:
         self._tools = tools
         self._confirm = confirm
         self._dbg = dbg
-        self._saying = saying
+        self._channel = channel
         self._name = name
 
-    async def carry_out(self, call: ToolCall) -> CallOutcome:
+    async def execute(self, call: ToolCall) -> CallOutcome:
         """Carry one out. What goes wrong with it is what the model is told.
 
         Args:
             call: As the model wrote it.
         """
-        args, problem = _parsed(call)
-        doing = _Doing(call.name, args, call.call_id[:_ID] or None, problem)
+        args, problem = _parse_arguments(call)
+        running = _RunningCall(call.name, args, call.call_id[:_MAX_ID_CHARS] or None, problem)
         try:
-            value = limit_json_value(await self._done(doing))
+            value = limit_json_value(await self._execute_recorded(running))
         except (ToolDeniedError, InjectedError) as error:
-            return self._failed(doing, _denied(error))
+            return self._send_failure(running, _format_denial(error))
         except Exception as error:
-            if error is not doing.failed:
+            if error is not running.tool_error:
                 raise  # the debugger's, not the tool's
-            return self._failed(doing, _explained(error))
-        self._tell_call(doing)
-        self._saying.say(pieces.result(doing.call_id, value))
+            return self._send_failure(running, _format_error(error))
+        self._send_call(running)
+        self._channel.send(outputs.result(running.call_id, value))
         return CallOutcome(True, value if isinstance(value, str) else _as_json(value))
 
     def refuse(self, call: ToolCall, why: str) -> CallOutcome:
@@ -134,61 +134,67 @@ class FunctionCaller:
             call: As the model wrote it.
             why: What the model, and the conversation, are told.
         """
-        args, _ = _parsed(call)
-        return self._failed(_Doing(call.name, args, call.call_id[:_ID] or None, None), why)
+        args, _ = _parse_arguments(call)
+        return self._send_failure(
+            _RunningCall(call.name, args, call.call_id[:_MAX_ID_CHARS] or None, None), why
+        )
 
-    async def _done(self, doing: _Doing) -> Any:
+    async def _execute_recorded(self, running: _RunningCall) -> Any:
         if self._dbg is None:
-            return await self._run(doing)
-        async with self._dbg.tool(doing.name, doing.args) as event:
-            doing.edit(event.name, event.args)
+            return await self._run(running)
+        async with self._dbg.tool(running.name, running.args) as event:
+            running.edit(event.name, event.args)
             if not event.skipped:
-                event.result = await self._run(doing)
+                event.result = await self._run(running)
         return event.result
 
-    async def _run(self, doing: _Doing) -> Any:
-        self._tell_call(doing)
+    async def _run(self, running: _RunningCall) -> Any:
+        self._send_call(running)
         try:
-            tool = self._tools.get(doing.name)
-            if doing.problem is not None:
-                raise ArgumentsError(doing.problem)
+            tool = self._tools.get(running.name)
+            if running.problem is not None:
+                raise ArgumentsError(running.problem)
             if tool is None:
                 known = ", ".join(self._tools) or "none"
-                raise ArgumentsError(f"There is no tool {doing.name!r}; there are: {known}.")
-            if doing.name in self._confirm:
-                await self._ask(doing)
-            return await tool.call(doing.args)
+                raise ArgumentsError(f"There is no tool {running.name!r}; there are: {known}.")
+            if running.name in self._confirm:
+                await self._ask(running)
+            return await tool.call(running.args)
         except (Exception, SystemExit) as error:
-            doing.failed = error if isinstance(error, Exception) else RuntimeError(repr(error))
-            raise doing.failed from None
+            running.tool_error = (
+                error if isinstance(error, Exception) else RuntimeError(repr(error))
+            )
+            raise running.tool_error from None
 
-    async def _ask(self, doing: _Doing) -> None:
-        shown = _as_json(doing.args)
-        if len(shown) > _SHOWN:
-            shown = f"{shown[:_SHOWN]}…"
-        choice = await self._saying.ask(
-            f"May {self._name} call {doing.name}?\n{shown}",
+    async def _ask(self, running: _RunningCall) -> None:
+        shown = _as_json(running.args)
+        if len(shown) > _MAX_SHOWN_CHARS:
+            shown = f"{shown[:_MAX_SHOWN_CHARS]}…"
+        choice = await self._channel.ask(
+            f"May {self._name} call {running.name}?\n{shown}",
             tuple(CallPermission),
-            {"name": doing.name, "arguments": limit_json_value(doing.args)},
+            {"name": running.name, "arguments": limit_json_value(running.args)},
         )
         if CallPermission(choice) is not CallPermission.ALLOW:
-            raise ToolDeniedError(DENIED, "")
+            raise ToolDeniedError(DENIED_MESSAGE, "")
 
-    def _failed(self, doing: _Doing, why: str) -> CallOutcome:
-        self._tell_call(doing)
+    def _send_failure(self, running: _RunningCall, why: str) -> CallOutcome:
+        self._send_call(running)
         text = limit_json_value(why)
-        self._saying.say(pieces.result(doing.call_id, text, ok=False))
+        self._channel.send(outputs.result(running.call_id, text, ok=False))
         return CallOutcome(False, str(text))
 
-    def _tell_call(self, doing: _Doing) -> None:
+    def _send_call(self, running: _RunningCall) -> None:
         """Tell of the call, once, as it is in force."""
-        if not doing.told:
-            doing.told = True
-            name = doing.name.strip()[:_NAME_LENGTH] or "?"  # a model may write anything
-            self._saying.say(pieces.call(name, limit_json_value(doing.args), call_id=doing.call_id))
+        if not running.is_sent:
+            running.is_sent = True
+            name = running.name.strip()[:_MAX_NAME_CHARS] or "?"  # a model may write anything
+            self._channel.send(
+                outputs.call(name, limit_json_value(running.args), call_id=running.call_id)
+            )
 
 
-def _parsed(call: ToolCall) -> tuple[Any, str | None]:
+def _parse_arguments(call: ToolCall) -> tuple[Any, str | None]:
     """The arguments; where they are no JSON the text itself, and what is wrong with it."""
     try:
         return msgspec.json.decode(call.args_json or "{}"), None  # for none many write nothing
@@ -196,13 +202,13 @@ def _parsed(call: ToolCall) -> tuple[Any, str | None]:
         return call.args_json, f"The arguments are not JSON: {error}. Write the call again."
 
 
-def _denied(error: ToolDeniedError | InjectedError) -> str:
+def _format_denial(error: ToolDeniedError | InjectedError) -> str:
     if isinstance(error, InjectedError):
         return str(error)
-    return f"The person denied this call: {error.reason}" if error.reason else DENIED
+    return f"The person denied this call: {error.reason}" if error.reason else DENIED_MESSAGE
 
 
-def _explained(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     if isinstance(error, ArgumentsError):
         return str(error)
     text = str(error)
@@ -212,9 +218,9 @@ def _explained(error: Exception) -> str:
 def limit_json_value(value: Any) -> Any:
     """A JSON value; its text where it is too deep, without the middle where that is too long."""
     text = value if isinstance(value, str) else _as_json(value)
-    if len(text) <= LONGEST and _is_flat(value):
+    if len(text) <= MAX_VALUE_CHARS and _is_flat(value):
         return value
-    return shorten_text(text, LONGEST)
+    return shorten_text(text, MAX_VALUE_CHARS)
 
 
 def _as_json(value: Any) -> str:
@@ -224,7 +230,7 @@ def _as_json(value: Any) -> str:
 def _is_flat(value: Any) -> bool:
     """Whether a JSON value isn't nested too deep."""
     level = [value]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_VALUE_DEPTH):
         inner = [each for each in level if isinstance(each, dict | list)]
         if not inner:
             return True
@@ -319,7 +325,7 @@ def to_json_value(value: object) -> Any:
     try:
         return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
-        return clean_text(str(value))
+        return replace_surrogates(str(value))
 
 
 def _default(value: Any) -> Any:

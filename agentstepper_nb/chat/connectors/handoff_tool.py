@@ -13,7 +13,7 @@ from ..connector import Handoff, InterpreterABC
 from ..roles import find_role
 
 #: The tool's name.
-HAND_ON: Final = "hand_on"
+HANDOFF_TOOL: Final = "hand_on"
 
 
 class _Arguments(msgspec.Struct):
@@ -30,7 +30,7 @@ class HandoffTool:
     """
 
     def __init__(self, agent: InterpreterABC, agents: Iterable[ChatAgentInfo]) -> None:
-        may = find_role(agent.role).may_hand_on
+        may = find_role(agent.role).can_hand_off
         self._others = {each.name: each for each in agents if may and each.name != agent.name}
 
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -44,7 +44,7 @@ class HandoffTool:
             "description": "What the agent is told: all that it needs to know.",
         }
         spec = ToolSpec(
-            name=HAND_ON,
+            name=HANDOFF_TOOL,
             description=f"Let another agent go on in your place. Your own answer ends here.{listed}",
             input_schema={
                 "type": "object",
@@ -55,18 +55,18 @@ class HandoffTool:
         )
         return (spec,)
 
-    def wanted(self, call: ToolCall) -> Handoff | str | None:
+    def find_handoff(self, call: ToolCall) -> Handoff | str | None:
         """The hand-on that a call asks for, or why it is none; None where it is about something else.
 
         Args:
             call: As the model wrote it.
         """
-        if call.name != HAND_ON or not self._others:
+        if call.name != HANDOFF_TOOL or not self._others:
             return None
         try:
-            wanted = msgspec.json.decode(call.args_json, type=_Arguments)
+            find_handoff = msgspec.json.decode(call.args_json, type=_Arguments)
         except (ValueError, RecursionError) as error:
             return f"The arguments can't be used: {error}."
-        if wanted.agent_name not in self._others:
+        if find_handoff.agent_name not in self._others:
             return f"There is no such agent; there are: {', '.join(self._others)}."
-        return Handoff(wanted.agent_name, wanted.text)
+        return Handoff(find_handoff.agent_name, find_handoff.text)

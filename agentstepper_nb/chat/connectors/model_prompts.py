@@ -15,29 +15,29 @@ from .. import message_types
 from ..roles import find_role
 
 #: Characters of an earlier message that are told: results of calls may be long.
-SHOWN: Final = 20_000
+MAX_TEXT_CHARS: Final = 20_000
 
 _SYSTEM: Final = (
     "You are {name}, an agent in a conversation with a person and, it may be, other agents. "
     "{instructions}\n\nWhat begins with a name in brackets was said by that agent, or is an account of "
     "what was done; the rest is the person's. Don't begin your own answers so."
 )
-_BEFORE: Final = "[The conversation began earlier; this is its end.]"
+_CUT_BEGINNING: Final = "[The conversation began earlier; this is its end.]"
 #: What an agent says itself; other types are accounts of what was done.
 _OWN_WORDS: Final = frozenset({MessageType.MESSAGE, MessageType.CODE, MessageType.CONFIRMATION})
 
 
-def make_system_prompt(name: str, role_word: str) -> str:
+def make_system_prompt(name: str, role_name: str) -> str:
     """What a model is told that is told nothing else.
 
     Args:
         name: The agent's name.
-        role_word: Its role.
+        role_name: Its role.
     """
-    return _SYSTEM.format(name=name, instructions=find_role(role_word).instructions)
+    return _SYSTEM.format(name=name, instructions=find_role(role_name).instructions)
 
 
-def make_conversation(
+def make_model_messages(
     window: Sequence[Message], message: Message, name: str
 ) -> tuple[ChatMessage, ...]:
     """What was said, and what is to be answered, as messages of a model's API.
@@ -53,7 +53,7 @@ def make_conversation(
     last = UserMessage(content=f"{_by(message, name)}{message_types.format_message_text(message)}")
     turns = list(_joined([*told, last]))
     if isinstance(turns[0], AssistantMessage):
-        turns.insert(0, UserMessage(content=_BEFORE))
+        turns.insert(0, UserMessage(content=_CUT_BEGINNING))
     return tuple(turns)
 
 
@@ -100,18 +100,18 @@ def _joined(
     yield open_ or UserMessage(content="")
 
 
-def shorten_text(text: str, most: int = SHOWN) -> str:
+def shorten_text(text: str, max_chars: int = MAX_TEXT_CHARS) -> str:
     """Beginning and end of a text that is too long to be told."""
-    if len(text) <= most:
+    if len(text) <= max_chars:
         return text
-    half = most // 2
-    return f"{text[:half]}\n… ({len(text) - most} characters left out) …\n{text[-half:]}"
+    half = max_chars // 2
+    return f"{text[:half]}\n… ({len(text) - max_chars} characters left out) …\n{text[-half:]}"
 
 
 # ---- tools by JSON in the model's text ----------------------------------------------------------------
 
 #: The action that is no tool: its input is what the person reads.
-FINAL: Final = "answer"
+FINAL_ACTION: Final = "answer"
 
 _INSTRUCTIONS: Final = """\
 Answer with one JSON object and nothing beside it:
@@ -121,7 +121,7 @@ Answer with one JSON object and nothing beside it:
 It names the next action. To say something to the person, and end with that, NAME is "answer" and \
 INPUT a text. To use a tool, NAME is the tool's and INPUT an object by its schema; you are then told \
 what came of it, and choose the next action."""
-_WRONG: Final = (
+_PARSE_ERROR: Final = (
     "That can't be used: {why} Answer again, with one JSON object and nothing beside it: "
     '{{"action": "NAME", "action_input": INPUT}}.'
 )
@@ -139,7 +139,7 @@ class ActionError(ValueError):
     """What a model said names no action; says to it what is wrong."""
 
 
-def make_instructions(tools: Sequence[ToolSpec]) -> str:
+def make_tool_instructions(tools: Sequence[ToolSpec]) -> str:
     """What a model is told beside its other instructions.
 
     Args:
@@ -186,9 +186,9 @@ def format_answer(action: StructuredAction) -> str:
     return "" if value is None else msgspec.json.encode(value).decode()
 
 
-def format_complaint(why: object) -> str:
+def format_parse_error(why: object) -> str:
     """What a model is told whose answer names no action."""
-    return _WRONG.format(why=why)
+    return _PARSE_ERROR.format(why=why)
 
 
 def format_observation(name: str, ok: bool, result: str) -> str:

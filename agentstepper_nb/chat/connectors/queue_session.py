@@ -13,22 +13,29 @@ import msgspec
 
 from ...errors import CommandError
 from ...protocol.chat import AgentName, AgentOutput, Message, MessageType
-from ...protocol.runtime import LIVE, Action, ActionStatus, AgentState, AgentStep, SessionStatus
-from ...protocol.runtime_wire import TopicEvent
+from ...protocol.runtime import (
+    LIVE_STATUSES,
+    Action,
+    ActionStatus,
+    AgentState,
+    AgentStep,
+    SessionStatus,
+)
+from ...protocol.runtime_requests import TopicEvent
 from ...runtime.client import AsyncAgents
 from ...runtime.session_writer import RunnerContext
 from .. import message_types
 from ..connector import InterpreterABC, Item, Turn
 
 #: Makes a session's id of a chat session's: the same whenever that is opened again.
-_IDS: Final = uuid.UUID("0b4c1a5e-6f55-4c0e-9a0c-7d1f3f2c8a10")
+_ID_NAMESPACE: Final = uuid.UUID("0b4c1a5e-6f55-4c0e-9a0c-7d1f3f2c8a10")
 #: What AutoChat is shown to say where nothing is said, and the next step is waited for.
 _NEXT: Final = "The next step."
 _PAUSED: Final = (
     "The session is paused: it answers once it is resumed, in the view of the sessions or by "
     "`agents.resume(session_id={id!r})`. Stop ends the wait; it keeps what it was told."
 )
-_ANEW: Final = "The session had ended: this is another one, which begins anew."
+_RESTARTED: Final = "The session had ended: this is another one, which begins anew."
 
 
 class QueueSession(InterpreterABC):
@@ -87,7 +94,7 @@ class QueueSession(InterpreterABC):
         self._agents: AsyncAgents | None = None
         self._connecting = asyncio.Lock()
         self._states: dict[str, AgentState] = {}  # by the chat's sessions
-        self._heard: dict[str, int] = {}  # by sessions of the queue: steps that were told
+        self._receivers: dict[str, int] = {}  # by sessions of the queue: steps that were told
 
     def run_id(self, session_id: str) -> str | None:
         """The session's run in the debugger, once it was talked with."""
@@ -97,14 +104,17 @@ class QueueSession(InterpreterABC):
     async def chat(self, message: Message, turn: Turn) -> AsyncGenerator[Item, None]:
         """Answer a message; see `InterpreterABC.chat`."""
         agents, chat = await self._connected(), turn.session_id
-        silent = turn.continues and not self._is_told_to_continue
+        silent = turn.is_continuation and not self._is_told_to_continue
         before = self._states.get(chat)
-        state = await self._standing(agents, chat, again=not silent)
+        state = await self._find_session(agents, chat, should_restart=not silent)
         if before is not None and before.session_id != state.session_id:
-            yield _note(_ANEW)
-        heard = self._heard.get(state.session_id)
+            yield _note(_RESTARTED)
+        has_received = self._receivers.get(state.session_id)
         waiting = StepWaiter(
-            agents, state, None if silent else message_types.format_message_text(message), heard
+            agents,
+            state,
+            None if silent else message_types.format_message_text(message),
+            has_received,
         )
         try:
             async with aclosing(waiting.steps()) as steps:
@@ -116,13 +126,13 @@ class QueueSession(InterpreterABC):
                         yield piece
         finally:
             self._states[chat] = waiting.state
-            self._heard[state.session_id] = waiting.heard
+            self._receivers[state.session_id] = waiting.has_received
 
     async def ended(self, session_id: str) -> None:
         """Forget the chat's session; the queue's lives on."""
         state = self._states.pop(session_id, None)
         if state is not None and self._create:
-            self._heard.pop(state.session_id, None)
+            self._receivers.pop(state.session_id, None)
 
     async def close(self) -> None:
         """Close the connection to the Core."""
@@ -136,13 +146,15 @@ class QueueSession(InterpreterABC):
                 self._agents = await AsyncAgents.connect(*self._where)
             return self._agents
 
-    async def _standing(self, agents: AsyncAgents, chat: str, *, again: bool) -> AgentState:
+    async def _find_session(
+        self, agents: AsyncAgents, chat: str, *, should_restart: bool
+    ) -> AgentState:
         """The session that answers, as it stands.
 
         Args:
             agents: The Core's agents.
             chat: The session of the chat.
-            again: Whether another one is created where ours has ended.
+            should_restart: Whether another one is created where ours has ended.
 
         Raises:
             CommandError: `unknown_session`; what else the Core says.
@@ -150,21 +162,21 @@ class QueueSession(InterpreterABC):
         known = self._states.get(chat)
         if self._session_id is not None:
             state = await agents.state(self._session_id)
-        elif known is not None and not again:
+        elif known is not None and not should_restart:
             state = await agents.state(known.session_id)
         else:
-            state = await self._created(agents, chat)
+            state = await self._create_session(agents, chat)
         self._states[chat] = state
         return state
 
-    async def _created(self, agents: AsyncAgents, chat: str) -> AgentState:
+    async def _create_session(self, agents: AsyncAgents, chat: str) -> AgentState:
         """The session that was created for a chat's, or a new one where that has ended."""
         for life in itertools.count():
-            id = str(uuid.uuid5(_IDS, f"{chat}/{self.name}/{life}"))
+            id = str(uuid.uuid5(_ID_NAMESPACE, f"{chat}/{self.name}/{life}"))
             # Creating is idempotent: where there is one, nothing is.
             await agents.create_agent(**{**self._create, "session_id": id})
             state = await agents.state(id)
-            if state.status in LIVE:
+            if state.status in LIVE_STATUSES:
                 break
         return state
 
@@ -177,9 +189,9 @@ def _arguments(create: Mapping[str, Any] | tuple[Any, ...] | None) -> dict[str, 
 
 
 #: Steps that one answer has at most, where it has all since the last one.
-MOST_STEPS: Final = 20
+MAX_STEPS: Final = 20
 #: Characters of a step's data that are shown.
-MOST_DATA: Final = 200_000
+MAX_DATA_CHARS: Final = 200_000
 
 
 class StepWaiter:
@@ -189,7 +201,7 @@ class StepWaiter:
         agents: The Core's agents.
         state: The session, as it stands.
         text: What the session is told; None: nothing, and its next steps are waited for.
-        heard: Steps that were heard already, by their number: those from this on are waited for.
+        has_received: Steps that were heard already, by their number: those from this on are waited for.
 
     Attributes:
         state: The session, as it stands by what was told last.
@@ -197,15 +209,15 @@ class StepWaiter:
     """
 
     def __init__(
-        self, agents: AsyncAgents, state: AgentState, text: str | None, heard: int | None
+        self, agents: AsyncAgents, state: AgentState, text: str | None, has_received: int | None
     ) -> None:
         self.state = state
-        self.heard = state.iteration if heard is None else heard
+        self.has_received = state.iteration if has_received is None else has_received
         self._agents = agents
         self._text = text
-        self._from = state.iteration if text is not None else self.heard
+        self._from = state.iteration if text is not None else self.has_received
         self._action: Action | None = None
-        self._told: AgentState | None = None  # the session as it was told
+        self._sent_steps: AgentState | None = None  # the session as it was told
         self._steps: list[AgentStep] = []
 
     async def steps(self) -> AsyncGenerator[AgentStep | None, None]:
@@ -217,10 +229,10 @@ class StepWaiter:
         paused = False
         async with aclosing(self._agents.watch(f"session:{self.state.session_id}")) as notices:
             async for notice in notices:
-                await self._hear(notice)
+                await self._receive(notice)
                 found = self._answer()
                 for step in found:
-                    self.heard = step.iteration + 1
+                    self.has_received = step.iteration + 1
                     yield step
                 if found:
                     return
@@ -229,7 +241,7 @@ class StepWaiter:
                     paused = True
                     yield None
 
-    async def _hear(self, notice: TopicEvent) -> None:
+    async def _receive(self, notice: TopicEvent) -> None:
         if notice.event == "begin":
             await self._begin(notice)
             return
@@ -249,7 +261,7 @@ class StepWaiter:
             self._action = await self._agents.send_input(self._text, session_id=session)
             return
         self._steps = await self._agents.list_agent_steps(
-            self.state.session_id, min_iteration=self._from, limit=MOST_STEPS
+            self.state.session_id, min_iteration=self._from, limit=MAX_STEPS
         )
         if self._action is not None:
             for action in await self._agents.actions(id=self._action.id):
@@ -259,8 +271,8 @@ class StepWaiter:
         if self._action is None or action.id != self._action.id:
             return
         self._action = action
-        if action.status is ActionStatus.DONE and self._told is None:
-            self._told = self.state
+        if action.status is ActionStatus.DONE and self._sent_steps is None:
+            self._sent_steps = self.state
 
     def _answer(self) -> list[AgentStep]:
         if self._text is None:
@@ -271,7 +283,7 @@ class StepWaiter:
         """Whether a step was given the text. In the debugger a person may have edited what it was given:
         then it is the first one whose frame was made after the session was told.
         """
-        text, told = self._text, self._told
+        text, told = self._text, self._sent_steps
         if text is not None and isinstance(step.guidance, str) and text in step.guidance:
             return True
         if told is None or step.iteration < told.iteration:
@@ -285,7 +297,7 @@ class StepWaiter:
             raise CommandError(
                 "session_over", f"The session wasn't told: {action.error or 'nothing says why'}"
             )
-        if state.status not in LIVE:
+        if state.status not in LIVE_STATUSES:
             raise describe_end(state)
 
 
@@ -315,7 +327,7 @@ def describe_step(step: AgentStep) -> list[AgentOutput]:
             f"The step {step.iteration} failed, and the session has ended with it: {step.error}",
         )
     said = [_said(step)]
-    if step.status not in LIVE:
+    if step.status not in LIVE_STATUSES:
         note = f" {step.notes}" if step.notes else ""
         said.append(_note(f"With this the session has ended ({step.status}).{note}"))
     return said
@@ -337,6 +349,6 @@ def _note(text: str) -> AgentOutput:
 
 def _json(value: Any) -> str:
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    if len(text) <= MOST_DATA:
+    if len(text) <= MAX_DATA_CHARS:
         return text
-    return f"{text[:MOST_DATA]}\n[… {len(text):,} characters in all]"
+    return f"{text[:MAX_DATA_CHARS]}\n[… {len(text):,} characters in all]"

@@ -32,7 +32,7 @@ _NO_AGENT: Final = (
 
 def list_connectors() -> dict[str, Factory]:
     """Every connector that can be used here, by its name; what fails to load is left out."""
-    return _INSTALLED.usable()
+    return _INSTALLED.load_all()
 
 
 def make_connector(
@@ -99,9 +99,9 @@ def _short(value: object) -> str:
 
 
 #: What the environment may say to connectors that take it.
-VARIABLES: Final = {"provider": "AGENTSTEPPER_PROVIDER", "model": MODEL_VARIABLE}
+OPTION_VARIABLES: Final = {"provider": "AGENTSTEPPER_PROVIDER", "model": MODEL_VARIABLE}
 #: What is meant where neither anybody nor the environment says.
-_USUAL: Final = {"provider": "openai"}
+_DEFAULT_OPTIONS: Final = {"provider": "openai"}
 
 
 def make_installed_connector(name: str) -> InterpreterABC:
@@ -119,8 +119,8 @@ def make_installed_connector(name: str) -> InterpreterABC:
     options = find_default_options(factory)
     for lacks in find_missing_options(factory, options):
         how = f'connector("{name}", {lacks}=…)'
-        if lacks in VARIABLES:
-            how += f", or set {VARIABLES[lacks]}"
+        if lacks in OPTION_VARIABLES:
+            how += f", or set {OPTION_VARIABLES[lacks]}"
         raise CommandError("invalid_message", f"The connector {name} needs {lacks!r}: say {how}.")
     return make_connector(name, **options)
 
@@ -131,11 +131,13 @@ def find_default_options(factory: Callable[..., object]) -> dict[str, Any]:
     Args:
         factory: Makes it.
     """
-    said = {name: os.environ.get(variable) for name, variable in VARIABLES.items()}
+    said = {name: os.environ.get(variable) for name, variable in OPTION_VARIABLES.items()}
     known = inspect.signature(factory).parameters
     found = {name: value for name, value in said.items() if value and name in known}
     return {
-        name: _USUAL[name] for name in find_missing_options(factory, found) if name in _USUAL
+        name: _DEFAULT_OPTIONS[name]
+        for name in find_missing_options(factory, found)
+        if name in _DEFAULT_OPTIONS
     } | found
 
 

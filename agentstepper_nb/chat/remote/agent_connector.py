@@ -38,10 +38,12 @@ class RemoteAgent(InterpreterABC):
         self.role = attend.role
         self.agent_type = attend.type
         self.description = attend.description
-        self._asking: deque[AgentTurnRequest] = deque()
-        self._there = asyncio.Event()
-        self._turns: dict[str, _Answering] = {}
-        self._gone: asyncio.Future[AgentStepperError] = asyncio.get_running_loop().create_future()
+        self._requests: deque[AgentTurnRequest] = deque()
+        self._request_arrived = asyncio.Event()
+        self._turns: dict[str, _PendingAnswer] = {}
+        self._detached: asyncio.Future[AgentStepperError] = (
+            asyncio.get_running_loop().create_future()
+        )
 
     # ---- the interpreter's side ---------------------------------------------------------------------
 
@@ -50,22 +52,22 @@ class RemoteAgent(InterpreterABC):
         asked = AgentTurnRequest(
             turn=str(uuid4()), message=prepare_message(message), window=select_newest(turn.window)
         )
-        answering = self._turns[asked.turn] = _Answering()
-        self._tell(asked)
+        answering = self._turns[asked.turn] = _PendingAnswer()
+        self._send(asked)
         try:
             while True:
-                given, taken = await self._unless_gone(answering.next())
-                match given:
+                item, accepted = await self._wait_while_attached(answering.next())
+                match item:
                     case AgentOutput(type=MessageType.CONFIRMATION.value):
                         asks = turn.confirm(
-                            given.content, given.choices or ("Yes", "No"), details=given.details
+                            item.content, item.choices or ("Yes", "No"), details=item.details
                         )
-                        _settle(taken, await self._unless_gone(asks))
+                        _set_choice(accepted, await self._wait_while_attached(asks))
                     case AgentOutput():
-                        yield given
-                        _settle(taken, None)
+                        yield item
+                        _set_choice(accepted, None)
                     case AgentTurnEnded(error=error, hand_on=hand_on, text=text):
-                        _settle(taken, None)
+                        _set_choice(accepted, None)
                         if error is not None:
                             raise AgentStepperError(error or "It failed, and says no more.")
                         if hand_on is not None:
@@ -74,24 +76,26 @@ class RemoteAgent(InterpreterABC):
         finally:
             del self._turns[asked.turn]
             if not answering.done:
-                self._take_back(asked)
+                self._withdraw(asked)
             answering.end()
 
     async def ended(self, session_id: str) -> None:
         """The session was closed: nobody is asked any more."""
-        self.leave(CommandError("unknown_session", "The session is closed, and asks no more."))
+        self.detach(CommandError("unknown_session", "The session is closed, and asks no more."))
 
     # ---- whoever attends ----------------------------------------------------------------------------
 
     async def asked(self) -> AsyncGenerator[AgentTurnRequest, None]:
         """What is to be answered, as it comes, until somebody else attends as this agent."""
         while True:
-            while not self._asking or self._gone.done():  # it may be taken back before it is read
-                self._there.clear()
-                await self._unless_gone(self._there.wait())
-            yield self._asking.popleft()
+            while (
+                not self._requests or self._detached.done()
+            ):  # it may be taken back before it is read
+                self._request_arrived.clear()
+                await self._wait_while_attached(self._request_arrived.wait())
+            yield self._requests.popleft()
 
-    async def give(self, turn: str, piece: AgentOutput) -> str | None:
+    async def submit(self, turn: str, piece: AgentOutput) -> str | None:
         """Say some of an answer; done when the session has taken it.
 
         Args:
@@ -104,56 +108,58 @@ class RemoteAgent(InterpreterABC):
         Raises:
             CommandError: `unknown_turn`; `too_many`: one at a time is taken.
         """
-        return await self._answering(turn).put(piece)
+        return await self._find_answer(turn).put(piece)
 
     async def end(self, done: AgentTurnEnded) -> None:
-        """End an answer. Errors as `give`."""
-        await self._answering(done.turn).put(done)
+        """End an answer. Errors as `submit`."""
+        await self._find_answer(done.turn).put(done)
 
-    def leave(self, why: AgentStepperError) -> None:
+    def detach(self, why: AgentStepperError) -> None:
         """Nobody attends any more: the turn that is under way ends by an error. Idempotent.
 
         Args:
             why: The error.
         """
-        if not self._gone.done():
-            self._gone.set_result(why)
+        if not self._detached.done():
+            self._detached.set_result(why)
 
     # ---- inside -------------------------------------------------------------------------------------
 
-    def _answering(self, turn: str) -> _Answering:
+    def _find_answer(self, turn: str) -> _PendingAnswer:
         answering = self._turns.get(turn)
         if answering is None:
-            raise _over()
+            raise _make_unknown_turn_error()
         return answering
 
-    def _tell(self, asked: AgentTurnRequest) -> None:
-        self._asking.append(asked)
-        self._there.set()
+    def _send(self, asked: AgentTurnRequest) -> None:
+        self._requests.append(asked)
+        self._request_arrived.set()
 
-    def _take_back(self, asked: AgentTurnRequest) -> None:
+    def _withdraw(self, asked: AgentTurnRequest) -> None:
         """What nobody has read yet is as if it had never been asked."""
-        if asked in self._asking:
-            self._asking.remove(asked)
+        if asked in self._requests:
+            self._requests.remove(asked)
         else:
-            self._tell(replace(asked, window=(), cancelled=True))
+            self._send(replace(asked, window=(), cancelled=True))
 
-    async def _unless_gone(self, waits: Awaitable[T]) -> T:
-        return await wait_or_raise(waits, self._gone)
+    async def _wait_while_attached(self, awaitable: Awaitable[T]) -> T:
+        return await wait_or_raise(awaitable, self._detached)
 
 
-async def wait_or_raise(waits: Awaitable[T], over: asyncio.Future[AgentStepperError]) -> T:
+async def wait_or_raise(
+    awaitable: Awaitable[T], error_future: asyncio.Future[AgentStepperError]
+) -> T:
     """Wait for something, or raise the error that comes before it, or with it.
 
     Args:
-        waits: What is waited for; it is cancelled where the error comes.
-        over: Comes to the error.
+        awaitable: What is waited for; it is cancelled where the error comes.
+        error_future: Comes to the error.
     """
-    waiting = asyncio.ensure_future(waits)
+    waiting = asyncio.ensure_future(awaitable)
     try:
-        await asyncio.wait((waiting, over), return_when=asyncio.FIRST_COMPLETED)
-        if over.done():
-            raise over.result()
+        await asyncio.wait((waiting, error_future), return_when=asyncio.FIRST_COMPLETED)
+        if error_future.done():
+            raise error_future.result()
         return waiting.result()
     finally:
         if waiting.done() and not waiting.cancelled():
@@ -163,7 +169,7 @@ async def wait_or_raise(waits: Awaitable[T], over: asyncio.Future[AgentStepperEr
             await asyncio.wait((waiting,))
 
 
-class _Answering:
+class _PendingAnswer:
     """One answer, as it is given.
 
     Attributes:
@@ -172,40 +178,40 @@ class _Answering:
 
     def __init__(self) -> None:
         self.done = False
-        self._given: asyncio.Queue[tuple[AgentOutput | AgentTurnEnded, asyncio.Future[str | None]]]
-        self._given = asyncio.Queue()
-        self._taken: asyncio.Future[str | None] | None = None  # of what is given just now
-        self._over = False
+        self._items: asyncio.Queue[tuple[AgentOutput | AgentTurnEnded, asyncio.Future[str | None]]]
+        self._items = asyncio.Queue()
+        self._accepted: asyncio.Future[str | None] | None = None  # of what is given just now
+        self._has_ended = False
 
-    async def put(self, given: AgentOutput | AgentTurnEnded) -> str | None:
+    async def put(self, item: AgentOutput | AgentTurnEnded) -> str | None:
         """Give something, and wait until it is taken."""
-        if self._over or self.done:
-            raise _over()
-        if self._taken is not None and not self._taken.done():
+        if self._has_ended or self.done:
+            raise _make_unknown_turn_error()
+        if self._accepted is not None and not self._accepted.done():
             raise CommandError("too_many", "Give one piece at a time: wait until it is answered.")
-        self.done = isinstance(given, AgentTurnEnded)
-        taken: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self._taken = taken
-        self._given.put_nowait((given, taken))
-        return await taken
+        self.done = isinstance(item, AgentTurnEnded)
+        accepted: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._accepted = accepted
+        self._items.put_nowait((item, accepted))
+        return await accepted
 
     async def next(self) -> tuple[AgentOutput | AgentTurnEnded, asyncio.Future[str | None]]:
         """What is given next, and what is to be settled once it was taken."""
-        return await self._given.get()
+        return await self._items.get()
 
     def end(self) -> None:
         """Nothing is taken any more."""
-        self._over = True
-        if self._taken is not None and not self._taken.done():
-            self._taken.set_exception(_over())
+        self._has_ended = True
+        if self._accepted is not None and not self._accepted.done():
+            self._accepted.set_exception(_make_unknown_turn_error())
 
 
-def _settle(taken: asyncio.Future[str | None], choice: str | None) -> None:
-    if not taken.done():  # who gave it may have gone
-        taken.set_result(choice)
+def _set_choice(accepted: asyncio.Future[str | None], choice: str | None) -> None:
+    if not accepted.done():  # who gave it may have gone
+        accepted.set_result(choice)
 
 
-def _over() -> CommandError:
+def _make_unknown_turn_error() -> CommandError:
     return CommandError(
         "unknown_turn", "No answer is wanted for this turn any more: it was stopped, or has ended."
     )

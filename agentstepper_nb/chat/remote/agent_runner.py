@@ -20,10 +20,10 @@ from ...protocol.chat import (
     SendAgentOutput,
     ServeChatAgent,
 )
-from .. import pieces
+from .. import outputs
 from ..answer_adapter import iterate_answer
 from ..connector import Handoff, InterpreterABC, Turn
-from ..message_builder import to_piece
+from ..message_builder import to_agent_output
 from ..session_agents import explain_error
 from .session_connection import ChatConnection
 
@@ -35,12 +35,12 @@ class RemoteAgentRunner:
     """Answers what a session asks its agent, one message at a time.
 
     Args:
-        line: The session.
+        connection: The session.
         agent: What answers.
     """
 
-    def __init__(self, line: ChatConnection, agent: InterpreterABC) -> None:
-        self._line = line
+    def __init__(self, connection: ChatConnection, agent: InterpreterABC) -> None:
+        self._connection = connection
         self._agent = agent
         self._answering: tuple[str, asyncio.Task[None]] | None = None
 
@@ -52,30 +52,32 @@ class RemoteAgentRunner:
             ConnectionLostError: The chat is away.
         """
         attend = ServeChatAgent(
-            session=self._line.admitted.session,
+            session=self._connection.admission.session,
             role=self._agent.role,
             type=self._agent.agent_type,
             description=self._agent.description,
         )
         try:
-            async with aclosing(self._line.stream("attend", attend, AgentTurnRequest)) as asked:
+            async with aclosing(
+                self._connection.stream("attend", attend, AgentTurnRequest)
+            ) as asked:
                 async for each in asked:
                     await self._take(each)
         finally:
-            await self._cease()
+            await self._cancel_answer()
             await self._agent.ended(attend.session)
             await self._agent.close()
 
     async def _take(self, asked: AgentTurnRequest) -> None:
         if not asked.cancelled:
             await (
-                self._cease()
+                self._cancel_answer()
             )  # an answer of before the connection broke: nobody wants it any more
             self._answering = asked.turn, asyncio.create_task(self._answer(asked))
         elif self._answering is not None and self._answering[0] == asked.turn:
-            await self._cease()
+            await self._cancel_answer()
 
-    async def _cease(self) -> None:
+    async def _cancel_answer(self) -> None:
         """End the answer that is under way."""
         answering, self._answering = self._answering, None
         if answering is not None:
@@ -93,7 +95,7 @@ class RemoteAgentRunner:
             _log.warning("the agent %s failed", self._agent.name, exc_info=error)
             done = AgentTurnEnded(turn=asked.turn, error=explain_error(error))
         try:
-            await self._line.act("done", done, type(None))
+            await self._connection.send_command("done", done, type(None))
         except AgentStepperError as error:
             _log.info("the end of an answer wasn't taken: %s", error)
 
@@ -119,14 +121,14 @@ class RemoteAgentRunner:
                         return AgentTurnEnded(
                             turn=asked.turn, hand_on=item.agent_name, text=item.text
                         )
-                    choice = await self._give(asked.turn, to_piece(item))
+                    choice = await self._give(asked.turn, to_agent_output(item))
         return AgentTurnEnded(turn=asked.turn)
 
     async def _give(self, turn: str, piece: AgentOutput) -> str | None:
         give = SendAgentOutput(turn=turn, piece=piece)
         if piece.type == MessageType.CONFIRMATION:
-            return (await self._line.act("give", give, OptionChosen)).choice
-        await self._line.act("give", give, type(None))
+            return (await self._connection.send_command("give", give, OptionChosen)).choice
+        await self._connection.send_command("give", give, type(None))
         return None
 
     async def _confirm(
@@ -137,6 +139,6 @@ class RemoteAgentRunner:
         *,
         details: object = None,
     ) -> str:
-        choice = await self._give(turn, pieces.confirmation(text, choices, details=details))
+        choice = await self._give(turn, outputs.confirmation(text, choices, details=details))
         assert choice is not None  # else it was refused
         return choice

@@ -35,39 +35,39 @@ from .agent_runner import RemoteAgentRunner
 from .session_connection import ChatConnection
 
 #: Seconds that is waited for a chat that is away.
-PATIENCE: Final = 30.0
+CONNECT_TIMEOUT_S: Final = 30.0
 
 
-class _Bearer(ABC):
+class _TokenHolder(ABC):
     """Who has a token: what it is for."""
 
     @property
     @abstractmethod
-    def _admitted(self) -> ClientAdmission:
+    def _admission(self) -> ClientAdmission:
         """What the token lets its bearer do."""
 
     @property
     def session_id(self) -> str:
         """The session that the token is for."""
-        return self._admitted.session
+        return self._admission.session
 
     @property
     def scope(self) -> tuple[str, ...]:
         """What the token is for: some of `watch`, `talk` and `answer`."""
-        return self._admitted.scope
+        return self._admission.scope
 
     @property
     def agent_name(self) -> str | None:
         """The agent that this program may be, where the scope has `answer`."""
-        return self._admitted.agent_name
+        return self._admission.agent_name
 
     @property
     def expires_at(self) -> float:
         """When the token ends, POSIX seconds."""
-        return self._admitted.expires_at
+        return self._admission.expires_at
 
 
-class AsyncChatClient(_Bearer):
+class AsyncChatClient(_TokenHolder):
     """One session of a chat, by its token. Made by `connect`; `ChatClient` is the same without a loop.
 
     ::
@@ -79,11 +79,13 @@ class AsyncChatClient(_Bearer):
     The connection comes back by itself where it broke. What the chat refuses raises `CommandError`.
     """
 
-    def __init__(self, line: ChatConnection) -> None:
-        self._line = line
+    def __init__(self, connection: ChatConnection) -> None:
+        self._connection = connection
 
     @classmethod
-    async def connect(cls, address: str, token: str, *, patience: float = PATIENCE) -> Self:
+    async def connect(
+        cls, address: str, token: str, *, patience: float = CONNECT_TIMEOUT_S
+    ) -> Self:
         """Connect to a session.
 
         Args:
@@ -95,11 +97,11 @@ class AsyncChatClient(_Bearer):
             ConnectionLostError: The Core can't be reached; or the chat isn't there, or doesn't take the
                 token: the text says which.
         """
-        return cls(await ChatConnection.enter(address, token, patience))
+        return cls(await ChatConnection.dial_session(address, token, patience))
 
     @property
-    def _admitted(self) -> ClientAdmission:
-        return self._line.admitted
+    def _admission(self) -> ClientAdmission:
+        return self._connection.admission
 
     # ---- talking ------------------------------------------------------------------------------------
 
@@ -121,7 +123,9 @@ class AsyncChatClient(_Bearer):
         """
         key = str(uuid4())  # so that it may be sent again where the connection broke
         said = SendChatMessage(session=self.session_id, content=content, agent_name=agent, key=key)
-        return await self._begin(lambda: self._line.act("send", said, Message, again=True))
+        return await self._begin(
+            lambda: self._connection.send_command("send", said, Message, again=True)
+        )
 
     async def choose(self, choice: str, message: str | None = None) -> list[Message]:
         """Answer the CONFIRMATION that waits, and wait on as `send` does.
@@ -138,11 +142,11 @@ class AsyncChatClient(_Bearer):
         if id is None:
             raise CommandError("not_waiting", "No confirmation waits for a choice.")
         chosen = ChooseOption(session=self.session_id, message=id, choice=choice)
-        return await self._begin(lambda: self._line.act("choose", chosen, Message))
+        return await self._begin(lambda: self._connection.send_command("choose", chosen, Message))
 
     async def stop(self) -> None:
         """End the turn that is under way: what was said stays. Nothing where there is none."""
-        await self._line.act("stop", self._session, type(None))
+        await self._connection.send_command("stop", self._session, type(None))
 
     # ---- reading ------------------------------------------------------------------------------------
 
@@ -162,7 +166,7 @@ class AsyncChatClient(_Bearer):
             limit: How many at most, up to 200.
         """
         asked = GetEarlierMessages(session=self.session_id, before=before, limit=limit)
-        return await self._line.ask("earlier", asked, ChatMessagePage)
+        return await self._connection.ask("earlier", asked, ChatMessagePage)
 
     async def picture(self, message: str) -> ChatImage:
         """The bytes of an IMAGE.
@@ -171,7 +175,7 @@ class AsyncChatClient(_Bearer):
             message: Its id.
         """
         asked = ChatMessageRequest(session=self.session_id, message=message)
-        return await self._line.ask("picture", asked, ChatImage)
+        return await self._connection.ask("picture", asked, ChatImage)
 
     async def watch(self) -> AsyncGenerator[ChatEvent, None]:
         """What happens, as it happens: a `ChatSessionSnapshot` first, and again where something was
@@ -181,13 +185,15 @@ class AsyncChatClient(_Bearer):
             CommandError: The token counts no longer, by its time or because it was revoked.
             ConnectionLostError: The chat is away.
         """
-        async with aclosing(self._line.stream("watch", self._session, NumberedChatEvent)) as told:
+        async with aclosing(
+            self._connection.stream("watch", self._session, NumberedChatEvent)
+        ) as told:
             async for each in told:
                 yield each.event
 
     # ---- answering ----------------------------------------------------------------------------------
 
-    async def attend(
+    async def serve_agent(
         self, agent: InterpreterABC | Callable[..., Any] | str, **options: Any
     ) -> None:
         """Be an agent of the session, by the name that the token says, until this is cancelled.
@@ -203,11 +209,11 @@ class AsyncChatClient(_Bearer):
         """
         from ..connectors.registry import make_connector
 
-        await RemoteAgentRunner(self._line, make_connector(agent, **options)).run()
+        await RemoteAgentRunner(self._connection, make_connector(agent, **options)).run()
 
     async def close(self) -> None:
         """Close the connection. Idempotent."""
-        await self._line.close()
+        await self._connection.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -228,18 +234,18 @@ class AsyncChatClient(_Bearer):
                     return event
         raise CommandError("unknown_session", "The session is gone.")
 
-    async def _begin(self, act: Callable[[], Awaitable[Message]]) -> list[Message]:
+    async def _begin(self, send_command: Callable[[], Awaitable[Message]]) -> list[Message]:
         """Do what begins or continues a turn, and collect what follows."""
         async with aclosing(self.watch()) as events:
             await anext(events)  # it is watched from here on
-            replies = ReplyCollector(await act())
+            replies = ReplyCollector(await send_command())
             async for event in events:
-                if replies.take(event):
+                if replies.add(event):
                     break
         return replies.messages
 
 
-class ChatClient(_Bearer, SyncClient[AsyncChatClient]):
+class ChatClient(_TokenHolder, SyncClient[AsyncChatClient]):
     """One session of a chat, by its token, from anywhere. Made by `connect`; see `AsyncChatClient`.
 
     ::
@@ -253,14 +259,14 @@ class ChatClient(_Bearer, SyncClient[AsyncChatClient]):
     """
 
     @classmethod
-    def connect(cls, address: str, token: str, *, patience: float = PATIENCE) -> Self:
+    def connect(cls, address: str, token: str, *, patience: float = CONNECT_TIMEOUT_S) -> Self:
         """Connect to a session; see `AsyncChatClient.connect`."""
         how = partial(AsyncChatClient.connect, address, token, patience=patience)
         return cls._connected("agentstepper-chat-client", how)
 
     @property
-    def _admitted(self) -> ClientAdmission:
-        return self._client._admitted
+    def _admission(self) -> ClientAdmission:
+        return self._client._admission
 
     send = make_blocking(AsyncChatClient.send)
     choose = make_blocking(AsyncChatClient.choose)
@@ -270,9 +276,9 @@ class ChatClient(_Bearer, SyncClient[AsyncChatClient]):
     earlier = make_blocking(AsyncChatClient.earlier)
     picture = make_blocking(AsyncChatClient.picture)
 
-    def attend(self, agent: InterpreterABC | Callable[..., Any] | str, **options: Any) -> None:
-        """Be an agent of the session until an interrupt; see `AsyncChatClient.attend`."""
-        self._thread.run(partial(self._client.attend, agent, **options))
+    def serve_agent(self, agent: InterpreterABC | Callable[..., Any] | str, **options: Any) -> None:
+        """Be an agent of the session until an interrupt; see `AsyncChatClient.serve_agent`."""
+        self._thread.run(partial(self._client.serve_agent, agent, **options))
 
     def watch(self) -> Iterator[ChatEvent]:
         """What happens, as it happens; see `AsyncChatClient.watch`. Closing the iterator ends it."""
@@ -299,7 +305,7 @@ class ReplyCollector:
         """What was said so far, without what people said."""
         return [each for each in self._said.values() if each.role != _USER]
 
-    def take(self, event: ChatEvent) -> bool:
+    def add(self, event: ChatEvent) -> bool:
         """Take in what the session tells.
 
         Args:
@@ -311,11 +317,11 @@ class ReplyCollector:
         match event:
             case ChatSessionSnapshot(session=session, messages=messages):
                 self._begin(messages)
-                return self._rests(session)
+                return self._is_awaiting_user(session)
             case ChatMessageChanged(message=message):
                 self._put(message)
             case ChatSessionChanged(session=session):
-                return self._rests(session)
+                return self._is_awaiting_user(session)
             case ChatSessionRemoved():
                 return True
         return False
@@ -337,7 +343,7 @@ class ReplyCollector:
         elif self._seen:
             self._said[message.id] = message
 
-    def _rests(self, session: ChatSessionInfo) -> bool:
+    def _is_awaiting_user(self, session: ChatSessionInfo) -> bool:
         if not self._seen:
             return False
         if session.waiting is not None:

@@ -22,7 +22,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ...errors import StoreError
-from ...protocol.values import Id, Time
+from ...protocol.data_model import Id, Time
 
 #: The files in a data folder: the keys, and what is locked while they change.
 KEYS_FILE: Final = "chat-keys.json"
@@ -30,9 +30,9 @@ _LOCK_FILE: Final = "chat-keys.lock"
 #: Bytes of a key: as many as HS256's hash has.
 KEY_BYTES: Final = 32
 #: What nobody else may do with it.
-_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_PERMISSIONS: Final = stat.S_IRWXG | stat.S_IRWXO
 #: Bytes of the file that are read.
-_LARGEST: Final = 16 * 1024 * 1024
+_MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 
 _log: Final = logging.getLogger("agentstepper_nb.chat")
 
@@ -58,7 +58,7 @@ class TokenKeys(Struct, frozen=True, kw_only=True):
     sessions: dict[Id, tuple[Time, Time]] = {}
 
     @property
-    def signing(self) -> TokenKey:
+    def signing_key(self) -> TokenKey:
         """The key that signs."""
         return self.keys[-1]
 
@@ -66,12 +66,12 @@ class TokenKeys(Struct, frozen=True, kw_only=True):
         """A key by its id."""
         return next((each for each in self.keys if each.id == id), None)
 
-    def without_what_is_over(self, now: float) -> TokenKeys:
+    def without_expired(self, now: float) -> TokenKeys:
         """The same without old keys and revocations that no token can need any more."""
         old = tuple(each for each in self.keys[:-1] if each.until > now)
         return replace(
             self,
-            keys=(*old, self.signing),
+            keys=(*old, self.signing_key),
             revoked={id: until for id, until in self.revoked.items() if until > now},
             sessions={id: span for id, span in self.sessions.items() if span[1] > now},
         )
@@ -143,11 +143,11 @@ class KeyFile:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 raise self._useless("it is no file")
-            if found.st_mode & _OTHERS:
+            if found.st_mode & _OTHERS_PERMISSIONS:
                 self._shut(descriptor)
             stamp = _stamp(found)
             try:
-                return stamp, msgspec.json.decode(file.read(_LARGEST), type=TokenKeys)
+                return stamp, msgspec.json.decode(file.read(_MAX_FILE_BYTES), type=TokenKeys)
             except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
                 raise self._useless(str(error)) from None
 
@@ -169,7 +169,7 @@ class KeyFile:
         """Let nobody else read it: somebody changed its mode. Some file systems have none."""
         with suppress(OSError):
             os.fchmod(descriptor, 0o600)
-            if not os.fstat(descriptor).st_mode & _OTHERS:
+            if not os.fstat(descriptor).st_mode & _OTHERS_PERMISSIONS:
                 _log.warning(
                     "%s was open to other users, and isn't any more. If one of them may have read it, "
                     "make new keys: chat.rotate_keys(drop_old=True).",

@@ -33,7 +33,7 @@ from ...rpc.persistent_connection import PersistentConnection
 from .. import message_types, roles
 from ..service import ChatRight, ChatService, SentMessages, decode_params
 from .agent_connector import RemoteAgent, wait_or_raise
-from .tokens import ANSWER, TALK, WATCH, ChatTokens, TokenGrant
+from .tokens import SCOPE_ANSWER, SCOPE_TALK, SCOPE_WATCH, ChatTokens, TokenGrant
 
 if TYPE_CHECKING:
     from ..interpreter import Interpreter
@@ -54,7 +54,7 @@ class RemoteChatService:
     """Serves clients by their tokens, on the interpreter's loop; see `rpc.session.RpcService`.
 
     A token of scope `watch` or `talk` may what `ChatService` lets it in its session; one of scope
-    `answer` may `attend` as its agent, `give` pieces of answers, and say that one is `done`.
+    `answer` may `attend` as its agent, `submit` pieces of answers, and say that one is `done`.
 
     Args:
         interpreter: The interpreter.
@@ -92,7 +92,7 @@ class RemoteChatService:
                     agent_name=grant.agent_name,
                 )
             case "give":
-                return await self._give(grant, decode_params(asked.params, SendAgentOutput))
+                return await self._submit(grant, decode_params(asked.params, SendAgentOutput))
             case "done":
                 await self._done(grant, decode_params(asked.params, AgentTurnEnded))
                 return None
@@ -104,10 +104,10 @@ class RemoteChatService:
         grant = self._tokens.check(asked.token)
         items: AsyncGenerator[Struct, None]
         if method == "attend":
-            items = self._attend(grant, decode_params(asked.params, ServeChatAgent))
+            items = self._serve_agent(grant, decode_params(asked.params, ServeChatAgent))
         else:
             items = self._chat(grant).stream(method, asked.params)
-        async with aclosing(self._while_good(asked.token, items)) as good:
+        async with aclosing(self._stream_while_valid(asked.token, items)) as good:
             async for item in good:
                 yield item
 
@@ -115,15 +115,15 @@ class RemoteChatService:
         """The interpreter ends, and its agents with it."""
 
     def _chat(self, grant: TokenGrant) -> ChatService:
-        if TALK in grant.scope:
+        if SCOPE_TALK in grant.scope:
             return ChatService(self._interpreter, ChatRight.TALK, grant.session_id, self._sent)
-        if WATCH in grant.scope:
+        if SCOPE_WATCH in grant.scope:
             return ChatService(self._interpreter, ChatRight.WATCH, grant.session_id)
-        raise _out_of_scope(WATCH)
+        raise _out_of_scope(SCOPE_WATCH)
 
     # ---- agents -------------------------------------------------------------------------------------
 
-    async def _attend(
+    async def _serve_agent(
         self, grant: TokenGrant, attend: ServeChatAgent
     ) -> AsyncGenerator[AgentTurnRequest, None]:
         name, session = _agent_of(grant), grant.session_id
@@ -146,12 +146,12 @@ class RemoteChatService:
         """An agent that attended doesn't any more; nothing where none does."""
         agent = self._attending.pop((session, name), None)
         if agent is not None:
-            agent.leave(why)
+            agent.detach(why)
             with suppress(CommandError):  # its session may be gone
                 self._interpreter.remove_agent(session, name)
 
-    async def _give(self, grant: TokenGrant, give: SendAgentOutput) -> OptionChosen | None:
-        piece = give.piece
+    async def _submit(self, grant: TokenGrant, submit: SendAgentOutput) -> OptionChosen | None:
+        piece = submit.piece
         if piece.role not in _SPEAKERS:
             text = f"An agent speaks as {' or '.join(_SPEAKERS)}, not as {piece.role}."
             raise ProtocolError("invalid_message", text, "piece.role")
@@ -159,12 +159,12 @@ class RemoteChatService:
             text = "An agent from outside names no files here: send what is in it."
             raise ProtocolError("invalid_message", text, "piece.path")
         message_types.find_message_type(piece.type)
-        choice = await self._agent(grant).give(give.turn, piece)
+        choice = await self._agent(grant).submit(submit.turn, piece)
         return None if choice is None else OptionChosen(choice=choice)
 
     async def _done(self, grant: TokenGrant, done: AgentTurnEnded) -> None:
-        if done.hand_on is not None and TALK not in grant.scope:
-            raise _out_of_scope(TALK)  # what it hands on is said to another agent
+        if done.hand_on is not None and SCOPE_TALK not in grant.scope:
+            raise _out_of_scope(SCOPE_TALK)  # what it hands on is said to another agent
         await self._agent(grant).end(done)
 
     def _agent(self, grant: TokenGrant) -> RemoteAgent:
@@ -175,7 +175,7 @@ class RemoteChatService:
 
     # ---- tokens -------------------------------------------------------------------------------------
 
-    async def _while_good(
+    async def _stream_while_valid(
         self, token: str, items: AsyncGenerator[Struct, None]
     ) -> AsyncGenerator[Struct, None]:
         """A stream, until its token counts no more: by its time, or because it was revoked."""
@@ -215,8 +215,8 @@ class RemoteChatService:
 
 
 def _agent_of(grant: TokenGrant) -> str:
-    if ANSWER not in grant.scope or grant.agent_name is None:
-        raise _out_of_scope(ANSWER)
+    if SCOPE_ANSWER not in grant.scope or grant.agent_name is None:
+        raise _out_of_scope(SCOPE_ANSWER)
     return grant.agent_name
 
 
@@ -278,7 +278,7 @@ class RemoteChatAccess:
             ConnectionLostError: It can't be reached now, or doesn't take this connection.
         """
         async with self._opening:
-            if self._connection is None or self._connection.life.done():
+            if self._connection is None or self._connection.task.done():
                 await self._dial()
             assert self._address is not None
             return self._address
@@ -300,7 +300,7 @@ class RemoteChatAccess:
             return _endpoint(discover.find_worker_endpoint(first.url))
 
         self._connection = PersistentConnection(opened, find, self._services, self._log)
-        self._connection.life.add_done_callback(self._ended)
+        self._connection.task.add_done_callback(self._ended)
         self._address = discover.make_chat_url(first.url, self._id)
 
     def _ended(self, life: asyncio.Task[None]) -> None:

@@ -18,33 +18,35 @@ from ...rpc.service_client import ServiceClient
 Value = TypeVar("Value")
 
 #: How a request ends where the chat's process is away from its Core, or the client from it.
-_AWAY: Final = frozenset({"worker_lost", "unknown_service"})
+_AWAY_CODES: Final = frozenset({"worker_lost", "unknown_service"})
 #: Seconds until a chat that is away is asked again: at first, and at most.
-_FIRST_WAIT: Final = 0.1
-_LONGEST_WAIT: Final = 2.0
+_FIRST_DELAY_S: Final = 0.1
+_MAX_DELAY_S: Final = 2.0
 
 
 class ChatConnection(ServiceClient):
-    """One session, wherever the connections stand. Made by `enter`.
+    """One session, wherever the connections stand. Made by `dial_session`.
 
     Attributes:
         admitted: What the token lets its bearer do.
     """
 
-    admitted: ClientAdmission
+    admission: ClientAdmission
 
     @classmethod
-    async def enter(cls, address: str, token: str, patience: float) -> Self:
+    async def dial_session(cls, address: str, token: str, patience: float) -> Self:
         """Connect; see `AsyncChatClient.connect`."""
-        line = await cls.dial(CoreEndpoint(to_websocket_url(address), token), SERVICE, patience)
+        connection = await cls.dial(
+            CoreEndpoint(to_websocket_url(address), token), SERVICE, patience
+        )
         try:
-            line.admitted = await line.ask("admit", None, ClientAdmission)
+            connection.admission = await connection.ask("admit", None, ClientAdmission)
         except BaseException:
-            await line.close()
+            await connection.close()
             raise
-        return line
+        return connection
 
-    async def act(
+    async def send_command(
         self, method: str, params: Struct, kind: type[Value], *, again: bool = False
     ) -> Value:
         """Ask for what changes something; once.
@@ -60,7 +62,7 @@ class ChatConnection(ServiceClient):
             ConnectionLostError: The Core is away; or it broke off, and nobody knows whether it was done.
         """
         try:
-            return await self.ask(method, params, kind, again=again)
+            return await self.ask(method, params, kind, can_retry=again)
         except CommandError as error:
             if error.code != "worker_lost":
                 raise
@@ -80,7 +82,7 @@ class ChatConnection(ServiceClient):
             ConnectionLostError: The chat is away.
         """
         clock = asyncio.get_running_loop().time
-        away, backoff = clock(), Backoff(_FIRST_WAIT, _LONGEST_WAIT)
+        away, backoff = clock(), Backoff(_FIRST_DELAY_S, _MAX_DELAY_S)
         while True:
             try:
                 async with aclosing(super().stream(method, params, kind)) as items:
@@ -89,8 +91,8 @@ class ChatConnection(ServiceClient):
                         away = clock()
                         backoff.reset()
             except CommandError as error:
-                if error.code not in _AWAY:
+                if error.code not in _AWAY_CODES:
                     raise
-                if clock() - away > self._patience:
+                if clock() - away > self._timeout_s:
                     raise ConnectionLostError(error.message) from None
-            await asyncio.sleep(backoff.wait())
+            await asyncio.sleep(backoff.next_delay_s())

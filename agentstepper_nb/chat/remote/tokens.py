@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from ...errors import CommandError, ProtocolError
 from ...protocol.chat import Word
-from ...protocol.field_errors import make_form_error
-from ...protocol.values import Id, Time
+from ...protocol.data_model import Id, Time
+from ...protocol.field_errors import make_field_error
 from .key_file import KeyFile, TokenKey, TokenKeys, make_key
 
 if TYPE_CHECKING:
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
 #: What a token may be for: to read a session, to speak in it as a person would (and read it), to answer
 #: in it as one of its agents.
-WATCH: Final = "watch"
-TALK: Final = "talk"
-ANSWER: Final = "answer"
-SCOPES: Final = (WATCH, TALK, ANSWER)
+SCOPE_WATCH: Final = "watch"
+SCOPE_TALK: Final = "talk"
+SCOPE_ANSWER: Final = "answer"
+SCOPES: Final = (SCOPE_WATCH, SCOPE_TALK, SCOPE_ANSWER)
 #: For whom tokens are: the service that `chat.remote.service` gives.
 AUDIENCE: Final = "agentstepper_nb.chat"
 #: Seconds that a token is good for: unless told otherwise, and at most.
-EXPIRES_IN: Final = 3600.0
-LONGEST: Final = 30 * 24 * 3600.0
+DEFAULT_EXPIRES_IN_S: Final = 3600.0
+MAX_EXPIRES_IN_S: Final = 30 * 24 * 3600.0
 #: Seconds by which the clocks of who issues and who checks may differ: they share a data folder.
-LEEWAY: Final = 2.0
+LEEWAY_S: Final = 2.0
 
 #: The one way of signing; what a token says of itself is compared with it, and chooses nothing.
 _ALGORITHM: Final = "HS256"
 _REQUIRED: Final = ["exp", "iat", "nbf", "iss", "aud", "sub", "jti", "scope"]
 #: Characters of a token: ours have about 500.
-_LARGEST: Final = 4096
-_ASK_ANEW: Final = "Ask for a new one where the chat runs: chat.token()."
+_MAX_TOKEN_CHARS: Final = 4096
+_REQUEST_NEW_TOKEN: Final = "Ask for a new one where the chat runs: chat.token()."
 
 
 class _Claims(Struct, frozen=True):
@@ -60,7 +60,7 @@ class _Claims(Struct, frozen=True):
     agent: Word | None = None
 
 
-class _Given(Struct, frozen=True):
+class _TokenFields(Struct, frozen=True):
     """The forms of what goes into a token, or into the file."""
 
     session: Id | None = None
@@ -112,8 +112,8 @@ class ChatTokens:
     def issue(
         self,
         session_id: str,
-        scope: str | Iterable[str] = (TALK,),
-        expires_in: float = EXPIRES_IN,
+        scope: str | Iterable[str] = (SCOPE_TALK,),
+        expires_in: float = DEFAULT_EXPIRES_IN_S,
         agent_name: str | None = None,
     ) -> str:
         """Make a token.
@@ -130,19 +130,19 @@ class ChatTokens:
         """
         _check(session=session_id, agent_name=agent_name)
         words = _checked_scope(scope, agent_name)
-        if not 1 <= expires_in <= LONGEST:
+        if not 1 <= expires_in <= MAX_EXPIRES_IN_S:
             raise ProtocolError(
                 "invalid_message",
-                f"A chat token ends after 1 to {LONGEST:.0f} seconds, not after {expires_in}.",
+                f"A chat token ends after 1 to {MAX_EXPIRES_IN_S:.0f} seconds, not after {expires_in}.",
                 "expires_in",
             )
         now = self._clock()
         expires_at = math.ceil(now + expires_in)
 
         def sign(keys: TokenKeys) -> TokenKeys:
-            kept = keys.without_what_is_over(now - LEEWAY)
-            until = max(kept.signing.until, expires_at)
-            return replace(kept, keys=(*kept.keys[:-1], replace(kept.signing, until=until)))
+            kept = keys.without_expired(now - LEEWAY_S)
+            until = max(kept.signing_key.until, expires_at)
+            return replace(kept, keys=(*kept.keys[:-1], replace(kept.signing_key, until=until)))
 
         keys = self._file.change(sign)
         ended, _ = keys.sessions.get(session_id, (0.0, 0.0))
@@ -158,7 +158,7 @@ class ChatTokens:
             "scope": " ".join(words),
             **({} if agent_name is None else {"agent": agent_name}),
         }
-        key = keys.signing
+        key = keys.signing_key
         return jwt.encode(claims, key.secret, _ALGORITHM, headers={"kid": key.id})
 
     def check(self, token: object) -> TokenGrant:
@@ -172,14 +172,14 @@ class ChatTokens:
             StoreError: The keys can't be used.
         """
         keys = self._file.read()
-        if not isinstance(token, str) or len(token) > _LARGEST or keys is None:
+        if not isinstance(token, str) or len(token) > _MAX_TOKEN_CHARS or keys is None:
             raise _refused()
         claims = _read(token, keys)
         ended, _ = keys.sessions.get(claims.sub, (-1.0, 0.0))
         if claims.jti in keys.revoked or claims.iat <= ended:
             raise _refused("was revoked")
         words = frozenset(claims.scope.split())
-        return TokenGrant(claims.sub, words, claims.agent, claims.exp + LEEWAY, claims.jti)
+        return TokenGrant(claims.sub, words, claims.agent, claims.exp + LEEWAY_S, claims.jti)
 
     def revoke(self, token: str) -> None:
         """Let a token count no more, from now on.
@@ -193,7 +193,7 @@ class ChatTokens:
             StoreError: The keys can't be used.
         """
         now = self._clock()
-        id, until = token, now + LONGEST + LEEWAY
+        id, until = token, now + MAX_EXPIRES_IN_S + LEEWAY_S
         if token.count(".") == 2:
             grant = self.check(token)
             id, until = grant.id, grant.expires_at
@@ -217,7 +217,7 @@ class ChatTokens:
             before, _ = keys.sessions.get(session_id, (0.0, 0.0))
             # Later than what was issued in this tick, after an earlier revocation.
             ended = max(now, math.nextafter(before, math.inf))
-            span = (ended, now + LONGEST + LEEWAY)
+            span = (ended, now + MAX_EXPIRES_IN_S + LEEWAY_S)
             return replace(keys, sessions={**keys.sessions, session_id: span})
 
         self._change(now, end)
@@ -250,7 +250,7 @@ class ChatTokens:
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     def _change(self, now: float, change: Callable[[TokenKeys], TokenKeys]) -> None:
-        self._file.change(lambda keys: change(keys).without_what_is_over(now - LEEWAY))
+        self._file.change(lambda keys: change(keys).without_expired(now - LEEWAY_S))
         for listener in list(self._listeners):
             listener()
 
@@ -263,7 +263,7 @@ def _checked_scope(scope: str | Iterable[str], agent_name: str | None) -> tuple[
             f"A chat token's scope is one or more of {', '.join(SCOPES)}; not {words!r}.",
             "scope",
         )
-    if (ANSWER in words) != (agent_name is not None):
+    if (SCOPE_ANSWER in words) != (agent_name is not None):
         raise ProtocolError(
             "invalid_message",
             "A chat token says who its bearer answers as, by agent_name=, where its scope has "
@@ -276,9 +276,9 @@ def _checked_scope(scope: str | Iterable[str], agent_name: str | None) -> tuple[
 def _check(**given: object) -> None:
     """Let nothing into the file, or a token, that can't be read there again."""
     try:
-        msgspec.json.decode(msgspec.json.encode(given), type=_Given)
+        msgspec.json.decode(msgspec.json.encode(given), type=_TokenFields)
     except msgspec.ValidationError as error:
-        raise make_form_error(error) from None
+        raise make_field_error(error) from None
     except UnicodeError as error:
         raise ProtocolError("invalid_message", f"This is no text: {error}.") from None
 
@@ -292,7 +292,7 @@ def _read(token: str, keys: TokenKeys) -> _Claims:
             algorithms=[_ALGORITHM],
             audience=AUDIENCE,
             issuer=keys.issuer,
-            leeway=LEEWAY,
+            leeway=LEEWAY_S,
             options={"require": _REQUIRED, "strict_aud": True},
         )
         return msgspec.convert(payload, _Claims)
@@ -312,4 +312,4 @@ def _key_of(token: str, keys: TokenKeys) -> TokenKey:
 
 
 def _refused(why: str = "is none of this chat's") -> CommandError:
-    return CommandError("invalid_token", f"The chat token {why}. {_ASK_ANEW}")
+    return CommandError("invalid_token", f"The chat token {why}. {_REQUEST_NEW_TOKEN}")

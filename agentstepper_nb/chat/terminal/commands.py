@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ...errors import CommandError
-from ...protocol.chat import MOST_AUTO, ChatSessionInfo
+from ...protocol.chat import MAX_AUTO_TURNS, ChatSessionInfo
 from ...suggestions import did_you_mean
 from ..chat import Chat
 from . import view
@@ -18,8 +18,8 @@ class ChatTerminal(Protocol):
 
     chat: Chat
     screen: view.ChatScreen
-    to: str | None
-    over: bool
+    recipient: str | None
+    is_over: bool
 
     def begin(self, title: str) -> None:
         """Begin another conversation."""
@@ -79,12 +79,12 @@ def complete_line(terminal: ChatTerminal, before: str) -> Iterable[tuple[str, st
             return [("on", "on"), ("off", "off")]
         case "/open":
             kept = terminal.chat.sessions()
-            return [(each.id, f"{each.id} {view.cut_line(each.title)}") for each in kept]
+            return [(each.id, f"{each.id} {view.to_short_line(each.title)}") for each in kept]
     return []
 
 
 def _auto(terminal: ChatTerminal, rest: str) -> None:
-    if rest.isdecimal() and len(rest) <= len(str(MOST_AUTO)):
+    if rest.isdecimal() and len(rest) <= len(str(MAX_AUTO_TURNS)):
         terminal.chat.auto_chat_max = int(rest)
         terminal.chat.auto_chat = True
     elif rest in ("on", "off"):
@@ -108,7 +108,7 @@ def _to(terminal: ChatTerminal, rest: str) -> None:
         raise CommandError(
             "unknown_agent", f"There is no {rest[:80]!r} here, only {', '.join(names)}."
         )
-    terminal.to = rest or None
+    terminal.recipient = rest or None
 
 
 def _open(terminal: ChatTerminal, rest: str) -> None:
@@ -141,7 +141,7 @@ def _new(terminal: ChatTerminal, rest: str) -> None:
 
 
 def _quit(terminal: ChatTerminal, rest: str) -> None:
-    terminal.over = True
+    terminal.is_over = True
 
 
 def _help(terminal: ChatTerminal, rest: str) -> None:

@@ -10,9 +10,9 @@ from typing import Any, Final, Protocol
 from ...protocol.chat import ChatAgentInfo, ChatSessionInfo, Message, MessageType, State
 
 #: Characters of a call, a result or a title in a line.
-WIDTH: Final = 160
+MAX_LINE_CHARS: Final = 160
 #: Lines of code and of output that are shown of one message; the view shows all.
-_MOST_LINES: Final = 400
+_MAX_LINES: Final = 400
 
 Line = tuple[str, str]  # a text and its style
 _STATES: Final = {
@@ -76,7 +76,7 @@ def format_call(message: Message) -> str:
         shown = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
     else:
         shown = "" if arguments is None else _short(arguments)
-    return cut_line(f"→ {message.name}({shown})")
+    return to_short_line(f"→ {message.name}({shown})")
 
 
 def format_result(message: Message) -> Iterator[Line]:
@@ -85,20 +85,20 @@ def format_result(message: Message) -> Iterator[Line]:
         return
     result = "" if message.result is None else _short(message.result)
     mark, style = ("✓", "green") if message.ok else ("✗", "red")
-    yield cut_line(f"  {mark} {result}".rstrip()), style
+    yield to_short_line(f"  {mark} {result}".rstrip()), style
 
 
 def format_confirmation(message: Message) -> Iterator[Line]:
     """A confirmation: what is asked, and what may be chosen."""
     yield f"? {message.content}", "yellow"
     for number, choice in enumerate(message.choices, 1):
-        yield cut_line(f"  {number}  {choice}"), "yellow"
+        yield to_short_line(f"  {number}  {choice}"), "yellow"
 
 
 def format_choice(message: Message) -> Iterator[Line]:
     """What became of a confirmation; nothing where it waits."""
     if message.chosen is not None:
-        yield cut_line(f"  → {message.chosen}"), "dim"
+        yield to_short_line(f"  → {message.chosen}"), "dim"
     elif message.final:
         yield "  It was withdrawn.", "dim"
 
@@ -107,7 +107,7 @@ def format_agent(agent: ChatAgentInfo, *, default: bool) -> str:
     """An agent, for lists."""
     mark = "*" if default else " "
     about = f"  {agent.description}" if agent.description else ""
-    return cut_line(f"{mark} {agent.name}  {agent.role}  {agent.type.value}{about}")
+    return to_short_line(f"{mark} {agent.name}  {agent.role}  {agent.type.value}{about}")
 
 
 def format_agents(session: ChatSessionInfo) -> Iterator[str]:
@@ -120,7 +120,7 @@ def format_session(session: ChatSessionInfo, *, current: bool) -> str:
     """A conversation, for lists."""
     mark = "*" if current else " "
     count = "1 message" if session.messages == 1 else f"{session.messages} messages"
-    return cut_line(f"{mark} {session.id}  {session.title or 'without a title'}  ({count})")
+    return to_short_line(f"{mark} {session.id}  {session.title or 'without a title'}  ({count})")
 
 
 def format_state(session: ChatSessionInfo) -> Iterator[str]:
@@ -152,18 +152,18 @@ def format_halted(session: ChatSessionInfo) -> Iterator[str]:
     yield f"In a terminal: agentstepper step --run {session.run_id}"
 
 
-def format_prompt(session: ChatSessionInfo, to: str | None) -> str:
+def format_prompt(session: ChatSessionInfo, recipient: str | None) -> str:
     """What stands where a person types: whom it is for, in which role, and how the session is.
 
     Args:
         session: The session.
-        to: The agent that messages are for, where the person said so.
+        recipient: The agent that messages are for, where the person said so.
     """
-    name = to or session.default_agent
+    name = recipient or session.default_agent
     roles = [agent.role for agent in session.agents if agent.name == name]
     who = f"{name} ({roles[0]})" if roles else name or "nobody"
     auto = ", auto" if session.auto_chat else ""
-    return cut_line(f"{who} · {_STATES[session.state]}{auto} > ").rstrip() + " "
+    return to_short_line(f"{who} · {_STATES[session.state]}{auto} > ").rstrip() + " "
 
 
 def format_turn_count(count: int) -> str:
@@ -177,16 +177,16 @@ def format_choice_prompt(message: Message) -> str:
     return "Choose 1: " if count == 1 else f"Choose 1-{count}: "
 
 
-def cut_line(text: str) -> str:
+def to_short_line(text: str) -> str:
     """A text as one line that isn't too long."""
-    text = text[: WIDTH + 1].replace("\r", " ").replace("\n", " ")
-    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
+    text = text[: MAX_LINE_CHARS + 1].replace("\r", " ").replace("\n", " ")
+    return text if len(text) <= MAX_LINE_CHARS else f"{text[: MAX_LINE_CHARS - 1]}…"
 
 
 def _code(message: Message) -> Iterator[Line]:
     yield format_code_head(message), "cyan"
     if message.path is not None:
-        yield cut_line(f"│ in the file {message.path}"), ""
+        yield to_short_line(f"│ in the file {message.path}"), ""
     else:
         for line in _cut_lines(message.content):
             yield f"│ {line}", ""
@@ -195,9 +195,9 @@ def _code(message: Message) -> Iterator[Line]:
 
 def _cut_lines(text: str) -> Iterator[str]:
     found = text.rstrip("\n").split("\n")
-    yield from found[:_MOST_LINES]
-    if len(found) > _MOST_LINES:
-        yield f"… {len(found) - _MOST_LINES} more lines"
+    yield from found[:_MAX_LINES]
+    if len(found) > _MAX_LINES:
+        yield f"… {len(found) - _MAX_LINES} more lines"
 
 
 def _image(message: Message) -> str:
@@ -209,7 +209,7 @@ def _image(message: Message) -> str:
     if message.media_type is not None:
         parts.append(message.media_type)
     about = f": {message.content}" if message.content else ""
-    return cut_line(f"[image {', '.join(parts)}{about}]")
+    return to_short_line(f"[image {', '.join(parts)}{about}]")
 
 
 def _size(count: int) -> str:
@@ -220,11 +220,11 @@ def _size(count: int) -> str:
 
 def _short(value: Any) -> str:
     if isinstance(value, str):
-        text = value[: 2 * WIDTH]
+        text = value[: 2 * MAX_LINE_CHARS]
         return (
             text if text.isprintable() and " " not in text else json.dumps(text, ensure_ascii=False)
         )
-    return json.dumps(value, ensure_ascii=False, default=str)[: 2 * WIDTH]
+    return json.dumps(value, ensure_ascii=False, default=str)[: 2 * MAX_LINE_CHARS]
 
 
 #: What is written while it grows; of all else there is something to show at once.
@@ -242,16 +242,16 @@ class ChatScreen(Protocol):
             style: bold, dim, red, green, yellow, cyan, or nothing.
         """
 
-    def flow(self, piece: str) -> None:
+    def write_part(self, piece: str) -> None:
         """Write some more of a text, which goes on where the piece before ended."""
 
-    def end_flow(self) -> None:
+    def end_part(self) -> None:
         """The text that flows is over."""
 
     def show_prompt(self, prompt: str) -> None:
         """Write a prompt, where a person types below."""
 
-    def answered(self) -> None:
+    def end_prompt(self) -> None:
         """The person pressed Enter: the cursor stands at the start of a line."""
 
 
@@ -264,18 +264,18 @@ class MessageWriter:
 
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
-        self._growing: Message | None = None
+        self._open_message: Message | None = None
         self._written = ""  # of the content of that one
         self._line = ""  # of these, the last line as far as it is held back
         self._head: str | None = None  # the call or question whose head was written last
 
-    def say(self, message: Message) -> None:
+    def write(self, message: Message) -> None:
         """A message is there, or is another now.
 
         Args:
             message: Whole, as it is so far.
         """
-        growing = self._growing
+        growing = self._open_message
         if growing is not None and growing.id == message.id:
             self._go_on(message)
         elif message.type in (MessageType.FUNCTION, MessageType.CONFIRMATION):
@@ -287,26 +287,26 @@ class MessageWriter:
         elif growing is None and message.type in _GROWING and find_style(message) == "":
             self._begin(message)
 
-    def grow(self, id: str, text: str) -> None:
+    def append(self, id: str, text: str) -> None:
         """There is more of a message's content.
 
         Args:
             id: The message.
             text: What is added.
         """
-        if self._growing is not None and self._growing.id == id:
+        if self._open_message is not None and self._open_message.id == id:
             self._write(text)
 
     def end(self) -> None:
         """Nothing grows any more."""
         self._finish_line()
-        if self._growing is not None and self._growing.type == MessageType.CODE:
+        if self._open_message is not None and self._open_message.type == MessageType.CODE:
             self._screen.write_line("└─", "cyan")
-        self._screen.end_flow()
-        self._growing, self._written = None, ""
+        self._screen.end_part()
+        self._open_message, self._written = None, ""
 
     def _begin(self, message: Message) -> None:
-        self._growing, self._head = message, None
+        self._open_message, self._head = message, None
         if message.type == MessageType.CODE:
             self._screen.write_line(format_code_head(message), "cyan")
         self._write(message.content)
@@ -319,13 +319,13 @@ class MessageWriter:
         elif message.final:
             self.end()
             self._screen.write_line("It was edited, and says now:", "yellow")
-            self.say(message)
+            self.write(message)
 
     def _write(self, text: str) -> None:
-        assert self._growing is not None
+        assert self._open_message is not None
         self._written += text
-        if self._growing.type == MessageType.MESSAGE:
-            self._screen.flow(text)
+        if self._open_message.type == MessageType.MESSAGE:
+            self._screen.write_part(text)
             return
         *whole, self._line = (self._line + text).split("\n")
         for line in whole:
@@ -337,8 +337,8 @@ class MessageWriter:
             self._say_line(line)
 
     def _say_line(self, line: str) -> None:
-        assert self._growing is not None
-        if self._growing.type == MessageType.CODE:
+        assert self._open_message is not None
+        if self._open_message.type == MessageType.CODE:
             self._screen.write_line(f"│ {line}")
         else:
             self._screen.write_line(f"  {line}", "dim")

@@ -54,43 +54,43 @@ _TOKEN = re.compile(r"""[^\s"'`()\[\]{},;|&<>=!$\\]+""")
 _SYSTEM: Final = re.compile(r"/+((usr|opt)/)?(local/)?s?bin/")
 
 #: Looks at one call of a program, and tells the judge what it finds.
-Look = Callable[[ProgramCall, "CommandJudge"], None]
+CallJudge = Callable[[ProgramCall, "CommandJudge"], None]
 
 
 class CommandJudge:
     """Judges one command, with all that stands in it.
 
     Args:
-        look: What looks at each call.
+        judge_call: What looks at each call.
     """
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
+    def __init__(self, judge_call: CallJudge) -> None:
+        self._judge_call = judge_call
         self._tree = cache(parse_tree)
         self._depth = 0
-        self._texts = 0
+        self._text_count = 0
         self._findings: dict[CommandFinding, None] = {}
         self._calls: dict[ProgramCall, None] = {}
         self._mentions: dict[ProgramCall, None] = {}
         self._redirects: dict[Redirect, None] = {}
         self._assigns: set[str] = set()
-        self._fetches: list[ProgramCall] = []
-        self._runs: list[tuple[ProgramCall, str]] = []
+        self._fetching_calls: list[ProgramCall] = []
+        self._file_runs: list[tuple[ProgramCall, str]] = []
 
     def report(self) -> CommandReport:
         """What was found."""
-        self._fetched_and_run()
+        self._find_fetched_scripts()
         return CommandReport(
             findings=tuple(self._findings),
             calls=tuple(self._calls),
             mentions=tuple(self._mentions),
             redirects=tuple(self._redirects),
-            assigns=frozenset(self._assigns),
+            assigned_names=frozenset(self._assigns),
         )
 
     # ---- what the looks at programs say ----
 
-    def danger(self, part: ProgramCall | str, why: str, risk: Risk = Risk.HIGH) -> None:
+    def add_danger(self, part: ProgramCall | str, why: str, risk: Risk = Risk.HIGH) -> None:
         """Find something of the dangerous list.
 
         Args:
@@ -100,21 +100,21 @@ class CommandJudge:
         """
         self._find(CommandFinding(risk, _part(part), why))
 
-    def unclear(self, part: ProgramCall | str, why: str) -> None:
-        """Find what may be on the dangerous list, and only running it would show; see `danger`."""
+    def add_unclear(self, part: ProgramCall | str, why: str) -> None:
+        """Find what may be on the dangerous list, and only running it would show; see `add_danger`."""
         self._find(CommandFinding(Risk.MEDIUM, _part(part), why, is_unclear=True))
 
-    def fetches(self, call: ProgramCall) -> None:
+    def note_fetch(self, call: ProgramCall) -> None:
         """Note that a call brings files from elsewhere."""
-        self._fetches.append(call)
+        self._fetching_calls.append(call)
 
-    def runs(self, call: ProgramCall, script: str) -> None:
+    def note_run(self, call: ProgramCall, script: str) -> None:
         """Note that a call runs a file; an empty name is that of its input, or isn't known."""
-        self._runs.append((call, script))
+        self._file_runs.append((call, script))
 
     # ---- what they go on with ----
 
-    def text(self, text: str, dialects: Iterable[Dialect] = DIALECTS) -> None:
+    def judge_text(self, text: str, dialects: Iterable[Dialect] = DIALECTS) -> None:
         """Judge what a shell is given.
 
         Args:
@@ -122,58 +122,63 @@ class CommandJudge:
             dialects: Whose grammars it may be read by.
         """
         for dialect in islice(dialects, 1 if is_same_in_all_dialects(text) else None):
-            self._texts += 1
-            if self._texts > TEXTS_LIMIT or self._depth >= DEPTH_LIMIT:
-                self.unclear("", "the command has too many others in it")
+            self._text_count += 1
+            if self._text_count > TEXTS_LIMIT or self._depth >= DEPTH_LIMIT:
+                self.add_unclear("", "the command has too many others in it")
                 return
             try:
                 parsed = self._parsed(text, dialect, dialects)
-                reading = None if parsed is None else read_tree(*parsed)
+                shell_text = None if parsed is None else read_tree(*parsed)
             except UnparsableError as error:
-                self.unclear("", str(error))
+                self.add_unclear("", str(error))
                 continue
-            if reading is not None:
-                self._read(reading)
+            if shell_text is not None:
+                self._judge_shell_text(shell_text)
 
-    def _read(self, reading: ShellText) -> None:
+    def _judge_shell_text(self, shell_text: ShellText) -> None:
         """Judge what stands in a text."""
         self._depth += 1
-        self._assign(reading.assignments)
-        for redirect in reading.redirects:
+        self._assign(shell_text.assignments)
+        for redirect in shell_text.redirects:
             self._redirect(redirect)
-        for call in reading.calls:
-            self.call(call)
+        for call in shell_text.calls:
+            self.judge_program(call)
         self._depth -= 1
 
-    def inner(
-        self, outer: ProgramCall, words: tuple[CommandWord, ...], more: Iterable[Assignment] = ()
+    def judge_inner(
+        self,
+        outer: ProgramCall,
+        words: tuple[CommandWord, ...],
+        assignments: Iterable[Assignment] = (),
     ) -> None:
         """Judge a program that another one runs.
 
         Args:
             outer: The other one.
             words: The program's name and what it is given.
-            more: Variables that the outer one sets.
+            assignments: Variables that the outer one sets.
         """
-        more = tuple(more)
-        self._assign(more)
+        assignments = tuple(assignments)
+        self._assign(assignments)
         if self._depth >= DEPTH_LIMIT:
-            self.unclear(outer, "has too many other commands in it")
+            self.add_unclear(outer, "has too many other commands in it")
         elif words:
             self._depth += 1
-            self.call(ProgramCall(words, outer.part, (*outer.assignments, *more), outer.stdin))
+            self.judge_program(
+                ProgramCall(words, outer.part, (*outer.assignments, *assignments), outer.stdin)
+            )
             self._depth -= 1
 
-    def call(self, call: ProgramCall) -> None:
+    def judge_program(self, call: ProgramCall) -> None:
         """Judge one program that is run."""
         self._calls[call] = None
         name = call.words[0]
-        if name.sure:
-            self._look(call, self)
+        if name.is_certain:
+            self._judge_call(call, self)
         elif "/" not in name.text or _SYSTEM.match(name.text):
-            self.unclear(call, "runs a program whose name is only known when it runs")
+            self.add_unclear(call, "runs a program whose name is only known when it runs")
 
-    def mentions(self, call: ProgramCall) -> Iterator[ProgramCall]:
+    def find_mentions(self, call: ProgramCall) -> Iterator[ProgramCall]:
         """What would run if a program ran what it is given, from each of its words on.
 
         Each is given once: a mention may have others in it.
@@ -220,17 +225,17 @@ class CommandJudge:
         self._redirects[redirect] = None
         target = redirect.target
         if _WRITES.match(redirect.operator) and is_device(target.text):
-            part = f"{redirect.operator} {target.text}{'' if target.sure else '…'}"
-            self.danger(part, "writes to a device")
+            part = f"{redirect.operator} {target.text}{'' if target.is_certain else '…'}"
+            self.add_danger(part, "writes to a device")
 
-    def _fetched_and_run(self) -> None:
+    def _find_fetched_scripts(self) -> None:
         """Find a script that the same command fetches and runs."""
-        texts = [word.text for call in self._fetches for word in call.args]
+        texts = [word.text for call in self._fetching_calls for word in call.args]
         texts += [redirect.target.text for redirect in self._redirects]
-        for call, script in self._runs if self._fetches else ():
+        for call, script in self._file_runs if self._fetching_calls else ():
             name = script.rpartition("/")[2]
             if not name or any(name in text for text in texts):
-                self.danger(call, f"runs what `{self._fetches[0].part}` fetched")
+                self.add_danger(call, f"runs what `{self._fetching_calls[0].part}` fetched")
 
 
 def _part(part: ProgramCall | str) -> str:

@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from ...protocol.values import Risk
-from ...protocol.visible_text import escape_hidden
+from ...protocol.data_model import Risk
+from ...protocol.text_escaping import escape_invisible
 
 #: Devices that keep nothing: what is written there is gone, or shown.
 _HARMLESS_DEVICES: Final = {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero"} | {
@@ -67,24 +67,25 @@ class CommandWord(Struct, frozen=True):
 
     Args:
         text: The word; where it isn't sure, what it begins with.
-        sure: Whether the text is all of it. Else a variable, a pattern or a command gives the rest.
-        many: Whether it may become several words, or none.
-        glob: Whether file names alone give the rest.
+        is_certain: Whether the text is all of it. Else a variable, a pattern or a command gives the
+            rest.
+        can_split: Whether it may become several words, or none.
+        is_glob: Whether file names alone give the rest.
         pattern: Where they do, the whole word as a pattern of file names.
     """
 
     text: str
-    sure: bool = True
-    many: bool = False
-    glob: bool = False
+    is_certain: bool = True
+    can_split: bool = False
+    is_glob: bool = False
     pattern: str = ""
 
     @property
     def may_be_option(self) -> bool:
         """Whether a program may take it for an option."""
-        if self.sure:
+        if self.is_certain:
             return self.text.startswith("-") and self.text != "-"
-        return self.many or not self.text or self.text.startswith("-")
+        return self.can_split or not self.text or self.text.startswith("-")
 
 
 class Assignment(Struct, frozen=True):
@@ -153,7 +154,7 @@ def select_options(args: tuple[CommandWord, ...]) -> tuple[CommandWord, ...]:
     """The words that may be options: those before `--` that may begin with a hyphen."""
     found: list[CommandWord] = []
     for word in args:
-        if word.sure and word.text == "--":
+        if word.is_certain and word.text == "--":
             break
         if word.may_be_option:
             found.append(word)
@@ -164,10 +165,10 @@ def select_operands(args: tuple[CommandWord, ...]) -> tuple[CommandWord, ...]:
     """The words that may be something else than options."""
     found: list[CommandWord] = []
     for index, word in enumerate(args):
-        if word.sure and word.text == "--":
+        if word.is_certain and word.text == "--":
             found.extend(args[index + 1 :])
             break
-        if not (word.sure and word.may_be_option):
+        if not (word.is_certain and word.may_be_option):
             found.append(word)
     return tuple(found)
 
@@ -238,14 +239,14 @@ class CommandReport(Struct, frozen=True):
         mentions: Words in the arguments of those, each as if a program began there: a program may run
             what it is given.
         redirects: The files that the shell opens for the programs.
-        assigns: The names of the variables that the command sets.
+        assigned_names: The names of the variables that the command sets.
     """
 
     findings: tuple[CommandFinding, ...] = ()
     calls: tuple[ProgramCall, ...] = ()
     mentions: tuple[ProgramCall, ...] = ()
     redirects: tuple[Redirect, ...] = ()
-    assigns: frozenset[str] = frozenset()
+    assigned_names: frozenset[str] = frozenset()
 
     @property
     def is_unclear(self) -> bool:
@@ -253,7 +254,7 @@ class CommandReport(Struct, frozen=True):
         return any(found.is_unclear for found in self.findings)
 
     @property
-    def worst(self) -> CommandFinding | None:
+    def worst_finding(self) -> CommandFinding | None:
         """The finding that a person should read first; None where there is none."""
         return max(self.findings, key=lambda found: RISKS.index(found.risk), default=None)
 
@@ -262,5 +263,5 @@ def shorten_part(text: str, limit: int = 120) -> str:
     """A part of a command on one line, for a sentence."""
     line = " ".join(text.split()).replace("`", "'")
     # What can't be seen, or turns the text around it, would show a person something else.
-    line = escape_hidden(line, lambda _: "\ufffd")
+    line = escape_invisible(line, lambda _: "\ufffd")
     return line if len(line) <= limit else line[: limit - 1] + "…"

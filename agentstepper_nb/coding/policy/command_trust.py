@@ -67,7 +67,7 @@ _GIT_OPTIONS: Final = re.compile(
     r"|porcelain|graph|decorate|all|cached|staged|patch|no-patch|no-color|no-pager|word-diff"
     r"|pretty=[^!]*|format=[^!]*|max-count=\d+|since=.*|until=.*|author=.*|grep=.*|follow|reverse)"
 )
-_TAME_VARIABLES: Final = re.compile(
+_HARMLESS_VARIABLES: Final = re.compile(
     r"[a-z_][a-z0-9_]*|LC_\w+|LANG|TZ|NO_COLOR|COLUMNS|TERM|FORCE_COLOR|CI"
 )
 
@@ -117,7 +117,7 @@ def find_required_trust(
         for trust, part in trusts:
             if trust is wanted:
                 return trust, part
-    if any(not _TAME_VARIABLES.fullmatch(name) for name in report.assigns):
+    if any(not _HARMLESS_VARIABLES.fullmatch(name) for name in report.assigned_names):
         return TrustLevel.OTHER, None
     return TrustLevel.READS, None
 
@@ -132,15 +132,15 @@ class _Command:
     def only_reads(self, redirect: Redirect) -> bool:
         """Whether a redirection writes no file, and reads none from outside."""
         target = redirect.target
-        if redirect.operator == ">&" and target.sure and target.text.isdigit():
+        if redirect.operator == ">&" and target.is_certain and target.text.isdigit():
             return True
-        if target.sure and target.text == "/dev/null":
+        if target.is_certain and target.text == "/dev/null":
             return True
         return redirect.operator == "<" and self._is_inside(target)
 
     def trust(self, call: ProgramCall) -> TrustLevel:
         """What one call needs."""
-        if not call.words[0].sure:
+        if not call.words[0].is_certain:
             return TrustLevel.OTHER
         if call.name in ("timeout", "time", "nice", "command") and is_plain_wrapper(call):
             return TrustLevel.READS  # what it runs is a call of its own
@@ -170,7 +170,7 @@ class _Command:
         for word in call.args:
             if call.plain_name in ("python", "pypy") and word.text == "-m":
                 return True
-            if not word.sure or re.match(r"-\w*[ceEpr]", word.text) or word.text == "-":
+            if not word.is_certain or re.match(r"-\w*[ceEpr]", word.text) or word.text == "-":
                 return False
             if not word.text.startswith("-"):
                 return self._is_inside(word)
@@ -179,7 +179,7 @@ class _Command:
     def _reads(self, call: ProgramCall) -> bool:
         if "/" in call.words[0].text and not call.words[0].text.startswith(("/bin/", "/usr/bin/")):
             return False
-        if any(not (word.sure or word.glob) for word in call.args):
+        if any(not (word.is_certain or word.is_glob) for word in call.args):
             return False
         if call.name == "cd":
             plain = len(call.args) == 1 and not call.args[0].text.startswith("-")
@@ -190,8 +190,8 @@ class _Command:
             call.name == "uniq" and len(select_operands(call.args)) > 1
         ):
             return False
-        more = _READERS[call.name]
-        if more and any(re.match(more, word.text) for word in call.args):
+        denied_options = _READERS[call.name]
+        if denied_options and any(re.match(denied_options, word.text) for word in call.args):
             return False
         return call.name in ("echo", "printf") or all(map(self._is_inside, call.args))
 
@@ -209,15 +209,15 @@ class _Command:
         return all(map(self._is_path_inside, self._paths(word)))
 
     def _paths(self, word: CommandWord) -> Iterator[str]:
-        if word.glob:
+        if word.is_glob:
             yield word.pattern
             # Path.glob takes no pattern that begins with a slash.
             yield from glob.iglob(word.pattern, root_dir=self._folder)  # noqa: PTH207
-        elif word.sure and word.text.startswith("-"):
+        elif word.is_certain and word.text.startswith("-"):
             _, equals, value = word.text.partition("=")
             yield value if equals else word.text[2:]
         else:
-            yield word.text if word.sure else "~"
+            yield word.text if word.is_certain else "~"
 
     def _is_path_inside(self, path: str) -> bool:
         if path.startswith("~") or is_secret(path):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..tool import Risk
-from .command_judge import CommandJudge, Look
+from .command_judge import CallJudge, CommandJudge
 from .command_parts import (
     CommandReport,
     CommandWord,
@@ -23,7 +23,7 @@ from .command_parts import (
     select_operands,
     select_options,
 )
-from .shell_parser import TEXT_LIMIT
+from .shell_parser import MAX_TEXT_CHARS
 from .wrapper_programs import (
     SHELLS,
     WRAPPERS,
@@ -49,13 +49,13 @@ _ALWAYS: Final = {
 }
 
 
-def _always(why: str) -> Look:
-    def look_at(call: ProgramCall, judge: CommandJudge) -> None:
+def _make_danger_judge(why: str) -> CallJudge:
+    def judge_one(call: ProgramCall, judge: CommandJudge) -> None:
         informs = [word.text for word in call.args] in (["--version"], ["--help"])
         if not informs:
-            judge.danger(call, why)
+            judge.add_danger(call, why)
 
-    return look_at
+    return judge_one
 
 
 # ---- files and processes ---------------------------------------------------------------------------
@@ -63,43 +63,43 @@ def _always(why: str) -> Look:
 
 def _rm(call: ProgramCall, judge: CommandJudge) -> None:
     if find_option(call.args, "--recursive", shorts="rR"):
-        judge.danger(call, "deletes folders and all that is in them")
+        judge.add_danger(call, "deletes folders and all that is in them")
     elif find_option(call.args, "--force", shorts="f"):
-        judge.danger(call, "deletes files without asking back")
-    elif any(not word.sure for word in select_options(call.args)):
-        judge.unclear(call, "may delete folders: its options are only known when it runs")
+        judge.add_danger(call, "deletes files without asking back")
+    elif any(not word.is_certain for word in select_options(call.args)):
+        judge.add_unclear(call, "may delete folders: its options are only known when it runs")
 
 
 def _find(call: ProgramCall, judge: CommandJudge) -> None:
     for word in call.args:
-        if word.sure and word.text == "-delete":
-            judge.danger(call, "deletes files")
-        elif word.sure and word.text in ("-exec", "-execdir", "-ok", "-okdir"):
-            judge.danger(call, "runs a program for each file")
-    if any(word.many and not word.glob for word in call.args[1:]):
-        judge.unclear(call, "may delete files: its options are only known when it runs")
+        if word.is_certain and word.text == "-delete":
+            judge.add_danger(call, "deletes files")
+        elif word.is_certain and word.text in ("-exec", "-execdir", "-ok", "-okdir"):
+            judge.add_danger(call, "runs a program for each file")
+    if any(word.can_split and not word.is_glob for word in call.args[1:]):
+        judge.add_unclear(call, "may delete files: its options are only known when it runs")
 
 
 def _change_mode(call: ProgramCall, judge: CommandJudge) -> None:
     if find_option(call.args, "--recursive", shorts="R"):
-        judge.danger(call, "changes the rights of whole folders")
-    elif any(word.many and word.may_be_option for word in call.args[:1]):
-        judge.unclear(call, "has options that are only known when it runs")
+        judge.add_danger(call, "changes the rights of whole folders")
+    elif any(word.can_split and word.may_be_option for word in call.args[:1]):
+        judge.add_unclear(call, "has options that are only known when it runs")
 
 
 def _kill(call: ProgramCall, judge: CommandJudge) -> None:
-    words = [word for word in call.args if not (word.sure and word.text == "--")]
-    if words and words[0].sure and (signal := _SIGNAL.fullmatch(words[0].text)):
+    words = [word for word in call.args if not (word.is_certain and word.text == "--")]
+    if words and words[0].is_certain and (signal := _SIGNAL.fullmatch(words[0].text)):
         if signal[1] in ("l", "L"):
             return
         skipped = 2 if signal[1] in ("s", "n") else 1
         # `kill -1` alone is a signal without anybody to send it to.
         words = words[skipped:] if len(words) > skipped else words
     for word in words:
-        if not word.sure:
-            judge.unclear(call, "ends a process that is only known when it runs")
+        if not word.is_certain:
+            judge.add_unclear(call, "ends a process that is only known when it runs")
         elif not _PID.fullmatch(word.text) or word.text == "1":
-            judge.danger(call, "ends all processes, or a group of them")
+            judge.add_danger(call, "ends all processes, or a group of them")
 
 
 # ---- git -------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ _GIT: Final[dict[str, tuple[tuple[str, ...], str, str]]] = {
     "reset": (("--hard",), "", "throws away changes that are in no commit"),
     "clean": (("--force",), "f", "deletes files that git doesn't know"),
 }
-GIT_VALUED: Final = parse_names(
+GIT_VALUE_OPTIONS: Final = parse_names(
     "-c -C --git-dir --work-tree --namespace --config-env --attr-source"
 )
 #: Subcommands that run none of their arguments.
@@ -129,29 +129,29 @@ def parse_git_command(args: tuple[CommandWord, ...]) -> tuple[CommandWord, ...]:
         args: What git is given.
     """
     index = 0
-    while index < len(args) and args[index].sure and args[index].text.startswith("-"):
-        index += 2 if args[index].text in GIT_VALUED else 1
+    while index < len(args) and args[index].is_certain and args[index].text.startswith("-"):
+        index += 2 if args[index].text in GIT_VALUE_OPTIONS else 1
     return args[index:]
 
 
 def _git(call: ProgramCall, judge: CommandJudge) -> None:
     command = parse_git_command(call.args)
-    if command and not command[0].sure:
-        judge.unclear(call, "does something that is only known when it runs")
+    if command and not command[0].is_certain:
+        judge.add_unclear(call, "does something that is only known when it runs")
     elif command and command[0].text in _GIT:
         longs, shorts, why = _GIT[command[0].text]
         rewrites = command[0].text == "push" and any(
             word.text.startswith(("+", ":")) for word in select_operands(command[1:])
         )
         if rewrites or find_option(command[1:], *longs, shorts=shorts):
-            judge.danger(call, why)
-        elif any(not word.sure for word in select_options(command[1:])):
-            judge.unclear(call, "has options that are only known when it runs")
+            judge.add_danger(call, why)
+        elif any(not word.is_certain for word in select_options(command[1:])):
+            judge.add_unclear(call, "has options that are only known when it runs")
     if [word.text for word in command[:2]] in (["stash", "drop"], ["stash", "clear"]):
-        judge.danger(call, "throws away stashed changes")
+        judge.add_danger(call, "throws away stashed changes")
     texts = bool(command) and command[0].text in _GIT_TEXTS
     own = call.args[: len(call.args) - len(command)]
-    _mentioned(ProgramCall((call.words[0], *own), call.part) if texts else call, judge)
+    _judge_mentions(ProgramCall((call.words[0], *own), call.part) if texts else call, judge)
 
 
 # ---- packages --------------------------------------------------------------------------------------
@@ -181,17 +181,17 @@ _RUNS: Final = {"run": parse_names("uv poetry pdm pipenv hatch conda mamba micro
 def _manager(call: ProgramCall, judge: CommandJudge) -> None:
     name = call.name if call.name in _MANAGERS else call.plain_name
     by_option = any(_OPERATIONS.fullmatch(word.text) for word in call.args)
-    alone = name == "cpan" or (name in _ALONE and not call.args)
-    if alone or (by_option and name in _BY_OPTION):
-        judge.danger(call, _INSTALLS, Risk.MEDIUM)
+    is_alone = name == "cpan" or (name in _ALONE and not call.args)
+    if is_alone or (by_option and name in _BY_OPTION):
+        judge.add_danger(call, _INSTALLS, Risk.MEDIUM)
     behind_option = False
     for index, word in enumerate(call.args):
-        if not word.sure:
-            judge.unclear(call, "does something that is only known when it runs")
+        if not word.is_certain:
+            judge.add_unclear(call, "does something that is only known when it runs")
         elif word.text in _VERBS:
-            judge.danger(call, _INSTALLS, Risk.MEDIUM)
+            judge.add_danger(call, _INSTALLS, Risk.MEDIUM)
         elif name in _RUNS.get(word.text, ()):
-            _behind(call, call.args[index + 1 :], judge)
+            _judge_after_options(call, call.args[index + 1 :], judge)
         elif word.text.startswith(("-", "+")):
             behind_option = word.text.startswith("-") and "=" not in word.text
             continue
@@ -199,22 +199,24 @@ def _manager(call: ProgramCall, judge: CommandJudge) -> None:
             behind_option = False  # `uv pip`; the value of an option
             continue
         break
-    _mentioned(call, judge)
+    _judge_mentions(call, judge)
 
 
-def _behind(call: ProgramCall, words: tuple[CommandWord, ...], judge: CommandJudge) -> None:
+def _judge_after_options(
+    call: ProgramCall, words: tuple[CommandWord, ...], judge: CommandJudge
+) -> None:
     """Judge what a manager runs, from each word on that may be the program."""
     for index, word in enumerate(words):
         behind_option = index > 0 and words[index - 1].text.startswith("-")
-        if not (word.sure and word.text.startswith("-")):
-            judge.inner(call, words[index:])
+        if not (word.is_certain and word.text.startswith("-")):
+            judge.judge_inner(call, words[index:])
             if not behind_option:
                 return
 
 
 def _fetcher(call: ProgramCall, judge: CommandJudge) -> None:
-    judge.unclear(call, "fetches packages, and runs them")
-    _mentioned(call, judge)
+    judge.add_unclear(call, "fetches packages, and runs them")
+    _judge_mentions(call, judge)
 
 
 # ---- programs that run programs --------------------------------------------------------------------
@@ -224,49 +226,51 @@ def _interpreter(call: ProgramCall, judge: CommandJudge) -> None:
     """`python`, `perl` and the like: their module, their file, or what they are given as text."""
     words = [word.text for word in call.args]
     if "-m" in words[:-1] and words[words.index("-m") + 1] in (*_MANAGERS, "ensurepip", "coverage"):
-        judge.inner(call, call.args[words.index("-m") + 1 :])
+        judge.judge_inner(call, call.args[words.index("-m") + 1 :])
     elif words[:1] and words[0].startswith("-m") and words[0][2:] in (*_MANAGERS, "ensurepip"):
-        judge.inner(call, (CommandWord(words[0][2:]), *call.args[1:]))
+        judge.judge_inner(call, (CommandWord(words[0][2:]), *call.args[1:]))
     if any(word.endswith("setup.py") for word in words) and {"install", "develop"} & set(words):
-        judge.danger(call, _INSTALLS, Risk.MEDIUM)
-    if not (call.stdin and call.stdin.sure):
+        judge.add_danger(call, _INSTALLS, Risk.MEDIUM)
+    if not (call.stdin and call.stdin.is_certain):
         note_run_file(call, select_operands(call.args), judge)
-    _mentioned(call, judge)
+    _judge_mentions(call, judge)
 
 
 def _fetch(call: ProgramCall, judge: CommandJudge) -> None:
-    judge.fetches(call)
+    judge.note_fetch(call)
     _device(call, judge)
 
 
-def _mentioned(call: ProgramCall, judge: CommandJudge) -> None:
+def _judge_mentions(call: ProgramCall, judge: CommandJudge) -> None:
     """Look for the list in what a program is given: the program may run it."""
     texts = [word.text for word in call.args] + ([call.stdin.text] if call.stdin else [])
     if any(_RECURSION.search(text) for text in texts):
-        judge.danger(call, "deletes folders and all that is in them")
+        judge.add_danger(call, "deletes folders and all that is in them")
     if any(is_device(path) for text in texts for path in _DEVICE.findall(text)):
-        judge.danger(call, "reaches a device")
-    for mention in judge.mentions(call):
-        if mention.name in _LISTED or mention.plain_name in _LISTED:
-            _LISTED.get(mention.name, _LISTED.get(mention.plain_name, _mentioned))(mention, judge)
+        judge.add_danger(call, "reaches a device")
+    for mention in judge.find_mentions(call):
+        if mention.name in _DANGEROUS_PROGRAMS or mention.plain_name in _DANGEROUS_PROGRAMS:
+            _DANGEROUS_PROGRAMS.get(
+                mention.name, _DANGEROUS_PROGRAMS.get(mention.plain_name, _judge_mentions)
+            )(mention, judge)
 
 
 def _device(call: ProgramCall, judge: CommandJudge) -> None:
     found = (path for word in call.args for path in _DEVICE.findall(word.text))
     if any(is_device(path) for path in found):
-        judge.danger(call, "reaches a device")
+        judge.add_danger(call, "reaches a device")
 
 
-def _small_language(runs: re.Pattern[str]) -> Look:
+def _small_language(runs: re.Pattern[str]) -> CallJudge:
     """What judges `sed` and `awk`, whose scripts run programs only by a few signs."""
 
-    def look_at(call: ProgramCall, judge: CommandJudge) -> None:
-        if any(not word.sure or runs.search(word.text) for word in call.args):
-            _mentioned(call, judge)
+    def judge_one(call: ProgramCall, judge: CommandJudge) -> None:
+        if any(not word.is_certain or runs.search(word.text) for word in call.args):
+            _judge_mentions(call, judge)
         else:
             _device(call, judge)
 
-    return look_at
+    return judge_one
 
 
 def judge_call(call: ProgramCall, judge: CommandJudge) -> None:
@@ -278,19 +282,21 @@ def judge_call(call: ProgramCall, judge: CommandJudge) -> None:
     """
     name = call.name
     if name.startswith("git-"):
-        judge.inner(call, (CommandWord("git"), CommandWord(name.removeprefix("git-")), *call.args))
+        judge.judge_inner(
+            call, (CommandWord("git"), CommandWord(name.removeprefix("git-")), *call.args)
+        )
         return
-    known = _LOOKS.get(name) or _LOOKS.get(call.plain_name)
+    known = _CALL_JUDGES.get(name) or _CALL_JUDGES.get(call.plain_name)
     if not known and name[:1] == "g":  # `grm`, where the system's own isn't GNU's
-        known = _LOOKS.get(name[1:])
+        known = _CALL_JUDGES.get(name[1:])
     if known:
         known(call, judge)
-        for _ in judge.mentions(call) if name in _LISTED and name != "git" else ():
+        for _ in judge.find_mentions(call) if name in _DANGEROUS_PROGRAMS and name != "git" else ():
             continue  # they are noted
     elif name not in _TEXTS:
         if "/" in call.words[0].text:
-            judge.runs(call, name)
-        _mentioned(call, judge)
+            judge.note_run(call, name)
+        _judge_mentions(call, judge)
 
 
 #: Programs that run nothing that they are given, and open no device.
@@ -300,8 +306,8 @@ _TEXTS: Final = parse_names(
     mkdir printf pwd readlink realpath rg ag ack stat tail test touch type wc whereis which : true false
     """
 )
-_LISTED: Final[dict[str, Look]] = {
-    **{name: _always(why) for why, listed in _ALWAYS.items() for name in listed},
+_DANGEROUS_PROGRAMS: Final[dict[str, CallJudge]] = {
+    **{name: _make_danger_judge(why) for why, listed in _ALWAYS.items() for name in listed},
     **dict.fromkeys(_MANAGERS, _manager),
     **dict.fromkeys(("chmod", "chown", "chgrp"), _change_mode),
     "rm": _rm,
@@ -314,11 +320,11 @@ _INTERPRETERS: Final = parse_names(
     python pypy ipython perl ruby node nodejs deno bun php lua luajit julia rscript groovy ts-node tsx
     """
 )
-_LOOKS: Final[dict[str, Look]] = {
+_CALL_JUDGES: Final[dict[str, CallJudge]] = {
     **dict.fromkeys(_INTERPRETERS, _interpreter),
-    **_LISTED,
+    **_DANGEROUS_PROGRAMS,
     **dict.fromkeys(_FETCHERS, _fetcher),
-    **dict.fromkeys(WRAPPERS, make_wrapper_judge(_mentioned)),
+    **dict.fromkeys(WRAPPERS, make_wrapper_judge(_judge_mentions)),
     **dict.fromkeys(SHELLS, judge_shell),
     **dict.fromkeys(("source", "."), lambda call, judge: note_run_file(call, call.args, judge)),
     **dict.fromkeys(("curl", "wget", "curlie", "http", "https", "xh", "wget2", "aria2c"), _fetch),
@@ -342,10 +348,10 @@ def judge_command(command: str | Sequence[str], *, shell: bool = False) -> Comma
     """
     judge = CommandJudge(judge_call)
     text = command if isinstance(command, str) else shlex.join(command)
-    if len(text) > TEXT_LIMIT:
-        judge.unclear("", f"the command is longer than {TEXT_LIMIT} characters")
+    if len(text) > MAX_TEXT_CHARS:
+        judge.add_unclear("", f"the command is longer than {MAX_TEXT_CHARS} characters")
     elif shell:
-        judge.text(text)
+        judge.judge_text(text)
     else:
         _judge_argv(command, judge)
     return judge.report()
@@ -355,7 +361,7 @@ def _judge_argv(command: str | Sequence[str], judge: CommandJudge) -> None:
     try:
         argv = shlex.split(command) if isinstance(command, str) else list(command)
     except ValueError as error:
-        judge.unclear("", f"the command can't be parsed: {error}")
+        judge.add_unclear("", f"the command can't be parsed: {error}")
         return
     if argv:
-        judge.call(make_call(argv))
+        judge.judge_program(make_call(argv))

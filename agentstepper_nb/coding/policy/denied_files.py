@@ -22,14 +22,14 @@ from .rule_book import RuleBook
 from .rules import RUN_COMMAND, PolicyRule, find_paths, is_for_workspace
 
 #: Tools that show what a file holds, and those that change a file and show the change.
-READING: Final = ("read_file", "search", "git_diff", "show_image")
-WRITING: Final = ("edit_file", "write_file", "apply_patch")
+READING_TOOLS: Final = ("read_file", "search", "git_diff", "show_image")
+WRITING_TOOLS: Final = ("edit_file", "write_file", "apply_patch")
 #: Files and folders of a workspace that are looked at for a rule.
 ENTRY_LIMIT: Final = 300_000
 #: Files that a sandbox is told to hide or hold.
 FILE_LIMIT: Final = 2_000
 #: Seconds that an index of files stands: a search opens thousands of files.
-_FRESH_S: Final = 1.0
+_INDEX_TTL_S: Final = 1.0
 
 Names = tuple[str, ...]  # of a path, from the workspace's root, without links and `..`
 _Id = tuple[int, int]  # device and inode
@@ -58,7 +58,7 @@ def find_denied_files(rules: RuleBook, root: Path) -> DeniedFiles:
         RulesError: The book can't be read, or the workspace has too many files to be looked at.
     """
     denials = FileDenials(rules, root)
-    hidden, kept = denials.files(reading=True), denials.files(reading=False)
+    hidden, kept = denials.files(is_read=True), denials.files(is_read=False)
     return DeniedFiles(hidden, tuple(path for path in kept if path not in set(hidden)))
 
 
@@ -73,20 +73,22 @@ class FileDenials:
     def __init__(self, rules: RuleBook, root: Path) -> None:
         self._rules = rules
         self._root = root
-        self._folds = is_case_insensitive(root)
+        self._should_fold_case = is_case_insensitive(root)
         self._lock = threading.Lock()
         self._book: tuple[object, tuple[PolicyRule, ...]] = (None, ())
         self._index: tuple[object, float, _Index] | None = None
 
-    def any(self) -> bool:
+    def has_rules(self) -> bool:
         """Whether there is a rule about files here.
 
         Raises:
             RulesError: The book can't be read.
         """
-        return bool(self._with_paths())
+        return bool(self._read_path_rules())
 
-    def of_call(self, tool: str, args: Any, resolved: Iterable[Path]) -> PolicyRule | None:
+    def find_rule_for_call(
+        self, tool: str, args: Any, resolved: Iterable[Path]
+    ) -> PolicyRule | None:
         """The rule that denies a call because of a path in its arguments; None where none does.
 
         Args:
@@ -97,7 +99,7 @@ class FileDenials:
         Raises:
             RulesError: The book can't be read, or the workspace has too many files.
         """
-        rules = [rule for rule in self._with_paths() if _is_about(rule, tool)]
+        rules = [rule for rule in self._read_path_rules() if _is_about(rule, tool)]
         if not rules:
             return None
         named = [_split(path) for path in find_paths(args)]
@@ -106,41 +108,43 @@ class FileDenials:
             for rule in rules:
                 if self._matches(rule, names):
                     return rule
-        wanted = {rule.id for rule in rules}
+        rule_ids = {rule.id for rule in rules}
         ids = [found for names in real if (found := _id(self._root.joinpath(*names)))]
-        hits = (self._indexed().of(found) for found in ids)
-        return next((rule for hit in hits for rule in hit if rule.id in wanted), None)
+        hits = (self._get_index().of(found) for found in ids)
+        return next((rule for hit in hits for rule in hit if rule.id in rule_ids), None)
 
-    def of_file(self, names: Names, found: os.stat_result | None, tool: str) -> PolicyRule | None:
+    def find_rule_for_file(
+        self, names: Names, found: os.stat_result | None, tool: str
+    ) -> PolicyRule | None:
         """The rule that keeps a tool from a file; None where none does.
 
         Args:
             names: Where the file is.
             found: The file's status; None where there is none yet.
-            tool: One of `READING` or `WRITING`.
+            tool: One of `READING_TOOLS` or `WRITING_TOOLS`.
 
         Raises:
-            RulesError: As for `of_call`.
+            RulesError: As for `find_rule_for_call`.
         """
-        rules = [rule for rule in self._with_paths() if _is_about(rule, tool)]
+        rules = [rule for rule in self._read_path_rules() if _is_about(rule, tool)]
         for rule in rules:
             if self._matches(rule, names):
                 return rule
         if not rules or found is None:
             return None
-        wanted = {rule.id for rule in rules}
-        hits = self._indexed().of((found.st_dev, found.st_ino))
-        return next((rule for rule in hits if rule.id in wanted), None)
+        rule_ids = {rule.id for rule in rules}
+        hits = self._get_index().of((found.st_dev, found.st_ino))
+        return next((rule for rule in hits if rule.id in rule_ids), None)
 
-    def files(self, *, reading: bool) -> tuple[Path, ...]:
+    def files(self, *, is_read: bool) -> tuple[Path, ...]:
         """The files that rules keep from being read, or from being changed, with all their names.
 
         Raises:
-            RulesError: As for `of_call`, or rules name more than `FILE_LIMIT` files.
+            RulesError: As for `find_rule_for_call`, or rules name more than `FILE_LIMIT` files.
         """
-        applies = _denies_reading if reading else _denies_writing
-        rules = {rule.id for rule in self._with_paths() if applies(rule)}
-        found = self._indexed().paths(rules) if rules else []
+        applies = _denies_reading if is_read else _denies_writing
+        rules = {rule.id for rule in self._read_path_rules() if applies(rule)}
+        found = self._get_index().paths(rules) if rules else []
         if len(found) > FILE_LIMIT:
             raise RulesError(
                 f"Deny rules name {len(found):,} files in {self._root}; {FILE_LIMIT:,} can be kept from "
@@ -148,7 +152,7 @@ class FileDenials:
             )
         return tuple(self._root / path for path in found)
 
-    def _with_paths(self) -> tuple[PolicyRule, ...]:
+    def _read_path_rules(self) -> tuple[PolicyRule, ...]:
         """The rules about files that hold here, read again where the book has changed."""
         with self._lock:
             signature = _signature(self._rules.path)
@@ -158,36 +162,36 @@ class FileDenials:
                 self._book, self._index = (signature, kept), None
             return self._book[1]
 
-    def _indexed(self) -> _Index:
-        rules = self._with_paths()
+    def _get_index(self) -> _Index:
+        rules = self._read_path_rules()
         with self._lock:
             signature, now = self._book[0], time.monotonic()
             if self._index is not None:
                 of, made, index = self._index
-                if of == signature and now - made < _FRESH_S:
+                if of == signature and now - made < _INDEX_TTL_S:
                     return index
-            index = _Index(self._root, rules, self._folds)
+            index = _Index(self._root, rules, self._should_fold_case)
             self._index = (signature, time.monotonic(), index)
             return index
 
     def _matches(self, rule: PolicyRule, names: Names) -> bool:
-        return matches_pattern(rule.path or "", names, self._root, self._folds)
+        return matches_pattern(rule.path or "", names, self._root, self._should_fold_case)
 
 
-def matches_pattern(pattern: str, names: Sequence[str], root: Path, folds: bool) -> bool:
+def matches_pattern(pattern: str, names: Sequence[str], root: Path, should_fold_case: bool) -> bool:
     """Whether a rule's pattern names a file, or a folder that it lies in.
 
     Args:
         pattern: The rule's path, relative to the workspace or absolute; `*` is anything, also `/`.
         names: Where the file is, from the workspace's root.
         root: The workspace's folder.
-        folds: Whether `A` and `a` are one name on this disk.
+        should_fold_case: Whether `A` and `a` are one name on this disk.
     """
     pattern = posixpath.normpath(pattern)
     path = "/".join(names)
     if pattern.startswith("/"):
         path = f"{root}/{path}"
-    if folds:
+    if should_fold_case:
         pattern, path = pattern.casefold(), path.casefold()
     patterns = {pattern, pattern.removeprefix("**/")}
     return any(fnmatchcase(path, each) or fnmatchcase(path, f"{each}/*") for each in patterns)
@@ -210,13 +214,13 @@ class _Entry(NamedTuple):
 class _Index:
     """Which files rules name, by device and inode."""
 
-    def __init__(self, root: Path, rules: Sequence[PolicyRule], folds: bool) -> None:
+    def __init__(self, root: Path, rules: Sequence[PolicyRule], should_fold_case: bool) -> None:
         self._root = root
         self._rules = rules
-        self._folds = folds
+        self._should_fold_case = should_fold_case
         self._named: dict[_Id, dict[str, PolicyRule]] = {}
         self._names: dict[_Id, list[str]] = {}
-        self._look()
+        self._build()
 
     def of(self, id: _Id) -> Iterable[PolicyRule]:
         """The rules that name a file."""
@@ -229,17 +233,19 @@ class _Index:
         )
         return sorted(path for some in found for path in some)
 
-    def _look(self) -> None:
+    def _build(self) -> None:
         entries = list(_entries(self._root))
         behind: list[tuple[PolicyRule, Names]] = []  # what links lead to that rules name
         for entry in entries:
             for rule in self._rules:
-                if matches_pattern(rule.path or "", entry.names, self._root, self._folds):
-                    behind += [(rule, target) for target in self._name(entry, rule)]
+                if matches_pattern(
+                    rule.path or "", entry.names, self._root, self._should_fold_case
+                ):
+                    behind += [(rule, target) for target in self._add_named_entry(entry, rule)]
         for entry in entries:
             for rule, target in behind:
                 if entry.names[: len(target)] == target:
-                    self._name(entry, rule)
+                    self._add_named_entry(entry, rule)
         self._note_names(entries)
 
     def _note_names(self, entries: Iterable[_Entry]) -> None:
@@ -249,7 +255,7 @@ class _Index:
             if id in self._named and not stat.S_ISLNK(entry.status.st_mode):
                 self._names.setdefault(id, []).append("/".join(entry.names))
 
-    def _name(self, entry: _Entry, rule: PolicyRule) -> tuple[Names, ...]:
+    def _add_named_entry(self, entry: _Entry, rule: PolicyRule) -> tuple[Names, ...]:
         """Note that a rule names an entry; gives where it leads, if it is a link to inside."""
         if not stat.S_ISLNK(entry.status.st_mode):
             id = (entry.status.st_dev, entry.status.st_ino)
@@ -297,9 +303,9 @@ def _is_about(rule: PolicyRule, tool: str) -> bool:
     """Whether a rule about files holds for a tool: by its name, or by what it does to a file."""
     if fnmatchcase(tool, rule.tool):
         return True
-    if tool in WRITING:  # their diffs show what a file held
+    if tool in WRITING_TOOLS:  # their diffs show what a file held
         return _denies_writing(rule) or _denies_reading(rule)
-    return tool in READING and _denies_reading(rule)
+    return tool in READING_TOOLS and _denies_reading(rule)
 
 
 def _names_files(rule: PolicyRule) -> bool:
@@ -307,11 +313,11 @@ def _names_files(rule: PolicyRule) -> bool:
 
 
 def _denies_reading(rule: PolicyRule) -> bool:
-    return any(fnmatchcase(tool, rule.tool) for tool in (*READING, RUN_COMMAND))
+    return any(fnmatchcase(tool, rule.tool) for tool in (*READING_TOOLS, RUN_COMMAND))
 
 
 def _denies_writing(rule: PolicyRule) -> bool:
-    return any(fnmatchcase(tool, rule.tool) for tool in WRITING)
+    return any(fnmatchcase(tool, rule.tool) for tool in WRITING_TOOLS)
 
 
 def _split(path: str) -> Names:

@@ -74,14 +74,16 @@ class PolicyEngine(Protocol):
         """
 
 
-#: The entry points of installed policies; each names a `Factory`.
+#: The entry points of installed policies; each names a `PolicyFactory`.
 GROUP: Final = "agentstepper_nb.policies"
 
 #: Makes a policy: given the default one, to ask in whatever it leaves open.
-Factory = Callable[[PolicyEngine], PolicyEngine]
+PolicyFactory = Callable[[PolicyEngine], PolicyEngine]
 
 
-def load_policy(choice: PolicyEngine | Factory | str | None, default: PolicyEngine) -> PolicyEngine:
+def load_policy(
+    choice: PolicyEngine | PolicyFactory | str | None, default: PolicyEngine
+) -> PolicyEngine:
     """The policy that somebody chose.
 
     Args:
@@ -97,13 +99,13 @@ def load_policy(choice: PolicyEngine | Factory | str | None, default: PolicyEngi
         return _installed(choice)(default)
     # A class that has `evaluate` is what makes a policy, its instances are policies.
     if isinstance(choice, type) or not hasattr(choice, "evaluate"):
-        return cast(Factory, choice)(default)
+        return cast(PolicyFactory, choice)(default)
     return cast(PolicyEngine, choice)
 
 
-def _installed(name: str) -> Factory:
+def _installed(name: str) -> PolicyFactory:
     try:
-        return EntryPointLoader[Factory](GROUP, "policy").find(name)
+        return EntryPointLoader[PolicyFactory](GROUP, "policy").find(name)
     except CommandError as error:
         raise RulesError(str(error)) from error.__cause__
 
@@ -128,8 +130,8 @@ class DefaultPolicyEngine:
         mode: What commands and tools may do without asking.
         is_confined: Whether a sandbox holds the commands.
         grants: What a person has granted the session; it may grow while the session lasts.
-        saved: Which files a snapshot holds; None: those alone that git has committed as they are.
-        sends_signals: Whether the sandbox lets commands signal processes outside of it.
+        saved_files: Which files a snapshot holds; None: those alone that git has committed as they are.
+        can_send_signals: Whether the sandbox lets commands signal processes outside of it.
     """
 
     def __init__(
@@ -141,14 +143,14 @@ class DefaultPolicyEngine:
         mode: SandboxMode = SandboxMode.WORKSPACE_WRITE,
         is_confined: bool = True,
         grants: SessionGrants | None = None,
-        saved: SavedFiles | None = None,
-        sends_signals: bool = False,
+        saved_files: SavedFiles | None = None,
+        can_send_signals: bool = False,
     ) -> None:
         self.rules = rules
         self.workspace = workspace
         self.auto_approve = auto_approve
-        if saved is None and workspace is not None:
-            saved = CommittedFiles(workspace.root)
+        if saved_files is None and workspace is not None:
+            saved_files = CommittedFiles(workspace.root)
         self._files = None
         if rules is not None and workspace is not None:
             self._files = FileDenials(rules, workspace.root)
@@ -157,8 +159,8 @@ class DefaultPolicyEngine:
             mode=SandboxMode(mode),
             is_confined=is_confined,
             grants=SessionGrants() if grants is None else grants,
-            saved=saved,
-            sends_signals=sends_signals,
+            saved_files=saved_files,
+            can_send_signals=can_send_signals,
         )
 
     async def evaluate(self, tool: Tool, args_json: str) -> Judgement:
@@ -176,15 +178,15 @@ class DefaultPolicyEngine:
         return await asyncio.to_thread(self._judge, tool, args)
 
     def _judge(self, tool: Tool, args: Any) -> Judgement:
-        refused = self._refused(tool, args) or self._denied_by_mode(tool, args)
-        if refused:
-            return _denied(tool, refused)
+        refusal = self._find_path_refusal(tool, args) or self._denied_by_mode(tool, args)
+        if refusal:
+            return _denied(tool, refusal)
         try:
             book = self._book()
             about_file = self._rule_of_file(tool, args)
         except RulesError as error:
             # --yes doesn't help here: nobody knows what the book denies.
-            return _asked(tool, [PolicyQuestion(why=str(error), risk=tool.policy.risk)])
+            return _make_question(tool, [PolicyQuestion(why=str(error), risk=tool.policy.risk)])
         report = _report(tool, args)
         calls = report.calls if report else ()
         denied = about_file or next((r for r in book if denies(r, tool.name, args, calls)), None)
@@ -194,10 +196,14 @@ class DefaultPolicyEngine:
             if allows(rule, tool.name, args):
                 return replace(_allowed(tool, f"A rule says: {rule}."), by="rule")
         questions = find_questions(self._session, tool, args, report)
-        questions += _maybe_denied(tool, args, report, book)
+        questions += _find_possible_denials(tool, args, report, book)
         if not questions:
             return _allowed(tool, self._why_allowed(tool))
-        return self._unseen(tool, questions) if self.auto_approve else _asked(tool, questions)
+        return (
+            self._judge_unattended(tool, questions)
+            if self.auto_approve
+            else _make_question(tool, questions)
+        )
 
     def _book(self) -> list[PolicyRule]:
         if self.rules is None:
@@ -206,7 +212,7 @@ class DefaultPolicyEngine:
             return [rule for rule in self.rules.rules() if rule.workspace is None]
         return self.rules.rules(self.workspace.root)
 
-    def _refused(self, tool: Tool, args: Any) -> str | None:
+    def _find_path_refusal(self, tool: Tool, args: Any) -> str | None:
         """Why the workspace refuses a call; None where it doesn't."""
         if self.workspace is None:
             return None
@@ -228,7 +234,7 @@ class DefaultPolicyEngine:
         if self._files is None or self.workspace is None:
             return None
         real = filter(None, map(self.workspace.resolve_path, find_paths(args)))
-        return self._files.of_call(tool.name, args, real)
+        return self._files.find_rule_for_call(tool.name, args, real)
 
     def _denied_by_mode(self, tool: Tool, args: Any) -> str | None:
         """Why the mode denies a call; None where it doesn't."""
@@ -251,16 +257,16 @@ class DefaultPolicyEngine:
             return "It runs in the sandbox."
         return "It only reads, or builds and tests that were granted."
 
-    def _unseen(self, tool: Tool, questions: list[PolicyQuestion]) -> Judgement:
+    def _judge_unattended(self, tool: Tool, questions: list[PolicyQuestion]) -> Judgement:
         """What `--yes` makes of questions."""
         for question in questions:
-            if question.unseen is not None:
-                why = f"{question.why} {question.unseen}"
+            if question.unattended_denial is not None:
+                why = f"{question.why} {question.unattended_denial}"
                 return replace(_denied(tool, why), by="auto_approve")
-        asked = _asked(tool, questions)
-        why = f"Approved without being seen (--yes): {asked.why}"
+        combined = _make_question(tool, questions)
+        why = f"Approved without being seen (--yes): {combined.why}"
         return Judgement(
-            decision=PolicyDecision.ALLOWED, why=why, risk=asked.risk, by="auto_approve"
+            decision=PolicyDecision.ALLOWED, why=why, risk=combined.risk, by="auto_approve"
         )
 
 
@@ -272,7 +278,7 @@ def _report(tool: Tool, args: Any) -> CommandReport | None:
     return judge_command(command, shell=getattr(tool, "has_shell", True))
 
 
-def _maybe_denied(
+def _find_possible_denials(
     tool: Tool, args: Any, report: CommandReport | None, book: list[PolicyRule]
 ) -> list[PolicyQuestion]:
     """A question about a command that may run what a rule denies, where only running it would show."""
@@ -282,12 +288,14 @@ def _maybe_denied(
         if report.is_unclear or denies(rule, tool.name, args, report.mentions):
             why = f"It may be a command that a rule denies: {rule}."
             return [
-                PolicyQuestion(why=why, risk=RISKS[-1], unseen="--yes approves no such command.")
+                PolicyQuestion(
+                    why=why, risk=RISKS[-1], unattended_denial="--yes approves no such command."
+                )
             ]
     return []
 
 
-def _asked(tool: Tool, questions: list[PolicyQuestion]) -> Judgement:
+def _make_question(tool: Tool, questions: list[PolicyQuestion]) -> Judgement:
     """Ask all questions about a call as one.
 
     "Always" is what the question grants where there is but one, else a rule about the whole call.

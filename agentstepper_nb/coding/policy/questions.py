@@ -20,7 +20,7 @@ from .unsaved_files import SavedFiles, find_touched, find_unsaved
 #: Tools that change files by themselves.
 WRITERS: Final = frozenset({"write_file", "edit_file", "apply_patch"})
 #: Programs that signal others.
-_SIGNALLERS: Final = frozenset({"kill", "pkill", "killall", "skill", "fuser"})
+_SIGNAL_PROGRAMS: Final = frozenset({"kill", "pkill", "killall", "skill", "fuser"})
 
 
 class PolicyContext(Struct, frozen=True, kw_only=True):
@@ -30,8 +30,8 @@ class PolicyContext(Struct, frozen=True, kw_only=True):
     mode: SandboxMode
     is_confined: bool
     grants: SessionGrants
-    saved: SavedFiles | None
-    sends_signals: bool
+    saved_files: SavedFiles | None
+    can_send_signals: bool
 
     @property
     def has_sandbox(self) -> bool:
@@ -47,14 +47,15 @@ class PolicyQuestion(Struct, frozen=True, kw_only=True):
         risk: How much harm that may do.
         rule: What a rule about the whole call would allow, in words; None: it isn't offered.
         grant: What answers the question for the rest of the session; None: nothing.
-        unseen: Why nothing approves it unseen, and what to do, as a sentence; None: `--yes` does.
+        unattended_denial: Why nothing approves it unseen, and what to do, as a sentence; None: `--yes`
+            does.
     """
 
     why: str
     risk: Risk
     rule: str | None = None
     grant: AccessGrant | None = None
-    unseen: str | None = None
+    unattended_denial: str | None = None
 
 
 def find_questions(
@@ -68,15 +69,15 @@ def find_questions(
         args: The call's arguments, parsed.
         report: What its command would run; None where it has none.
     """
-    found = list(_of_tool(tool, args))
+    found = list(_ask_about_tool(tool, args))
     if report is not None:
-        found += _of_command(session, args, report, describe_rule(tool.name, args))
+        found += _ask_about_command(session, args, report, describe_rule(tool.name, args))
     elif tool.name in WRITERS:
-        found += _of_writer(session, tool, args)
+        found += _ask_about_writer(session, tool, args)
     return found
 
 
-def _of_tool(tool: Tool, args: Any) -> Iterator[PolicyQuestion]:
+def _ask_about_tool(tool: Tool, args: Any) -> Iterator[PolicyQuestion]:
     rule = describe_rule(tool.name, args)
     if tool.policy.requires_approval:
         yield PolicyQuestion(why=f"`{tool.name}` always asks.", risk=tool.policy.risk, rule=rule)
@@ -84,51 +85,51 @@ def _of_tool(tool: Tool, args: Any) -> Iterator[PolicyQuestion]:
         yield PolicyQuestion(why=f"`{tool.name}` can do much harm.", risk=Risk.HIGH, rule=rule)
 
 
-def _of_writer(session: PolicyContext, tool: Tool, args: Any) -> Iterator[PolicyQuestion]:
-    if session.workspace is None or session.saved is None:
+def _ask_about_writer(session: PolicyContext, tool: Tool, args: Any) -> Iterator[PolicyQuestion]:
+    if session.workspace is None or session.saved_files is None:
         return
     named = (session.workspace.resolve_path(path) for path in find_paths(args))
-    if lost := find_unsaved((path for path in named if path is not None), session.saved):
+    if lost := find_unsaved((path for path in named if path is not None), session.saved_files):
         name = _name(lost, session.workspace)
         why = f"`{tool.name}` changes `{name}`, of which no commit and no snapshot has a copy."
         yield PolicyQuestion(why=why, risk=Risk.MEDIUM)
 
 
-def _of_command(
+def _ask_about_command(
     session: PolicyContext, args: Any, report: CommandReport, rule: str | None
 ) -> Iterator[PolicyQuestion]:
     folder = _folder(session, args)
-    worst = report.worst
+    worst = report.worst_finding
     if worst is not None:
         yield PolicyQuestion(why=str(worst), risk=worst.risk, rule=rule)
     if session.has_sandbox:
-        yield from _leaving(session, args, rule)
-        yield from _signals(session, report, rule)
+        yield from _ask_about_leaving(session, args, rule)
+        yield from _ask_about_signals(session, report, rule)
     if session.workspace is None:
         return
-    if session.mode is not SandboxMode.READ_ONLY and session.saved is not None:
+    if session.mode is not SandboxMode.READ_ONLY and session.saved_files is not None:
         files = find_touched(report, folder, session.workspace.root)
-        if lost := find_unsaved(files, session.saved):
+        if lost := find_unsaved(files, session.saved_files):
             name = _name(lost, session.workspace)
             why = f"It changes `{name}`, of which no commit and no snapshot has a copy."
             yield PolicyQuestion(why=why, risk=Risk.HIGH, rule=rule)
             return
     if worst is None and not session.is_confined:
-        yield from _unconfined(session, report, folder, rule)
+        yield from _ask_about_unconfined(session, report, folder, rule)
 
 
-def _signals(
+def _ask_about_signals(
     session: PolicyContext, report: CommandReport, rule: str | None
 ) -> Iterator[PolicyQuestion]:
     """A question about signals that the sandbox doesn't hold back."""
     for call in report.calls:
-        if session.sends_signals and call.name in _SIGNALLERS:
+        if session.can_send_signals and call.name in _SIGNAL_PROGRAMS:
             why = f"`{call.part}` may end processes outside of the sandbox, which doesn't hold signals."
             yield PolicyQuestion(why=why, risk=Risk.HIGH, rule=rule)
             return
 
 
-def _unconfined(
+def _ask_about_unconfined(
     session: PolicyContext, report: CommandReport, folder: Path, rule: str | None
 ) -> Iterator[PolicyQuestion]:
     """A question about a command that no sandbox holds."""
@@ -149,7 +150,9 @@ def _unconfined(
 # ---- the way out of the sandbox --------------------------------------------------------------------
 
 
-def _leaving(session: PolicyContext, args: Any, rule: str | None) -> Iterator[PolicyQuestion]:
+def _ask_about_leaving(
+    session: PolicyContext, args: Any, rule: str | None
+) -> Iterator[PolicyQuestion]:
     # Only what is surely false is no request: the tool may read `1` as true.
     if args.get("network", False) is not False and not session.grants.network:
         yield PolicyQuestion(
@@ -157,7 +160,8 @@ def _leaving(session: PolicyContext, args: Any, rule: str | None) -> Iterator[Po
             risk=Risk.MEDIUM,
             rule=rule,
             grant=AccessGrant(kind="network"),
-            unseen="--yes never leaves the sandbox: start the session with --network to allow this.",
+            unattended_denial="--yes never leaves the sandbox: "
+            "start the session with --network to allow this.",
         )
     outside = _outside(session, args)
     if outside:
@@ -167,15 +171,17 @@ def _leaving(session: PolicyContext, args: Any, rule: str | None) -> Iterator[Po
             risk=Risk.HIGH,
             rule=rule,
             grant=AccessGrant(kind="writable", folders=outside),
-            unseen="--yes never leaves the sandbox: start the session with "
+            unattended_denial="--yes never leaves the sandbox: start the session with "
             f"--writable {outside[0]} to allow this.",
         )
 
 
 def _outside(session: PolicyContext, args: Any) -> tuple[Path, ...]:
     """The folders outside of the workspace that a call asks to change, and nobody has granted."""
-    asked = args.get("writable")
-    named = [each for each in asked if isinstance(each, str)] if isinstance(asked, list) else []
+    requested = args.get("writable")
+    named = (
+        [each for each in requested if isinstance(each, str)] if isinstance(requested, list) else []
+    )
     base = session.workspace.root if session.workspace else Path("/")
     folders = (resolve_links(base / each) for each in named)
     return tuple(

@@ -46,7 +46,7 @@ class RuleBook:
         rules = self._read().rules
         return [rule for rule in rules if workspace is None or is_for_workspace(rule, workspace)]
 
-    def always(self, tool: str, args: Any, workspace: LocalWorkspace) -> PolicyRule:
+    def allow_similar(self, tool: str, args: Any, workspace: LocalWorkspace) -> PolicyRule:
         """Always allow calls like this one in a workspace; `described` says in words what that means.
 
         Args:
@@ -138,31 +138,31 @@ class RuleBook:
         """
         found = False
 
-        def without(document: _Document) -> None:
+        def remove_rule(document: _Document) -> None:
             nonlocal found
-            kept = [rule for rule in document.rules if rule.id != id]
-            found = len(kept) < len(document.rules)
-            document.rules = kept
+            stored_rules = [rule for rule in document.rules if rule.id != id]
+            found = len(stored_rules) < len(document.rules)
+            document.rules = stored_rules
 
-        self._change(without)
+        self._change(remove_rule)
         return found
 
     # ---- the file ----
 
     def _add(self, rule: PolicyRule) -> PolicyRule:
         """Add a rule; where there is the same one already, it is that one."""
-        kept = rule
+        stored_rules = rule
 
-        def adding(document: _Document) -> None:
-            nonlocal kept
+        def add_rule(document: _Document) -> None:
+            nonlocal stored_rules
             for each in document.rules:
                 if structs.replace(each, id=rule.id) == rule:
-                    kept = each
+                    stored_rules = each
                     return
             document.rules.append(rule)
 
-        self._change(adding)
-        return kept
+        self._change(add_rule)
+        return stored_rules
 
     def _read(self) -> _Document:
         try:

@@ -73,20 +73,20 @@ class PolicyRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
     def __str__(self) -> str:
         """The rule in words."""
-        return (
-            f"{self.effect} {self.what} {'in this workspace' if self.workspace else 'everywhere'}"
-        )
+        where = "in this workspace" if self.workspace else "everywhere"
+        return f"{self.effect} {self.description} {where}"
 
     @property
-    def what(self) -> str:
+    def description(self) -> str:
         """What the rule is about, in words."""
-        what = f"`{self.tool}`"
+        description = f"`{self.tool}`"
         if self.command is not None:
             how = "the command" if self.effect == "allow" else "commands like"
-            what = f"{how} `{shorten_part(self.command)}`{_beyond(self.network, self.writable)}"
+            extras = _describe_extras(self.network, self.writable)
+            description = f"{how} `{shorten_part(self.command)}`{extras}"
         if self.path is not None:
-            what += f" on `{self.path}`"
-        return what
+            description += f" on `{self.path}`"
+        return description
 
 
 def describe_rule(tool: str, args: Any) -> str | None:
@@ -100,7 +100,7 @@ def describe_rule(tool: str, args: Any) -> str | None:
         command = find_command_text(args)
         if command is None:
             return None
-        beyond = _beyond(_network(args), _writable(args))
+        beyond = _describe_extras(_network(args), _writable(args))
         return f"the command `{shorten_part(command)}`{beyond} in this workspace"
     return f"`{tool}` in this workspace"
 
@@ -236,11 +236,11 @@ def _writable(args: Any) -> tuple[str, ...]:
     return tuple(map(str, wanted)) if isinstance(wanted, list) else (str(wanted),)
 
 
-def _beyond(network: bool, writable: tuple[str, ...]) -> str:
+def _describe_extras(network: bool, writable: tuple[str, ...]) -> str:
     """In words, what a command is allowed beyond the sandbox."""
-    what = ["the network"] if network else []
-    what += [f"changes in `{folder}`" for folder in writable]
-    return f" with {' and '.join(what)}" if what else ""
+    description = ["the network"] if network else []
+    description += [f"changes in `{folder}`" for folder in writable]
+    return f" with {' and '.join(description)}" if description else ""
 
 
 def _folder(args: Any) -> str | None:
@@ -258,12 +258,12 @@ def _split(command: str) -> list[str]:
 def _begins(call: ProgramCall, wanted: list[str]) -> bool:
     """Whether a call may begin with these words, options between them aside."""
     name = call.words[0]
-    if not (wanted and name.sure and call.name == PurePosixPath(wanted[0]).name.lower()):
+    if not (wanted and name.is_certain and call.name == PurePosixPath(wanted[0]).name.lower()):
         return False
     missing = wanted[1:]
     behind_option = False
     for word in call.args:
-        if not missing or not word.sure:
+        if not missing or not word.is_certain:
             break  # what isn't known may be what is missing
         if word.text == missing[0]:
             missing = missing[1:]

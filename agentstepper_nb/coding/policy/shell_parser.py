@@ -26,9 +26,9 @@ Dialect = Literal["posix", "bash"]
 Tree = dict[str, Any]
 
 #: Longer commands are asked about: their tree would take megabytes, and nobody would read them.
-TEXT_LIMIT: Final = 8 * 1024
+MAX_TEXT_CHARS: Final = 8 * 1024
 #: Seconds; it takes milliseconds.
-PATIENCE: Final = 10.0
+PARSE_TIMEOUT_S: Final = 10.0
 
 # Letters and signs of which every shell makes the same; and what is bash's alone among them, or is read
 # in another way by it: its own keywords and declarations, `&>`, `|&`, `<<<`, `a+=b`, `;&`.
@@ -39,7 +39,7 @@ _BASH_ALONE: Final = re.compile(
 )
 
 # Bytes that shells and the parser may understand differently. A tab and a newline are white space.
-_ODD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class UnparsableError(Exception):
@@ -68,16 +68,16 @@ def parse_tree(text: str, dialect: Dialect) -> Tree:
     Raises:
         UnparsableError: It has none, or it can't be told.
     """
-    if len(text) > TEXT_LIMIT:
-        raise UnparsableError(f"the command is longer than {TEXT_LIMIT} characters")
-    if _ODD.search(text):
+    if len(text) > MAX_TEXT_CHARS:
+        raise UnparsableError(f"the command is longer than {MAX_TEXT_CHARS} characters")
+    if _CONTROL_CHARACTERS.search(text):
         raise UnparsableError("the command has control characters")
     try:
         done = subprocess.run(
             [_program(), "--to-json", f"--language-dialect={dialect}"],
             input=text.encode(),
             capture_output=True,
-            timeout=PATIENCE,
+            timeout=PARSE_TIMEOUT_S,
             # It looks for settings where it is, and in the environment: there are none.
             cwd="/",
             env={},
@@ -86,8 +86,8 @@ def parse_tree(text: str, dialect: Dialect) -> Tree:
     except (OSError, subprocess.SubprocessError) as error:
         raise UnparsableError(f"commands can't be parsed here ({error})") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().removeprefix("<standard input>:")
-        raise UnparsableError(f"the command can't be parsed: {said[:200]}")
+        message = done.stderr.decode(errors="replace").strip().removeprefix("<standard input>:")
+        raise UnparsableError(f"the command can't be parsed: {message[:200]}")
     try:
         parsed: Tree = msgspec.json.decode(done.stdout)
     except (msgspec.DecodeError, RecursionError):
@@ -158,7 +158,7 @@ def read_tree(tree: Tree, source: str) -> ShellText:
         UnparsableError: Something in it can't be told from the text.
     """
     text = source.encode()
-    reading = ShellText([], [], [])
+    shell_text = ShellText([], [], [])
     calculates = holds_code = False
     for node in _nodes(tree):
         kind = node.get("Type")
@@ -168,28 +168,28 @@ def read_tree(tree: Tree, source: str) -> ShellText:
         value = node.get("Value")
         holds_code = holds_code or (isinstance(value, str) and bool(_CODE.search(value)))
         if variable := _variable(node):
-            reading.assignments.append(variable)
+            shell_text.assignments.append(variable)
         if "Redirs" in node or "Cmd" in node:
-            _read_statement(node, text, reading)
-    calculates = calculates or any(map(_takes_names, reading.calls))
+            _read_statement(node, text, shell_text)
+    calculates = calculates or any(map(_takes_names, shell_text.calls))
     if calculates and holds_code:
         # bash computes a[$(…)] where a variable holds that text.
         raise UnparsableError(
             "the command computes, and has text that bash could run as part of that"
         )
-    return reading
+    return shell_text
 
 
 def _nodes(tree: Tree) -> Iterator[Tree]:
     """Every object of the tree, in the order of the text."""
-    rest: list[Any] = [tree]
-    while rest:
-        node = rest.pop()
+    pending: list[Any] = [tree]
+    while pending:
+        node = pending.pop()
         if isinstance(node, dict):
             yield node
-            rest.extend(reversed(node.values()))
+            pending.extend(reversed(node.values()))
         elif isinstance(node, list):
-            rest.extend(reversed(node))
+            pending.extend(reversed(node))
 
 
 def _calculates(node: Tree) -> bool:
@@ -207,24 +207,24 @@ def _takes_names(call: ProgramCall) -> bool:
     letters = _TAKE_NAMES.get(call.name)
     if letters is None:
         return False
-    named = any(not word.sure or _CODE.search(word.text) for word in call.args)
+    named = any(not word.is_certain or _CODE.search(word.text) for word in call.args)
     return any(is_short_option(word.text, letters) for word in call.args) if letters else named
 
 
 def _variable(node: Tree) -> Assignment | None:
     """The variable that a loop sets, or an expansion as `${x:=y}`."""
     if node.get("Type") == "WordIter":
-        return Assignment(node["Name"]["Value"], CommandWord("", sure=False))
+        return Assignment(node["Name"]["Value"], CommandWord("", is_certain=False))
     if node.get("Exp", {}).get("Op") in ("=", ":=") and "Param" in node:
-        return Assignment(node["Param"]["Value"], CommandWord("", sure=False))
+        return Assignment(node["Param"]["Value"], CommandWord("", is_certain=False))
     return None
 
 
-def _read_statement(node: Tree, text: bytes, reading: ShellText) -> None:
+def _read_statement(node: Tree, text: bytes, shell_text: ShellText) -> None:
     redirects = node.get("Redirs", [])
     for each in redirects:
         if not each["Op"].startswith("<<"):
-            reading.redirects.append(Redirect(each["Op"], read_word(each["Word"])))
+            shell_text.redirects.append(Redirect(each["Op"], read_word(each["Word"])))
     command = node.get("Cmd")
     if not command or command["Type"] not in ("CallExpr", "DeclClause"):
         return
@@ -239,16 +239,18 @@ def _read_statement(node: Tree, text: bytes, reading: ShellText) -> None:
             read_word(each["Value"]) for each in args if each.get("Naked") and "Value" in each
         ]
         assignments = [_assignment(each) for each in args if "Name" in each]
-    reading.assignments.extend(assignments)
+    shell_text.assignments.extend(assignments)
     if words:
         part = text[command["Pos"]["Offset"] : command["End"]["Offset"]].decode(errors="replace")
         call = ProgramCall(tuple(words), shorten_part(part), tuple(assignments), _stdin(redirects))
-        reading.calls.append(call)
+        shell_text.calls.append(call)
 
 
 def _assignment(node: Tree) -> Assignment:
     value = (
-        read_word(node["Value"]) if "Value" in node else CommandWord("", sure="Array" not in node)
+        read_word(node["Value"])
+        if "Value" in node
+        else CommandWord("", is_certain="Array" not in node)
     )
     return Assignment(node["Name"]["Value"], value)
 
@@ -267,7 +269,7 @@ def _stdin(redirects: list[Tree]) -> CommandWord | None:
 def _here_document(redirect: Tree) -> CommandWord:
     body = redirect.get("Hdoc", {}).get("Parts", [])
     if any(part["Type"] != "Lit" for part in body):
-        return CommandWord("", sure=False)
+        return CommandWord("", is_certain=False)
     quoted = _quoted(redirect["Word"])
     lines = "".join(part["Value"] for part in body)
     if redirect["Op"] == "<<-":
@@ -316,9 +318,9 @@ class _Builder:
         self._text = ""
         self._all = ""  # with what patterns stand for
         self._bare = ""  # without what is quoted: braces count there only
-        self._sure = True
-        self._many = False
-        self._glob = False
+        self._is_certain = True
+        self._can_split = False
+        self._is_glob = False
 
     def add(self, part: Tree, quoted: bool = False) -> None:
         kind = part["Type"]
@@ -335,16 +337,16 @@ class _Builder:
         elif kind == "ParamExp" and part.get("Short") and part["Param"]["Value"] == "!":
             self._add_text(_PROCESS)
         else:
-            self._end(many=not quoted or _is_list(part))
+            self._end(can_split=not quoted or _is_list(part))
 
     def word(self) -> CommandWord:
         if self._bare in ("[", "[["):
             return CommandWord(self._bare)  # the command: no pattern without its end
         if _has_braces(self._bare):
-            return CommandWord(self._text.partition("{")[0], sure=False, many=True)
-        if self._glob and not self._many and not self._may_climb():
-            return CommandWord(self._text, sure=False, glob=True, pattern=self._all)
-        return CommandWord(self._text, self._sure, self._many)
+            return CommandWord(self._text.partition("{")[0], is_certain=False, can_split=True)
+        if self._is_glob and not self._can_split and not self._may_climb():
+            return CommandWord(self._text, is_certain=False, is_glob=True, pattern=self._all)
+        return CommandWord(self._text, self._is_certain, self._can_split)
 
     def _may_climb(self) -> bool:
         """Whether a pattern may stand for `..` or `.git`, or one of them follows it."""
@@ -365,20 +367,20 @@ class _Builder:
             elif character in "*?[":
                 self._bare += character
                 self._all += character
-                self._glob = self._glob or self._sure
-                self._sure = False
+                self._is_glob = self._is_glob or self._is_certain
+                self._is_certain = False
             else:
                 self._bare += character
                 self._all += character
-                self._text += character if self._sure else ""
+                self._text += character if self._is_certain else ""
 
     def _add_text(self, text: str) -> None:
         self._all += text
         self._bare += "q"
-        if self._sure:
+        if self._is_certain:
             self._text += text
 
-    def _end(self, many: bool = False) -> None:
+    def _end(self, can_split: bool = False) -> None:
         """Nothing is known of the word from here on."""
-        self._sure = self._glob = False
-        self._many = self._many or many
+        self._is_certain = self._is_glob = False
+        self._can_split = self._can_split or can_split

@@ -68,17 +68,17 @@ class CommittedFiles:
             return False
 
 
-def find_unsaved(files: Iterable[Path], saved: SavedFiles) -> Path | None:
+def find_unsaved(files: Iterable[Path], saved_files: SavedFiles) -> Path | None:
     """The first file that nobody could bring back; None where all could be.
 
     Args:
         files: Files that a call changes or deletes; what isn't there is passed over. Of more than
             `FILES_LIMIT` the first beyond counts as one that nobody could bring back.
-        saved: Which files are held.
+        saved_files: Which files are held.
     """
     present = (path for path in dict.fromkeys(files) if _is_there(path))
     for number, path in enumerate(present):
-        if number >= FILES_LIMIT or not saved.is_saved(path):
+        if number >= FILES_LIMIT or not saved_files.is_saved(path):
             return path
     return None
 
@@ -112,7 +112,7 @@ class _Command:
         self._root = root
         self._folders = [folder]
         for call in report.calls:
-            if call.name in ("cd", "pushd") and call.args and call.args[0].sure:
+            if call.name in ("cd", "pushd") and call.args and call.args[0].is_certain:
                 more = [each / call.args[0].text for each in self._folders]
                 self._folders = list(dict.fromkeys(self._folders + more))[:FOLDERS_LIMIT]
 
@@ -161,10 +161,10 @@ class _Command:
     def git(self, call: ProgramCall) -> Iterator[Path]:
         """`git checkout`, `restore`, `switch -f`, `rm`, `apply`: files with changes."""
         command = parse_git_command(call.args)
-        if not command or not command[0].sure:
+        if not command or not command[0].is_certain:
             return
         name, args = command[0].text, command[1:]
-        if name not in _GIT_CHANGES or _keeps_files(name, args):
+        if name not in _GIT_CHANGES or _is_harmless_git(name, args):
             return
         forced = name != "rm" and find_option(args, "--force", shorts="f")
         everything = forced or name in ("apply", "reset", "switch")
@@ -191,9 +191,9 @@ class _Command:
         """The paths that words may stand for, in each folder that the command may be in."""
         for word in words:
             for folder in self._folders:
-                if word.sure:
+                if word.is_certain:
                     yield folder / word.text
-                elif word.glob:
+                elif word.is_glob:
                     # Path.glob takes no pattern that begins with a slash.
                     found = glob.iglob(word.pattern, root_dir=folder)  # noqa: PTH207
                     yield from (folder / name for name in islice(found, FILES_LIMIT))
@@ -202,7 +202,9 @@ class _Command:
 def _is_descriptor(redirect: Redirect) -> bool:
     """Whether the redirection joins two outputs, as `2>&1`."""
     target = redirect.target
-    return redirect.operator == ">&" and target.sure and bool(_DESCRIPTOR.fullmatch(target.text))
+    return (
+        redirect.operator == ">&" and target.is_certain and bool(_DESCRIPTOR.fullmatch(target.text))
+    )
 
 
 # Path's own methods raise for paths that are too long, or may not be looked at.
@@ -232,7 +234,7 @@ def _parted(call: ProgramCall) -> tuple[tuple[CommandWord, ...], CommandWord | N
         if word.text in ("-t", "--target-directory"):
             return tuple(each for each in words if each is not following), following
         if word.text.startswith("--target-directory="):
-            return words, CommandWord(word.text.partition("=")[2], word.sure)
+            return words, CommandWord(word.text.partition("=")[2], word.is_certain)
     return (words[:-1], words[-1]) if len(words) > 1 else (words, None)
 
 
@@ -253,10 +255,12 @@ _GIT_CHANGES: Final = frozenset({"checkout", "restore", "switch", "rm", "apply",
 
 def _is_pattern(word: CommandWord) -> bool:
     """Whether git may take a word for a pattern, or only running the command would show which."""
-    return not word.sure or word.text.startswith(":") or any(each in word.text for each in "*?[")
+    return (
+        not word.is_certain or word.text.startswith(":") or any(each in word.text for each in "*?[")
+    )
 
 
-def _keeps_files(name: str, args: tuple[CommandWord, ...]) -> bool:
+def _is_harmless_git(name: str, args: tuple[CommandWord, ...]) -> bool:
     """Whether a subcommand leaves changed files alone, or refuses to lose them."""
     match name:
         case "switch":

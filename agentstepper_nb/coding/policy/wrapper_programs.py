@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from .command_judge import DIALECTS, CommandJudge, Look
+from .command_judge import DIALECTS, CallJudge, CommandJudge
 from .command_parts import Assignment, CommandWord, ProgramCall, pair_words
 from .shell_parser import Dialect
 
@@ -19,86 +19,101 @@ class WrapperForm(Struct, frozen=True):
 
     Args:
         flags: Letters of options without a value.
-        valued: Letters of options with one.
-        longs: Long options without a value, or with one behind `=`.
-        long_valued: Long options whose value may be the next word.
+        valued_flags: Letters of options with one.
+        long_flags: Long options without a value, or with one behind `=`.
+        long_valued_flags: Long options whose value may be the next word.
         operands: How many words of its own follow.
-        informs: Letters that make it tell something instead of running anything.
+        info_flags: Letters that make it tell something instead of running anything.
     """
 
     flags: str = ""
-    valued: str = ""
-    longs: tuple[str, ...] = ()
-    long_valued: tuple[str, ...] = ()
+    valued_flags: str = ""
+    long_flags: tuple[str, ...] = ()
+    long_valued_flags: tuple[str, ...] = ()
     operands: int = 0
-    informs: str = ""
+    info_flags: str = ""
 
 
 WRAPPERS: Final[dict[str, WrapperForm]] = {
     "env": WrapperForm(
         flags="i0v",
-        valued="uC",
-        longs=("--ignore-environment", "--null", "--debug"),
-        long_valued=("--unset", "--chdir"),
+        valued_flags="uC",
+        long_flags=("--ignore-environment", "--null", "--debug"),
+        long_valued_flags=("--unset", "--chdir"),
     ),
-    "nice": WrapperForm(valued="n", long_valued=("--adjustment",)),
+    "nice": WrapperForm(valued_flags="n", long_valued_flags=("--adjustment",)),
     "nohup": WrapperForm(),
-    "setsid": WrapperForm(flags="cfw", longs=("--ctty", "--fork", "--wait")),
-    "stdbuf": WrapperForm(valued="ioe", long_valued=("--input", "--output", "--error")),
+    "setsid": WrapperForm(flags="cfw", long_flags=("--ctty", "--fork", "--wait")),
+    "stdbuf": WrapperForm(valued_flags="ioe", long_valued_flags=("--input", "--output", "--error")),
     "timeout": WrapperForm(
         flags="fpv",
-        valued="ks",
-        longs=("--foreground", "--preserve-status", "--verbose"),
-        long_valued=("--kill-after", "--signal"),
+        valued_flags="ks",
+        long_flags=("--foreground", "--preserve-status", "--verbose"),
+        long_valued_flags=("--kill-after", "--signal"),
         operands=1,
     ),
-    "time": WrapperForm(flags="pvqal", valued="f", longs=("--portability", "--verbose", "--quiet")),
-    "ionice": WrapperForm(flags="t", valued="cn", longs=("--ignore",)),
-    "command": WrapperForm(flags="p", informs="vV"),
+    "time": WrapperForm(
+        flags="pvqal", valued_flags="f", long_flags=("--portability", "--verbose", "--quiet")
+    ),
+    "ionice": WrapperForm(flags="t", valued_flags="cn", long_flags=("--ignore",)),
+    "command": WrapperForm(flags="p", info_flags="vV"),
     "builtin": WrapperForm(),
-    "exec": WrapperForm(flags="cl", valued="a"),
-    "busybox": WrapperForm(longs=("--list", "--help")),
-    "toybox": WrapperForm(longs=("--help",)),
+    "exec": WrapperForm(flags="cl", valued_flags="a"),
+    "busybox": WrapperForm(long_flags=("--list", "--help")),
+    "toybox": WrapperForm(long_flags=("--help",)),
     "noglob": WrapperForm(),
     "coproc": WrapperForm(),
     "xargs": WrapperForm(
         flags="0rtpxo",
-        valued="IEnLPsdaJRS",
-        longs=("--null", "--no-run-if-empty", "--verbose", "--interactive", "--exit", "--open-tty"),
-        long_valued=("--max-args", "--max-lines", "--max-procs", "--max-chars", "--delimiter"),
+        valued_flags="IEnLPsdaJRS",
+        long_flags=(
+            "--null",
+            "--no-run-if-empty",
+            "--verbose",
+            "--interactive",
+            "--exit",
+            "--open-tty",
+        ),
+        long_valued_flags=(
+            "--max-args",
+            "--max-lines",
+            "--max-procs",
+            "--max-chars",
+            "--delimiter",
+        ),
     ),
 }
 
 
-def make_wrapper_judge(otherwise: Look) -> Look:
+def make_wrapper_judge(fallback: CallJudge) -> CallJudge:
     """What judges a call of a wrapper.
 
     Args:
-        otherwise: What judges one that has options that aren't known.
+        fallback: What judges one that has options that aren't known.
     """
 
-    def look_at(call: ProgramCall, judge: CommandJudge) -> None:
+    def judge_one(call: ProgramCall, judge: CommandJudge) -> None:
         name = call.name if call.name in WRAPPERS else call.plain_name
         start = _start(call, WRAPPERS[name])
         if start is None:
-            otherwise(call, judge)
+            fallback(call, judge)
         else:
-            _inner(call, name, start, judge)
+            _judge_inner_call(call, name, start, judge)
 
-    return look_at
+    return judge_one
 
 
-def _inner(call: ProgramCall, name: str, start: int, judge: CommandJudge) -> None:
+def _judge_inner_call(call: ProgramCall, name: str, start: int, judge: CommandJudge) -> None:
     words = call.words[start:]
-    if any(word.many for word in call.words[1:start]):
-        judge.unclear(call, "runs a program whose name is only known when it runs")
+    if any(word.can_split for word in call.words[1:start]):
+        judge.add_unclear(call, "runs a program whose name is only known when it runs")
     assignments: list[Assignment] = []
     while name == "env" and words and (found := _ASSIGNMENT.match(words[0].text)):
-        assignments.append(Assignment(found[1], CommandWord(found[2], words[0].sure)))
+        assignments.append(Assignment(found[1], CommandWord(found[2], words[0].is_certain)))
         words = words[1:]
     if name == "xargs":
         words = _with_input(call.words[1:start], words)
-    judge.inner(call, words, assignments)
+    judge.judge_inner(call, words, assignments)
 
 
 def _start(call: ProgramCall, form: WrapperForm) -> int | None:
@@ -112,9 +127,9 @@ def _start(call: ProgramCall, form: WrapperForm) -> int | None:
         text = word.text
         if text == "--":
             return index + 1 + form.operands
-        if not word.sure or not text.startswith("-"):
+        if not word.is_certain or not text.startswith("-"):
             break
-        if not text.startswith("--") and set(text[1:2]) & set(form.informs):
+        if not text.startswith("--") and set(text[1:2]) & set(form.info_flags):
             return len(call.words)
         width = 1 if text == "-" else _width(text, form)
         if width is None:
@@ -127,11 +142,11 @@ def _width(text: str, form: WrapperForm) -> int | None:
     """How many words an option takes, 1 or 2; None where it isn't known."""
     stem, equals, _ = text.partition("=")
     if text.startswith("--"):
-        if stem in form.long_valued:
+        if stem in form.long_valued_flags:
             return 1 if equals else 2
-        return 1 if stem in form.longs else None
+        return 1 if stem in form.long_flags else None
     for position, letter in enumerate(text[1:], start=2):
-        if letter in form.valued:
+        if letter in form.valued_flags:
             return 1 if position < len(text) else 2
         if letter not in form.flags:
             return None
@@ -147,9 +162,9 @@ def _with_input(
         if word.text[:2] in ("-I", "-J"):
             place = word.text[2:] or following.text
     if not place:
-        return (*words, CommandWord("", sure=False, many=True)) if words else ()
+        return (*words, CommandWord("", is_certain=False, can_split=True)) if words else ()
     return tuple(
-        CommandWord(word.text.partition(place)[0], sure=False, many=word.many)
+        CommandWord(word.text.partition(place)[0], is_certain=False, can_split=word.can_split)
         if place in word.text
         else word
         for word in words
@@ -186,10 +201,10 @@ def judge_shell(call: ProgramCall, judge: CommandJudge) -> None:
         judge: What it is told.
     """
     rest = list(call.args)
-    takes_text = False
+    has_text_option = False
     while rest:
         word = rest.pop(0)
-        if not word.sure:
+        if not word.is_certain:
             break
         if word.text in ("--version", "--help"):
             return
@@ -198,54 +213,56 @@ def judge_shell(call: ProgramCall, judge: CommandJudge) -> None:
         elif word.text.startswith("--") and len(word.text) > 2:
             continue
         elif word.text.startswith(("-", "+")) and word.text not in _INPUT:
-            takes_text = takes_text or "c" in word.text
+            has_text_option = has_text_option or "c" in word.text
             # -o and -O take a word each, wherever they stand in a cluster.
             del rest[: word.text.lower().count("o")]
             if "s" in word.text:
                 break
         else:
             operand = rest.pop(0) if word.text in ("-", "--") and rest else word
-            _operand(call, operand, takes_text, judge)
+            _operand(call, operand, has_text_option, judge)
             return
     else:
         _operand(call, CommandWord("-"), False, judge)
         return
-    judge.runs(call, "")
-    judge.unclear(call, _UNKNOWN)
+    judge.note_run(call, "")
+    judge.add_unclear(call, _UNKNOWN)
 
 
 def _operand(
-    call: ProgramCall, operand: CommandWord, takes_text: bool, judge: CommandJudge
+    call: ProgramCall, operand: CommandWord, has_text_option: bool, judge: CommandJudge
 ) -> None:
     dialects = SHELLS.get(call.name) or SHELLS.get(call.plain_name, DIALECTS)
-    if operand.sure and takes_text:
-        judge.text(operand.text, dialects)
-    elif operand.sure and operand.text not in _INPUT:
-        judge.runs(call, operand.text)
-    elif operand.sure and call.stdin and call.stdin.sure:
-        judge.text(call.stdin.text, dialects)
+    if operand.is_certain and has_text_option:
+        judge.judge_text(operand.text, dialects)
+    elif operand.is_certain and operand.text not in _INPUT:
+        judge.note_run(call, operand.text)
+    elif operand.is_certain and call.stdin and call.stdin.is_certain:
+        judge.judge_text(call.stdin.text, dialects)
     else:
-        judge.runs(call, "")
-        judge.unclear(call, "runs whatever it is piped" if operand.sure else _UNKNOWN)
+        judge.note_run(call, "")
+        judge.add_unclear(call, "runs whatever it is piped" if operand.is_certain else _UNKNOWN)
 
 
 def judge_eval(call: ProgramCall, judge: CommandJudge) -> None:
     """Judge `eval TEXT…`; see `shell`."""
-    args = [word for word in call.args if not (word.sure and word.text == "--")]
-    if all(word.sure for word in args):
-        judge.text(" ".join(word.text for word in args))
+    args = [word for word in call.args if not (word.is_certain and word.text == "--")]
+    if all(word.is_certain for word in args):
+        judge.judge_text(" ".join(word.text for word in args))
     else:
-        judge.runs(call, "")
-        judge.unclear(call, _UNKNOWN)
+        judge.note_run(call, "")
+        judge.add_unclear(call, _UNKNOWN)
 
 
 def judge_trap(call: ProgramCall, judge: CommandJudge) -> None:
     """Judge `trap TEXT SIGNAL…`; see `shell`."""
-    args = [word for word in call.args if not (word.sure and word.text in ("--", "-", "-l", "-p"))]
-    if args and args[0].sure:
-        judge.text(args[0].text)
+    args = [
+        word for word in call.args if not (word.is_certain and word.text in ("--", "-", "-l", "-p"))
+    ]
+    if args and args[0].is_certain:
+        judge.judge_text(args[0].text)
     elif args:
-        judge.unclear(call, _UNKNOWN)
+        judge.add_unclear(call, _UNKNOWN)
 
 
 def note_run_file(
@@ -259,4 +276,4 @@ def note_run_file(
         judge: What it is told.
     """
     first = operands[0] if operands else CommandWord("-")
-    judge.runs(call, first.text if first.sure and first.text not in _INPUT else "")
+    judge.note_run(call, first.text if first.is_certain and first.text not in _INPUT else "")

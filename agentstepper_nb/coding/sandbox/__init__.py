@@ -53,7 +53,7 @@ class SandboxAccess(Struct, frozen=True, kw_only=True):
     read_only: tuple[Path, ...] = ()
 
     @property
-    def changing(self) -> tuple[Path, ...]:
+    def changeable(self) -> tuple[Path, ...]:
         """The folders that the command may change, the session's own aside."""
         inside = (self.workspace,) if self.is_workspace_writable else ()
         return (*inside, *self.writable)

@@ -19,7 +19,7 @@ from . import CommandLaunch, ResourceLimits, SandboxAccess, seccomp
 from .command_environment import make_environment
 from .git_parts import GitParts, find_git_parts, hold_placeholders
 from .launch import GRACE_S, Sandbox, prepare_launch
-from .launcher.orders import LaunchOrders
+from .launcher.launch_spec import LaunchSpec
 from .visible_paths import find_own_python, find_visible_paths, is_at_or_below
 
 _TABLE: Final = Path("/proc/net/unix")
@@ -55,7 +55,7 @@ def _is_socket(path: Path) -> bool:
 _TMP: Final = Path("/tmp")
 # Where HOME is in the sandbox when its own path is taken.
 _OTHER_HOME: Final = Path("/home/agent")
-_OWN: Final = (Path("/run"), Path("/var/tmp"))
+_PRIVATE_FOLDERS: Final = (Path("/run"), Path("/var/tmp"))
 
 
 class Mount(Struct, frozen=True):
@@ -77,8 +77,8 @@ def find_home_in_sandbox(access: SandboxAccess) -> Path:
     Where that path is taken, by the workspace or by what is visible, it is another one.
     """
     home = Path.home()
-    changing = (access.workspace, *access.writable)
-    taken = (*changing, *access.readable, *find_visible_paths(changing))
+    changeable = (access.workspace, *access.writable)
+    taken = (*changeable, *access.readable, *find_visible_paths(changeable))
     is_taken = not home.is_absolute() or home == Path("/") or is_at_or_below(home, taken)
     return _OTHER_HOME if is_taken else home
 
@@ -94,13 +94,13 @@ def plan_mounts(
         parts: What git has in the folders that the command may change.
         placeholders: Names in git's folders that exist so that the command can't make them.
     """
-    changing = (access.workspace, *access.writable)
-    plan = dict(_of_the_machine(access.workspace, access.writable))
-    plan |= {folder: Mount("empty") for folder in _OWN}
+    changeable = (access.workspace, *access.writable)
+    plan = dict(_plan_system_mounts(access.workspace, access.writable))
+    plan |= {folder: Mount("empty") for folder in _PRIVATE_FOLDERS}
     plan[Path("/var/run")] = Mount("link", Path("/run"))
     plan[_TMP] = Mount("write", access.temporary)
     plan[home] = Mount("write", access.home)
-    plan |= {path: _read(path) for path in access.readable if not is_at_or_below(path, changing)}
+    plan |= {path: _read(path) for path in access.readable if not is_at_or_below(path, changeable)}
     named = (*parts.read_only, *placeholders, *access.read_only)
     fixed = [path for path in named if path.resolve() == path]  # a link may lead anywhere
     writable = (path for path in access.writable if not is_at_or_below(path, fixed))
@@ -113,14 +113,16 @@ def plan_mounts(
     plan |= {path: _read(path) for path in fixed}
     plan |= {path: Mount("masked file") for path in access.unreadable if path.is_file()}
     granted = (*access.readable, *access.writable)
-    sockets = find_sockets((access.workspace, *granted, *find_visible_paths(changing)))
+    sockets = find_sockets((access.workspace, *granted, *find_visible_paths(changeable)))
     plan |= {path: Mount("masked file") for path in sockets if path not in granted}
     for folder in access.hidden:
         _hide(folder, plan, access.workspace)
     return sorted(plan.items(), key=lambda each: each[0])
 
 
-def _of_the_machine(workspace: Path, writable: tuple[Path, ...]) -> Iterator[tuple[Path, Mount]]:
+def _plan_system_mounts(
+    workspace: Path, writable: tuple[Path, ...]
+) -> Iterator[tuple[Path, Mount]]:
     """What every command sees. In folders that a command may change only this process's Python stays."""
     own = find_own_python()
     for path in find_visible_paths((workspace, *writable)):
@@ -158,8 +160,8 @@ def _hide(folder: Path, plan: dict[Path, Mount], workspace: Path) -> None:
     """
     inside = [path for path in plan if path.is_relative_to(folder)]
     for path in inside:
-        stays = path.is_relative_to(workspace) and workspace.is_relative_to(folder)
-        if not stays and plan[path].source == path:
+        is_kept_visible = path.is_relative_to(workspace) and workspace.is_relative_to(folder)
+        if not is_kept_visible and plan[path].source == path:
             del plan[path]
     above = [path for path in plan if folder.is_relative_to(path)]
     shown = plan[max(above, key=lambda path: len(path.parts))] if above else None
@@ -207,7 +209,7 @@ _LAST: Final = (
     *(option for path in _MACHINE_WIDE for option in ("--ro-bind-try", path, path)),
 )
 #: bubblewrap takes 9,000 arguments.
-_ARGUMENTS_LIMIT: Final = 8_900
+_MAX_ARGUMENTS: Final = 8_900
 _AF_NETLINK: Final = 16  # asks the kernel about the namespace's own network
 _NO_FILTER: Final = (
     "There is no seccomp filter for this processor: with the network, commands also reach this "
@@ -241,7 +243,7 @@ class Bubblewrap(Sandbox):
         """Prepare a command; see `Sandbox.command`."""
         _check(access)
         with ExitStack() as stack:
-            parts = find_git_parts(*access.changing)
+            parts = find_git_parts(*access.changeable)
             made = stack.enter_context(hold_placeholders(parts.missing))
             home = find_home_in_sandbox(access)
             stack.enter_context(_without_mount_points(access, home))
@@ -253,20 +255,26 @@ class Bubblewrap(Sandbox):
                 *(option for path, mount in planned for option in _options(path, mount, blank)),
                 *_LAST,
                 # Last, as nothing can be mounted in a folder that is read-only and lacks the name.
-                *(option for path in _sealed(planned) for option in ("--remount-ro", str(path))),
+                *(
+                    option
+                    for path in _find_sealed_folders(planned)
+                    for option in ("--remount-ro", str(path))
+                ),
                 *("--chdir", str(folder)),
             ]
-            if len(options) > _ARGUMENTS_LIMIT:
+            if len(options) > _MAX_ARGUMENTS:
                 raise SandboxError(
                     f"The command can't be confined: its rules name {len(planned)} files and folders, "
                     "and bubblewrap takes 2,900. Deny folders in place of files."
                 )
-            descriptors = [_given(stack, "".join(f"{each}\0" for each in options).encode())]
+            descriptors = [
+                _write_memory_file(stack, "".join(f"{each}\0" for each in options).encode())
+            ]
             argv = ["bwrap", "--args", str(descriptors[0])]
             if seccomp.is_supported():
-                descriptors.append(_given(stack, _filter(access.has_network)))
+                descriptors.append(_write_memory_file(stack, _filter(access.has_network)))
                 argv += ["--seccomp", str(descriptors[1])]
-            orders = LaunchOrders(
+            spec = LaunchSpec(
                 program=str(self._program),
                 argv=[*argv, "--", *words],
                 lifeline=-1,
@@ -275,7 +283,7 @@ class Bubblewrap(Sandbox):
             )
             # bubblewrap's own environment is that of the first process in the sandbox, for all to see.
             yield stack.enter_context(
-                prepare_launch(orders, make_environment(home, _TMP), self._limits)
+                prepare_launch(spec, make_environment(home, _TMP), self._limits)
             )
 
 
@@ -339,7 +347,7 @@ def _options(path: Path, mount: Mount, blank: Path) -> tuple[str, ...]:
             return "--ro-bind", str(blank), dest
 
 
-def _sealed(planned: list[tuple[Path, Mount]]) -> list[Path]:
+def _find_sealed_folders(planned: list[tuple[Path, Mount]]) -> list[Path]:
     """The folders that are made for this command alone, and in which it may make nothing."""
     return [path for path, mount in planned if mount.kind == "masked folder"] + [Path("/")]
 
@@ -351,10 +359,10 @@ def _filter(has_network: bool) -> bytes:
     if not has_network:
         families.append(socket.AF_UNIX)
     refused = seccomp.SyscallRefusal(("socket",), 0, "none of", tuple(families), errno.EAFNOSUPPORT)
-    return seccomp.assemble_filter((*seccomp.ALWAYS, refused))
+    return seccomp.assemble_filter((*seccomp.ALWAYS_REFUSED, refused))
 
 
-def _given(stack: ExitStack, data: bytes) -> int:
+def _write_memory_file(stack: ExitStack, data: bytes) -> int:
     """A file in memory that the command's start reads; no path leads to it."""
     descriptor = os.memfd_create("sandbox")
     stack.callback(os.close, descriptor)

@@ -22,7 +22,7 @@ from .landlock import Landlock
 from .launch import Sandbox, Unconfined
 from .seatbelt import Seatbelt
 
-_PROBE_LIMIT_S: Final = 60.0
+_PROBE_TIMEOUT_S: Final = 60.0
 
 # What a probe does in the sandbox: each line that it prints is something that the sandbox doesn't hold.
 _PROBE: Final = """
@@ -106,7 +106,7 @@ def choose_sandbox(choice: SandboxChoice, limits: ResourceLimits) -> SelectedSan
     Raises:
         SandboxError: The sandbox that was named doesn't work on this machine.
     """
-    sandbox, refused = _tried(choice, limits)
+    sandbox, refused = _try_sandboxes(choice, limits)
     if sandbox is not None:
         return SelectedSandbox(sandbox, tuple(map(str, refused)))
     why = "; ".join(each.why for each in refused) or "this machine has none"
@@ -142,17 +142,19 @@ def probe_sandbox(sandbox: Sandbox) -> None:
                     cwd=access.workspace,
                     stdin=subprocess.DEVNULL,
                     capture_output=True,
-                    timeout=_PROBE_LIMIT_S,
+                    timeout=_PROBE_TIMEOUT_S,
                     check=False,
                 )
             except subprocess.TimeoutExpired:
                 raise SandboxError("a command in it doesn't end") from None
-    *held_not, last = done.stdout.decode("utf-8", "replace").splitlines() or [""]
+    *failures, last = done.stdout.decode("utf-8", "replace").splitlines() or [""]
     if last != "done":
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise SandboxError(said[-1][:300] if said else f"it ends with exit code {done.returncode}")
-    if held_not:
-        raise SandboxError("; ".join(held_not))
+        error_lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise SandboxError(
+            error_lines[-1][:300] if error_lines else f"it ends with exit code {done.returncode}"
+        )
+    if failures:
+        raise SandboxError("; ".join(failures))
 
 
 def _own_environment() -> str:
@@ -164,7 +166,7 @@ def _own_environment() -> str:
 
 
 @cache
-def _tried(
+def _try_sandboxes(
     choice: SandboxChoice, limits: ResourceLimits
 ) -> tuple[Sandbox | None, tuple[RejectedSandbox, ...]]:
     refused: list[RejectedSandbox] = []

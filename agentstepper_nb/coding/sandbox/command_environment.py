@@ -40,7 +40,7 @@ _DROPPED: Final = (
     "XDG_RUNTIME_DIR",
 )
 # Folders of caches and settings outside of the private home: their defaults are inside.
-_ELSEWHERE: Final = frozenset(
+_HOME_VARIABLES: Final = frozenset(
     {
         "CARGO_HOME",
         "GOCACHE",
@@ -61,7 +61,7 @@ _ELSEWHERE: Final = frozenset(
         "YARN_CACHE_FOLDER",
     }
 )
-_SET: Final = {
+_FIXED_VARIABLES: Final = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
@@ -77,15 +77,17 @@ def make_environment(home: Path | None = None, temporary: Path | None = None) ->
         home: The command's private home folder, as the command sees it; None: HOME stays as it is.
         temporary: The command's temporary folder, likewise.
     """
-    kept = {name: value for name, value in os.environ.items() if not _is_dropped(name, value)}
+    variables = {name: value for name, value in os.environ.items() if not _is_dropped(name, value)}
     if home is not None:
-        kept = {name: value for name, value in kept.items() if name.upper() not in _ELSEWHERE}
-        kept["HOME"] = str(home)
+        variables = {
+            name: value for name, value in variables.items() if name.upper() not in _HOME_VARIABLES
+        }
+        variables["HOME"] = str(home)
         # Python keeps its caches there: a folder of the workspace may be read-only.
-        kept["PYTHONPYCACHEPREFIX"] = str(home / ".cache" / "python")
+        variables["PYTHONPYCACHEPREFIX"] = str(home / ".cache" / "python")
     if temporary is not None:
-        kept["TMPDIR"] = str(temporary)
-    return kept | _SET
+        variables["TMPDIR"] = str(temporary)
+    return variables | _FIXED_VARIABLES
 
 
 def _is_dropped(name: str, value: str) -> bool:
@@ -98,9 +100,9 @@ def _is_dropped(name: str, value: str) -> bool:
 
 # What of the person's git settings commands get: who commits, and no program that git would run.
 _IDENTITY: Final = r"^(user\.(name|email)|init\.defaultbranch|safe\.directory)$"
-_GIT_LIMIT_S: Final = 10.0
+_GIT_TIMEOUT_S: Final = 10.0
 _LOCK: Final = ".lock"
-_PATIENCE_S: Final = 0.2
+_LOCK_TIMEOUT_S: Final = 0.2
 
 
 class PrivateHome:
@@ -127,7 +129,7 @@ class PrivateHome:
         self._folder = root / id
         self._lock = FileLock(root / f"{id}{_LOCK}", mode=0o600, thread_local=False)
         # Who removes what was left over has it for a moment.
-        self._lock.acquire(timeout=_PATIENCE_S)
+        self._lock.acquire(timeout=_LOCK_TIMEOUT_S)
         self.home = self._folder / "home"
         self.temporary = self._folder / "tmp"
         try:
@@ -170,16 +172,16 @@ def _remove(folder: Path) -> None:
     """Remove a folder and all in it, also where commands took the right to do so away."""
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
-        _allow(folder)
+        _make_removable(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _allow(folder: Path) -> None:
+def _make_removable(folder: Path) -> None:
     with suppress(OSError):
         folder.chmod(0o700)
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():
-                _allow(path)
+                _make_removable(path)
 
 
 def _git_identity() -> str:
@@ -191,7 +193,7 @@ def _git_identity() -> str:
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
-            words, cwd="/", env=variables, capture_output=True, timeout=_GIT_LIMIT_S, check=False
+            words, cwd="/", env=variables, capture_output=True, timeout=_GIT_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -13,9 +13,9 @@ from msgspec import Struct
 from . import SandboxAccess, SandboxChoice
 
 #: Characters of an output's end that are looked at: programs say last why they failed.
-_LOOKED_AT: Final = 20_000
+_MAX_OUTPUT_CHARS: Final = 20_000
 #: Lines of an output that may name a path.
-_MOST_LINES: Final = 200
+_MAX_LINES: Final = 200
 
 # What resolvers and programs say where there is no network: libc, Python, curl, wget, git, ssh, pip,
 # npm, node, go, cargo, uv.
@@ -102,7 +102,7 @@ class SandboxFailure(Struct, frozen=True, kw_only=True):
     folder: Path | None = None
 
     @property
-    def again(self) -> dict[str, Any]:
+    def retry_args(self) -> dict[str, Any]:
         """The arguments of `run_command` by which the same command may pass; empty: there are none."""
         if self.network:
             return {"network": True}
@@ -137,7 +137,7 @@ def find_sandbox_failure(
     """
     if sandbox == "none":
         return None
-    end = output[-_LOOKED_AT:]
+    end = output[-_MAX_OUTPUT_CHARS:]
     return _no_network(end, access) or _refused_path(end, folder, access, sandbox)
 
 
@@ -155,19 +155,19 @@ def _no_network(output: str, access: SandboxAccess) -> SandboxFailure | None:
 def _refused_path(
     output: str, folder: Path, access: SandboxAccess, sandbox: SandboxChoice
 ) -> SandboxFailure | None:
-    for line in output.splitlines()[-_MOST_LINES:]:
+    for line in output.splitlines()[-_MAX_LINES:]:
         refused, absent = _REFUSED.search(line), _ABSENT.search(line)
         if not (refused or absent):
             continue
-        creates = _CREATES.search(line) is not None or _redirected(line) is not None
+        is_creating = _CREATES.search(line) is not None or _redirected(line) is not None
         # A line such as `Error: EROFS, open` of a program may name no path at all.
         if refused and not access.is_workspace_writable and not any(_paths(line, folder)):
             return _READ_ONLY
         for path in _paths(line, folder):
             found = (
-                _denied(path, access, sandbox)
+                _find_denied_path(path, access, sandbox)
                 if refused
-                else _unseen(path, access, creates=creates)
+                else _find_absent_path(path, access, is_creating=is_creating)
             )
             if found is not None:
                 return found
@@ -192,7 +192,9 @@ def _redirected(line: str) -> str | None:
     return None if found is None or found["bare"].startswith("cannot ") else found["bare"]
 
 
-def _denied(path: Path, access: SandboxAccess, sandbox: SandboxChoice) -> SandboxFailure | None:
+def _find_denied_path(
+    path: Path, access: SandboxAccess, sandbox: SandboxChoice
+) -> SandboxFailure | None:
     """Why a path couldn't be changed that the command sees."""
     if path.is_relative_to(access.workspace):
         return _denied_inside(path, access, sandbox)
@@ -219,20 +221,22 @@ def _denied_inside(
     return None
 
 
-def _unseen(path: Path, access: SandboxAccess, *, creates: bool) -> SandboxFailure | None:
+def _find_absent_path(
+    path: Path, access: SandboxAccess, *, is_creating: bool
+) -> SandboxFailure | None:
     """Why a path isn't there for the command, where it is there outside of the sandbox."""
     if path.is_relative_to(access.workspace) or _is_own(path, access):
         return None
     if _is_below(path, access.hidden):
         return None  # that there is such a file is nothing for the agent
-    if not creates and os.path.lexists(path):
+    if not is_creating and os.path.lexists(path):
         return SandboxFailure(
             cause=f"commands don't see `{path}`",
             advice=f"`{path}` is outside of what the sandbox shows. Work without it, or ask the person "
             "to add its folder to the session's setting `readable`.",
         )
     # In a folder that commands see, nothing would be absent: it would be read-only.
-    if not creates or not path.parent.is_dir() or _is_never_asked(path.parent, access):
+    if not is_creating or not path.parent.is_dir() or _is_never_asked(path.parent, access):
         return None
     return _outside(path, access)
 

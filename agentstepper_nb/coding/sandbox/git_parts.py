@@ -23,10 +23,10 @@ _NOT_SEARCHED: Final = frozenset(
 )
 # Names that a search for repositories looks at, and seconds for which its result holds: a command that
 # clones a repository chooses its hooks anyway.
-_SEARCH_LIMIT: Final = 20_000
-_SEARCH_HOLDS_S: Final = 30.0
-_DEPTH_LIMIT: Final = 8  # of a submodule's name
-_SIZE_LIMIT: Final = 1 << 20
+_MAX_SEARCHED_ENTRIES: Final = 20_000
+_SEARCH_TTL_S: Final = 30.0
+_MAX_DEPTH: Final = 8  # of a submodule's name
+_MAX_FILE_BYTES: Final = 1 << 20
 _WORKTREE: Final = re.compile(r"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -77,7 +77,7 @@ def find_git_parts(*folders: Path) -> GitParts:
 
 
 def _parts_of(folder: Path) -> GitParts:
-    found = dict.fromkeys([folder / GIT, *_search(folder, int(time.monotonic() / _SEARCH_HOLDS_S))])
+    found = dict.fromkeys([folder / GIT, *_search(folder, int(time.monotonic() / _SEARCH_TTL_S))])
     entries = tuple(dict.fromkeys(_entries(folder, found)))
     outside: list[Path] = []
     git_folders: dict[Path, None] = {}
@@ -85,7 +85,7 @@ def _parts_of(folder: Path) -> GitParts:
     for entry in entries:
         if entry.is_file():
             read_only.append(entry)
-            named = _named(entry)
+            named = _resolve_git_file(entry)
             git_folders |= dict.fromkeys(named)
             outside += [each for each in named if not each.is_relative_to(folder)]
         else:
@@ -163,7 +163,7 @@ def _has_worktree_config(git: Path) -> bool:
 def _modules(git: Path, depth: int = 0) -> Iterator[Path]:
     """The git folders of a repository's submodules, and of theirs."""
     folder = git / "modules" if depth == 0 else git
-    if depth > _DEPTH_LIMIT or folder.is_symlink() or not folder.is_dir():
+    if depth > _MAX_DEPTH or folder.is_symlink() or not folder.is_dir():
         return
     for path in sorted(folder.iterdir()):
         if path.is_symlink() or not path.is_dir():
@@ -175,7 +175,7 @@ def _modules(git: Path, depth: int = 0) -> Iterator[Path]:
             yield from _modules(path, depth + 1)
 
 
-def _named(entry: Path) -> tuple[Path, ...]:
+def _resolve_git_file(entry: Path) -> tuple[Path, ...]:
     """The git folder that a `.git` file names, and the common one, if that folder names the file, too.
 
     A command could write a file that names any folder. It could not make that folder name the file. And
@@ -208,7 +208,7 @@ def _path_in(folder: Path, text: str) -> Path | None:
 def _text(path: Path) -> str:
     """A small file's text; empty where there is none."""
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > _SIZE_LIMIT:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_FILE_BYTES:
             return ""
         return path.read_text("utf-8", "surrogateescape")
     except OSError:
@@ -220,7 +220,7 @@ def _search(folder: Path, period: int) -> tuple[Path, ...]:
     """Each `.git` below a folder, those near the top first, as far as the limit goes."""
     found: list[Path] = []
     seen, todo = 0, deque([folder])
-    while todo and seen < _SEARCH_LIMIT:
+    while todo and seen < _MAX_SEARCHED_ENTRIES:
         try:
             with os.scandir(todo.popleft()) as entries:
                 for entry in entries:

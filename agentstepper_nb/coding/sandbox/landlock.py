@@ -14,14 +14,14 @@ from ...errors import SandboxError
 from . import CommandLaunch, ResourceLimits, SandboxAccess, seccomp
 from .command_environment import make_environment
 from .git_parts import find_git_parts
-from .launch import Sandbox, make_orders, prepare_launch
+from .launch import Sandbox, make_launch_spec, prepare_launch
 from .launcher import kernel as rights
-from .launcher.orders import LandlockOrders
+from .launcher.launch_spec import LandlockRules
 from .seccomp import SyscallRefusal
 from .visible_paths import find_own_python, find_visible_paths, select_outermost
 
 #: How many entries are granted one by one at most.
-MOST_GRANTS: Final = 20_000
+MAX_GRANTS: Final = 20_000
 
 
 def split_around_holes(root: Path, holes: Iterable[Path]) -> tuple[list[str], list[str]]:
@@ -44,17 +44,17 @@ def split_around_holes(root: Path, holes: Iterable[Path]) -> tuple[list[str], li
     if any(root.is_relative_to(name) for name in names):
         return [], []
     parted = {str(above) for name in names for above in Path(name).parents}
-    whole: list[str] = []
+    granted_whole: list[str] = []
     opened: list[str] = []
     for path, is_parted in _entries(str(root), parted, names):
-        (opened if is_parted else whole).append(path)
-        if len(whole) > MOST_GRANTS:
+        (opened if is_parted else granted_whole).append(path)
+        if len(granted_whole) > MAX_GRANTS:
             raise SandboxError(
                 f"Landlock can't confine the command: beside what is protected, {opened[-1]!r} and the "
-                f"folders above it have more than {MOST_GRANTS:,} entries, each of which needs a grant "
+                f"folders above it have more than {MAX_GRANTS:,} entries, each of which needs a grant "
                 "of its own. Move entries to folders below, or use bubblewrap."
             )
-    return whole, opened
+    return granted_whole, opened
 
 
 def _entries(root: str, parted: set[str], holes: set[str]) -> Iterator[tuple[str, bool]]:
@@ -92,7 +92,7 @@ _NO_SYSTEM_SETTINGS: Final = {"GIT_CONFIG_NOSYSTEM": "1"}
 # What is refused beside what every sandbox refuses. Without a network not even an unconnected socket
 # is made: who asks for one learns at once. A pair of sockets reaches nobody; Node and asyncio need one.
 _CALLS: Final = (
-    *seccomp.ALWAYS,
+    *seccomp.ALWAYS_REFUSED,
     SyscallRefusal(
         ("ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise")
     ),
@@ -115,13 +115,13 @@ _GAPS: Final = (
     "There is no `/proc`, no `/tmp` and no `/dev/shm`: `ps` and locks of Python's multiprocessing fail.",
 )
 #: The gap of a Landlock that lets commands signal processes outside.
-SIGNALS: Final = "A command can send signals to the user's other programs: it can end them."
+SIGNALS_GAP: Final = "A command can send signals to the user's other programs: it can end them."
 # What a version of Landlock brought, and what an older one can't hold.
-_SINCE: Final = (
+_GAPS_BEFORE_ABI: Final = (
     (2, "Files can't be moved from one folder to another."),
     (3, "A command can cut any file of the user to no length (`truncate`)."),
     (5, "A command can use devices that it finds open."),
-    (6, SIGNALS),
+    (6, SIGNALS_GAP),
 )
 
 
@@ -154,7 +154,7 @@ class Landlock(Sandbox):
     @property
     def gaps(self) -> tuple[str, ...]:
         """What isn't held, with what this kernel's version of Landlock lacks."""
-        return (*_GAPS, *(gap for since, gap in _SINCE if self._abi < since))
+        return (*_GAPS, *(gap for since, gap in _GAPS_BEFORE_ABI if self._abi < since))
 
     @contextlib.contextmanager
     def command(
@@ -162,15 +162,15 @@ class Landlock(Sandbox):
     ) -> Iterator[CommandLaunch]:
         """Prepare a command; see `Sandbox.command`."""
         env = make_environment(access.home, access.temporary) | _NO_SYSTEM_SETTINGS
-        orders = make_orders(words, folder, env)
-        orders["landlock"] = make_landlock_orders(self._abi, access)
+        spec = make_launch_spec(words, folder, env)
+        spec["landlock"] = make_landlock_rules(self._abi, access)
         network = _INTERNET_ALONE if access.has_network else _NO_NETWORK
-        orders["seccomp"] = seccomp.assemble_filter((*_CALLS, network))
-        with prepare_launch(orders, env, self._limits) as launch:
+        spec["seccomp"] = seccomp.assemble_filter((*_CALLS, network))
+        with prepare_launch(spec, env, self._limits) as launch:
             yield launch
 
 
-def make_landlock_orders(abi: int, access: SandboxAccess) -> LandlockOrders:
+def make_landlock_rules(abi: int, access: SandboxAccess) -> LandlockRules:
     """What a command is granted by a kernel's version of Landlock.
 
     Args:
@@ -182,7 +182,7 @@ def make_landlock_orders(abi: int, access: SandboxAccess) -> LandlockOrders:
     """
     has_tcp = abi >= 4 and not access.has_network
     unknown = sum(right for right, since in _RIGHTS_SINCE if abi < since)
-    return LandlockOrders(
+    return LandlockRules(
         files=_ALL & ~unknown,
         network=_BIND_AND_CONNECT_TCP if has_tcp else 0,
         scopes=_UNIX_SOCKETS_AND_SIGNALS if abi >= 6 else 0,
@@ -192,13 +192,13 @@ def make_landlock_orders(abi: int, access: SandboxAccess) -> LandlockOrders:
 
 def _grants(access: SandboxAccess) -> Iterator[tuple[str, int]]:
     """What a command is granted, each path with its rights."""
-    changing, parts = access.changing, find_git_parts(access.workspace, *access.writable)
+    changeable, parts = access.changeable, find_git_parts(access.workspace, *access.writable)
     closed = (*access.hidden, *access.unreadable)
     fixed = (
         *access.read_only,
         *parts.entries,
         # Who changes this process's own Python changes this process.
-        *(path for path in find_own_python() if path not in changing),
+        *(path for path in find_own_python() if path not in changeable),
     )
     readable = {
         *_resolved(find_visible_paths((access.workspace, *access.writable))),
@@ -209,9 +209,9 @@ def _grants(access: SandboxAccess) -> Iterator[tuple[str, int]]:
     for device in _DEVICES:
         yield device, rights.READ_FILE | rights.WRITE_FILE
     for folder in readable:
-        yield from _around(folder, _READ, closed, access.workspace)
-    for folder in changing:
-        yield from _around(folder, _WRITE, (*closed, *fixed), access.workspace)
+        yield from _grant_around(folder, _READ, closed, access.workspace)
+    for folder in changeable:
+        yield from _grant_around(folder, _WRITE, (*closed, *fixed), access.workspace)
     for folder in (access.home, access.temporary):
         yield str(folder), _WRITE
 
@@ -221,13 +221,13 @@ def _resolved(paths: tuple[Path, ...]) -> tuple[Path, ...]:
     return select_outermost(path.resolve() for path in paths)
 
 
-def _around(
+def _grant_around(
     folder: Path, wanted: int, holes: tuple[Path, ...], workspace: Path
 ) -> Iterator[tuple[str, int]]:
     """The grants of a folder but for its holes. The workspace stays, also in a folder that is hidden."""
     if folder == workspace:
         holes = tuple(hole for hole in holes if not folder.is_relative_to(hole))
-    whole, parted = split_around_holes(folder, holes)
-    yield from ((path, wanted) for path in whole)
+    granted_whole, parted = split_around_holes(folder, holes)
+    yield from ((path, wanted) for path in granted_whole)
     # The right to read names holds below, too; so the names of what is hidden there can be read.
     yield from ((path, rights.READ_DIR) for path in parted)

@@ -17,14 +17,14 @@ from typing import Any, Final, cast
 from ...errors import SandboxError
 from . import CommandLaunch, ResourceLimits, SandboxAccess, SandboxChoice
 from .command_environment import make_environment
-from .launcher.orders import LaunchOrders
+from .launcher.launch_spec import LaunchSpec
 from .resource_limits import ResourceLimiter
 
 #: Seconds that programs have to end by themselves when they are asked to.
 GRACE_S: Final = 2.0
 
 #: What the launcher can't do without Linux's subreapers and /proc.
-DAEMONS_STAY: Final = "A program that leaves its session isn't ended with its command."
+DAEMONS_GAP: Final = "A program that leaves its session isn't ended with its command."
 
 _PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
@@ -34,12 +34,12 @@ _PROGRAM: Final = (
 
 @contextlib.contextmanager
 def prepare_launch(
-    orders: LaunchOrders, env: Mapping[str, str], limits: ResourceLimiter
+    spec: LaunchSpec, env: Mapping[str, str], limits: ResourceLimiter
 ) -> Iterator[CommandLaunch]:
     """Prepare a launcher. Leaving the context kills what the command left, if anything is there yet.
 
     Args:
-        orders: How the command is started; the lifeline and the limits are set here.
+        spec: How the command is started; the lifeline and the limits are set here.
         env: The command's environment, which is the launcher's, too.
         limits: What the command may use.
 
@@ -56,23 +56,23 @@ def prepare_launch(
         readable, writable = os.pipe()  # the lifeline: this process alone holds its writable end
         stack.callback(os.close, readable)
         stack.callback(os.close, writable)
-        applied = stack.enter_context(limits.applied())
+        applied = stack.enter_context(limits.apply())
         file = stack.enter_context(tempfile.TemporaryFile())
-        complete: LaunchOrders = {
-            **orders,
+        complete: LaunchSpec = {
+            **spec,
             "lifeline": readable,
             "cgroups": [str(each) for each in applied.cgroups],
             "rlimits": list(applied.rlimits),
         }
         marshal.dump(cast(dict[str, Any], complete), file)
         file.seek(0)
-        inherited = (file.fileno(), readable, *orders.get("pass_fds", ()))
+        inherited = (file.fileno(), readable, *spec.get("pass_fds", ()))
         here = str(Path(__file__).parent)
         argv = (sys.executable, "-I", "-S", "-c", _PROGRAM, here, str(file.fileno()))
         yield CommandLaunch(argv=argv, env=dict(env), pass_fds=inherited)
 
 
-def make_orders(words: Sequence[str], folder: Path, env: Mapping[str, str]) -> LaunchOrders:
+def make_launch_spec(words: Sequence[str], folder: Path, env: Mapping[str, str]) -> LaunchSpec:
     """The plainest orders for a command.
 
     Args:
@@ -85,7 +85,7 @@ def make_orders(words: Sequence[str], folder: Path, env: Mapping[str, str]) -> L
         PermissionError: The program may not be run.
     """
     program = find_program(words[0], folder, env)
-    return LaunchOrders(program=program, argv=list(words), lifeline=-1, grace_s=GRACE_S)
+    return LaunchSpec(program=program, argv=list(words), lifeline=-1, grace_s=GRACE_S)
 
 
 def find_program(name: str, folder: Path, env: Mapping[str, str]) -> str:
@@ -132,7 +132,7 @@ class Sandbox(ABC):
     @property
     def limits(self) -> tuple[str, ...]:
         """Which limits hold, and by what, each a sentence for a person."""
-        return self._limits.sentences
+        return self._limits.descriptions
 
     @property
     @abstractmethod
@@ -168,11 +168,11 @@ class Unconfined(Sandbox):
     @property
     def gaps(self) -> tuple[str, ...]:
         """What isn't held: nothing is."""
-        left = () if sys.platform == "linux" else (DAEMONS_STAY,)
+        other_gaps = () if sys.platform == "linux" else (DAEMONS_GAP,)
         return (
             "Nothing confines commands: they read, change and delete what you can, and use the network.",
             "Approvals are no protection against a command itself: it can read the control token.",
-            *left,
+            *other_gaps,
         )
 
     @contextlib.contextmanager
@@ -181,5 +181,5 @@ class Unconfined(Sandbox):
     ) -> Iterator[CommandLaunch]:
         """Prepare a command; see `Sandbox.command`. Nothing of `access` is enforced."""
         env = make_environment()
-        with prepare_launch(make_orders(words, folder, env), env, self._limits) as launch:
+        with prepare_launch(make_launch_spec(words, folder, env), env, self._limits) as launch:
             yield launch

@@ -24,10 +24,10 @@ Controller = Literal["memory", "pids"]
 
 CONTROLLERS: Final[tuple[Controller, ...]] = ("memory", "pids")
 _PREFIX: Final = "agentstepper-"
-_ATTEMPTS: Final = 5
+_MAX_ATTEMPTS: Final = 5
 # Seconds that the kernel has to let go of a group whose processes were killed.
-_PATIENCE_S: Final = 2.0
-_INTERVAL_S: Final = 0.01
+_REMOVE_TIMEOUT_S: Final = 2.0
+_RETRY_S: Final = 0.01
 
 
 class CgroupFolder(Struct, frozen=True):
@@ -70,7 +70,7 @@ def find_cgroup_folders() -> tuple[CgroupFolder, ...]:
             if not any(each in place.controllers for place in found)
         )
         place = CgroupFolder(candidate.folder, wanted, candidate.version)
-        if wanted and _works(place):
+        if wanted and _can_make_cgroup(place):
             remove_stale_cgroups(place)
             found.append(place)
     return tuple(found)
@@ -113,7 +113,7 @@ def remove_stale_cgroups(place: CgroupFolder) -> None:
 
 def _make(parent: Path) -> tuple[Path, int]:
     """Make a group, and a lock on it that ends with this process."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         folder = parent / f"{_PREFIX}{secrets.token_hex(8)}"
         folder.mkdir()
         with contextlib.suppress(FileNotFoundError):  # taken for a leftover before it was locked
@@ -128,7 +128,7 @@ def _make(parent: Path) -> tuple[Path, int]:
 
 def _remove(folder: Path) -> None:
     """Kill all in a group and remove it; a group that can't be removed in time is left."""
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + _REMOVE_TIMEOUT_S
     while True:
         with contextlib.suppress(OSError):
             for pid in (folder / "cgroup.procs").read_text().split():
@@ -141,10 +141,10 @@ def _remove(folder: Path) -> None:
         except OSError:
             if time.monotonic() > until:
                 return
-            time.sleep(_INTERVAL_S)
+            time.sleep(_RETRY_S)
 
 
-def _works(place: CgroupFolder) -> bool:
+def _can_make_cgroup(place: CgroupFolder) -> bool:
     """Whether a group can be made there, limited, joined and removed."""
     limits = ResourceLimits(memory_bytes=1 << 30, processes=16)
     try:
@@ -189,12 +189,17 @@ def _of_mount(mount: str, paths: dict[str, str], version: int) -> Iterator[Cgrou
             yield CgroupFolder(folder, tuple(each for each in CONTROLLERS if each in enabled), 2)
     if version == 1 and kind == "cgroup":
         names = options.split(",")
-        held = tuple(each for each in CONTROLLERS if each in names)
+        held_controllers = tuple(each for each in CONTROLLERS if each in names)
         own = next(
-            (path for key, path in paths.items() if held and held[0] in key.split(",")), None
+            (
+                path
+                for key, path in paths.items()
+                if held_controllers and held_controllers[0] in key.split(",")
+            ),
+            None,
         )
         for folder in _upwards(at, root, own) if own is not None else ():
-            yield CgroupFolder(folder, held, 1)
+            yield CgroupFolder(folder, held_controllers, 1)
 
 
 def _upwards(at: str, root: str, own: str) -> Iterator[Path]:
@@ -246,12 +251,12 @@ class ResourceLimiter:
         self._places = tuple(find_cgroup_folders() if places is None else places)
 
     @property
-    def sentences(self) -> tuple[str, ...]:
+    def descriptions(self) -> tuple[str, ...]:
         """Which limits hold, and by what."""
         return self._memory(), self._processes()
 
     @contextlib.contextmanager
-    def applied(self) -> Iterator[AppliedLimits]:
+    def apply(self) -> Iterator[AppliedLimits]:
         """Make what limits one command. Leaving the context frees it.
 
         Raises:
@@ -276,29 +281,32 @@ class ResourceLimiter:
         return any(controller in place.controllers for place in self._places)
 
     def _memory(self) -> str:
-        most = self._limits.memory_bytes
-        if most is None:
+        limit = self._limits.memory_bytes
+        if limit is None:
             return "Memory: not limited, as the settings say."
         if self._has_group("memory"):
             return (
-                f"Memory: {_size(most)} for a command with all that it starts, by a control group."
+                f"Memory: {_size(limit)} for a command with all that it starts, by a control group."
             )
         if _IS_LINUX:
             return (
-                f"Memory: {_size(most)} for each process of a command, by RLIMIT_DATA; not for all "
+                f"Memory: {_size(limit)} for each process of a command, by RLIMIT_DATA; not for all "
                 "together, since this user may make no control group for memory."
             )
         return "Memory: not limited: this system has no limit for it."
 
     def _processes(self) -> str:
-        most = self._limits.processes
-        if most is None:
+        limit = self._limits.processes
+        if limit is None:
             return "Processes: not limited, as the settings say."
         if self._has_group("pids"):
-            return f"Processes and threads: {most} for a command, by a control group."
+            return f"Processes and threads: {limit} for a command, by a control group."
         if why := _why_uncounted():
             return f"Processes: not limited: there is no control group for them, and {why}."
-        return f"Processes and threads: {most} for a command, beside the user's others, by RLIMIT_NPROC."
+        return (
+            f"Processes and threads: {limit} for a command, beside the user's others, "
+            "by RLIMIT_NPROC."
+        )
 
 
 def _why_uncounted() -> str:

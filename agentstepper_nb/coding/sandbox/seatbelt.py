@@ -11,8 +11,8 @@ from ...errors import SandboxError
 from . import CommandLaunch, ResourceLimits, SandboxAccess
 from .command_environment import make_environment
 from .git_parts import GitParts, find_git_parts
-from .launch import DAEMONS_STAY, GRACE_S, Sandbox, prepare_launch
-from .launcher.orders import LaunchOrders
+from .launch import DAEMONS_GAP, GRACE_S, Sandbox, prepare_launch
+from .launcher.launch_spec import LaunchSpec
 from .visible_paths import find_own_python, find_visible_paths
 
 PROGRAM: Final = Path("/usr/bin/sandbox-exec")
@@ -54,7 +54,7 @@ _NETWORK: Final = """\
 
 _GAPS: Final = (
     "A command learns of any file whether it is there, and how large.",
-    DAEMONS_STAY,
+    DAEMONS_GAP,
 )
 
 
@@ -87,14 +87,14 @@ class Seatbelt(Sandbox):
         self, words: Sequence[str], folder: Path, access: SandboxAccess
     ) -> Iterator[CommandLaunch]:
         """Prepare a command; see `Sandbox.command`."""
-        orders = LaunchOrders(
+        spec = LaunchSpec(
             program=str(PROGRAM),
             argv=[PROGRAM.name, "-p", make_profile(access), *words],
             lifeline=-1,
             grace_s=GRACE_S,
         )
         with prepare_launch(
-            orders, make_environment(access.home, access.temporary), self._limits
+            spec, make_environment(access.home, access.temporary), self._limits
         ) as launch:
             yield launch
 
@@ -106,13 +106,13 @@ def make_profile(access: SandboxAccess) -> str:
         access: What the command may reach.
     """
     own = (access.home, access.temporary)
-    changing, parts = access.changing, find_git_parts(*access.changing)
+    changeable, parts = access.changeable, find_git_parts(*access.changeable)
     seen = (
         *find_visible_paths((access.workspace, *access.writable)),
         *map(Path, _SYSTEM),
         *access.readable,
         access.workspace,
-        *changing,
+        *changeable,
         *parts.outside,
     )
     lines = [
@@ -122,7 +122,7 @@ def make_profile(access: SandboxAccess) -> str:
         # Where the workspace lies in a hidden folder, the workspace stays.
         _rule("deny", "file-read* file-write* process-exec*", access.hidden),
         _rule("allow", "file-read* process-exec*", _in_hidden(access)),
-        _rule("allow", "file-read* file-write* process-exec*", (*changing, *parts.outside, *own)),
+        _rule("allow", "file-read* file-write* process-exec*", (*changeable, *parts.outside, *own)),
         _rule("deny", "file-read* file-write* process-exec*", _hidden_inside(access)),
         _rule("deny", "file-write*", _fixed(access, parts)),
         _rule("deny", "file-write-unlink", parts.entries, "literal"),
@@ -150,7 +150,7 @@ def _fixed(access: SandboxAccess, parts: GitParts) -> Iterator[Path]:
     yield from access.read_only
     yield from parts.read_only
     yield from (placeholder.path for placeholder in parts.missing)
-    yield from (path for path in find_own_python() if path not in access.changing)
+    yield from (path for path in find_own_python() if path not in access.changeable)
 
 
 def _rule(

@@ -15,9 +15,11 @@ TIOCSTI: Final = 0x5412
 TIOCLINUX: Final = 0x541C
 
 #: The flag of clone and unshare that makes a user namespace.
-NEW_USER: Final = 0x10000000
+CLONE_NEWUSER: Final = 0x10000000
 #: All of that kind: time, mount, cgroup, UTS, IPC, user, process and network namespaces.
-NEW_ANY: Final = 0x80 | 0x20000 | 0x02000000 | 0x04000000 | 0x08000000 | NEW_USER | 0x60000000
+ANY_NAMESPACE_FLAG: Final = (
+    0x80 | 0x20000 | 0x02000000 | 0x04000000 | 0x08000000 | CLONE_NEWUSER | 0x60000000
+)
 
 # The kernel's AUDIT_ARCH_* of machines, by what `platform.machine` calls them.
 _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -25,7 +27,7 @@ _ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32: Final = 0x40000000
 
 #: System calls by name: their numbers on x86_64 and aarch64; None where a machine has no such call.
-CALLS: Final[dict[str, tuple[int | None, int | None]]] = {
+SYSCALL_NUMBERS: Final[dict[str, tuple[int | None, int | None]]] = {
     "acct": (163, 89),
     "add_key": (248, 217),
     "bpf": (321, 280),
@@ -96,7 +98,7 @@ class SyscallRefusal(Struct, frozen=True):
     """System calls that fail.
 
     Args:
-        calls: Their names in `CALLS`.
+        calls: Their names in `SYSCALL_NUMBERS`.
         argument: The number of the argument that decides; None: the calls always fail. Its lower 32
             bits are looked at: the calls here have no more.
         test: Whether they fail when the argument is one of the values, none of them, or has a bit of
@@ -107,15 +109,15 @@ class SyscallRefusal(Struct, frozen=True):
 
     calls: tuple[str, ...]
     argument: int | None = None
-    test: Literal["one of", "none of", "any bit of"] = "one of"
+    comparison: Literal["one of", "none of", "any bit of"] = "one of"
     values: tuple[int, ...] = ()
     error: int = errno.EPERM
 
 
 #: What no command needs, in any sandbox.
-ALWAYS: Final = (
+ALWAYS_REFUSED: Final = (
     SyscallRefusal(("ioctl",), 1, "one of", (TIOCSTI, TIOCLINUX)),
-    SyscallRefusal(("unshare", "clone"), 0, "any bit of", (NEW_ANY,)),
+    SyscallRefusal(("unshare", "clone"), 0, "any bit of", (ANY_NAMESPACE_FLAG,)),
     # Its flags lie in memory, where no filter looks. Who gets this error calls `clone`.
     SyscallRefusal(("clone3",), error=errno.ENOSYS),
     # Through it sockets are made without `socket`. libuv does without.
@@ -164,7 +166,7 @@ def assemble_filter(refusals: Sequence[SyscallRefusal], machine: str = platform.
     for refusal in refusals:
         block = list(_block(refusal))
         for call in refusal.calls:
-            number = CALLS[call][column]
+            number = SYSCALL_NUMBERS[call][column]
             if number is not None:
                 program += [(_EQUAL, 0, len(block), number), *block]
     program.append((_RETURN, 0, 0, _ALLOW))
@@ -181,7 +183,7 @@ def _block(refusal: SyscallRefusal) -> Iterator[_Instruction]:
     left = len(refusal.values)
     for value in refusal.values:
         left -= 1
-        match refusal.test:
+        match refusal.comparison:
             case "none of":
                 yield (_EQUAL, left + 1, 0, value)
             case "one of":

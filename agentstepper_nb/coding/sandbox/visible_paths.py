@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 #: The system's own folders.
-SYSTEM: Final = tuple(
+SYSTEM_PATHS: Final = tuple(
     map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"))
 )
 #: Of /etc what the loader, name look-ups, certificates and times need; never a secret.
-ETC: Final = (
+VISIBLE_ETC_NAMES: Final = (
     "alternatives",
     "ca-certificates",
     "ca-certificates.conf",
@@ -44,7 +44,7 @@ ETC: Final = (
 # Settings of toolchains that don't start without; beside Java's may lie passwords.
 _ETC_TOOLCHAINS: Final = ("java-*/security", "java-*/*.cfg", "java-*/*.properties")
 # Toolchains in homes, by what names them or where they are otherwise. Only what is run and read.
-_IN_HOMES: Final = (
+_HOME_TOOLCHAINS: Final = (
     ("PYENV_ROOT", ".pyenv", ("",)),
     ("NVM_DIR", ".nvm", ("versions", "nvm.sh", "alias")),
     ("RUSTUP_HOME", ".rustup", ("toolchains", "settings.toml")),
@@ -88,37 +88,38 @@ _SECRETS: Final = frozenset(
 )
 
 
-def find_visible_paths(changing: tuple[Path, ...] = ()) -> tuple[Path, ...]:
+def find_visible_paths(changeable: tuple[Path, ...] = ()) -> tuple[Path, ...]:
     """The folders and files that every command sees, read-only, none inside another.
 
     They exist, and may be links: then what they lead to is among them, or in one of them. What stands in
     the environment decides; the same environment isn't looked at twice.
 
     Args:
-        changing: Folders that commands may change. Of what the environment names there nothing is looked
-            at, but this process's Python: a command may have put a link there that leads to secrets.
+        changeable: Folders that commands may change. Of what the environment names there nothing is
+            looked at, but this process's Python: a command may have put a link there that leads to
+            secrets.
     """
-    names = ("HOME", "PATH", *_PREFIXES, *(name for name, _, _ in _IN_HOMES))
-    return _visible(tuple(os.environ.get(name) for name in names), changing)
+    names = ("HOME", "PATH", *_PREFIXES, *(name for name, _, _ in _HOME_TOOLCHAINS))
+    return _visible(tuple(os.environ.get(name) for name in names), changeable)
 
 
 @cache
-def _visible(variables: tuple[str | None, ...], changing: tuple[Path, ...]) -> tuple[Path, ...]:
+def _visible(variables: tuple[str | None, ...], changeable: tuple[Path, ...]) -> tuple[Path, ...]:
     etc = Path("/etc")
-    listed = (etc / name for name in ETC)
+    listed = (etc / name for name in VISIBLE_ETC_NAMES)
     matching = (path for pattern in _ETC_TOOLCHAINS for path in etc.glob(pattern))
-    wanted = (*SYSTEM, *listed, *matching, *find_toolchains(changing))
+    wanted = (*SYSTEM_PATHS, *listed, *matching, *find_toolchains(changeable))
     return select_outermost(path for path in wanted if _is_there(path))
 
 
-def find_toolchains(changing: tuple[Path, ...] = ()) -> tuple[Path, ...]:
+def find_toolchains(changeable: tuple[Path, ...] = ()) -> tuple[Path, ...]:
     """The interpreters and toolchains in use: this Python, the search path's, known ones in homes.
 
     Args:
-        changing: See `find_visible_paths`.
+        changeable: See `find_visible_paths`.
     """
-    named = (*_prefixes(), *_in_homes(), *_on_path(changing))
-    trusted = (path for path in named if not is_at_or_below(path, changing))
+    named = (*_prefixes(), *_in_homes(), *_on_path(changeable))
+    trusted = (path for path in named if not is_at_or_below(path, changeable))
     return tuple(path for path in _with_targets([*_pythons(), *trusted]) if _is_there(path))
 
 
@@ -134,11 +135,11 @@ def is_at_or_below(path: Path, folders: Iterable[Path]) -> bool:
 
 def select_outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
     """The paths that lie in no other of them, in order of their names."""
-    kept: list[Path] = []
+    outermost: list[Path] = []
     for path in sorted(set(paths)):  # a folder comes before what it holds
-        if not kept or not is_at_or_below(path, kept):
-            kept.append(path)
-    return tuple(kept)
+        if not outermost or not is_at_or_below(path, outermost):
+            outermost.append(path)
+    return tuple(outermost)
 
 
 def _pythons() -> Iterator[Path]:
@@ -156,36 +157,36 @@ def _prefixes() -> Iterator[Path]:
 
 def _in_homes() -> Iterator[Path]:
     home = Path.home()
-    for name, default, parts in _IN_HOMES:
+    for name, default, parts in _HOME_TOOLCHAINS:
         folder = _variable(name) or home / default
-        if parts != ("",) or _may_be_seen_whole(folder):
+        if parts != ("",) or _can_show_whole(folder):
             yield from (folder / part for part in parts)
 
 
-def _on_path(changing: tuple[Path, ...]) -> Iterator[Path]:
+def _on_path(changeable: tuple[Path, ...]) -> Iterator[Path]:
     for text in os.environ.get("PATH", os.defpath).split(os.pathsep):
         folder = Path(text)
-        if not folder.is_absolute() or is_at_or_below(folder, changing) or not _is_there(folder):
+        if not folder.is_absolute() or is_at_or_below(folder, changeable) or not _is_there(folder):
             continue
         for each in {folder, folder.resolve()}:
             if each.name in _PROGRAMS:
                 yield from _prefix(each.parent, each)
-            elif _is_no_home(each):
+            elif _is_outside_homes(each):
                 yield each
 
 
 def _prefix(prefix: Path, programs: Path) -> Iterator[Path]:
     """A prefix; or of one that has more than a toolchain, the parts of a toolchain."""
-    if _may_be_seen_whole(prefix) and prefix.name != ".cargo":
+    if _can_show_whole(prefix) and prefix.name != ".cargo":
         yield prefix
         return
     yield programs
-    if _is_no_home(prefix):
+    if _is_outside_homes(prefix):
         yield from (prefix / part for part in _PARTS)
 
 
-def _may_be_seen_whole(folder: Path) -> bool:
-    if not _is_no_home(folder):
+def _can_show_whole(folder: Path) -> bool:
+    if not _is_outside_homes(folder):
         return False
     try:
         return not _SECRETS.intersection(path.name for path in folder.iterdir())
@@ -193,7 +194,7 @@ def _may_be_seen_whole(folder: Path) -> bool:
         return False
 
 
-def _is_no_home(folder: Path) -> bool:
+def _is_outside_homes(folder: Path) -> bool:
     """Whether a folder is neither a home, nor above one, nor of the system's first level, as `/opt`."""
     homes = {Path.home(), Path.home().resolve()}
     own = {home / ".local" for home in homes}

@@ -16,15 +16,15 @@ from ..tool import FileTool, Risk, ToolContext, ToolPolicy, ToolResult
 from ..tool_results import cut_text
 from ..workspace import LocalWorkspace, PathKind
 from .diffs import FilePatch, Hunk, PatchError, parse_patch, split_lines
-from .file_edits import DIFF_LIMIT, make_change_result
+from .file_edits import MAX_DIFF_CHARS, make_change_result
 
 # Places that are named where a hunk fits several, and lines that are shown where it fits none.
-_NAMED: Final = 10
-_SHOWN: Final = 20
+_MAX_NAMED_LINES: Final = 10
+_MAX_SHOWN_LINES: Final = 20
 # Of a hunk that fits nowhere, the lines whose places are tried.
-_TRIED: Final = 50
+_MAX_TRIED_LINES: Final = 50
 # To look for a hunk's place takes as long as file and hunk multiplied.
-_COMPARED: Final = 200_000_000
+_MAX_COMPARISONS: Final = 200_000_000
 
 
 class PatchedFile(Struct, frozen=True, kw_only=True):
@@ -67,16 +67,16 @@ class _Draft:
         """Apply one file's patch."""
         old = None if patch.old is None else "/".join(split_path(patch.old))
         new = None if patch.new is None else "/".join(split_path(patch.new))
-        held = None if old is None else self._read(old)
-        if old is not None and held is None:
+        old_file = None if old is None else self._read(old)
+        if old is not None and old_file is None:
             raise PatchError(f"{old} isn't there, so that it can't be patched.")
         if new is not None and new != old and self._read(new) is not None:
             raise PatchError(f"{new} is there already, so that it can't be created.")
-        data = _patched(old or new or "", held.data if held else b"", patch.hunks)
+        data = _patched(old or new or "", old_file.data if old_file else b"", patch.hunks)
         if old is not None and old != new:
             self._after[old] = None
         if new is not None:
-            self._after[new] = _File(data, _mode(held, patch.program))
+            self._after[new] = _File(data, _mode(old_file, patch.program))
         elif data:
             raise PatchError(f"{old} isn't empty after the patch that deletes it; take it all out.")
 
@@ -109,12 +109,12 @@ class _Draft:
         return _File(self._workspace.read_bytes(path), self._workspace.mode(path))
 
 
-def _mode(held: _File | None, program: bool | None) -> int | None:
-    if held is None or held.mode is None:
+def _mode(old_file: _File | None, program: bool | None) -> int | None:
+    if old_file is None or old_file.mode is None:
         return 0o755 if program else None
     if program is None:
-        return held.mode
-    return held.mode | (held.mode & 0o444) >> 2 if program else held.mode & ~0o111
+        return old_file.mode
+    return old_file.mode | (old_file.mode & 0o444) >> 2 if program else old_file.mode & ~0o111
 
 
 def _patched(path: str, data: bytes, hunks: list[Hunk]) -> bytes:
@@ -156,28 +156,28 @@ def apply_hunks(path: str, text: list[str], hunks: list[Hunk]) -> Iterator[str]:
     shift = 0  # by how many lines the last hunk stood elsewhere than it said
     for number, hunk in enumerate(hunks, 1):
         at = _place(f"Hunk {number} of {path}", text, hunk, done, shift)
-        shift = at - _said(hunk)
+        shift = at - _stated_start(hunk)
         yield from text[done:at]
         yield from hunk.new
         done = at + len(hunk.old)
     yield from text[done:]
 
 
-def _said(hunk: Hunk) -> int:
+def _stated_start(hunk: Hunk) -> int:
     """Where a hunk begins, as it says, counted from 0."""
     return max(hunk.start - 1, 0) if hunk.old else hunk.start
 
 
 def _place(named: str, text: list[str], hunk: Hunk, done: int, shift: int) -> int:
     """Where a hunk fits exactly: where it says, or in the only other place."""
-    for at in (_said(hunk) + shift, _said(hunk)):
+    for at in (_stated_start(hunk) + shift, _stated_start(hunk)):
         if done <= at <= len(text) and text[at : at + len(hunk.old)] == hunk.old:
             return at
     places = list(_places(text, hunk.old, done)) if hunk.old else []
     if len(places) == 1:
         return places[0]
     if places:
-        found = ", ".join(str(at + 1) for at in places[:_NAMED])
+        found = ", ".join(str(at + 1) for at in places[:_MAX_NAMED_LINES])
         raise PatchError(
             f"{named} doesn't fit where it says, line {hunk.start}, but at lines {found}. Correct the "
             "line, or take in more lines around the change."
@@ -186,7 +186,7 @@ def _place(named: str, text: list[str], hunk: Hunk, done: int, shift: int) -> in
 
 
 def _places(text: list[str], old: list[str], first: int) -> Iterator[int]:
-    if len(text) * len(old) > _COMPARED:
+    if len(text) * len(old) > _MAX_COMPARISONS:
         return
     for at in range(first, len(text) - len(old) + 1):
         if (
@@ -202,22 +202,31 @@ def _difference(text: list[str], hunk: Hunk, done: int, shift: int) -> str:
     if not hunk.old:
         return f": it begins after line {hunk.start}, and there are {len(text)}."
     rest = text[done:]  # what the hunks before it left
-    at = _likeliest(rest, hunk.old, (_said(hunk) + shift - done, _said(hunk) - done))
-    stands = rest[at : at + max(len(hunk.old), 1)]
-    same = len(list(takewhile(bool, map(operator.eq, stands, hunk.old))))
-    has = f"there stands {_bare(stands[same])!r}" if same < len(stands) else "the file is over"
+    at = _find_likeliest_start(
+        rest, hunk.old, (_stated_start(hunk) + shift - done, _stated_start(hunk) - done)
+    )
+    found_lines = rest[at : at + max(len(hunk.old), 1)]
+    same = len(list(takewhile(bool, map(operator.eq, found_lines, hunk.old))))
+    has = (
+        f"there stands {_bare(found_lines[same])!r}"
+        if same < len(found_lines)
+        else "the file is over"
+    )
     first = done + at + 1
-    shown = [f"{number}\t{_bare(line)}\n" for number, line in enumerate(stands[:_SHOWN], first)]
+    shown = [
+        f"{number}\t{_bare(line)}\n"
+        for number, line in enumerate(found_lines[:_MAX_SHOWN_LINES], first)
+    ]
     return (
         f" at line {first + same}: the patch has {_bare(hunk.old[same])!r}, and {has}.\n"
         f"There stands:\n{''.join(shown)}"
     )
 
 
-def _likeliest(text: list[str], old: list[str], said: Iterable[int]) -> int:
+def _find_likeliest_start(text: list[str], old: list[str], stated_starts: Iterable[int]) -> int:
     """Where most of a hunk stands, which is likely where it was meant."""
-    starts = {min(max(at, 0), len(text)) for at in said}
-    for index, line in enumerate(old[:_TRIED]):
+    starts = {min(max(at, 0), len(text)) for at in stated_starts}
+    for index, line in enumerate(old[:_MAX_TRIED_LINES]):
         if line.strip() and line in text:
             starts.add(max(text.index(line) - index, 0))
     return max(sorted(starts), key=lambda at: sum(map(operator.eq, text[at:], old)))
@@ -238,7 +247,7 @@ def apply_changes(workspace: LocalWorkspace, changes: list[PatchedFile]) -> None
         try:
             _make(workspace, change.path, change.new, change.new_mode)
         except OSError as error:
-            left = [each.path for each in reversed(done) if not _taken_back(workspace, each)]
+            left = [each.path for each in reversed(done) if not _is_reverted(workspace, each)]
             if left:
                 raise OSError(
                     f"{error}, and what was written stays in: {', '.join(left)}"
@@ -254,7 +263,7 @@ def _make(workspace: LocalWorkspace, path: str, data: bytes | None, mode: int | 
         workspace.write_bytes(path, data, mode)
 
 
-def _taken_back(workspace: LocalWorkspace, change: PatchedFile) -> bool:
+def _is_reverted(workspace: LocalWorkspace, change: PatchedFile) -> bool:
     try:
         _make(workspace, change.path, change.old, change.old_mode)
     except OSError:
@@ -281,7 +290,7 @@ class ApplyPatch(FileTool[ApplyPatchArgs]):
     policy = ToolPolicy(risk=Risk.MEDIUM)
     arguments = ApplyPatchArgs
 
-    def work(self, args: ApplyPatchArgs, ctx: ToolContext) -> ToolResult:
+    def run_blocking(self, args: ApplyPatchArgs, ctx: ToolContext) -> ToolResult:
         """Apply it."""
         try:
             patches = parse_patch(args.patch)
@@ -289,7 +298,7 @@ class ApplyPatch(FileTool[ApplyPatchArgs]):
         except PatchError as error:
             return ToolResult.failure(f"Nothing was changed. {error}")
         apply_changes(ctx.workspace, changes)
-        files = [_told(patch) for patch in patches]
+        files = [_describe_change(patch) for patch in patches]
         return ToolResult.success({"files": files, "diff": _diff(patches, changes)})
 
 
@@ -301,16 +310,16 @@ def _diff(patches: list[FilePatch], changes: list[PatchedFile]) -> str:
     for before, after in pairs:
         old, new = made.get(before or ""), made.get(after or "")
         if old is not None or new is not None:
-            held, holds = old.old if old else None, new.new if new else None
-            diffs.append(make_change_result(after or before or "", held, holds)["diff"])
-    return cut_text("".join(diffs), DIFF_LIMIT)
+            old_file, holds = old.old if old else None, new.new if new else None
+            diffs.append(make_change_result(after or before or "", old_file, holds)["diff"])
+    return cut_text("".join(diffs), MAX_DIFF_CHARS)
 
 
 def _name(path: str | None) -> str | None:
     return None if path is None else "/".join(split_path(path))
 
 
-def _told(patch: FilePatch) -> dict[str, str | None]:
+def _describe_change(patch: FilePatch) -> dict[str, str | None]:
     if patch.new is None:
         return {"path": patch.old, "done": "deleted"}
     if patch.old is None:

@@ -16,12 +16,12 @@ from ..sandbox import CommandLaunch, SandboxAccess
 from ..sandbox.launch import GRACE_S, Sandbox
 
 #: Bytes of a command's output that are kept, of its begin and of its end.
-HEAD: Final = 512 * 1024
-TAIL: Final = 512 * 1024
+HEAD_BYTES: Final = 512 * 1024
+TAIL_BYTES: Final = 512 * 1024
 # Seconds to wait for what its output's last reader left.
-_GRACE: Final = 2.0
+_PIPE_GRACE_S: Final = 2.0
 # Seconds that the launcher has to end a command: it gives the command a time of grace, then kills.
-_PATIENCE: Final = GRACE_S + 3.0
+_LAUNCHER_TIMEOUT_S: Final = GRACE_S + 3.0
 
 _Waiting = Coroutine[Any, Any, Any]
 
@@ -37,18 +37,18 @@ class CommandResult(Struct, frozen=True, kw_only=True):
 class BoundedOutput:
     """The begin and the end of a stream, however much flows."""
 
-    def __init__(self, head: int = HEAD, tail: int = TAIL) -> None:
-        self._room, self._keep = head, tail
+    def __init__(self, head: int = HEAD_BYTES, tail: int = TAIL_BYTES) -> None:
+        self._max_head_bytes, self._max_tail_bytes = head, tail
         self._head = bytearray()
         self._tail = bytearray()
         self._dropped = 0
 
     def add(self, data: bytes) -> None:
         """Take in some more."""
-        free = self._room - len(self._head)
+        free = self._max_head_bytes - len(self._head)
         self._head += data[:free]
         self._tail += data[free:]
-        if len(self._tail) > 2 * self._keep:  # not at each byte: to move them costs
+        if len(self._tail) > 2 * self._max_tail_bytes:  # not at each byte: to move them costs
             self._trim()
 
     def text(self) -> str:
@@ -59,42 +59,42 @@ class BoundedOutput:
         return b"".join(parts).decode("utf-8", "replace")
 
     def _trim(self) -> None:
-        over = len(self._tail) - self._keep
-        if over > 0:
-            del self._tail[:over]
-            self._dropped += over
+        excess = len(self._tail) - self._max_tail_bytes
+        if excess > 0:
+            del self._tail[:excess]
+            self._dropped += excess
 
 
 class _Reader(asyncio.Protocol):
     """Reads a pipe until nobody can write to it any more."""
 
-    def __init__(self, kept: BoundedOutput) -> None:
-        self._kept = kept
-        self.over = asyncio.Event()
+    def __init__(self, output: BoundedOutput) -> None:
+        self._kept = output
+        self.excess = asyncio.Event()
 
     def data_received(self, data: bytes) -> None:
         self._kept.add(data)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.over.set()
+        self.excess.set()
 
 
 async def run_process(
-    launch: CommandLaunch, folder: Path, seconds: float, cancel: asyncio.Event
+    launch: CommandLaunch, folder: Path, timeout_s: float, cancel: asyncio.Event
 ) -> CommandResult:
     """Run a command. When it ends, all that it started ends: daemons, too.
 
     Args:
         launch: How it is started.
         folder: Where it runs.
-        seconds: How long it may take.
+        timeout_s: How long it may take.
         cancel: Set: it is ended.
 
     Raises:
         OSError: It can't be started.
     """
-    kept = BoundedOutput()
-    async with _reading(kept) as (reader, writable):
+    output = BoundedOutput()
+    async with _reading(output) as (reader, writable):
         try:
             process = await asyncio.create_subprocess_exec(
                 *launch.argv,
@@ -109,21 +109,21 @@ async def run_process(
         finally:
             os.close(writable)
         try:
-            by_itself = await _first(seconds, process.wait(), cancel.wait())
-            if not by_itself:
+            has_ended = await _wait_for_first(timeout_s, process.wait(), cancel.wait())
+            if not has_ended:
                 _signal(
                     process, signal.SIGTERM
                 )  # the launcher passes it on, and kills after a while
-                await _first(_PATIENCE, process.wait())
+                await _wait_for_first(_LAUNCHER_TIMEOUT_S, process.wait())
         finally:
-            code = await _end(process)
-        await _first(
-            _GRACE, reader.over.wait()
+            code = await _kill_and_wait(process)
+        await _wait_for_first(
+            _PIPE_GRACE_S, reader.excess.wait()
         )  # who could not be killed may hold the pipe for long
     return CommandResult(
-        exit_code=code if by_itself else None,
-        output=kept.text(),
-        timed_out=not by_itself and not cancel.is_set(),
+        exit_code=code if has_ended else None,
+        output=output.text(),
+        timed_out=not has_ended and not cancel.is_set(),
     )
 
 
@@ -157,7 +157,7 @@ async def prepare_command(
 
 
 @contextlib.asynccontextmanager
-async def _reading(kept: BoundedOutput) -> AsyncIterator[tuple[_Reader, int]]:
+async def _reading(output: BoundedOutput) -> AsyncIterator[tuple[_Reader, int]]:
     """A pipe that is read; gives its reader and the end to write to, which the caller closes.
 
     One of our own: to asyncio a process runs as long as anybody holds the pipes that asyncio made.
@@ -165,7 +165,7 @@ async def _reading(kept: BoundedOutput) -> AsyncIterator[tuple[_Reader, int]]:
     readable, writable = os.pipe()
     try:
         transport, reader = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: _Reader(kept), os.fdopen(readable, "rb", buffering=0)
+            lambda: _Reader(output), os.fdopen(readable, "rb", buffering=0)
         )
     except BaseException:
         os.close(writable)
@@ -176,11 +176,11 @@ async def _reading(kept: BoundedOutput) -> AsyncIterator[tuple[_Reader, int]]:
         transport.close()
 
 
-async def _first(seconds: float, wanted: _Waiting, *instead: _Waiting) -> bool:
+async def _wait_for_first(timeout_s: float, wanted: _Waiting, *instead: _Waiting) -> bool:
     """Wait for one of several, and so long at most; says whether the first is over."""
     tasks = [asyncio.ensure_future(each) for each in (wanted, *instead)]
     try:
-        done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()  # raises what went wrong
         return tasks[0].done()
@@ -189,11 +189,11 @@ async def _first(seconds: float, wanted: _Waiting, *instead: _Waiting) -> bool:
             task.cancel()
 
 
-async def _end(process: asyncio.subprocess.Process) -> int:
+async def _kill_and_wait(process: asyncio.subprocess.Process) -> int:
     """Kill a command if it still runs; gives its exit code."""
     if process.returncode is None:
         _signal(process, signal.SIGQUIT)  # the launcher kills all that is left, and ends
-        await _first(_PATIENCE, process.wait())
+        await _wait_for_first(_LAUNCHER_TIMEOUT_S, process.wait())
         _signal(process, signal.SIGKILL)
     return await process.wait()
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 _CONTEXT: Final = 3
 # Comparing takes as long as its two sides multiplied: what is larger is shown as replaced.
-_COMPARED: Final = 4_000_000
+_MAX_COMPARISONS: Final = 4_000_000
 _NO_NEWLINE: Final = "\\ No newline at end of file"
 
 
@@ -39,13 +39,13 @@ def split_lines(text: str) -> list[str]:
 
 
 def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
-    head = _alike(old, new)
-    tail = _alike(old[head:][::-1], new[head:][::-1])
+    head = _count_common_lines(old, new)
+    tail = _count_common_lines(old[head:][::-1], new[head:][::-1])
     # Only what differs is compared, with some lines around it.
     first = max(head - _CONTEXT, 0)
     last = max(tail - _CONTEXT, 0)
     a, b = old[first : len(old) - last], new[first : len(new) - last]
-    if len(a) * len(b) > _COMPARED:
+    if len(a) * len(b) > _MAX_COMPARISONS:
         groups = iter([_replaced(a, b, head - first, tail - last)])
     else:
         groups = iter(difflib.SequenceMatcher(None, a, b).get_grouped_opcodes(_CONTEXT))
@@ -73,7 +73,7 @@ def _replaced(a: list[str], b: list[str], head: int, tail: int) -> list[_Opcode]
     ]
 
 
-def _alike(old: list[str], new: list[str]) -> int:
+def _count_common_lines(old: list[str], new: list[str]) -> int:
     """How many lines both begin with."""
     for number, (one, other) in enumerate(zip(old, new, strict=False)):
         if one != other:
@@ -133,9 +133,9 @@ def parse_patch(text: str) -> list[FilePatch]:
         PatchError: There is none in it, or one that can't be read.
     """
     try:
-        return _Reader(text, counted=True).files()
+        return _Reader(text, is_counted=True).files()
     except PatchError:
-        return _Reader(text, counted=False).files()
+        return _Reader(text, is_counted=False).files()
 
 
 def find_patch_paths(patch: str) -> tuple[str, ...]:
@@ -155,12 +155,12 @@ def find_patch_paths(patch: str) -> tuple[str, ...]:
 class _Reader:
     """Reads a patch line by line."""
 
-    def __init__(self, text: str, *, counted: bool) -> None:
+    def __init__(self, text: str, *, is_counted: bool) -> None:
         self._lines = text.split("\n")
         if self._lines[-1] == "":
             self._lines.pop()
         self._at = 0
-        self._counted = counted
+        self._is_counted = is_counted
 
     def files(self) -> list[FilePatch]:
         """Read it all."""
@@ -169,7 +169,7 @@ class _Reader:
             line = self._head()
             if line.startswith("diff --git "):
                 found.append(self._git_file())
-            elif self._at_names():
+            elif self._is_at_names():
                 found.append(self._named(FilePatch(old=None, new=None, hunks=[])))
             elif _HUNK.match(line):
                 raise PatchError(f"Line {self._at + 1}: a hunk without `---` and `+++` before it.")
@@ -185,7 +185,7 @@ class _Reader:
         both = _two_names(self._head().removeprefix("diff --git "))
         created = deleted = renamed = False
         self._at += 1
-        while self._at < len(self._lines) and not self._at_names():
+        while self._at < len(self._lines) and not self._is_at_names():
             line = self._head()
             if line.startswith(("diff --git ", "@@ ")):
                 break
@@ -204,7 +204,7 @@ class _Reader:
         if not renamed and both:
             patch.old = None if created else both
             patch.new = None if deleted else both
-        return self._named(patch) if self._at_names() else self._known(patch)
+        return self._named(patch) if self._is_at_names() else self._known(patch)
 
     def _refuse(self, line: str) -> None:
         """Refuse a line of git's header that tells of what isn't applied here."""
@@ -254,7 +254,7 @@ class _Reader:
                 _end_without_break({" ": (old, new), "-": (old,), "+": (new,)}.get(mark, ()))
                 self._at += 1
                 continue
-            if self._over(line, old_left - len(old), new_left - len(new)):
+            if self._is_hunk_end(line, old_left - len(old), new_left - len(new)):
                 break
             mark, rest = (line[0], line[1:]) if line.strip("\r") else (" ", line)
             if mark in " -":
@@ -262,30 +262,30 @@ class _Reader:
             if mark in " +":
                 new.append(f"{rest}\n")
             self._at += 1
-        right = (len(old), len(new)) == (old_left, new_left) and not self._goes_on()
-        if self._counted and not right:
+        right = (len(old), len(new)) == (old_left, new_left) and not self._has_more_lines()
+        if self._is_counted and not right:
             raise PatchError(f"Line {self._at}: the hunk has other numbers of lines than it says.")
         if not old and not new:
             raise PatchError(f"Line {self._at}: the hunk is empty.")
         return Hunk(int(found[1]), old, new)
 
-    def _goes_on(self) -> bool:
+    def _has_more_lines(self) -> bool:
         """Whether a line of a hunk stands here. `-- ` is how mails end that carry patches."""
-        if self._at >= len(self._lines) or self._at_names():
+        if self._at >= len(self._lines) or self._is_at_names():
             return False
         return self._lines[self._at].startswith((" ", "-", "+")) and self._head() != "-- "
 
-    def _over(self, line: str, old_left: int, new_left: int) -> bool:
+    def _is_hunk_end(self, line: str, old_left: int, new_left: int) -> bool:
         """Whether a hunk ends before a line."""
-        if self._counted:
+        if self._is_counted:
             return (old_left <= 0 and new_left <= 0) or not line.startswith((" ", "-", "+"))
         if not line.strip("\r"):  # an empty line of context, or one between two files
             following = self._lines[self._at + 1 : self._at + 2]
             goes_on = following and following[0].startswith((" ", "-", "+", "@@ ", "\\"))
-            return not goes_on or self._at_names(self._at + 1)
-        return not line.startswith((" ", "-", "+")) or self._at_names()
+            return not goes_on or self._is_at_names(self._at + 1)
+        return not line.startswith((" ", "-", "+")) or self._is_at_names()
 
-    def _at_names(self, at: int | None = None) -> bool:
+    def _is_at_names(self, at: int | None = None) -> bool:
         """Whether the names of a file stand here, and not a line taken away and one put in."""
         at = self._at if at is None else at
         lines = self._lines[at : at + 3]

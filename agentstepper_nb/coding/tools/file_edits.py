@@ -8,13 +8,13 @@ from msgspec import Meta, Struct
 
 from ..tool import FileTool, PathArgument, Risk, ToolContext, ToolPolicy, ToolResult
 from ..tool_results import cut_text
-from ..workspace import READ_LIMIT, LocalWorkspace
+from ..workspace import MAX_READ_BYTES, LocalWorkspace
 from .diffs import make_unified_diff
 
 #: Characters of a diff that are worth showing: the model knows what it wrote.
-DIFF_LIMIT: Final = 20_000
+MAX_DIFF_CHARS: Final = 20_000
 # Lines of both sides that are compared.
-_LINES: Final = 200_000
+_MAX_LINES: Final = 200_000
 
 
 class WriteFileArgs(Struct):
@@ -35,7 +35,7 @@ class WriteFile(FileTool[WriteFileArgs]):
     policy = ToolPolicy(risk=Risk.MEDIUM)
     arguments = WriteFileArgs
 
-    def work(self, args: WriteFileArgs, ctx: ToolContext) -> ToolResult:
+    def run_blocking(self, args: WriteFileArgs, ctx: ToolContext) -> ToolResult:
         """Write it."""
         old = read_before(ctx.workspace, args.path)
         data = args.content.encode()
@@ -57,14 +57,14 @@ def make_change_result(path: str, old: bytes | None, new: bytes | None) -> dict[
         new: What it holds; None where there is none any more.
     """
     done = "created" if old is None else "deleted" if new is None else "changed"
-    if sum(side.count(b"\n") for side in (old, new) if side) > _LINES:
+    if sum(side.count(b"\n") for side in (old, new) if side) > _MAX_LINES:
         return {"path": path, "done": done, "diff": "It has too many lines to be shown."}
-    told: dict[str, Any] = {"path": path, "done": "nothing to change" if old == new else done}
+    fields: dict[str, Any] = {"path": path, "done": "nothing to change" if old == new else done}
     try:
         diff = make_unified_diff(path, _text(old), _text(new))
     except UnicodeDecodeError:
-        return told | {"diff": "One side is no UTF-8 text."}
-    return told | {"diff": cut_text(diff, DIFF_LIMIT)}
+        return fields | {"diff": "One side is no UTF-8 text."}
+    return fields | {"diff": cut_text(diff, MAX_DIFF_CHARS)}
 
 
 def _text(data: bytes | None) -> str | None:
@@ -72,9 +72,9 @@ def _text(data: bytes | None) -> str | None:
 
 
 # Places that are named where a text isn't unique.
-_NAMED: Final = 10
+_MAX_NAMED_LINES: Final = 10
 # To look for what is likely meant takes as long as both multiplied.
-_COMPARED: Final = 4_000_000
+_MAX_COMPARISONS: Final = 4_000_000
 
 
 class EditFileArgs(Struct):
@@ -100,7 +100,7 @@ class EditFile(FileTool[EditFileArgs]):
     policy = ToolPolicy(risk=Risk.LOW)
     arguments = EditFileArgs
 
-    def work(self, args: EditFileArgs, ctx: ToolContext) -> ToolResult:
+    def run_blocking(self, args: EditFileArgs, ctx: ToolContext) -> ToolResult:
         """Replace it."""
         before = ctx.workspace.read_bytes(args.path)
         try:
@@ -130,8 +130,8 @@ def _with_its_breaks(text: str, old: str, new: str) -> tuple[str, str]:
 def _problem(args: EditFileArgs, text: str, old: str) -> str | None:
     """Why the edit can't be made, and what to do about it."""
     count = text.count(old)
-    if len(text) + count * (len(args.new) - len(old)) > READ_LIMIT:
-        return f"{args.path} would be larger than {READ_LIMIT:,} characters afterwards."
+    if len(text) + count * (len(args.new) - len(old)) > MAX_READ_BYTES:
+        return f"{args.path} would be larger than {MAX_READ_BYTES:,} characters afterwards."
     if count == 1 or (count and args.all):
         return None
     if count:
@@ -145,7 +145,7 @@ def _problem(args: EditFileArgs, text: str, old: str) -> str | None:
 def _places(text: str, old: str) -> str:
     found: list[str] = []
     at = text.find(old)
-    while at >= 0 and len(found) < _NAMED:
+    while at >= 0 and len(found) < _MAX_NAMED_LINES:
         found.append(str(text.count("\n", 0, at) + 1))
         at = text.find(old, at + len(old))
     return ", ".join(found) + (", …" if at >= 0 else "")
@@ -153,15 +153,15 @@ def _places(text: str, old: str) -> str:
 
 def _hint(text: str, old: str) -> str:
     """What is likely wrong with it: mostly spaces."""
-    if text.count("\n") * (old.count("\n") + 1) > _COMPARED:
+    if text.count("\n") * (old.count("\n") + 1) > _MAX_COMPARISONS:
         return ""
     wanted = [line.split() for line in old.strip().split("\n")]
-    stands = [line.split() for line in text.split("\n")]
+    file_lines = [line.split() for line in text.split("\n")]
     if not any(wanted):
         return ""
-    for number in range(len(stands) - len(wanted) + 1):
-        if stands[number : number + len(wanted)] == wanted:
+    for number in range(len(file_lines) - len(wanted) + 1):
+        if file_lines[number : number + len(wanted)] == wanted:
             return f" Lines {number + 1} to {number + len(wanted)} differ from it in spaces alone."
     first = wanted[0]
-    near = [str(number) for number, line in enumerate(stands, 1) if first and line == first]
-    return f" Its first line stands at {', '.join(near[:_NAMED])}." if near else ""
+    near = [str(number) for number, line in enumerate(file_lines, 1) if first and line == first]
+    return f" Its first line stands at {', '.join(near[:_MAX_NAMED_LINES])}." if near else ""

@@ -15,7 +15,7 @@ from ...errors import UnsafePathError, WorkspaceError
 from ...sdk.workspace.git_command import Git, GitError
 from ...sdk.workspace.outer_repository import OuterRepository
 from ..tool import (
-    A,
+    ArgsT,
     FileTool,
     PathArgument,
     Risk,
@@ -125,10 +125,10 @@ def _is_inside(section: str, workspace: LocalWorkspace) -> bool:
         patches = parse_patch(section)
     except PatchError:
         return False
-    return all(_stands(patch, workspace) for patch in patches)
+    return all(_is_in_workspace(patch, workspace) for patch in patches)
 
 
-def _stands(patch: FilePatch, workspace: LocalWorkspace) -> bool:
+def _is_in_workspace(patch: FilePatch, workspace: LocalWorkspace) -> bool:
     """Whether what a patch says there is, is there."""
     if patch.new is None:
         return True
@@ -159,28 +159,28 @@ def _named(section: str) -> str:
 
 
 #: Bytes of git's answer that are read.
-LIMIT: Final = 4 * 1024 * 1024
+MAX_OUTPUT_BYTES: Final = 4 * 1024 * 1024
 #: Asks for the paths alone, of a renamed file both.
 _NAMES: Final = ("--name-only", "--no-renames", "-z")
 
 
-class _GitTool(FileTool[A]):
+class _GitTool(FileTool[ArgsT]):
     """The base of tools that ask git of the workspace's repository."""
 
     config: ClassVar[Mapping[str, str]] = {}  # settings beside the disarming ones
 
-    def work(self, args: A, ctx: ToolContext) -> ToolResult:
+    def run_blocking(self, args: ArgsT, ctx: ToolContext) -> ToolResult:
         """Ask git; what git says of a failure is the result."""
         try:
             git = open_repository(ctx.workspace, self.config)
             if git is None:
                 return ToolResult.failure("The workspace is in no git repository.")
-            return self.ask(git, args, ctx)
+            return self.run_git(git, args, ctx)
         except (GitError, WorkspaceError) as error:
             return ToolResult.failure(str(error))
 
     @abstractmethod
-    def ask(self, git: Git, args: A, ctx: ToolContext) -> ToolResult:
+    def run_git(self, git: Git, args: ArgsT, ctx: ToolContext) -> ToolResult:
         """What the tool does with arguments that fit."""
 
 
@@ -205,10 +205,10 @@ class GitStatus(_GitTool[GitStatusArgs]):
     policy = ToolPolicy(read_only=True)
     arguments = GitStatusArgs
 
-    def ask(self, git: Git, args: GitStatusArgs, ctx: ToolContext) -> ToolResult:
+    def run_git(self, git: Git, args: GitStatusArgs, ctx: ToolContext) -> ToolResult:
         """Ask for the status."""
         options = ("--short", "--branch", "--untracked-files=normal")
-        return ToolResult.success(_answer(git, ["status", *options, "--", "."]))
+        return ToolResult.success(_read_git(git, ["status", *options, "--", "."]))
 
 
 class GitDiffArgs(Struct):
@@ -232,14 +232,14 @@ class GitDiff(_GitTool[GitDiffArgs]):
     policy = ToolPolicy(read_only=True)
     arguments = GitDiffArgs
 
-    def ask(self, git: Git, args: GitDiffArgs, ctx: ToolContext) -> ToolResult:
+    def run_git(self, git: Git, args: GitDiffArgs, ctx: ToolContext) -> ToolResult:
         """Ask for the diff, of those files alone that may be read."""
         path = _inside(ctx, args.path)
         options = ["--relative", *(["--cached"] if args.staged else [])]
         base = [] if args.base is None else [_commit(git, args.base)]
         if "" in base:
             return ToolResult.failure(f"There is no commit {args.base!r}.")
-        named = _answer(git, ["diff", *options, *_NAMES, *base, "--", path])
+        named = _read_git(git, ["diff", *options, *_NAMES, *base, "--", path])
         if "more" in named:
             return ToolResult.failure("Too many files: ask for one path.")
         names = named["diff"].split("\0")[:-1]
@@ -247,7 +247,7 @@ class GitDiff(_GitTool[GitDiffArgs]):
         paths = [path] if len(readable) == len(names) else readable
         data: dict[str, Any] = {"diff": ""}
         if paths:  # without any git would take all
-            data = _answer(git, ["diff", *options, *base, "--", *paths])
+            data = _read_git(git, ["diff", *options, *base, "--", *paths])
             if not args.staged:
                 data["diff"] = limit_diff_to_workspace(data["diff"], ctx.workspace)
         return ToolResult.success(data | describe_left_out(len(names) - len(readable)))
@@ -258,19 +258,19 @@ def _commit(git: Git, name: str) -> str:
     if "\0" in name:
         return ""
     options = ("--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return git.run("rev-parse", *options, allowed=(0, 1, 128)).decode().strip()
+    return git.run("rev-parse", *options, allowed_statuses=(0, 1, 128)).decode().strip()
 
 
-def _answer(git: Git, command: Sequence[str]) -> dict[str, Any]:
+def _read_git(git: Git, command: Sequence[str]) -> dict[str, Any]:
     """What git says, up to the limit."""
     name = command[0]
-    out = git.read(*command, size_bytes=LIMIT + 1)
-    more = {"more": "Ask for one path."} if len(out) > LIMIT else {}
-    return {name: out[:LIMIT].decode("utf-8", "replace"), **more}
+    out = git.read(*command, size_bytes=MAX_OUTPUT_BYTES + 1)
+    more = {"more": "Ask for one path."} if len(out) > MAX_OUTPUT_BYTES else {}
+    return {name: out[:MAX_OUTPUT_BYTES].decode("utf-8", "replace"), **more}
 
 
 #: Files that one commit takes: they are named one by one.
-FILE_LIMIT: Final = 2_000
+MAX_FILES: Final = 2_000
 #: Names that mean `.git` on some other system are refused; no key signs.
 _CONFIG: Final = {"core.protectHFS": "true", "core.protectNTFS": "true", "commit.gpgSign": "false"}
 _IDENTITY: Final = ("user.name", "user.email")
@@ -302,13 +302,13 @@ class GitCommit(_GitTool[GitCommitArgs]):
     arguments = GitCommitArgs
     config = _CONFIG
 
-    def ask(self, git: Git, args: GitCommitArgs, ctx: ToolContext) -> ToolResult:
+    def run_git(self, git: Git, args: GitCommitArgs, ctx: ToolContext) -> ToolResult:
         """Commit them, but for those that may not be read."""
         changed = _changed(git, [_inside(ctx, path) for path in args.paths])
         names = [name for name in changed if not ctx.workspace.is_denied(name)]
         if problem := _problem(git, args, names):
             return ToolResult.failure(problem)
-        data = {"commit": _made_commit(git, args.message, names), "files": names}
+        data = {"commit": _make_commit(git, args.message, names), "files": names}
         return ToolResult.success(data | describe_left_out(len(changed) - len(names)))
 
 
@@ -324,8 +324,8 @@ def _problem(git: Git, args: GitCommitArgs, names: list[str]) -> str | None:
     """Why this can't be committed, and what to do about it."""
     if not names:
         return f"Nothing to commit in {', '.join(args.paths)}: git_status says what has changed."
-    if len(names) > FILE_LIMIT:
-        return f"{len(names):,} files have changed; {FILE_LIMIT:,} can be committed: name a folder."
+    if len(names) > MAX_FILES:
+        return f"{len(names):,} files have changed; {MAX_FILES:,} can be committed: name a folder."
     if any(not _is_text(name) for name in names):
         return "A file's name is no UTF-8: the person has to commit it."
     filtered = git.run("check-attr", "-z", "filter", "--", *names).decode().split("\0")
@@ -343,7 +343,7 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _made_commit(git: Git, message: str, names: list[str]) -> str:
+def _make_commit(git: Git, message: str, names: list[str]) -> str:
     """Commit files as they are; gives the commit's short hash."""
     identity = {name: value for name in _IDENTITY if (value := _missing(git, name))}
     git = git.with_config(identity)
@@ -359,11 +359,15 @@ def _missing(git: Git, name: str) -> str | None:
     Raises:
         WorkspaceError: The user hasn't it either.
     """
-    if git.run("config", "--get", name, allowed=(0, 1)):
+    if git.run("config", "--get", name, allowed_statuses=(0, 1)):
         return None
     for path in _users_files():
         options = ("--includes", "--file", str(path), "--get", name)
-        if value := git.run("config", *options, allowed=(0, 1)).decode("utf-8", "replace").strip():
+        if (
+            value := git.run("config", *options, allowed_statuses=(0, 1))
+            .decode("utf-8", "replace")
+            .strip()
+        ):
             return value
     raise WorkspaceError(
         f"git doesn't know who commits: {name} isn't set. The person sets it by "

@@ -37,20 +37,20 @@ class ListingOptions(Struct, frozen=True, kw_only=True):
 
 
 def walk_files(
-    workspace: LocalWorkspace, what: ListingOptions, stop: Callable[[], bool]
+    workspace: LocalWorkspace, options: ListingOptions, stop: Callable[[], bool]
 ) -> Iterator[ListedFile]:
     """What is below a folder, the outermost first. Links are named, never gone through.
 
     Args:
         workspace: Where.
-        what: What to list.
+        options: What to list.
         stop: Asked at each folder whether to end early.
 
     Raises:
         OSError: The folder itself can't be read. Those below it that can't are left out.
     """
-    kept = None if what.ignored else _unignored(workspace, what.path)
-    top = _normal(what.path)
+    unignored = None if options.ignored else _unignored(workspace, options.path)
+    top = _normal(options.path)
     todo = deque([(top, 1)])
     first = True
     while todo and not stop():
@@ -64,19 +64,19 @@ def walk_files(
         first = False
         for entry in entries:
             path = entry.name if folder == "." else f"{folder}/{entry.name}"
-            if not _wanted(path, entry, what, kept):
+            if not _is_listed(path, entry, options, unignored):
                 continue
             yield ListedFile(path, entry)
-            if entry.kind is PathKind.FOLDER and depth < what.depth:
+            if entry.kind is PathKind.FOLDER and depth < options.depth:
                 todo.append((path, depth + 1))
 
 
-def _wanted(
-    path: str, entry: FolderEntry, what: ListingOptions, kept: UnignoredPaths | None
+def _is_listed(
+    path: str, entry: FolderEntry, options: ListingOptions, unignored: UnignoredPaths | None
 ) -> bool:
-    if entry.name.casefold() == GIT or (entry.name.startswith(".") and not what.hidden):
+    if entry.name.casefold() == GIT or (entry.name.startswith(".") and not options.hidden):
         return False
-    return kept is None or kept.has(path)
+    return unignored is None or unignored.has(path)
 
 
 def _unignored(workspace: LocalWorkspace, path: str) -> UnignoredPaths | None:
@@ -92,7 +92,7 @@ def _normal(path: str) -> str:
 
 
 #: Names that are listed at most; those deepest down are left out.
-LIMIT: Final = 1000
+MAX_ENTRIES: Final = 1000
 
 
 class ListFilesArgs(Struct):
@@ -115,15 +115,20 @@ class ListFiles(FileTool[ListFilesArgs]):
     policy = ToolPolicy(read_only=True)
     arguments = ListFilesArgs
 
-    def work(self, args: ListFilesArgs, ctx: ToolContext) -> ToolResult:
+    def run_blocking(self, args: ListFilesArgs, ctx: ToolContext) -> ToolResult:
         """List them."""
-        what = ListingOptions(
+        options = ListingOptions(
             path=args.path, depth=args.depth, hidden=args.hidden, ignored=args.ignored
         )
-        found = list(islice(walk_files(ctx.workspace, what, ctx.cancel.is_set), LIMIT + 1))
-        data: dict[str, Any] = {"path": args.path, "entries": sorted(map(_line, found[:LIMIT]))}
-        if len(found) > LIMIT:
-            data["more"] = f"There are more than {LIMIT}: list a folder below, or fewer levels."
+        found = list(islice(walk_files(ctx.workspace, options, ctx.cancel.is_set), MAX_ENTRIES + 1))
+        data: dict[str, Any] = {
+            "path": args.path,
+            "entries": sorted(map(_line, found[:MAX_ENTRIES])),
+        }
+        if len(found) > MAX_ENTRIES:
+            data["more"] = (
+                f"There are more than {MAX_ENTRIES}: list a folder below, or fewer levels."
+            )
         return ToolResult.success(data)
 
 

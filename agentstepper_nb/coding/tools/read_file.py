@@ -8,20 +8,20 @@ from typing import Annotated, Any, BinaryIO, Final
 
 from msgspec import Meta, Struct
 
-from ...protocol.image_types import BEGINNING, PICTURE_LIMIT, detect_image_type
+from ...protocol.image_types import MAX_IMAGE_BYTES, SIGNATURE_BYTES, detect_image_type
 from ..tool import FileTool, PathArgument, ToolContext, ToolPolicy, ToolResult
-from ..tool_results import PREFIX, measure_json_bytes
+from ..tool_results import OUTPUT_PREFIX, measure_json_bytes
 
 #: Lines of a page where the model doesn't say how many.
-PAGE: Final = 2000
+PAGE_LINES: Final = 2000
 #: Bytes of one line that are shown.
-LINE_LIMIT: Final = 4000
+MAX_LINE_BYTES: Final = 4000
 #: Lines that are counted beyond the page, so that the model knows how many there are.
-_COUNTED: Final = 1_000_000
+_MAX_COUNTED_LINES: Final = 1_000_000
 # Bytes of a page's JSON that aren't its text.
-_AROUND: Final = 1024
+_RESERVED_BYTES: Final = 1024
 #: Bytes that are looked at to tell text from anything else.
-_PROBE: Final = 8192
+_PROBE_BYTES: Final = 8192
 _MAGIC: Final = {
     b"\x89PNG": "a PNG picture",
     b"\xff\xd8\xff": "a JPEG picture",
@@ -46,7 +46,7 @@ class ReadFileArgs(Struct):
         ),
     ]
     start: Annotated[int, Meta(ge=1, description="The first line.")] = 1
-    lines: Annotated[int, Meta(ge=1, description="How many lines.")] = PAGE
+    lines: Annotated[int, Meta(ge=1, description="How many lines.")] = PAGE_LINES
 
 
 class ReadFile(FileTool[ReadFileArgs]):
@@ -60,25 +60,25 @@ class ReadFile(FileTool[ReadFileArgs]):
     policy = ToolPolicy(read_only=True)
     arguments = ReadFileArgs
 
-    def work(self, args: ReadFileArgs, ctx: ToolContext) -> ToolResult:
+    def run_blocking(self, args: ReadFileArgs, ctx: ToolContext) -> ToolResult:
         """Read them."""
         with _open(args.path, ctx) as file:
-            probe = file.read(_PROBE)
+            probe = file.read(_PROBE_BYTES)
             if kind := _binary_kind(probe):
                 file.seek(0, 2)
                 return ToolResult.failure(
                     f"{args.path} is {kind} of {file.tell():,} bytes, which can't be read as text."
                 )
             file.seek(0)
-            page = _Page(args, max(ctx.output_limit - _AROUND, _AROUND))
+            page = _Page(args, max(ctx.output_limit - _RESERVED_BYTES, _RESERVED_BYTES))
             page.read(file, ctx.cancel.is_set)
         if args.start > max(page.last, 1):
             return ToolResult.failure(f"{args.path} has only {page.last} lines.")
-        return ToolResult.success(page.told())
+        return ToolResult.success(page.to_data())
 
 
 def _open(path: str, ctx: ToolContext) -> BinaryIO:
-    if path.startswith(PREFIX) and ctx.outputs is not None:
+    if path.startswith(OUTPUT_PREFIX) and ctx.outputs is not None:
         return ctx.outputs.open(path)
     return ctx.workspace.open(path)
 
@@ -88,34 +88,34 @@ def _binary_kind(data: bytes) -> str | None:
     for magic, kind in _MAGIC.items():
         if data.startswith(magic):
             return kind
-    return "binary" if b"\0" in data[:_PROBE] else None
+    return "binary" if b"\0" in data[:_PROBE_BYTES] else None
 
 
 class _Page:
     """The lines of one answer, as many as there is room for."""
 
-    def __init__(self, args: ReadFileArgs, room: int) -> None:
+    def __init__(self, args: ReadFileArgs, max_bytes: int) -> None:
         self._args = args
-        self._room = room
+        self._bytes_left = max_bytes
         self._shown: list[str] = []
         self.last = 0  # the number of the last line that was read
         self._next: int | None = None  # where the next page begins
-        self._ended = False
+        self._is_complete = False
 
     def read(self, file: BinaryIO, cancelled: Callable[[], bool]) -> None:
         """Read up to the page's end, and count what follows."""
         stop = self._args.start + self._args.lines
-        while not cancelled() and (line := file.readline(LINE_LIMIT + 1)):
+        while not cancelled() and (line := file.readline(MAX_LINE_BYTES + 1)):
             self.last += 1
-            cut = len(line) > LINE_LIMIT and not line.endswith(b"\n")
+            cut = len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
             dropped = _skip_line(file) if cut else 0
             if self.last < self._args.start:
                 continue
             if self._next is None and (self.last >= stop or not self._add(line, dropped)):
                 self._next = self.last
-            if self._next is not None and self.last >= self._next + _COUNTED:
+            if self._next is not None and self.last >= self._next + _MAX_COUNTED_LINES:
                 return
-        self._ended = True
+        self._is_complete = True
 
     def _add(self, line: bytes, dropped: int) -> bool:
         text = line.decode("utf-8", "replace").rstrip("\n").removesuffix("\r")
@@ -123,16 +123,16 @@ class _Page:
             text += f" [… {dropped:,} more bytes in this line]"
         text = f"{self.last}\t{text}\n"
         cost = measure_json_bytes(text)
-        if self._shown and cost > self._room:
+        if self._shown and cost > self._bytes_left:
             return False
-        self._room -= cost
+        self._bytes_left -= cost
         self._shown.append(text)
         return True
 
-    def told(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, Any]:
         """What the model is told."""
         data: dict[str, Any] = {"path": self._args.path, "text": "".join(self._shown)}
-        data["lines"] = self.last if self._ended else f"more than {self.last}"
+        data["lines"] = self.last if self._is_complete else f"more than {self.last}"
         if self._next is not None:
             data["more"] = f"Go on with start={self._next}."
         return data
@@ -141,7 +141,7 @@ class _Page:
 def _skip_line(file: BinaryIO) -> int:
     """Go to the end of a line; gives how many bytes were left out."""
     dropped = 0
-    while piece := file.readline(_PROBE):
+    while piece := file.readline(_PROBE_BYTES):
         dropped += len(piece)
         if piece.endswith(b"\n"):
             break
@@ -165,18 +165,18 @@ class ShowImage(FileTool[ShowImageArgs]):
     policy = ToolPolicy(read_only=True)
     arguments = ShowImageArgs
 
-    def work(self, args: ShowImageArgs, ctx: ToolContext) -> ToolResult:
+    def run_blocking(self, args: ShowImageArgs, ctx: ToolContext) -> ToolResult:
         """Look whether it can be shown; who listens to the session shows it."""
         with ctx.workspace.open(args.path) as file:
-            probe = file.read(BEGINNING)
+            probe = file.read(SIGNATURE_BYTES)
             size = file.seek(0, os.SEEK_END)
         kind = detect_image_type(probe)
         if kind is None:
             return ToolResult.failure(
                 f"{args.path} doesn't begin as a PNG, JPEG, GIF or WebP does: make it one of these."
             )
-        if size > PICTURE_LIMIT:
+        if size > MAX_IMAGE_BYTES:
             return ToolResult.failure(
-                f"{args.path} has {size:,} bytes; {PICTURE_LIMIT:,} can be shown: make it smaller."
+                f"{args.path} has {size:,} bytes; {MAX_IMAGE_BYTES:,} can be shown: make it smaller."
             )
         return ToolResult.success({"path": args.path, "media_type": kind, "bytes": size})

@@ -29,9 +29,9 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 #: The shells that read commands: the first that is there.
 _SHELLS: Final = ("/bin/bash", "/bin/sh")
 #: Folders that one call may ask to change.
-_MOST_FOLDERS: Final = 20
+_MAX_FOLDERS: Final = 20
 #: The key of a result's diagnostics that tells of a failure on the sandbox.
-SANDBOX: Final = "sandbox"
+SANDBOX_KEY: Final = "sandbox"
 
 _DESCRIPTION: Final = (
     "Run a command in the workspace, and get its exit code and output (both streams as one). It has no "
@@ -47,7 +47,7 @@ _SANDBOX: Final = (
     "asked for both, so ask for no more than the task needs."
 )
 
-Folder = Annotated[str, Meta(min_length=1, max_length=4096)]
+FolderPath = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 
 class RunCommandArgs(Struct):
@@ -58,9 +58,9 @@ class RunCommandArgs(Struct):
     timeout: Annotated[float, Meta(gt=0, description="Seconds that it may take.")] | None = None
     network: Annotated[bool, Meta(description="Whether it needs the network.")] = False
     writable: Annotated[
-        tuple[Folder, ...],
+        tuple[FolderPath, ...],
         Meta(
-            max_length=_MOST_FOLDERS,
+            max_length=_MAX_FOLDERS,
             description="Folders outside of the workspace that it must change: absolute paths.",
         ),
     ] = ()
@@ -100,9 +100,9 @@ class RunCommand(StructTool[RunCommandArgs]):
         writable = _folders(args.writable)
         if isinstance(writable, str):
             return ToolResult.failure(writable)
-        return await self._confined(args, words, folder, writable, ctx, confinement)
+        return await self._run_confined(args, words, folder, writable, ctx, confinement)
 
-    async def _confined(
+    async def _run_confined(
         self,
         args: RunCommandArgs,
         words: Sequence[str],
@@ -111,24 +111,24 @@ class RunCommand(StructTool[RunCommandArgs]):
         ctx: ToolContext,
         confinement: Confinement,
     ) -> ToolResult:
-        seconds = min(args.timeout or ctx.command_timeout, ctx.command_timeout)
+        timeout_s = min(args.timeout or ctx.command_timeout, ctx.command_timeout)
         try:
             access = await asyncio.to_thread(
                 confinement.access, network=args.network, writable=writable
             )
             async with prepare_command(confinement.sandbox, words, folder, access) as launch:
-                ended = await run_process(launch, folder, seconds, ctx.cancel)
+                command_result = await run_process(launch, folder, timeout_s, ctx.cancel)
         except (SandboxError, RulesError) as error:
             return ToolResult.failure(str(error))
         except FileNotFoundError:
             return ToolResult.failure(f"There is no program {words[0]!r}.")
         except PermissionError:
             return ToolResult.failure(f"{words[0]!r} may not be run: it isn't executable.")
-        result = _result(ended, seconds)
-        if result.ok or not ended.exit_code:
+        result = _result(command_result, timeout_s)
+        if result.ok or not command_result.exit_code:
             return result
         return await asyncio.to_thread(
-            _explained, result, ended.output, folder, access, confinement
+            _explain_failure, result, command_result.output, folder, access, confinement
         )
 
 
@@ -176,42 +176,42 @@ def _folders(names: Sequence[str]) -> Sequence[Path] | str:
     return found
 
 
-def _result(ended: CommandResult, seconds: float) -> ToolResult:
-    data: dict[str, Any] = {"exit_code": ended.exit_code, "output": ended.output}
-    if ended.exit_code == 0:
+def _result(command_result: CommandResult, timeout_s: float) -> ToolResult:
+    data: dict[str, Any] = {"exit_code": command_result.exit_code, "output": command_result.output}
+    if command_result.exit_code == 0:
         return ToolResult.success(data)
-    if ended.timed_out:
-        error = f"It took more than {seconds:g} seconds and was ended."
-    elif ended.exit_code is None:
+    if command_result.timed_out:
+        error = f"It took more than {timeout_s:g} seconds and was ended."
+    elif command_result.exit_code is None:
         error = "It was ended, for the call was cancelled."
-    elif ended.exit_code < 0:
-        error = f"It was ended by signal {-ended.exit_code}."
+    elif command_result.exit_code < 0:
+        error = f"It was ended by signal {-command_result.exit_code}."
     else:
-        error = f"It ended with exit code {ended.exit_code}."
+        error = f"It ended with exit code {command_result.exit_code}."
     return ToolResult(ok=False, data=data, error=error)
 
 
-def _explained(
+def _explain_failure(
     result: ToolResult, output: str, folder: Path, access: SandboxAccess, confinement: Confinement
 ) -> ToolResult:
     """A failure, with what the sandbox has to do with it."""
     found = find_sandbox_failure(output, folder, access, confinement.sandbox.name)
     if found is None:
         return result
-    told = {"cause": found.cause, "advice": found.advice}
-    again = {"again": found.again, "question": found.question} if found.again else {}
+    diagnostics_data = {"cause": found.cause, "advice": found.advice}
+    again = {"again": found.retry_args, "question": found.question} if found.retry_args else {}
     return ToolResult(
         ok=False,
         data=result.data,
         error=f"{result.error} {found.cause[:1].upper()}{found.cause[1:]}. {found.advice}",
-        diagnostics={SANDBOX: {**told, **again}},
+        diagnostics={SANDBOX_KEY: {**diagnostics_data, **again}},
     )
 
 
 #: What the id of the second call has more than that of the first.
-SUFFIX = "-again"
+RETRY_SUFFIX = "-again"
 #: Characters of a command in a question.
-_SHOWN = 80
+_MAX_SHOWN_CHARS = 80
 
 
 class CommandRetry(Struct, frozen=True, kw_only=True):
@@ -219,18 +219,18 @@ class CommandRetry(Struct, frozen=True, kw_only=True):
 
     Args:
         args: The arguments of the second call.
-        added: What they have more than those of the first.
+        added_args: What they have more than those of the first.
         question: What a person is asked.
         cause: Why the first failed, as the end of a sentence.
     """
 
     args: dict[str, Any]
-    added: dict[str, Any]
+    added_args: dict[str, Any]
     question: str
     cause: str
 
 
-class _Told(Struct, frozen=True, kw_only=True):
+class _SandboxDiagnostics(Struct, frozen=True, kw_only=True):
     """What `run_command` says in the diagnostics of a failure on the sandbox."""
 
     cause: str
@@ -249,17 +249,19 @@ def find_retry(tool: str, args: Any, result: ToolResult) -> CommandRetry | None:
     if tool != RunCommand.name or not isinstance(args, dict) or result.ok:
         return None
     try:
-        told = msgspec.convert((result.diagnostics or {}).get(SANDBOX), _Told)
+        diagnostics_data = msgspec.convert(
+            (result.diagnostics or {}).get(SANDBOX_KEY), _SandboxDiagnostics
+        )
     except msgspec.ValidationError:
         return None
-    added = dict(told.again)
-    if "writable" in added:
-        added["writable"] = [*args.get("writable", ()), *added["writable"]]
+    added_args = dict(diagnostics_data.again)
+    if "writable" in added_args:
+        added_args["writable"] = [*args.get("writable", ()), *added_args["writable"]]
     command = " ".join(str(args.get("command", "")).split()).replace("`", "'")
-    shown = command if len(command) <= _SHOWN else f"{command[: _SHOWN - 1]}…"
+    shown = command if len(command) <= _MAX_SHOWN_CHARS else f"{command[: _MAX_SHOWN_CHARS - 1]}…"
     return CommandRetry(
-        args={**args, **added},
-        added=added,
-        question=f"`{shown}` failed: {told.question}",
-        cause=told.cause,
+        args={**args, **added_args},
+        added_args=added_args,
+        question=f"`{shown}` failed: {diagnostics_data.question}",
+        cause=diagnostics_data.cause,
     )

@@ -29,9 +29,9 @@ from .git_tools import to_git_path
 from .list_files import ListingOptions, walk_files
 
 #: Seconds that one search may take.
-PATIENCE: Final = 30.0
+SEARCH_TIMEOUT_S: Final = 30.0
 # Files that one ripgrep is given: far below what systems allow.
-_BATCH: Final = 500
+_BATCH_FILES: Final = 500
 
 
 class SearchMatch(Struct, frozen=True):
@@ -77,9 +77,9 @@ def search_by_ripgrep(
         PatternError: ripgrep doesn't know such expressions.
         SearchTimeoutError: It takes too long.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + SEARCH_TIMEOUT_S
     files = iter(files)
-    while (batch := list(islice(files, _BATCH))) and not cancelled():
+    while (batch := list(islice(files, _BATCH_FILES))) and not cancelled():
         command = [program, *_options(args), f"--regexp={args.pattern}", "--", *batch]
         # It looks into several at a time, and answers in no order.
         order = {path: number for number, path in enumerate(batch)}
@@ -141,7 +141,7 @@ def search_in_python(
         PatternError: It is no expression.
         SearchTimeoutError: It takes too long.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + SEARCH_TIMEOUT_S
     text = regex.escape(args.pattern) if args.literal else args.pattern
     try:
         pattern = regex.compile(text, regex.IGNORECASE if args.ignore_case else 0)
@@ -178,13 +178,13 @@ def read_text_lines(workspace: LocalWorkspace, path: str) -> list[str]:
 
 
 #: Characters of one line that are shown.
-LINE_LIMIT: Final = 500
+MAX_LINE_CHARS: Final = 500
 #: Files that are looked through at most.
-FILE_LIMIT: Final = 50_000
+MAX_FILES: Final = 50_000
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 # Alternatives that the braces of one glob may come to.
-_GLOBS: Final = 64
+_MAX_GLOBS: Final = 64
 
 
 class SearchArgs(Struct):
@@ -222,9 +222,9 @@ class SearchFiles(FileTool[SearchArgs]):
     policy = ToolPolicy(read_only=True)
     arguments = SearchArgs
 
-    def work(self, args: SearchArgs, ctx: ToolContext) -> ToolResult:
+    def run_blocking(self, args: SearchArgs, ctx: ToolContext) -> ToolResult:
         """Look for it."""
-        files = list(islice(_files(args, ctx), FILE_LIMIT))
+        files = list(islice(_files(args, ctx), MAX_FILES))
         readable = [path for path in files if not ctx.workspace.is_denied(path)]
         try:
             found = list(islice(_matches(args, readable, ctx), args.limit + 1))
@@ -232,7 +232,8 @@ class SearchFiles(FileTool[SearchArgs]):
             return ToolResult.failure(f"This is no regular expression: {error}. Or set `literal`?")
         except SearchTimeoutError:
             return ToolResult.failure(
-                f"The search took more than {PATIENCE:.0f} seconds: use a simpler expression, or look "
+                f"The search took more than {SEARCH_TIMEOUT_S:.0f} seconds: "
+                "use a simpler expression, or look "
                 "in fewer files."
             )
         text = "".join(_shown(ctx.workspace, found[: args.limit], args.context))
@@ -249,14 +250,16 @@ def _matches(args: SearchArgs, files: list[str], ctx: ToolContext) -> Iterator[S
     if program is not None:
         try:
             found = search_by_ripgrep(program, ctx.workspace.root, args, files, cancelled)
-            yield from _standing(ctx.workspace, found)
+            yield from _select_existing(ctx.workspace, found)
             return
         except PatternError:
             pass  # Python says what is wrong, or finds nothing wrong
     yield from search_in_python(ctx.workspace, args, files, cancelled)
 
 
-def _standing(workspace: LocalWorkspace, found: Iterable[SearchMatch]) -> Iterator[SearchMatch]:
+def _select_existing(
+    workspace: LocalWorkspace, found: Iterable[SearchMatch]
+) -> Iterator[SearchMatch]:
     """The matches in lines that the workspace has: none in what is no text, or isn't inside."""
     for path, matches in groupby(found, key=lambda match: match.path):
         count = len(read_text_lines(workspace, path))
@@ -287,7 +290,7 @@ def _without_braces(glob: str) -> list[str]:
     """Globs that together are one with braces: `*.{js,ts}`."""
     plain: list[str] = []
     todo = [glob]
-    while todo and len(plain) + len(todo) < _GLOBS:
+    while todo and len(plain) + len(todo) < _MAX_GLOBS:
         first = todo.pop()
         found = _BRACES.search(first)
         if found is None:
@@ -315,4 +318,8 @@ def _shown(workspace: LocalWorkspace, found: Iterable[SearchMatch], context: int
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= LINE_LIMIT else f"{line[:LINE_LIMIT]} [… {len(line):,} characters]"
+    return (
+        line
+        if len(line) <= MAX_LINE_CHARS
+        else f"{line[:MAX_LINE_CHARS]} [… {len(line):,} characters]"
+    )

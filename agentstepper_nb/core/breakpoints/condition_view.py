@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol.values import PAIRED, EventKind, EventOutcome, EventSide
+from ...protocol.data_model import PAIRED_EVENT_KINDS, EventKind, EventOutcome, EventSide
 from .watches import ObservedPoint, UsageTotals
 
 
@@ -190,7 +190,7 @@ def _text(view: ConditionView) -> Any:
 
 def _outcome(view: ConditionView) -> Any:
     point = view.point
-    if point.side is EventSide.BEGIN or point.kind not in PAIRED:
+    if point.side is EventSide.BEGIN or point.kind not in PAIRED_EVENT_KINDS:
         return None
     return (point.outcome or EventOutcome.OK).value
 

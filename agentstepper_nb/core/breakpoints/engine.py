@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from ...errors import ProtocolError
 from ...protocol.breakpoint_rules import BreakpointRule, DryRunOutcome, Reaction
+from ...protocol.data_model import Commit, EventKind, EventSide, FileChange, HaltPoint
 from ...protocol.records import RunHistory
-from ...protocol.values import Commit, EventKind, EventSide, FileChange, HaltPoint
 from .condition_view import ConditionView
 from .conditions import load_condition, parse_condition
 from .evaluation import ConditionError

@@ -15,7 +15,7 @@ from typing import NamedTuple, assert_never
 import msgspec
 
 from ...protocol.breakpoint_rules import BreakpointRule, CostBudget, Repeated, TokenBudget, Touched
-from ...protocol.values import EventKind, EventOutcome, EventSide, Failure, Usage
+from ...protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
 
 
 class ObservedPoint(NamedTuple):

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ...errors import CommandError, ProtocolError
 from ...protocol.runtime import (
-    LIVE,
+    LIVE_STATUSES,
     Action,
     ActionKind,
     AgentState,
@@ -25,13 +25,13 @@ from ...protocol.runtime import (
     ParticipantKind,
     SenderType,
 )
+from ...protocol.runtime_requests import ActionEnqueued, CreateAgentPayload, InputPayload, NewAction
 from ...protocol.runtime_store_messages import (
     ActionQuery,
     CreateAgentSession,
     EnqueueActions,
     PostMessage,
 )
-from ...protocol.runtime_wire import ActionEnqueued, CreateAgentPayload, InputPayload, NewAction
 from . import lookups
 from .context import RowUpdates, RuntimeServices, derive_id
 from .conversation_service import make_join_message
@@ -81,12 +81,12 @@ class ActionService:
             return await self._create(request, payload)
         state = await self._target(request)
         if isinstance(payload, InputPayload) and payload.message_id is None:
-            message = await self._spoken(request, payload, state)
+            message = await self._make_input_message(request, payload, state)
             if message is not None:
                 return await self._post(request, payload, state, message)
         action = self._action(request, payload, state.agent_id, state.session_id)
         stored = (await self._context.store.enqueue(EnqueueActions(actions=(action,)))).actions[0]
-        return self._acted(action, stored)
+        return self._publish_enqueued(action, stored)
 
     # ---- creating -----------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class ActionService:
         payload = await asyncio.to_thread(self._check_agent, payload)
         session_id = request.session_id or self._new_session(request.idem_key)
         action = self._action(request, payload, request.agent_id, session_id)
-        create = CreateAgentSession(state=_begun(action, payload), action=action)
+        create = CreateAgentSession(state=_make_initial_state(action, payload), action=action)
         if payload.conversation_id is not None and not await self._is_known(session_id):
             await lookups.get_open_conversation(
                 self._context.store, payload.conversation_id, "payload.conversation_id"
@@ -108,8 +108,8 @@ class ActionService:
                 RowUpdates(
                     states=(created.state,),
                     actions=(created.action,),
-                    participants=_all(create.participant),
-                    messages=_all(create.message),
+                    participants=_as_tuple(create.participant),
+                    messages=_as_tuple(create.message),
                 )
             )
         return ActionEnqueued(
@@ -157,7 +157,7 @@ class ActionService:
             state = await lookups.get_latest_session(self._context.store, request.agent_id)
         else:
             raise _missing("session_id", "name the session, or by agent_id the agent's latest.")
-        if state.status not in LIVE and request.kind is not ActionKind.DESTROY:
+        if state.status not in LIVE_STATUSES and request.kind is not ActionKind.DESTROY:
             raise CommandError(
                 "session_over",
                 f"The session {state.session_id[:80]!r} of {state.agent_id[:80]!r} has ended: create "
@@ -166,7 +166,7 @@ class ActionService:
             )
         return state
 
-    async def _spoken(
+    async def _make_input_message(
         self, request: NewAction, payload: InputPayload, state: AgentState
     ) -> ConversationMessage | None:
         """An input as a message of the conversation that its session takes part in, if any."""
@@ -197,8 +197,8 @@ class ActionService:
         message: ConversationMessage,
     ) -> ActionEnqueued:
         """Enqueue an input, and have it stand in the conversation."""
-        said = msgspec.structs.replace(payload, message_id=message.message_id)
-        action = self._action(request, said, state.agent_id, state.session_id)
+        linked_payload = msgspec.structs.replace(payload, message_id=message.message_id)
+        action = self._action(request, linked_payload, state.agent_id, state.session_id)
         written = await self._context.store.post(PostMessage(message=message, actions=(action,)))
         self._context.publish(RowUpdates(messages=written.messages, actions=written.actions))
         known = None if written.actions else await self._known(request.idem_key)
@@ -212,7 +212,7 @@ class ActionService:
         found = await self._context.store.actions(ActionQuery(idem_key=idem_key, limit=1))
         return found.actions[0] if found.actions else None
 
-    def _acted(self, action: Action, stored: Action) -> ActionEnqueued:
+    def _publish_enqueued(self, action: Action, stored: Action) -> ActionEnqueued:
         fresh = stored.id == action.id
         if fresh:
             self._context.publish(RowUpdates(actions=(stored,)))
@@ -234,7 +234,7 @@ class ActionService:
         )
 
 
-def _begun(action: Action, payload: CreateAgentPayload) -> AgentState:
+def _make_initial_state(action: Action, payload: CreateAgentPayload) -> AgentState:
     """The snapshot of a session whose creation was just enqueued."""
     return AgentState(
         agent_id=action.agent_id,
@@ -253,5 +253,5 @@ def _missing(field: str, why: str) -> ProtocolError:
     return ProtocolError("invalid_message", f"{field}: it is missing; {why}", field)
 
 
-def _all(row: Row | None) -> tuple[Row, ...]:
+def _as_tuple(row: Row | None) -> tuple[Row, ...]:
     return () if row is None else (row,)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...protocol.runtime import (
-    LIVE,
+    LIVE_STATUSES,
     Action,
     ActionStatus,
     AgentState,
@@ -33,17 +33,17 @@ class RowUpdates:
     conversations: tuple[Conversation, ...] = ()
 
     @property
-    def work(self) -> bool:
+    def has_queued_action(self) -> bool:
         """Whether an action waits to be claimed."""
         return any(action.status is ActionStatus.QUEUED for action in self.actions)
 
     @property
-    def ready(self) -> bool:
+    def has_claimable(self) -> bool:
         """Whether there may be something to claim that there wasn't before: where an action came or is
         over, or a session that its worker lets go of.
         """
         return any(action.status is not ActionStatus.CLAIMED for action in self.actions) or any(
-            state.status not in LIVE for state in self.states
+            state.status not in LIVE_STATUSES for state in self.states
         )
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from ...errors import CommandError, ProtocolError
 from ...protocol.runtime import (
-    LIVE,
+    LIVE_STATUSES,
     Conversation,
     ConversationMessage,
     ConversationStatus,
@@ -16,13 +16,13 @@ from ...protocol.runtime import (
     ParticipantKind,
     SenderType,
 )
-from ...protocol.runtime_store_messages import EndParticipation, ParticipantQuery, PostMessage
-from ...protocol.runtime_wire import (
+from ...protocol.runtime_requests import (
     LeaveConversation,
     NewConversation,
     NewParticipant,
     SetConversation,
 )
+from ...protocol.runtime_store_messages import EndParticipation, ParticipantQuery, PostMessage
 from . import lookups
 from .context import RowUpdates, RuntimeServices
 
@@ -38,11 +38,11 @@ class ConversationService:
     def __init__(self, context: RuntimeServices) -> None:
         self._context = context
         self._store = context.store
-        self._alone = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def create(self, request: NewConversation) -> Conversation:
         """Begin a conversation; where there is one of this id, that one is answered."""
-        async with self._alone:
+        async with self._lock:
             if request.conversation_id is not None:
                 known = await lookups.find_conversation(self._store, request.conversation_id)
                 if known is not None:
@@ -63,9 +63,9 @@ class ConversationService:
         Raises:
             CommandError: `unknown_conversation`.
         """
-        async with self._alone:
+        async with self._lock:
             known = await lookups.get_conversation(self._store, request.conversation_id)
-            wanted = msgspec.structs.replace(
+            requested = msgspec.structs.replace(
                 known,
                 status=known.status
                 if request.status is None
@@ -73,12 +73,12 @@ class ConversationService:
                 title=known.title if request.title is None else request.title,
                 tags=known.tags if request.tags is None else request.tags,
             )
-            if wanted == known:
+            if requested == known:
                 return known
-            kept = await self._save(wanted)
-            if kept.status is not known.status:
-                await self._say(self._turned(kept))
-            return kept
+            saved = await self._save(requested)
+            if saved.status is not known.status:
+                await self._post_message(self._make_status_message(saved))
+            return saved
 
     async def join(self, request: NewParticipant) -> Participant:
         """Add somebody to a conversation; who is there is answered as they stand.
@@ -88,13 +88,13 @@ class ConversationService:
             CommandError: `unknown_conversation`, `conversation_closed`; `unknown_session`,
                 `unknown_agent`, `session_over`.
         """
-        async with self._alone:
+        async with self._lock:
             await lookups.get_open_conversation(self._store, request.conversation_id)
-            wanted = await self._find_participant(request)
-            participant = await self._store.join(wanted)
-            if participant.participant_id == wanted.participant_id:
+            requested = await self._find_participant(request)
+            participant = await self._store.join(requested)
+            if participant.participant_id == requested.participant_id:
                 self._context.publish(RowUpdates(participants=(participant,)))
-                await self._say(make_join_message(self._context.new_id(), participant))
+                await self._post_message(make_join_message(self._context.new_id(), participant))
             return participant
 
     async def leave(self, request: LeaveConversation) -> Participant:
@@ -103,7 +103,7 @@ class ConversationService:
         Raises:
             CommandError: `unknown_conversation`, `unknown_participant`.
         """
-        async with self._alone:
+        async with self._lock:
             known = await self._participant(request.conversation_id, request.participant_id)
             if known.left_at is not None:
                 return known
@@ -112,17 +112,17 @@ class ConversationService:
             )
             participant = await self._store.leave(leave)
             self._context.publish(RowUpdates(participants=(participant,)))
-            await self._say(self._departure(participant))
+            await self._post_message(self._make_left_message(participant))
             return participant
 
     # ---- parts --------------------------------------------------------------------------------------
 
-    async def _save(self, wanted: Conversation) -> Conversation:
-        kept = await self._store.save_conversation(wanted)
-        self._context.publish(RowUpdates(conversations=(kept,)))
-        return kept
+    async def _save(self, requested: Conversation) -> Conversation:
+        saved = await self._store.save_conversation(requested)
+        self._context.publish(RowUpdates(conversations=(saved,)))
+        return saved
 
-    async def _say(self, message: ConversationMessage) -> None:
+    async def _post_message(self, message: ConversationMessage) -> None:
         written = await self._store.post(PostMessage(message=message))
         self._context.publish(RowUpdates(messages=written.messages))
 
@@ -154,7 +154,7 @@ class ConversationService:
             state = await lookups.get_latest_session(self._store, request.agent_id)
         else:
             raise _missing("session_id", "it says which session joins")
-        if state.status not in LIVE:
+        if state.status not in LIVE_STATUSES:
             raise CommandError(
                 "session_over",
                 f"The session {state.session_id[:80]!r} has ended: it can't join.",
@@ -174,11 +174,11 @@ class ConversationService:
             field="participant_id",
         )
 
-    def _departure(self, participant: Participant) -> ConversationMessage:
+    def _make_left_message(self, participant: Participant) -> ConversationMessage:
         at = participant.left_at or self._context.clock()
-        return _about(self._context.new_id(), participant, "left", at)
+        return _make_participant_message(self._context.new_id(), participant, "left", at)
 
-    def _turned(self, conversation: Conversation) -> ConversationMessage:
+    def _make_status_message(self, conversation: Conversation) -> ConversationMessage:
         """That a conversation was closed, or opened again."""
         closed = conversation.status is ConversationStatus.CLOSED
         return ConversationMessage(
@@ -198,10 +198,12 @@ def make_join_message(message_id: str, participant: Participant) -> Conversation
         message_id: Its id.
         participant: Who.
     """
-    return _about(message_id, participant, "joined", participant.joined_at)
+    return _make_participant_message(message_id, participant, "joined", participant.joined_at)
 
 
-def _about(message_id: str, participant: Participant, what: str, at: float) -> ConversationMessage:
+def _make_participant_message(
+    message_id: str, participant: Participant, what: str, at: float
+) -> ConversationMessage:
     return ConversationMessage(
         message_id=message_id,
         conversation_id=participant.conversation_id,

@@ -6,18 +6,18 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 
-from ...protocol.runtime_wire import DispatcherWake
+from ...protocol.runtime_requests import DispatcherWake
 
 
 class DispatcherWakes:
     """The dispatchers that are there now, each with whether it is to look.
 
     Args:
-        nobody: Called where the last of them has left.
+        on_last_left: Called where the last of them has left.
     """
 
-    def __init__(self, nobody: Callable[[], None]) -> None:
-        self._nobody = nobody
+    def __init__(self, on_last_left: Callable[[], None]) -> None:
+        self._on_last_left = on_last_left
         self._owners: Counter[str] = Counter()
         self._readers: set[asyncio.Event] = set()
         self._closed = False
@@ -33,24 +33,24 @@ class DispatcherWakes:
         Args:
             owner: Who reads.
         """
-        told = 0
-        due = asyncio.Event()
-        self._readers.add(due)
+        count = 0
+        wake_event = asyncio.Event()
+        self._readers.add(wake_event)
         self._owners[owner] += 1
         try:
             while not self._closed:
-                due.clear()
-                told += 1
-                yield DispatcherWake(n=told)
-                await due.wait()
+                wake_event.clear()
+                count += 1
+                yield DispatcherWake(n=count)
+                await wake_event.wait()
         finally:
-            self._readers.remove(due)
+            self._readers.remove(wake_event)
             self._leave(owner)
 
     def wake(self) -> None:
         """Something may be ready."""
-        for due in self._readers:
-            due.set()
+        for wake_event in self._readers:
+            wake_event.set()
 
     def close(self) -> None:
         """End all streams."""
@@ -62,4 +62,4 @@ class DispatcherWakes:
         if not self._owners[owner]:
             del self._owners[owner]
         if not self._owners and not self._closed:
-            self._nobody()
+            self._on_last_left()

@@ -19,7 +19,7 @@ from ...protocol.runtime_store_messages import (
 from ...store.runtime.base import RuntimeStore
 
 #: Characters of an id that errors show.
-_SHOWN = 80
+_MAX_SHOWN_CHARS = 80
 
 
 async def find_state(store: RuntimeStore, session_id: str) -> AgentState | None:
@@ -72,7 +72,7 @@ async def get_conversation(
     if found is None:
         raise CommandError(
             "unknown_conversation",
-            f"There is no conversation {conversation_id[:_SHOWN]!r}.",
+            f"There is no conversation {conversation_id[:_MAX_SHOWN_CHARS]!r}.",
             field=field,
         )
     return found
@@ -88,7 +88,7 @@ async def get_open_conversation(
     """
     found = await get_conversation(store, conversation_id, field)
     if found.status is ConversationStatus.CLOSED:
-        name = (found.title or conversation_id)[:_SHOWN]
+        name = (found.title or conversation_id)[:_MAX_SHOWN_CHARS]
         raise CommandError(
             "conversation_closed",
             f"The conversation {name!r} is closed: open it again, or begin another.",
@@ -117,12 +117,14 @@ async def list_participants(
 def make_unknown_session_error(session_id: str, field: str = "session_id") -> CommandError:
     """An error to raise where no session has this id."""
     return CommandError(
-        "unknown_session", f"There is no session {session_id[:_SHOWN]!r}.", field=field
+        "unknown_session", f"There is no session {session_id[:_MAX_SHOWN_CHARS]!r}.", field=field
     )
 
 
 def make_unknown_agent_error(agent_id: str) -> CommandError:
     """An error to raise where no session of this agent is known."""
     return CommandError(
-        "unknown_agent", f"There is no session of agent {agent_id[:_SHOWN]!r}.", field="agent_id"
+        "unknown_agent",
+        f"There is no session of agent {agent_id[:_MAX_SHOWN_CHARS]!r}.",
+        field="agent_id",
     )

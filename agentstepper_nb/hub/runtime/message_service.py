@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ...errors import CommandError, ProtocolError
 from ...protocol.runtime import (
-    LIVE,
+    LIVE_STATUSES,
     Action,
     ActionKind,
     AgentState,
@@ -21,6 +21,7 @@ from ...protocol.runtime import (
     ParticipantRole,
     SenderType,
 )
+from ...protocol.runtime_requests import AdvanceCursor, NewMessage
 from ...protocol.runtime_store_messages import (
     ConversationMessageList,
     CursorQuery,
@@ -28,7 +29,6 @@ from ...protocol.runtime_store_messages import (
     MessageQuery,
     PostMessage,
 )
-from ...protocol.runtime_wire import AdvanceCursor, NewMessage
 from ...store.runtime.base import RuntimeStore
 from . import lookups
 from .context import RowUpdates, RuntimeServices, derive_id
@@ -58,16 +58,16 @@ class MessageService:
             CommandError: `unknown_conversation`, `conversation_closed`; `may_not_post`: the user
                 joined as an observer; `too_large`.
         """
-        told = _told(request)
+        input_payload = _make_input_payload(request)
         refuse_large(request.data, "data")
         known = await self._known(request)
         if known is not None:
             return known
         await lookups.get_open_conversation(self._store, request.conversation_id)
-        seats = await lookups.list_participants(self._store, request.conversation_id)
+        participants = await lookups.list_participants(self._store, request.conversation_id)
         if any(
             participant.user_id == request.user_id and participant.role is ParticipantRole.OBSERVER
-            for participant in seats
+            for participant in participants
         ):
             raise CommandError(
                 "may_not_post",
@@ -75,7 +75,7 @@ class MessageService:
                 field="user_id",
             )
         message = ConversationMessage(
-            message_id=_id_of(request) or self._context.new_id(),
+            message_id=_derive_message_id(request) or self._context.new_id(),
             conversation_id=request.conversation_id,
             created_at=self._context.clock(),
             sender_type=SenderType.USER,
@@ -84,8 +84,8 @@ class MessageService:
             data=request.data,
             event_type="message",
         )
-        listening = await self._listening(seats)
-        actions = tuple(self._input(message, told, state) for state in listening)
+        listeners = await self._find_listeners(participants)
+        actions = tuple(self._input(message, input_payload, state) for state in listeners)
         written = await self._store.post(PostMessage(message=message, actions=actions))
         self._context.publish(RowUpdates(messages=written.messages, actions=written.actions))
         if written.messages:
@@ -113,7 +113,7 @@ class MessageService:
             )
         at = CursorQuery(session_id=request.session_id, conversation_id=request.conversation_id)
         cursor = (await self._store.cursor(at)).cursor
-        read = await self._others(request, None if cursor is None else cursor.last_message_id)
+        read = await self._read_others(request, None if cursor is None else cursor.last_message_id)
         return ConversationMessageList(messages=read)
 
     async def advance(self, request: ConversationCursor) -> ConversationCursor:
@@ -133,12 +133,12 @@ class MessageService:
 
     async def _known(self, request: NewMessage) -> ConversationMessage | None:
         """What was posted with the same key."""
-        id = _id_of(request)
+        id = _derive_message_id(request)
         if id is None:
             return None
         return await lookups.find_message(self._store, request.conversation_id, id)
 
-    async def _others(
+    async def _read_others(
         self, request: AdvanceCursor, after: str | None
     ) -> tuple[ConversationMessage, ...]:
         """What others said, of the first page that has any."""
@@ -163,18 +163,20 @@ class MessageService:
         request = MessageQuery(conversation_id=conversation_id, after=after, limit=limit)
         return (await self._store.messages(request)).messages
 
-    async def _listening(self, seats: tuple[Participant, ...]) -> list[AgentState]:
+    async def _find_listeners(self, participants: tuple[Participant, ...]) -> list[AgentState]:
         """The sessions that are to be handed what is said."""
         ids = {
             participant.session_id: None
-            for participant in seats
+            for participant in participants
             if participant.session_id is not None and participant.delivery is Delivery.PUSH
         }
         states = await asyncio.gather(*(lookups.find_state(self._store, id) for id in ids))
-        return [state for state in states if state is not None and state.status in LIVE]
+        return [state for state in states if state is not None and state.status in LIVE_STATUSES]
 
-    def _input(self, message: ConversationMessage, told: Struct, state: AgentState) -> Action:
-        payload = {**encode_payload(told), "message_id": message.message_id}
+    def _input(
+        self, message: ConversationMessage, input_payload: Struct, state: AgentState
+    ) -> Action:
+        payload = {**encode_payload(input_payload), "message_id": message.message_id}
         return Action(
             id=self._context.new_id(),
             created_at=message.created_at,
@@ -187,13 +189,13 @@ class MessageService:
         )
 
 
-def _id_of(request: NewMessage) -> str | None:
+def _derive_message_id(request: NewMessage) -> str | None:
     """The id that follows from the client's key; None where there is no key."""
     key = request.idem_key
     return None if key is None else derive_id("said", request.conversation_id, key)
 
 
-def _told(request: NewMessage) -> Struct:
+def _make_input_payload(request: NewMessage) -> Struct:
     """What is said as sessions are told it: the text or, where there is none, the data."""
     if not request.text and request.data is None:
         raise ProtocolError("invalid_message", "text: it is empty, and there is no data.", "text")
@@ -215,12 +217,12 @@ async def select_admitted(
         session_id: The session.
         messages: What it says.
     """
-    return tuple([each for each in messages if await _admits(store, session_id, each)])
+    return tuple([each for each in messages if await _is_admitted(store, session_id, each)])
 
 
-async def _admits(store: RuntimeStore, session_id: str, message: ConversationMessage) -> bool:
+async def _is_admitted(store: RuntimeStore, session_id: str, message: ConversationMessage) -> bool:
     conversation = await lookups.find_conversation(store, message.conversation_id)
     if conversation is None or conversation.status is ConversationStatus.CLOSED:
         return False
-    seats = await lookups.list_participants(store, message.conversation_id, session_id)
-    return any(participant.role is not ParticipantRole.OBSERVER for participant in seats)
+    participants = await lookups.list_participants(store, message.conversation_id, session_id)
+    return any(participant.role is not ParticipantRole.OBSERVER for participant in participants)

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from ...errors import CommandError, ProtocolError
-from ...protocol.field_errors import make_form_error
+from ...protocol.field_errors import make_field_error
 from ...protocol.runtime import ActionKind, Limits
-from ...protocol.runtime_wire import (
+from ...protocol.runtime_requests import (
     CreateAgentPayload,
     DestroyPayload,
     InputPayload,
@@ -19,7 +19,7 @@ from ...protocol.runtime_wire import (
 
 #: Bytes of JSON that a client's payload, metadata or data may have: a claim answers with an action and
 #: its session in one message, and one that doesn't fit would be in the way of all others.
-MOST: Final = 8_000_000
+MAX_PAYLOAD_BYTES: Final = 8_000_000
 
 
 class EmptyPayload(Struct, frozen=True):
@@ -53,7 +53,7 @@ def check_payload(kind: ActionKind, payload: Any) -> Struct:
     try:
         found: Struct = msgspec.convert(given, expected)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise make_form_error(error, "payload") from None
+        raise make_field_error(error, "payload") from None
     _refuse_unknown(given, expected, "payload")
     if isinstance(found, CreateAgentPayload):
         _refuse_unknown(given.get("limits", {}), Limits, "payload.limits")
@@ -71,10 +71,11 @@ def refuse_large(value: Any, field: str) -> None:
         CommandError: `too_large`.
     """
     size = len(msgspec.json.encode(value))
-    if size > MOST:
+    if size > MAX_PAYLOAD_BYTES:
         raise CommandError(
             "too_large",
-            f"{field}: {size:,} bytes of JSON; at most {MOST:,} are kept. Keep them in a file, and say "
+            f"{field}: {size:,} bytes of JSON; at most {MAX_PAYLOAD_BYTES:,} "
+            "are kept. Keep them in a file, and say "
             "where it is.",
             field=field,
         )

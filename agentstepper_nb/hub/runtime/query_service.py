@@ -46,21 +46,21 @@ class QueryService:
                 raise CommandError(
                     "unknown_action", f"There is no action {request.id[:80]!r}.", field="id"
                 )
-            await self._named(request.session_id, request.agent_id)
+            await self._check_known(request.session_id, request.agent_id)
         return found
 
     async def states(self, request: StateQuery) -> AgentStateList:
         """Snapshots, the newest first."""
         found = await self._store.states(request)
         if not found.states:
-            await self._named(request.session_id, request.agent_id)
+            await self._check_known(request.session_id, request.agent_id)
         return found
 
     async def steps(self, request: StepQuery) -> AgentStepList:
         """Steps, by iteration and seq."""
         found = await self._store.steps(request)
         if not found.steps:
-            await self._named(request.session_id, request.agent_id)
+            await self._check_known(request.session_id, request.agent_id)
         return found
 
     async def sessions(self, request: AgentSessionQuery) -> AgentSessionList:
@@ -113,7 +113,7 @@ class QueryService:
                 field="message_id",
             )
 
-    async def _named(self, session_id: str | None, agent_id: str | None) -> None:
+    async def _check_known(self, session_id: str | None, agent_id: str | None) -> None:
         """Refuse a session or an agent of which there is neither a snapshot nor a step."""
         if session_id is not None and not await self._has(session_id=session_id):
             raise lookups.make_unknown_session_error(session_id)

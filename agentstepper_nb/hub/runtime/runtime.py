@@ -16,8 +16,7 @@ from typing import Any, Final, TypeVar
 import uuid_utils
 
 from ...errors import AgentStepperError
-from ...protocol.runtime_store_messages import ReleaseLeases
-from ...protocol.runtime_wire import (
+from ...protocol.runtime_requests import (
     CreateAgentPayload,
     DispatcherWake,
     GetRuntimeStatus,
@@ -26,6 +25,7 @@ from ...protocol.runtime_wire import (
     TopicEvent,
     WatchTopic,
 )
+from ...protocol.runtime_store_messages import ReleaseLeases
 from ...store.runtime.base import RuntimeStore
 from .action_service import ActionService
 from .context import RowUpdates, RuntimeServices
@@ -76,16 +76,16 @@ class Runtime:
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = _new_id,
     ) -> None:
-        self.on_need: Callable[[], None] = _nobody
-        self.store_is_there: Callable[[], bool] = lambda: True
+        self.on_worker_needed: Callable[[], None] = _nobody
+        self.is_store_available: Callable[[], bool] = lambda: True
         self.check_agent: Callable[[CreateAgentPayload], CreateAgentPayload] = lambda agent: agent
         self._store = store
         self._log = log
         self._clock = clock
         self._topics = Topics()
-        self._waking = DispatcherWakes(self._deserted)
-        self._doing: set[asyncio.Task[Any]] = set()
-        context = RuntimeServices(store, log, clock, new_id, self._publish, self._waking.wake)
+        self._wakes = DispatcherWakes(self._on_last_dispatcher_left)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        context = RuntimeServices(store, log, clock, new_id, self._publish, self._wakes.wake)
         self._queries = queries = QueryService(store)
         actions = ActionService(context, lambda agent: self.check_agent(agent))
         conversations = ConversationService(context)
@@ -101,36 +101,36 @@ class Runtime:
         self.messages = queries.messages
         self.cursor = queries.cursor
         # What clients ask.
-        self.act = self._whole(actions.act)
-        self.create_conversation = self._whole(conversations.create)
-        self.set_conversation = self._whole(conversations.set)
-        self.join = self._whole(conversations.join)
-        self.leave = self._whole(conversations.leave)
-        self.say = self._whole(messages.say)
-        self.read_on = self._whole(messages.read_on)
-        self.advance = self._whole(messages.advance)
+        self.act = self._shield(actions.act)
+        self.create_conversation = self._shield(conversations.create)
+        self.set_conversation = self._shield(conversations.set)
+        self.join = self._shield(conversations.join)
+        self.leave = self._shield(conversations.leave)
+        self.say = self._shield(messages.say)
+        self.read_on = self._shield(messages.read_on)
+        self.advance = self._shield(messages.advance)
         # What workers ask.
-        self.claim = self._whole(work.claim)
-        self.renew = self._whole(work.renew)
-        self.adopt = self._whole(work.adopt)
-        self.release = self._whole(work.release)
-        self.write = self._whole(work.write)
+        self.claim = self._shield(work.claim)
+        self.renew = self._shield(work.renew)
+        self.adopt = self._shield(work.adopt)
+        self.release = self._shield(work.release)
+        self.write = self._shield(work.write)
 
     async def start(self) -> None:
         """See whether there is work that waits for a worker."""
-        await self._look()
+        await self._check_for_work()
 
     async def close(self) -> None:
         """End all streams, finish what was begun, and close the store. Idempotent."""
         self._topics.close()
-        self._waking.close()
-        while self._doing:
-            await asyncio.wait(set(self._doing))
+        self._wakes.close()
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
         await self._store.close()
 
     async def status(self, request: GetRuntimeStatus | None = None) -> RuntimeStatus:
         """Where the rows are, how much is open, and who is there for it; this starts no worker."""
-        info = await self._store.info() if self.store_is_there() else None
+        info = await self._store.info() if self.is_store_available() else None
         return RuntimeStatus(dispatchers=len(self.dispatchers), store=info)
 
     def watch(self, request: WatchTopic) -> AsyncGenerator[TopicEvent, None]:
@@ -145,67 +145,67 @@ class Runtime:
         """Say where something may be ready: once at the start, and then each time. A reader that is
         behind is told once. Who reads this is taken for a dispatcher.
         """
-        return self._waking.read(request.owner)
+        return self._wakes.read(request.owner)
 
-    async def left(self, owner: str, *, dead: bool) -> None:
+    async def worker_left(self, owner: str, *, is_dead: bool) -> None:
         """A worker is gone: what it has is soon, or at once, anybody's.
 
         Args:
             owner: As its claims name it.
-            dead: Whether its process is known to have ended. Otherwise it may come back, or is back:
+            is_dead: Whether its process is known to have ended. Otherwise it may come back, or is back:
                 an owner that reads `wakes` keeps what it has.
         """
-        if not dead and owner in self.dispatchers:
+        if not is_dead and owner in self.dispatchers:
             return
-        until = self._clock() + (0 if dead else GRACE_S)
-        await self._whole(self._store.release)(ReleaseLeases(owner=owner, until=until))
-        self._waking.wake()
+        until = self._clock() + (0 if is_dead else GRACE_S)
+        await self._shield(self._store.release)(ReleaseLeases(owner=owner, until=until))
+        self._wakes.wake()
 
     @property
     def dispatchers(self) -> frozenset[str]:
         """The owners that read `wakes` now."""
-        return self._waking.owners
+        return self._wakes.owners
 
     # ---- telling ------------------------------------------------------------------------------------
 
-    def _publish(self, news: RowUpdates) -> None:
+    def _publish(self, updates: RowUpdates) -> None:
         """Tell who watches and who works; called in the order in which the store answered."""
-        self._topics.publish(news)
-        if news.ready:
-            self._waking.wake()
-        if news.work and not self.dispatchers:
-            self.on_need()
+        self._topics.publish(updates)
+        if updates.has_claimable:
+            self._wakes.wake()
+        if updates.has_queued_action and not self.dispatchers:
+            self.on_worker_needed()
 
-    def _deserted(self) -> None:
+    def _on_last_dispatcher_left(self) -> None:
         """The last dispatcher has left."""
-        self._begin(self._look_again())
+        self._begin(self._recheck_for_work())
 
-    async def _look_again(self) -> None:
+    async def _recheck_for_work(self) -> None:
         try:
-            await self._look()
+            await self._check_for_work()
         except (OSError, AgentStepperError) as error:
             self._log.warning("whether agents wait for a worker can't be told: %s", error)
 
-    async def _look(self) -> None:
+    async def _check_for_work(self) -> None:
         """Ask for a dispatcher where there is work and none of them."""
         info = await self._store.info()
         if (info.live or info.open) and not self.dispatchers:
-            self.on_need()
+            self.on_worker_needed()
 
-    def _whole(
+    def _shield(
         self, method: Callable[[Request], Coroutine[Any, Any, Answer]]
     ) -> Callable[[Request], Coroutine[Any, Any, Answer]]:
         """A method that is done to its end, even where who waits for it is cancelled."""
 
-        async def whole(request: Request) -> Answer:
+        async def shielded(request: Request) -> Answer:
             return await asyncio.shield(self._begin(method(request)))
 
-        return whole
+        return shielded
 
-    def _begin(self, doing: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
-        task = asyncio.get_running_loop().create_task(doing)
-        self._doing.add(task)
-        task.add_done_callback(self._doing.discard)
+    def _begin(self, coroutine: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return task
 
 

@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...errors import CommandError, StoreError
-from ...protocol.field_errors import make_form_error
+from ...protocol.field_errors import make_field_error
 from ...protocol.runtime_methods import CALLS, STREAMS, MethodRight, Request, Result, RuntimeMethod
-from ...protocol.runtime_wire import SubscribeWakes
+from ...protocol.runtime_requests import SubscribeWakes
 from .runtime import Runtime
 
 
@@ -65,7 +65,7 @@ class RuntimeService:
     async def close(self) -> None:
         """The connection is gone: the workers that were at its other end may come back."""
         for owner in self.owners:
-            await self._runtime.left(owner, dead=False)
+            await self._runtime.worker_left(owner, is_dead=False)
 
     def _read(self, method: RuntimeMethod[Request, Result], params: Raw) -> Request:
         if self._right < method.right:
@@ -73,7 +73,7 @@ class RuntimeService:
         try:
             return msgspec.json.decode(params, type=method.request)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-            raise make_form_error(error) from None
+            raise make_field_error(error) from None
 
 
 _MAY_NOT: Final = {

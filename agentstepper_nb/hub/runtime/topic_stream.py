@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from ...errors import CommandError
 from ...protocol.runtime import Action, ActionStatus
+from ...protocol.runtime_requests import TopicEvent
 from ...protocol.runtime_store_messages import (
-    LIMIT,
+    MAX_LIMIT,
     ActionQuery,
     ConversationQuery,
     MessageQuery,
@@ -24,7 +25,6 @@ from ...protocol.runtime_store_messages import (
     StateQuery,
     StepQuery,
 )
-from ...protocol.runtime_wire import TopicEvent
 from .query_service import QueryService
 from .topics import (
     CONVERSATIONS,
@@ -36,7 +36,7 @@ from .topics import (
 )
 
 #: Bytes of rows that a `begin` of a list has at most, and of one of those in full.
-MOST_BYTES: Final = 16 * 1024 * 1024
+MAX_BEGIN_BYTES: Final = 16 * 1024 * 1024
 
 Row = TypeVar("Row", bound=Struct)
 #: Reads what a topic begins with.
@@ -44,19 +44,19 @@ Begin = Callable[[], Awaitable[TopicEvent]]
 
 
 async def stream_topic(
-    topics: Topics, reading: QueryService, topic: str
+    topics: Topics, queries: QueryService, topic: str
 ) -> AsyncGenerator[TopicEvent, None]:
     """Tell what happens in a topic, from its last known rows on, until nothing can happen any more.
 
     Args:
         topics: Where it is told.
-        reading: Reads the rows.
+        queries: Reads the rows.
         topic: The topic's name.
 
     Raises:
         CommandError: `unknown_topic`; `unknown_session`, `unknown_conversation`.
     """
-    begin = _beginning(reading, topic)
+    begin = _find_begin(queries, topic)
     with topics.reader(topic) as reader:
         while not reader.closed:
             n = reader.restart()
@@ -65,16 +65,16 @@ async def stream_topic(
                 yield notice
 
 
-def _beginning(reading: QueryService, topic: str) -> Begin:
+def _find_begin(queries: QueryService, topic: str) -> Begin:
     what, _, id = topic.partition(":")
     if topic == SESSIONS:
-        return lambda: _sessions(reading)
+        return lambda: _sessions(queries)
     if topic == CONVERSATIONS:
-        return lambda: _conversations(reading)
+        return lambda: _conversations(queries)
     if what == "session" and id:
-        return lambda: _session(reading, id)
+        return lambda: _session(queries, id)
     if what == "conversation" and id:
-        return lambda: _conversation(reading, id)
+        return lambda: _conversation(queries, id)
     raise CommandError(
         "unknown_topic",
         f"There is no topic {topic[:80]!r}: watch session:ID, conversation:ID, sessions or "
@@ -83,48 +83,48 @@ def _beginning(reading: QueryService, topic: str) -> Begin:
     )
 
 
-async def _sessions(reading: QueryService) -> TopicEvent:
-    found = await reading.states(StateQuery(limit=LIMIT))
-    states = _fitting(shorten_snapshot(state) for state in found.states)
+async def _sessions(queries: QueryService) -> TopicEvent:
+    found = await queries.states(StateQuery(limit=MAX_LIMIT))
+    states = _select_fitting(shorten_snapshot(state) for state in found.states)
     return TopicEvent(topic=SESSIONS, n=0, event="begin", states=states)
 
 
-async def _conversations(reading: QueryService) -> TopicEvent:
-    found = await reading.conversations(ConversationQuery(limit=LIMIT))
-    rows = _fitting(found.conversations)
+async def _conversations(queries: QueryService) -> TopicEvent:
+    found = await queries.conversations(ConversationQuery(limit=MAX_LIMIT))
+    rows = _select_fitting(found.conversations)
     return TopicEvent(topic=CONVERSATIONS, n=0, event="begin", conversations=rows)
 
 
-async def _session(reading: QueryService, id: str) -> TopicEvent:
+async def _session(queries: QueryService, id: str) -> TopicEvent:
     """A session: how it stands, its last step, and the actions that are open."""
-    states = await reading.states(StateQuery(session_id=id, limit=1))
-    steps = await reading.steps(StepQuery(session_id=id, latest=True, limit=1))
+    states = await queries.states(StateQuery(session_id=id, limit=1))
+    steps = await queries.steps(StepQuery(session_id=id, latest=True, limit=1))
     return TopicEvent(
         topic=format_session_topic(id),
         n=0,
         event="begin",
         states=states.states,
         steps=steps.steps,
-        actions=_fitting(await _open_actions(reading, id)),
+        actions=_select_fitting(await _open_actions(queries, id)),
     )
 
 
-async def _open_actions(reading: QueryService, session_id: str) -> list[Action]:
+async def _open_actions(queries: QueryService, session_id: str) -> list[Action]:
     """Those that are queued or claimed. The queue is read on both sides of what is claimed: an action
     goes from one to the other meanwhile and, where its worker is gone, back.
     """
     found: dict[str, Action] = {}
     for status in (ActionStatus.QUEUED, ActionStatus.CLAIMED, ActionStatus.QUEUED):
-        request = ActionQuery(session_id=session_id, status=status, limit=LIMIT)
-        found.update({action.id: action for action in (await reading.actions(request)).actions})
+        request = ActionQuery(session_id=session_id, status=status, limit=MAX_LIMIT)
+        found.update({action.id: action for action in (await queries.actions(request)).actions})
     return sorted(found.values(), key=lambda action: action.created_at)
 
 
-async def _conversation(reading: QueryService, id: str) -> TopicEvent:
+async def _conversation(queries: QueryService, id: str) -> TopicEvent:
     """A conversation: how it stands, who takes part, and what was said last."""
-    rows = await reading.conversations(ConversationQuery(conversation_id=id, limit=1))
-    participants = await reading.participants(ParticipantQuery(conversation_id=id))
-    messages = await reading.messages(MessageQuery(conversation_id=id, last=True, limit=1))
+    rows = await queries.conversations(ConversationQuery(conversation_id=id, limit=1))
+    participants = await queries.participants(ParticipantQuery(conversation_id=id))
+    messages = await queries.messages(MessageQuery(conversation_id=id, last=True, limit=1))
     return TopicEvent(
         topic=format_conversation_topic(id),
         n=0,
@@ -135,13 +135,13 @@ async def _conversation(reading: QueryService, id: str) -> TopicEvent:
     )
 
 
-def _fitting(rows: Iterable[Row]) -> tuple[Row, ...]:
+def _select_fitting(rows: Iterable[Row]) -> tuple[Row, ...]:
     """As many of the rows, from the first, as fit into a message beside others."""
     fitting: list[Row] = []
-    room = MOST_BYTES
+    remaining_bytes = MAX_BEGIN_BYTES
     for row in rows:
-        room -= len(msgspec.json.encode(row))
-        if room < 0:
+        remaining_bytes -= len(msgspec.json.encode(row))
+        if remaining_bytes < 0:
             break
         fitting.append(row)
     return tuple(fitting)

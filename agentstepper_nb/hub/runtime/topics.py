@@ -16,14 +16,14 @@ from typing import Final
 import msgspec
 
 from ...protocol.runtime import AgentState
-from ...protocol.runtime_wire import TopicEvent
+from ...protocol.runtime_requests import TopicEvent
 from .context import RowUpdates
 
 #: Topics that tell of all sessions and of all conversations.
 SESSIONS: Final = "sessions"
 CONVERSATIONS: Final = "conversations"
 #: Notices that wait for a reader before it has fallen behind.
-MOST_WAITING: Final = 256
+MAX_WAITING: Final = 256
 
 
 def format_session_topic(session_id: str) -> str:
@@ -53,8 +53,8 @@ class TopicReader:
     def __init__(self, topic: _Topic) -> None:
         self._topic = topic
         self._waiting: deque[TopicEvent] = deque()
-        self._behind = False
-        self._came = asyncio.Event()
+        self._is_behind = False
+        self._arrived = asyncio.Event()
         self.closed = False
 
     def restart(self) -> int:
@@ -64,31 +64,31 @@ class TopicReader:
             The number of the last notice before the next.
         """
         self._waiting.clear()
-        self._behind = False
+        self._is_behind = False
         return self._topic.n
 
     async def next(self) -> TopicEvent | None:
         """The next notice; None where some were missed, or nothing comes any more."""
         while not self._waiting:
-            if self._behind or self.closed:
+            if self._is_behind or self.closed:
                 return None
-            self._came.clear()
-            await self._came.wait()
+            self._arrived.clear()
+            await self._arrived.wait()
         return self._waiting.popleft()
 
     def put(self, notice: TopicEvent) -> None:
         """A notice came."""
-        if len(self._waiting) >= MOST_WAITING:
+        if len(self._waiting) >= MAX_WAITING:
             self._waiting.clear()
-            self._behind = True
-        if not self._behind:
+            self._is_behind = True
+        if not self._is_behind:
             self._waiting.append(notice)
-        self._came.set()
+        self._arrived.set()
 
     def close(self) -> None:
         """Nothing comes any more."""
         self.closed = True
-        self._came.set()
+        self._arrived.set()
 
 
 class _Topic:
@@ -102,7 +102,7 @@ class Topics:
 
     def __init__(self) -> None:
         self._topics: dict[str, _Topic] = {}
-        self._told = 0
+        self._notice_count = 0
         self._closed = False
 
     @contextmanager
@@ -112,7 +112,7 @@ class Topics:
         Args:
             name: The topic.
         """
-        topic = self._topics.setdefault(name, _Topic(self._told))
+        topic = self._topics.setdefault(name, _Topic(self._notice_count))
         reader = TopicReader(topic)
         if self._closed:
             reader.close()
@@ -124,10 +124,10 @@ class Topics:
             if not topic.readers:
                 del self._topics[name]
 
-    def publish(self, news: RowUpdates) -> None:
+    def publish(self, updates: RowUpdates) -> None:
         """Tell what became new to who watches it."""
-        for notice in _notices(news):
-            self._told += 1
+        for notice in _notices(updates):
+            self._notice_count += 1
             topic = self._topics.get(notice.topic)
             if topic is None:
                 continue
@@ -144,25 +144,25 @@ class Topics:
                 reader.close()
 
 
-def _notices(news: RowUpdates) -> Iterator[TopicEvent]:
+def _notices(updates: RowUpdates) -> Iterator[TopicEvent]:
     """What is told of news, still without numbers: what a session did before how it stands now."""
-    for step in news.steps:
+    for step in updates.steps:
         yield TopicEvent(
             topic=format_session_topic(step.session_id), n=0, event="step", steps=(step,)
         )
-    for state in news.states:
+    for state in updates.states:
         topic = format_session_topic(state.session_id)
         yield TopicEvent(topic=topic, n=0, event="state", states=(state,))
         yield TopicEvent(topic=SESSIONS, n=0, event="state", states=(shorten_snapshot(state),))
-    for action in news.actions:
+    for action in updates.actions:
         topic = format_session_topic(action.session_id)
         yield TopicEvent(topic=topic, n=0, event="action", actions=(action,))
-    for conversation in news.conversations:
+    for conversation in updates.conversations:
         for topic in (format_conversation_topic(conversation.conversation_id), CONVERSATIONS):
             yield TopicEvent(topic=topic, n=0, event="conversation", conversations=(conversation,))
-    for participant in news.participants:
+    for participant in updates.participants:
         topic = format_conversation_topic(participant.conversation_id)
         yield TopicEvent(topic=topic, n=0, event="participant", participants=(participant,))
-    for message in news.messages:
+    for message in updates.messages:
         topic = format_conversation_topic(message.conversation_id)
         yield TopicEvent(topic=topic, n=0, event="message", messages=(message,))

@@ -24,7 +24,7 @@ from ...protocol.runtime_store_messages import (
 from .context import RowUpdates, RuntimeServices
 from .message_service import select_admitted
 
-Leased = TypeVar("Leased", ClaimAction, RenewLeases, AdoptSessions)
+LeaseRequest = TypeVar("LeaseRequest", ClaimAction, RenewLeases, AdoptSessions)
 
 
 class WorkerService:
@@ -40,7 +40,7 @@ class WorkerService:
 
     async def claim(self, request: ClaimAction) -> ClaimedAction:
         """Claim the next action that is ready."""
-        claimed = await self._store.claim(self._timed(request))
+        claimed = await self._store.claim(self._restamp(request))
         if claimed.action is not None:
             states = () if claimed.state is None else (claimed.state,)
             self._context.publish(RowUpdates(states=states, actions=(claimed.action,)))
@@ -48,11 +48,11 @@ class WorkerService:
 
     async def renew(self, request: RenewLeases) -> RenewedLeases:
         """Make an owner's leases last on."""
-        return await self._store.renew(self._timed(request))
+        return await self._store.renew(self._restamp(request))
 
     async def adopt(self, request: AdoptSessions) -> AgentStateList:
         """Take sessions that lost their worker."""
-        adopted = await self._store.adopt(self._timed(request))
+        adopted = await self._store.adopt(self._restamp(request))
         self._context.publish(RowUpdates(states=adopted.states))
         if adopted.states:  # what was claimed of them may be claimed again
             self._context.wake()
@@ -86,7 +86,7 @@ class WorkerService:
         )
         return written
 
-    def _timed(self, request: Leased) -> Leased:
+    def _restamp(self, request: LeaseRequest) -> LeaseRequest:
         now = self._context.clock()
-        lasts = max(0.0, request.lease_until - request.now)
-        return msgspec.structs.replace(request, now=now, lease_until=now + lasts)
+        lease_duration_s = max(0.0, request.lease_until - request.now)
+        return msgspec.structs.replace(request, now=now, lease_until=now + lease_duration_s)

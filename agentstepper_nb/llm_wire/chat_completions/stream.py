@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from ...protocol.values import Usage as Cost
+from ...protocol.data_model import Usage as Cost
 from ..answer_stream import (
     AnswerStream,
     PartialToolCall,
@@ -95,12 +95,12 @@ class _Call(PartialToolCall):
         """Take a piece of it."""
         if function.name and not self.name:
             self.name = function.name
-            yield self.started()
+            yield self.make_started_event()
         arguments = function.arguments or ""
         if not isinstance(arguments, str):
             arguments = msgspec.json.encode(arguments).decode()
         if self.name:
-            yield from self.more(self._before_name + arguments)
+            yield from self.append(self._before_name + arguments)
             self._before_name = ""
         else:
             self._before_name += arguments
@@ -134,7 +134,7 @@ class ChatCompletionStream(AnswerStream):
                 input_tokens=chunk.usage.prompt_tokens, output_tokens=chunk.usage.completion_tokens
             )
         if chunk.error is not None:
-            yield from self._failed(_told(chunk.error))
+            yield from self._failed(_make_error_event(chunk.error))
 
     def _choice(self, choice: _Choice | None) -> Iterator[AgentEvent]:
         if choice is None:
@@ -173,7 +173,7 @@ class ChatCompletionStream(AnswerStream):
             return
         self._reason = "tool_calls" if called else "stop"
         for call in called:
-            yield call.ready()
+            yield call.make_ready_event()
 
     def _done(self) -> Iterator[AgentEvent]:
         """The server says that it is done, though maybe never why."""
@@ -186,7 +186,7 @@ class ChatCompletionStream(AnswerStream):
         return self._failed(problem) if self._reason is None else self._done()
 
 
-def _told(error: _Error | str) -> dict[str, Any]:
+def _make_error_event(error: _Error | str) -> dict[str, Any]:
     if isinstance(error, str):
         return make_error_data(error)
     code = error.code if isinstance(error.code, str) else error.type

@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 import msgspec
 from msgspec import Struct
 
-from ...protocol.values import Usage as Cost
+from ...protocol.data_model import Usage as Cost
 from .. import chat_completions, sse
 from ..answer_stream import (
     AnswerStream,
@@ -275,10 +275,10 @@ class MessagesStream(AnswerStream):
         if block.type == "tool_use":
             call = self._calls[index] = PartialToolCall(block.id, block.name)
             self._called = True
-            yield call.started()
+            yield call.make_started_event()
             arguments = decode_arguments(block.input)
             if arguments != "{}":  # what it begins with where the rest is to follow
-                yield from call.more(arguments)
+                yield from call.append(arguments)
         elif block.type not in _SILENT:
             yield TraceEvent("unknown", {"content_block": block.type})
         yield from make_text_events(block.text)
@@ -291,7 +291,7 @@ class MessagesStream(AnswerStream):
             case "thinking_delta":
                 yield from make_reasoning_events(piece.thinking)
             case "input_json_delta" if index in self._calls:
-                yield from self._calls[index].more(piece.partial_json)
+                yield from self._calls[index].append(piece.partial_json)
             case kind if kind not in _SILENT_DELTAS:
                 yield TraceEvent("unknown", msgspec.to_builtins(piece))
 
@@ -299,15 +299,15 @@ class MessagesStream(AnswerStream):
         call = self._calls.pop(index, None)
         if call is None:
             return
-        if _is_json(call.written):
-            yield call.ready()
+        if _is_json(call.arguments):
+            yield call.make_ready_event()
         else:
             self._doubtful.append(call)
 
     def _cleared(self) -> Iterator[AgentEvent]:
         doubtful, self._doubtful = self._doubtful, []
         for call in doubtful:
-            yield call.ready()
+            yield call.make_ready_event()
 
     def _stopped(self, word: str | None) -> Iterator[AgentEvent]:
         if word is None:

@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 import msgspec
 from msgspec import Struct
 
-from ...protocol.values import Usage as Cost
+from ...protocol.data_model import Usage as Cost
 from .. import chat_completions, sse
 from ..answer_stream import (
     AnswerStream,
@@ -38,13 +38,13 @@ def encode_events(completion: chat_completions.ChatCompletion) -> Iterator[bytes
     numbers = count()
     begun = _response(completion, []) | {"status": "in_progress", "usage": None}
     ended = _response(completion, items)
-    told: list[dict[str, Any]] = [
+    is_sent: list[dict[str, Any]] = [
         {"type": "response.created", "response": begun},
         {"type": "response.in_progress", "response": begun},
         *(event for index, item in enumerate(items) for event in _item_events(index, item)),
         {"type": f"response.{ended['status']}", "response": ended},
     ]
-    for event in told:
+    for event in is_sent:
         data = msgspec.json.encode(event | {"sequence_number": next(numbers)})
         yield sse.encode_event(data, event["type"])
 
@@ -330,7 +330,7 @@ class ResponsesStream(AnswerStream):
             case _Begun(item=item):
                 yield from self._begun(index, item)
             case _Arguments(delta=text) if index in self._calls:
-                yield from self._calls[index].more(text)
+                yield from self._calls[index].append(text)
             case _Arguments():
                 yield TraceEvent("unknown", msgspec.to_builtins(event))
             case _Done(item=item):
@@ -339,7 +339,7 @@ class ResponsesStream(AnswerStream):
     def _begun(self, index: int, item: _Item) -> Iterator[AgentEvent]:
         if item.type == "function_call" and index not in self._calls:
             self._calls[index] = PartialToolCall(item.call_id, item.name)
-            yield self._calls[index].started()
+            yield self._calls[index].make_started_event()
 
     def _whole(self, index: int, item: _Item) -> Iterator[AgentEvent]:
         """A call is whole once its item is; one that was cut off never gets to be."""
@@ -349,7 +349,7 @@ class ResponsesStream(AnswerStream):
         yield from self._begun(index, item)
         call = self._calls[index]
         yield from call.all(item.arguments)
-        yield call.ready()
+        yield call.make_ready_event()
 
     def _over(self, response: _Response) -> Iterator[AgentEvent]:
         if response.status == "failed" or response.error is not None:
@@ -357,7 +357,7 @@ class ResponsesStream(AnswerStream):
             return
         for index, item in enumerate(response.output):
             if index not in self._finished:
-                yield from self._untold(index, item)
+                yield from self._read_unsent_item(index, item)
         details = response.incomplete_details
         if details is None and response.status != "incomplete":
             reason = "tool_calls" if self._calls else "stop"
@@ -365,7 +365,7 @@ class ResponsesStream(AnswerStream):
             reason = _REASONS.get((details and details.reason) or "", "length")
         yield self._completed(reason, _cost(response.usage))
 
-    def _untold(self, index: int, item: _Item) -> Iterator[AgentEvent]:
+    def _read_unsent_item(self, index: int, item: _Item) -> Iterator[AgentEvent]:
         """An item that no event before has told of: of a response in one piece, all of them."""
         if item.type == "function_call":
             yield from self._whole(index, item)

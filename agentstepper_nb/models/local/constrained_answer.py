@@ -25,7 +25,7 @@ _SPEAKS: Final = re.compile(r'\s*\{\s*"text"\s*:\s*"')
 _CALLS: Final = re.compile(r'\s*\{\s*"tool"\s*:\s*"([^"\\]+)"\s*,\s*"arguments"\s*:\s*(?=\{)')
 #: What may still become one of these; longer ones don't.
 _MAY_BEGIN: Final = re.compile(r'\s*(?:\{[\s\w\-":,.]*)?')
-_LONGEST_BEGIN: Final = 400
+_MAX_BEGIN_CHARS: Final = 400
 #: Of a JSON string, what can be read now: a half escape waits for its other half.
 _READABLE: Final = re.compile(
     r'(?:[^"\\]|\\["\\/bfnrt]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}'
@@ -60,7 +60,7 @@ class ConstrainedAnswerReader:
             self._head += text
             self._body, text = self._begin()
         if self._body is not None:
-            if isinstance(self._body, _Call) and not self._body.started:
+            if isinstance(self._body, _Call) and not self._body.has_started:
                 yield self._body.start()
             yield from self._body.feed(text)
 
@@ -71,7 +71,7 @@ class ConstrainedAnswerReader:
             return _Call(self._call_id, found[1]), head[found.end() :]
         if found := _SPEAKS.match(head):
             return _Said(), head[found.end() :]
-        if len(head) > _LONGEST_BEGIN or not _MAY_BEGIN.fullmatch(head):
+        if len(head) > _MAX_BEGIN_CHARS or not _MAY_BEGIN.fullmatch(head):
             return _Plain(), head
         return None, ""
 
@@ -80,10 +80,10 @@ class ConstrainedAnswerReader:
             if self._head:
                 yield TextDelta(self._head)
             yield event
-        elif self._body.whole and isinstance(self._body, _Call):
+        elif self._body.is_complete and isinstance(self._body, _Call):
             reason = event.reason if event.reason == "error" else "tool_calls"
             yield ResponseCompleted(reason, event.usage)
-        elif self._body.whole or event.reason != "stop":
+        elif self._body.is_complete or event.reason != "stop":
             yield event
         else:
             text = "The local model ended in the middle of its answer."
@@ -95,7 +95,7 @@ class _Body(Protocol):
     """What comes after the beginning of an answer."""
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether its end has come."""
 
     def feed(self, text: str) -> Iterator[AgentEvent]:
@@ -105,7 +105,7 @@ class _Body(Protocol):
 class _Plain:
     """A text that is no JSON."""
 
-    whole = True
+    is_complete = True
 
     def feed(self, text: str) -> Iterator[AgentEvent]:
         if text:
@@ -116,17 +116,17 @@ class _Said:
     """The inside of a JSON string, up to its quote."""
 
     def __init__(self) -> None:
-        self.whole = False
+        self.is_complete = False
         self._rest = ""
 
     def feed(self, text: str) -> Iterator[AgentEvent]:
-        if self.whole:
+        if self.is_complete:
             return
         self._rest += text
         found = _READABLE.match(self._rest)
         assert found is not None  # it matches nothing at all, too
         self._rest = self._rest[found.end() :]
-        self.whole = self._rest.startswith('"')
+        self.is_complete = self._rest.startswith('"')
         if found[0]:
             yield TextDelta(_unescaped(found[0]))
 
@@ -135,8 +135,8 @@ class _Call:
     """The object of a call's arguments, up to its brace."""
 
     def __init__(self, call_id: str, name: str) -> None:
-        self.whole = False
-        self.started = False
+        self.is_complete = False
+        self.has_started = False
         self._call_id = call_id
         self._name = name
         self._read: list[str] = []
@@ -145,14 +145,14 @@ class _Call:
         self._escaped = False
 
     def start(self) -> AgentEvent:
-        self.started = True
+        self.has_started = True
         return ToolCallStarted(self._call_id, self._name)
 
     def feed(self, text: str) -> Iterator[AgentEvent]:
-        if self.whole:
+        if self.is_complete:
             return
         fragment, ended = self._own(text)
-        self.whole = ended
+        self.is_complete = ended
         if fragment:
             self._read.append(fragment)
             yield ToolCallArgsDelta(self._call_id, fragment)

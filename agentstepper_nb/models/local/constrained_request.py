@@ -24,13 +24,13 @@ from ...llm_wire.conversation import (
 )
 
 #: Characters of one text; the grammar that llama.cpp makes of a schema allows no 2,000.
-MAX_TEXT: Final = 1000
+MAX_TEXT_CHARS: Final = 1000
 #: Entries of one list.
 MAX_ITEMS: Final = 16
 #: Where a schema has further ones.
-_INSIDE: Final = ("items", "additionalProperties", "contains", "not", "if", "then", "else")
-_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
-_MAPS: Final = ("properties", "patternProperties")
+_SCHEMA_KEYWORDS: Final = ("items", "additionalProperties", "contains", "not", "if", "then", "else")
+_SCHEMA_LIST_KEYWORDS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SCHEMA_MAP_KEYWORDS: Final = ("properties", "patternProperties")
 #: What already says how long a text is.
 _FIXED: Final = ("enum", "const", "format", "pattern")
 
@@ -48,7 +48,7 @@ def limit_schema(
     Returns:
         The schema without its definitions, and these by their new names.
     """
-    bounds = _Bounds(max(1, min(MAX_TEXT, tokens)), prefix)
+    bounds = _Bounds(max(1, min(MAX_TEXT_CHARS, tokens)), prefix)
     own = {name: bounds.of(inside) for name, inside in schema.get("$defs", {}).items()}
     inside = {key: value for key, value in schema.items() if key != "$defs"}
     result: dict[str, Any] = bounds.of(inside)
@@ -78,11 +78,11 @@ class _Bounds:
     def _inside(self, key: str, value: Any) -> Any:
         if key == "$ref" and isinstance(value, str):
             return value.replace("#/$defs/", f"#/$defs/{self._prefix}", 1)
-        if key in _INSIDE:
+        if key in _SCHEMA_KEYWORDS:
             return self.of(value)
-        if key in _LISTS and isinstance(value, list):
+        if key in _SCHEMA_LIST_KEYWORDS and isinstance(value, list):
             return [self.of(inside) for inside in value]
-        if key in _MAPS and isinstance(value, dict):
+        if key in _SCHEMA_MAP_KEYWORDS and isinstance(value, dict):
             return {name: self.of(inside) for name, inside in value.items()}
         return value
 
@@ -120,17 +120,19 @@ def constrain_request(request: ModelRequest) -> ConstrainedRequest:
     """
     limit = MAX_TOKENS if request.max_tokens is None else request.max_tokens
     tools = _offered(request)
-    may_speak = request.tool_choice in (None, "auto")
+    can_answer_text = request.tool_choice in (None, "auto")
     plain = replace(
         request,
-        messages=tuple(_joined(_in_words(request.messages, bool(tools) and may_speak))),
-        system=_system(request.system, tools, may_speak),
+        messages=tuple(
+            _merge_turns(_encode_messages(request.messages, bool(tools) and can_answer_text))
+        ),
+        system=_system(request.system, tools, can_answer_text),
         tools=(),
         tool_choice=None,
         max_tokens=limit,
         temperature=request.temperature or 0.0,
     )
-    return ConstrainedRequest(plain, _schema(tools, may_speak, limit) if tools else None)
+    return ConstrainedRequest(plain, _schema(tools, can_answer_text, limit) if tools else None)
 
 
 def _offered(request: ModelRequest) -> tuple[ToolSpec, ...]:
@@ -149,14 +151,14 @@ def _offered(request: ModelRequest) -> tuple[ToolSpec, ...]:
 # ---- the answer's schema ---------------------------------------------------------------------------
 
 
-def _schema(tools: tuple[ToolSpec, ...], may_speak: bool, limit: int) -> dict[str, Any]:
+def _schema(tools: tuple[ToolSpec, ...], can_answer_text: bool, limit: int) -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     answers = []
     for tool in tools:
         arguments, own = limit_schema(tool.input_schema, limit, f"{tool.name}.")
         definitions |= own
         answers.append(_object(tool={"const": tool.name}, arguments=arguments))
-    if may_speak:
+    if can_answer_text:
         text, _ = limit_schema({"type": "string"}, limit)
         answers.append(_object(text=text))
     return {"anyOf": answers} | ({"$defs": definitions} if definitions else {})
@@ -174,12 +176,12 @@ def _object(**properties: Any) -> dict[str, Any]:
 # ---- the conversation in words ---------------------------------------------------------------------
 
 
-def _system(system: str | None, tools: tuple[ToolSpec, ...], may_speak: bool) -> str | None:
+def _system(system: str | None, tools: tuple[ToolSpec, ...], can_answer_text: bool) -> str | None:
     if not tools:
         return system
     listed = "\n".join(f"- {_signature(tool)}: {tool.description}" for tool in tools)
     answer = 'Answer with one JSON object: {"tool": NAME, "arguments": {…}} calls a tool'
-    speak = ', {"text": "…"} says something.' if may_speak else "."
+    speak = ', {"text": "…"} says something.' if can_answer_text else "."
     parts = (system, f"Tools:\n{listed}", answer + speak)
     return "\n\n".join(part for part in parts if part)
 
@@ -200,7 +202,7 @@ def _type(schema: Any) -> str:
     return "|".join(kind) if isinstance(kind, list) else kind or "any"
 
 
-def _in_words(messages: Iterable[ChatMessage], as_json: bool) -> Iterator[ChatMessage]:
+def _encode_messages(messages: Iterable[ChatMessage], as_json: bool) -> Iterator[ChatMessage]:
     """Each message as a text of the person or the model."""
     names: dict[str, str] = {}
     for message in messages:
@@ -230,7 +232,7 @@ def _json(**fields: Any) -> str:
     return json.dumps(fields, ensure_ascii=False)
 
 
-def _joined(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
+def _merge_turns(messages: Iterable[ChatMessage]) -> Iterator[ChatMessage]:
     """Several of one side as one: templates of many models ask for turns."""
     last: ChatMessage | None = None
     for message in messages:

@@ -101,11 +101,11 @@ def _served(file: Path, named_by: str) -> ModelFile:
 
 
 #: Seconds that loading may take: gigabytes from a slow disk.
-LOADING: Final = 300.0
+LOAD_TIMEOUT_S: Final = 300.0
 #: Tokens that fit into a conversation: memory is taken for all of them.
-CONTEXT: Final = 8192
+CONTEXT_TOKENS: Final = 8192
 #: Characters of what the process printed last, that an error shows.
-SHOWN: Final = 1000
+MAX_SHOWN_CHARS: Final = 1000
 
 
 class ModelProcess:
@@ -116,13 +116,13 @@ class ModelProcess:
         context: Tokens that fit into a conversation.
     """
 
-    def __init__(self, file: Path, *, context: int = CONTEXT) -> None:
-        self._order = ModelServerOptions(str(file), secrets.token_urlsafe(24), context)
+    def __init__(self, file: Path, *, context: int = CONTEXT_TOKENS) -> None:
+        self._options = ModelServerOptions(str(file), secrets.token_urlsafe(24), context)
         self._process: Process | None = None
-        self._printed: IO[bytes] | None = None
+        self._output: IO[bytes] | None = None
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it was started, and hasn't ended."""
         return self._process is not None and self._process.returncode is None
 
@@ -131,7 +131,7 @@ class ModelProcess:
         """The process's id; None where it doesn't run."""
         return self._process.pid if self._process else None
 
-    async def start(self, timeout: float = LOADING) -> LocalEndpoint:
+    async def start(self, timeout: float = LOAD_TIMEOUT_S) -> LocalEndpoint:
         """Start it, and wait until the model is loaded.
 
         Args:
@@ -143,7 +143,7 @@ class ModelProcess:
         Raises:
             ModelError: It can't be served; says why, as far as that is known.
         """
-        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (until `close`)
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 (until `close`)
         module = f"{__package__}.model_server"
         try:
             self._process = await asyncio.create_subprocess_exec(
@@ -151,16 +151,18 @@ class ModelProcess:
                 *(sys.executable, "-P", "-m", module),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=self._printed,
+                stderr=self._output,
             )
-            line = await asyncio.wait_for(self._ask(self._process), timeout)
+            line = await asyncio.wait_for(self._start_server(self._process), timeout)
             return LocalEndpoint(
-                msgspec.json.decode(line, type=ModelServerAddress).url, self._order.key
+                msgspec.json.decode(line, type=ModelServerAddress).url, self._options.key
             )
         except (TimeoutError, OSError, msgspec.DecodeError) as error:
-            why = "it takes too long" if isinstance(error, TimeoutError) else self._last_words()
+            why = (
+                "it takes too long" if isinstance(error, TimeoutError) else self._read_last_output()
+            )
             await self.close()
-            raise ModelError("invalid", f"{self._order.file} can't be served: {why}") from None
+            raise ModelError("invalid", f"{self._options.file} can't be served: {why}") from None
         except BaseException:
             await self.close()
             raise
@@ -172,19 +174,19 @@ class ModelProcess:
             with suppress(ProcessLookupError):  # it ended by itself
                 process.kill()  # it keeps nothing
             await process.wait()
-        if self._printed is not None:
-            self._printed.close()
-            self._printed = None
+        if self._output is not None:
+            self._output.close()
+            self._output = None
 
-    async def _ask(self, process: Process) -> bytes:
+    async def _start_server(self, process: Process) -> bytes:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(msgspec.json.encode(self._order) + b"\n")
+        process.stdin.write(msgspec.json.encode(self._options) + b"\n")
         await process.stdin.drain()
         return await process.stdout.readline()
 
-    def _last_words(self) -> str:
-        assert self._printed is not None
-        self._printed.seek(0)
-        words = self._printed.read().decode(errors="replace").strip()
-        return words[-SHOWN:] or "its process ended without a word"
+    def _read_last_output(self) -> str:
+        assert self._output is not None
+        self._output.seek(0)
+        words = self._output.read().decode(errors="replace").strip()
+        return words[-MAX_SHOWN_CHARS:] or "its process ended without a word"

@@ -34,11 +34,11 @@ def main() -> None:
     """Serve until nobody is there any more."""
     # Ctrl+C is for who started it, who may want another answer from the same model.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    order = msgspec.json.decode(sys.stdin.buffer.readline(), type=ModelServerOptions)
+    options = msgspec.json.decode(sys.stdin.buffer.readline(), type=ModelServerOptions)
     told = os.dup(1)
     os.dup2(2, 1)  # the library may print
     try:
-        server = _serve(order)
+        server = _serve(options)
     except Exception as error:  # the library's own, and what a traceback adds is of no use
         sys.exit(str(error))
     with os.fdopen(told, "wb") as out:
@@ -47,19 +47,19 @@ def main() -> None:
     os._exit(0)  # without waiting for an answer that nobody reads
 
 
-def _serve(order: ModelServerOptions) -> Any:
+def _serve(options: ModelServerOptions) -> Any:
     import xllamacpp
 
     params = xllamacpp.CommonParams()
-    params.model.path = order.file
+    params.model.path = options.file
     params.model_alias = {"local"}  # else its path is what /v1/models says
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    params.api_keys = [order.key]
+    params.api_keys = [options.key]
     params.cors_origins = "http://127.0.0.1"  # by default any page may ask
     params.ui = False
     params.endpoint_slots = False
-    params.n_ctx = order.context
+    params.n_ctx = options.context
     params.n_gpu_layers = 0  # the same answers on every machine
     # More gain little where nothing else runs, and lose much where something does: they spin.
     params.cpuparams.n_threads = 1

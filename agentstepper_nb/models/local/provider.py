@@ -38,7 +38,7 @@ class JsonSchemaProvider(OpenAIProvider):
                 for told in (event,) if free else answer.read(event):
                     yield told
 
-    def _question(self, request: ModelRequest) -> tuple[str, bytes]:
+    def _encode_body(self, request: ModelRequest) -> tuple[str, bytes]:
         asked = constrain_request(request)
         body = msgspec.json.decode(chat_completions.encode_model_request(asked.request))
         if asked.schema is not None:
@@ -46,7 +46,7 @@ class JsonSchemaProvider(OpenAIProvider):
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return "/chat/completions", msgspec.json.encode(body)
 
-    def _problems(self, model: str) -> ProviderErrorMessages:
+    def _make_error_messages(self, model: str) -> ProviderErrorMessages:
         return ProviderErrorMessages(
             f"The local model at {self._client.base_url}", KEY_VARIABLE, URL_VARIABLE
         )
@@ -94,7 +94,7 @@ class LocalProvider:
 
     async def _started(self) -> HTTPProvider:
         async with self._starting:
-            if self._process is not None and not self._process.running:
+            if self._process is not None and not self._process.is_running:
                 await self.close()  # it may have ended by itself: for want of memory, say
             if self._asking is None:
                 where = self._where if self._process is None else await self._process.start()

@@ -202,7 +202,7 @@ always = RequestCondition("always", lambda _: True)
 
 
 #: Characters of the newest message that an error shows.
-SHOWN = 200
+MAX_SHOWN_CHARS = 200
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,11 @@ class Script:
     def _nothing_to_say(self, request: ChatCompletionRequest) -> str:
         if request.messages:
             last = request.messages[-1]
-            text = last.text if len(last.text) <= SHOWN else f"{last.text[:SHOWN]}…"
+            text = (
+                last.text
+                if len(last.text) <= MAX_SHOWN_CHARS
+                else f"{last.text[:MAX_SHOWN_CHARS]}…"
+            )
             seen = f"{len(request.messages)} messages, the newest from {last.role}: {text!r}"
         else:
             seen = "no messages"

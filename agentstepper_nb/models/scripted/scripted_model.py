@@ -135,7 +135,7 @@ def _chat_events(
     yield sse.DONE
 
 
-CHAT: Final = ModelApi(
+CHAT_COMPLETIONS: Final = ModelApi(
     read=chat_completions.decode_request,
     whole=chat_completions.encode_json,
     events=_chat_events,
@@ -144,12 +144,12 @@ CHAT: Final = ModelApi(
 
 #: By the path that is asked.
 APIS: Final = {
-    "/v1/chat/completions": CHAT,
+    "/v1/chat/completions": CHAT_COMPLETIONS,
     "/v1/responses": ModelApi(
         read=_reader(responses.decode_request),
         whole=responses_answers.encode_answer,
         events=lambda completion, request: responses_answers.encode_events(completion),
-        error=CHAT.error,
+        error=CHAT_COMPLETIONS.error,
     ),
     "/v1/messages": ModelApi(
         read=_reader(messages.decode_request),
@@ -162,10 +162,10 @@ APIS: Final = {
 
 _log = logging.getLogger(__name__)
 
-JSON = "application/json"
+JSON_TYPE = "application/json"
 
 #: Exchanges that are kept for whoever asks.
-KEPT = 200
+MAX_EXCHANGES = 200
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class ScriptedResponse:
     status: int
     pieces: Iterable[bytes]
     """The body; asking for the next piece may wait at a gate, or raise `DisconnectFaultError`."""
-    content_type: str = JSON
+    content_type: str = JSON_TYPE
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -202,11 +202,11 @@ class ScriptedModel:
         self.gates = {hold.name: PauseGate() for hold in holds if isinstance(hold, PauseFault)}
         self._lock = Lock()
         self._refused: Counter[str] = Counter()
-        self._exchanges: deque[ScriptedExchange] = deque(maxlen=KEPT)
+        self._exchanges: deque[ScriptedExchange] = deque(maxlen=MAX_EXCHANGES)
 
     @property
     def exchanges(self) -> list[ScriptedExchange]:
-        """What was asked so far, oldest first; the newest `KEPT` of it."""
+        """What was asked so far, oldest first; the newest `MAX_EXCHANGES` of it."""
         with self._lock:
             return list(self._exchanges)
 
@@ -279,7 +279,7 @@ def make_error_response(
     param: str | None = None,
     code: str | None = None,
     headers: Mapping[str, str] | None = None,
-    api: ModelApi = CHAT,
+    api: ModelApi = CHAT_COMPLETIONS,
 ) -> ScriptedResponse:
     """An error in an API's own form.
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 from .script import DisconnectFaultError, PauseGate, Script
 from .scripted_model import (
     APIS,
-    CHAT,
+    CHAT_COMPLETIONS,
     ScriptedExchange,
     ScriptedModel,
     ScriptedResponse,
@@ -24,7 +24,7 @@ from .scripted_model import (
 _log = logging.getLogger(__name__)
 
 #: Bytes of a request's body that are accepted.
-MAX_BODY = 64 * 1024 * 1024
+MAX_BODY_BYTES = 64 * 1024 * 1024
 
 #: Each path, and the one method it answers.
 METHODS = dict.fromkeys(APIS, "POST") | {"/v1/models": "GET"}
@@ -106,7 +106,7 @@ class ScriptRequestHandler(BaseHTTPRequestHandler):
         if allowed != method:
             text = f"{path} answers {allowed}, not {method}."
             headers = {"allow": allowed}
-            api = APIS.get(path, CHAT)
+            api = APIS.get(path, CHAT_COMPLETIONS)
             return make_error_response(
                 405, text, code="method_not_allowed", headers=headers, api=api
             )
@@ -117,8 +117,8 @@ class ScriptRequestHandler(BaseHTTPRequestHandler):
         if not length.isascii() or not length.isdigit():
             self.send_error(411, "Send the body with a Content-Length.")
             return None
-        if int(length) > MAX_BODY:
-            self.send_error(413, f"The body is longer than {MAX_BODY} bytes.")
+        if int(length) > MAX_BODY_BYTES:
+            self.send_error(413, f"The body is longer than {MAX_BODY_BYTES} bytes.")
             return None
         body = self.rfile.read(int(length))
         if len(body) < int(length):

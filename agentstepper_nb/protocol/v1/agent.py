@@ -10,14 +10,14 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...errors import ProtocolError
-from ..values import EVENT_NAME, EventKind, Failure, HaltPoint, Id, Time
+from ..data_model import EVENT_NAME, EventKind, Failure, HaltPoint, Id, Time
 
 #: Event types travel by their enum's name.
-TYPES: Final[dict[str, EventKind]] = {
+EVENT_TYPES: Final[dict[str, EventKind]] = {
     kind.name: kind for kind in EventKind if kind is not EventKind.CUSTOM
 }
 
-NULL: Final = Raw(b"null")
+JSON_NULL: Final = Raw(b"null")
 
 
 class V1Event(Struct, frozen=True, kw_only=True):
@@ -26,7 +26,7 @@ class V1Event(Struct, frozen=True, kw_only=True):
     uuid: Id
     type: str
     time: Time
-    data: Raw = NULL
+    data: Raw = JSON_NULL
     breakpoints: list[Any] = []
 
 
@@ -37,8 +37,8 @@ class V1Breakpoint(Struct, frozen=True, kw_only=True):
     agent: str = ""
     event_id: Id
     time: Time
-    original_data: Raw = NULL
-    modified_data: Raw = NULL
+    original_data: Raw = JSON_NULL
+    modified_data: Raw = JSON_NULL
     summary: str | None = None
 
 
@@ -106,8 +106,8 @@ def load_kind(type: str, data: Raw) -> tuple[EventKind | None, str | None]:
         type: As the wire says it.
         data: The event's.
     """
-    kind = TYPES.get(type)
-    if kind is EventKind.TOOL_INVOCATION and data != NULL:
+    kind = EVENT_TYPES.get(type)
+    if kind is EventKind.TOOL_INVOCATION and data != JSON_NULL:
         try:
             custom = msgspec.json.decode(data, type=_Custom).custom
         except (msgspec.DecodeError, RecursionError, UnicodeError):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from ...errors import ProtocolError
+from ..data_model import ChangeKind, Commit, FileBody, FileChange
 from ..line_count import count_lines, count_lines_with_prefix
-from ..values import ChangeKind, Commit, FileBody, FileChange
 from .agent import V1Change, V1Commit
 
 _WORDS: Final[dict[ChangeKind, str]] = {

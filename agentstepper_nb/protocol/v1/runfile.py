@@ -15,12 +15,8 @@ from msgspec.structs import replace
 
 from ..._version import __version__
 from ...errors import ProtocolError
-from ..header_bounds import cut_failure, cut_text
-from ..json_bounds import Check, JsonScan, check_content, never_cancel
-from ..records import RunHistory
-from ..tool_names import find_tool_name
-from ..values import (
-    PAIRED,
+from ..data_model import (
+    PAIRED_EVENT_KINDS,
     AgentActivity,
     AnswerKind,
     Commit,
@@ -38,8 +34,12 @@ from ..values import (
     Time,
     drop_unchanged_commits,
 )
+from ..header_limits import truncate_failure, truncate_text
+from ..json_limits import CheckCancelled, JsonScanner, check_content_size, never_cancel
+from ..records import RunHistory
+from ..tool_names import find_tool_name
 from .agent import (
-    NULL,
+    JSON_NULL,
     V1Breakpoint,
     V1Commit,
     dump_kind,
@@ -53,11 +53,11 @@ from .commits import dump_commit, load_commit, select_commits
 from .runfile_format import make_corrupt_error, pack_runfile, unpack_runfile
 
 #: The largest unpacked file taken, in bytes.
-MAX_UNPACKED: Final = 256 * 1024 * 1024
+MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
 _WHAT: Final = "The .run file"
 #: Characters of a message's summary or a commit's title, and of a file's path.
-_SUMMARY: Final = 1000
-_PATH: Final = 4096
+_MAX_SUMMARY_CHARS: Final = 1000
+_MAX_PATH_CHARS: Final = 4096
 
 
 class _Breakpoint(V1Breakpoint, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ class _Event(Struct):
     uuid: Id
     type: str
     time: Time
-    data: Raw = NULL
+    data: Raw = JSON_NULL
     breakpoints: list[_Breakpoint] = []
     # As above:
     parent: Id | UnsetType = UNSET
@@ -118,7 +118,7 @@ def dump_run(history: RunHistory) -> bytes:
 
 
 def _dump_event(event: Event, points: list[HaltPoint], *, numbered: bool) -> _Event:
-    own = NULL if event.data is None else Raw(event.data.encode())
+    own = JSON_NULL if event.data is None else Raw(event.data.encode())
     type, data = dump_kind(event.kind, event.name, own)
     is_row = event.kind is EventKind.DEBUG_MESSAGE
     return _Event(
@@ -141,7 +141,7 @@ def _dump_halt_point(point: HaltPoint, *, numbered: bool) -> _Breakpoint:
         event_id=point.event,
         time=point.at,
         original_data=Raw(point.data.encode()),
-        modified_data=NULL if point.edit is None else Raw(point.edit.encode()),
+        modified_data=JSON_NULL if point.edit is None else Raw(point.edit.encode()),
         summary=find_summary(point),
         seq=point.seq if numbered else UNSET,
         failure=failure or UNSET,
@@ -149,7 +149,10 @@ def _dump_halt_point(point: HaltPoint, *, numbered: bool) -> _Breakpoint:
 
 
 def load_run(
-    data: bytes, run_id: str | None = None, limit: int = MAX_UNPACKED, check: Check = never_cancel
+    data: bytes,
+    run_id: str | None = None,
+    limit: int = MAX_UNPACKED_BYTES,
+    check: CheckCancelled = never_cancel,
 ) -> RunHistory:
     """Read a run's file.
 
@@ -169,13 +172,13 @@ def load_run(
     return _history(document, run_id or document.uuid, check)
 
 
-def _parse(text: bytearray, scan: JsonScan) -> _Run:
+def _parse(text: bytearray, scan: JsonScanner) -> _Run:
     """The file's document. As in messages, contents may hold what only Python's parser takes."""
     try:
         return msgspec.json.decode(text, type=_Run)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         strictly = str(error)
-    scan.judge_leniently()
+    scan.check_lenient_limits()
     try:
         # Decoded as it was counted: the parser would guess another encoding.
         return msgspec.convert(
@@ -214,7 +217,7 @@ def _check_ids(document: _Run) -> None:
             raise make_corrupt_error(f"The .run file has one {what} twice")
 
 
-def _history(document: _Run, run_id: str, check: Check) -> RunHistory:
+def _history(document: _Run, run_id: str, check: CheckCancelled) -> RunHistory:
     events: list[Event] = []
     points: list[HaltPoint] = []
     ended_at = document.start_time
@@ -308,7 +311,7 @@ def _load_event(item: _Event, run_id: str, seqs: Iterator[int]) -> tuple[Event, 
 
 def _load_halt_point(point: _Breakpoint, event: Event, index: int, seq: int) -> HaltPoint:
     data, edit = _content(point.original_data), _content(point.modified_data)
-    failure = None if point.failure is UNSET else cut_failure(point.failure)
+    failure = None if point.failure is UNSET else truncate_failure(point.failure)
     own = point.summary
     if point.failure is not UNSET and own == format_failure(point.failure):
         own = None
@@ -317,15 +320,15 @@ def _load_halt_point(point: _Breakpoint, event: Event, index: int, seq: int) -> 
         run=event.run,
         event=event.id,
         seq=seq,
-        side=EventSide.END if index and event.kind in PAIRED else EventSide.BEGIN,
+        side=EventSide.END if index and event.kind in PAIRED_EVENT_KINDS else EventSide.BEGIN,
         kind=event.kind,
         name=event.name,
         depth=event.depth,
         at=point.time,
         data=data,
         strict=is_strict(data),
-        agent=cut_text(point.agent, _SUMMARY),
-        summary=None if own is None else cut_text(own, _SUMMARY),
+        agent=truncate_text(point.agent, _MAX_SUMMARY_CHARS),
+        summary=None if own is None else truncate_text(own, _MAX_SUMMARY_CHARS),
         outcome=EventOutcome.ERROR if failure else None,
         failure=failure,
         edit=None if edit == "null" else edit,
@@ -336,7 +339,7 @@ def _load_halt_point(point: _Breakpoint, event: Event, index: int, seq: int) -> 
 
 def _content(raw: Raw) -> str:
     text = bytes(raw).decode()
-    check_content(text, _WHAT)
+    check_content_size(text, _WHAT)
     return text
 
 
@@ -361,10 +364,10 @@ def _place(commits: list[V1Commit], run_id: str, points: list[HaltPoint]) -> tup
 def _load_commit(commit: V1Commit) -> Commit:
     for change in commit.changes:
         for text in (change.diff, change.content, change.previous_content):
-            check_content(text, _WHAT)
-        if len(change.path) > _PATH:
+            check_content_size(text, _WHAT)
+        if len(change.path) > _MAX_PATH_CHARS:
             raise make_corrupt_error("The .run file has too long a path")
     try:
-        return replace(load_commit(commit), title=cut_text(commit.title, _SUMMARY))
+        return replace(load_commit(commit), title=truncate_text(commit.title, _MAX_SUMMARY_CHARS))
     except ProtocolError as error:
         raise make_corrupt_error(f"The .run file has a damaged commit ({error.message})") from None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ...errors import ProtocolError
-from ..json_bounds import CHUNK, Check, JsonBounds, JsonScan
+from ..json_limits import CHUNK_BYTES, CheckCancelled, JsonLimits, JsonScanner
 
 _WHAT: Final = "The .run file"
 #: Values of contents stand deeper, as `events`, event, `breakpoints`, breakpoint, content.
@@ -35,7 +35,7 @@ def make_corrupt_error(reason: str) -> ProtocolError:
     return ProtocolError("corrupt_import", f"{reason[:500]}: export it again.")
 
 
-def unpack_runfile(data: bytes, limit: int, check: Check) -> tuple[bytearray, JsonScan]:
+def unpack_runfile(data: bytes, limit: int, check: CheckCancelled) -> tuple[bytearray, JsonScanner]:
     """Unpack a file whose text keeps its bounds; nothing of another is kept.
 
     Args:
@@ -53,7 +53,7 @@ def unpack_runfile(data: bytes, limit: int, check: Check) -> tuple[bytearray, Js
     packed = None if _JSON.match(data) else _from_base64(data)
     if packed is not None and _JSON.match(packed):
         data, packed = packed, None
-    scan = JsonScan(JsonBounds(limit, _DEPTH, _MARKS, _CONTENTS_DEPTH), _WHAT)
+    scan = JsonScanner(JsonLimits(limit, _DEPTH, _MARKS, _CONTENTS_DEPTH), _WHAT)
     for chunk in _chunks(data, packed):
         check()
         scan.feed(chunk)
@@ -77,7 +77,7 @@ def _damaged(error: Exception) -> ProtocolError:
 
 
 def _chunks(data: bytes, packed: bytes | None) -> Iterator[bytes]:
-    """The text, `CHUNK` bytes at most at a time."""
+    """The text, `CHUNK_BYTES` bytes at most at a time."""
     if packed is None:
         yield from _slices(data)
         return
@@ -93,15 +93,15 @@ def _chunks(data: bytes, packed: bytes | None) -> Iterator[bytes]:
 
 
 def _slices(data: bytes) -> Iterator[bytes]:
-    for at in range(0, len(data), CHUNK):
-        yield data[at : at + CHUNK]
+    for at in range(0, len(data), CHUNK_BYTES):
+        yield data[at : at + CHUNK_BYTES]
 
 
 def _inflated(inflater: zlib._Decompress, piece: bytes) -> Iterator[bytes]:
     while True:
-        chunk = inflater.decompress(piece, CHUNK)
+        chunk = inflater.decompress(piece, CHUNK_BYTES)
         if chunk:
             yield chunk
         piece = inflater.unconsumed_tail
-        if inflater.eof or (not piece and len(chunk) < CHUNK):
+        if inflater.eof or (not piece and len(chunk) < CHUNK_BYTES):
             return

@@ -11,8 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ...errors import ProtocolError
-from ..records import RunHistory
-from ..values import (
+from ..data_model import (
     AgentActivity,
     Commit,
     Event,
@@ -22,6 +21,7 @@ from ..values import (
     Run,
     RunState,
 )
+from ..records import RunHistory
 from .agent import find_summary
 from .commits import dump_changes, select_commits
 

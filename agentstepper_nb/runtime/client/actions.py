@@ -20,8 +20,7 @@ from ...protocol.runtime import (
     Limits,
     SessionStatus,
 )
-from ...protocol.runtime_store_messages import DEFAULT_LIMIT, ActionQuery
-from ...protocol.runtime_wire import (
+from ...protocol.runtime_requests import (
     ActionEnqueued,
     CreateAgentPayload,
     DestroyPayload,
@@ -29,6 +28,7 @@ from ...protocol.runtime_wire import (
     InterruptPayload,
     NewAction,
 )
+from ...protocol.runtime_store_messages import DEFAULT_LIMIT, ActionQuery
 from ...rpc.service_client import ServiceClient
 
 Member = TypeVar("Member", bound=StrEnum)
@@ -105,7 +105,7 @@ class ActionClient:
         Returns:
             The session's id.
         """
-        made = CreateAgentPayload(
+        payload = CreateAgentPayload(
             moniker=moniker,
             config=config,
             conversation_id=conversation_id,
@@ -119,20 +119,22 @@ class ActionClient:
             ),
             step=step,
         )
-        acted = await self._act(ActionKind.CREATE, made, session_id or make_id(), agent_id, urgency)
-        return acted.session_id
+        enqueued = await self._enqueue(
+            ActionKind.CREATE, payload, session_id or make_id(), agent_id, urgency
+        )
+        return enqueued.session_id
 
     async def pause(
         self, *, session_id: str | None = None, agent_id: str | None = None, urgency: int = 0
     ) -> Action:
         """Let a session do no more steps; the one that is under way is finished."""
-        return (await self._act(ActionKind.PAUSE, None, session_id, agent_id, urgency)).action
+        return (await self._enqueue(ActionKind.PAUSE, None, session_id, agent_id, urgency)).action
 
     async def resume(
         self, *, session_id: str | None = None, agent_id: str | None = None, urgency: int = 0
     ) -> Action:
         """Let a paused session go on."""
-        return (await self._act(ActionKind.RESUME, None, session_id, agent_id, urgency)).action
+        return (await self._enqueue(ActionKind.RESUME, None, session_id, agent_id, urgency)).action
 
     async def interrupt(
         self,
@@ -143,8 +145,10 @@ class ActionClient:
         urgency: int = 0,
     ) -> Action:
         """Guide the next step of a session, and that one only; the last word before it counts."""
-        told = InterruptPayload(guidance=guidance)
-        return (await self._act(ActionKind.INTERRUPT, told, session_id, agent_id, urgency)).action
+        payload = InterruptPayload(guidance=guidance)
+        return (
+            await self._enqueue(ActionKind.INTERRUPT, payload, session_id, agent_id, urgency)
+        ).action
 
     async def send_input(
         self,
@@ -155,8 +159,10 @@ class ActionClient:
         urgency: int = 0,
     ) -> Action:
         """Tell the next step of a session something, after what it is told already."""
-        told = InputPayload(text=text)
-        return (await self._act(ActionKind.INPUT, told, session_id, agent_id, urgency)).action
+        payload = InputPayload(text=text)
+        return (
+            await self._enqueue(ActionKind.INPUT, payload, session_id, agent_id, urgency)
+        ).action
 
     async def destroy(
         self,
@@ -167,10 +173,12 @@ class ActionClient:
         timeout_s: float = 10.0,
     ) -> Action:
         """End a session: its step has so many seconds to end before it is cancelled."""
-        how = DestroyPayload(timeout_s=timeout_s)
-        return (await self._act(ActionKind.DESTROY, how, session_id, agent_id, urgency)).action
+        payload = DestroyPayload(timeout_s=timeout_s)
+        return (
+            await self._enqueue(ActionKind.DESTROY, payload, session_id, agent_id, urgency)
+        ).action
 
-    async def _act(
+    async def _enqueue(
         self,
         kind: ActionKind,
         payload: Struct | None,
@@ -178,7 +186,7 @@ class ActionClient:
         agent_id: str | None,
         urgency: int,
     ) -> ActionEnqueued:
-        ask = NewAction(
+        request = NewAction(
             kind=kind,
             agent_id=agent_id,
             session_id=session_id,
@@ -186,7 +194,7 @@ class ActionClient:
             payload=msgspec.to_builtins(payload),
             idem_key=make_id(),  # so that it can be asked again
         )
-        return await self._core.call(methods.ACT, ask)
+        return await self._core.call(methods.ENQUEUE_ACTION, request)
 
     async def actions(
         self,
@@ -200,7 +208,7 @@ class ActionClient:
         offset: int = 0,
     ) -> list[Action]:
         """Actions, the oldest first: whether they are done, and why one failed."""
-        ask = ActionQuery(
+        request = ActionQuery(
             id=id,
             session_id=session_id,
             agent_id=agent_id,
@@ -209,4 +217,4 @@ class ActionClient:
             limit=limit,
             offset=offset,
         )
-        return list((await self._core.call(methods.ACTIONS, ask)).actions)
+        return list((await self._core.call(methods.ACTIONS, request)).actions)

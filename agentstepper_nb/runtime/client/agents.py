@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, Self
 
 from ...discover import CoreEndpoint
-from ...protocol.runtime_wire import TopicEvent
+from ...protocol.runtime_requests import TopicEvent
 from ...rpc.loop_thread import SyncClient, make_blocking
-from ...rpc.service_client import PATIENCE, ServiceClient
+from ...rpc.service_client import CONNECT_TIMEOUT_S, ServiceClient
 from .actions import ActionClient
 from .conversations import ConversationClient
 from .sessions import SessionClient
@@ -53,12 +53,16 @@ class AsyncAgents(ActionClient, SessionClient, ConversationClient):
     An action is for one session: that of `session_id`, or the latest of the agent `agent_id`.
     """
 
-    def __init__(self, line: ServiceClient) -> None:
-        self._core = line
+    def __init__(self, client: ServiceClient) -> None:
+        self._core = client
 
     @classmethod
     def connect(
-        cls, url: str | None = None, token: str | None = None, *, patience: float = PATIENCE
+        cls,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        patience: float = CONNECT_TIMEOUT_S,
     ) -> PendingConnection:
         """Connect to a Core.
 
@@ -116,7 +120,11 @@ class Agents(SyncClient[AsyncAgents]):
 
     @classmethod
     def connect(
-        cls, url: str | None = None, token: str | None = None, *, patience: float = PATIENCE
+        cls,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        patience: float = CONNECT_TIMEOUT_S,
     ) -> Self:
         """Connect to a Core.
 

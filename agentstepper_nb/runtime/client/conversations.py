@@ -17,19 +17,19 @@ from ...protocol.runtime import (
     ParticipantKind,
     ParticipantRole,
 )
+from ...protocol.runtime_requests import (
+    LeaveConversation,
+    NewConversation,
+    NewMessage,
+    NewParticipant,
+    SetConversation,
+)
 from ...protocol.runtime_store_messages import (
     DEFAULT_LIMIT,
     ConversationQuery,
     CursorQuery,
     MessageQuery,
     ParticipantQuery,
-)
-from ...protocol.runtime_wire import (
-    LeaveConversation,
-    NewConversation,
-    NewMessage,
-    NewParticipant,
-    SetConversation,
 )
 from ...rpc.service_client import ServiceClient
 from .actions import find_enum_member, make_id
@@ -49,13 +49,13 @@ class ConversationClient:
         conversation_id: str | None = None,
     ) -> Conversation:
         """Begin a conversation; with an id that is known, that one is given."""
-        ask = NewConversation(
+        request = NewConversation(
             title=title,
             created_by=created_by,
             tags=tuple(tags),
             conversation_id=conversation_id or make_id(),
         )
-        return await self._core.call(methods.CREATE_CONVERSATION, ask)
+        return await self._core.call(methods.CREATE_CONVERSATION, request)
 
     async def set_conversation(
         self,
@@ -66,13 +66,13 @@ class ConversationClient:
         tags: Sequence[str] | None = None,
     ) -> Conversation:
         """Change what is given of a conversation; `status="closed"` closes it."""
-        ask = SetConversation(
+        request = SetConversation(
             conversation_id=conversation_id,
             status=status,
             title=title,
             tags=None if tags is None else tuple(tags),
         )
-        return await self._core.call(methods.SET_CONVERSATION, ask)
+        return await self._core.call(methods.SET_CONVERSATION, request)
 
     async def conversations(
         self,
@@ -84,14 +84,14 @@ class ConversationClient:
         offset: int = 0,
     ) -> list[Conversation]:
         """Conversations, the newest first."""
-        ask = ConversationQuery(
+        request = ConversationQuery(
             conversation_id=conversation_id,
             status=None if status is None else find_enum_member(ConversationStatus, status),
             tag=tag,
             limit=limit,
             offset=offset,
         )
-        return list((await self._core.call(methods.CONVERSATIONS, ask)).conversations)
+        return list((await self._core.call(methods.CONVERSATIONS, request)).conversations)
 
     async def join(
         self,
@@ -113,7 +113,7 @@ class ConversationClient:
             role: `owner`, `member`, or `observer`, who never posts.
             delivery: Whether the session is told of what is said (`push`), or reads (`pull`).
         """
-        ask = NewParticipant(
+        request = NewParticipant(
             conversation_id=conversation_id,
             kind=ParticipantKind.SESSION if user_id is None else ParticipantKind.USER,
             user_id=user_id,
@@ -122,37 +122,37 @@ class ConversationClient:
             role=find_enum_member(ParticipantRole, role),
             delivery=find_enum_member(Delivery, delivery),
         )
-        return await self._core.call(methods.JOIN, ask)
+        return await self._core.call(methods.JOIN, request)
 
     async def leave(self, conversation_id: str, participant_id: str) -> Participant:
         """Let a participant leave."""
-        ask = LeaveConversation(conversation_id=conversation_id, participant_id=participant_id)
-        return await self._core.call(methods.LEAVE, ask)
+        request = LeaveConversation(conversation_id=conversation_id, participant_id=participant_id)
+        return await self._core.call(methods.LEAVE, request)
 
     async def participants(self, conversation_id: str, *, here: bool = False) -> list[Participant]:
         """Who takes part in a conversation; with `here`, only those who haven't left."""
-        ask = ParticipantQuery(conversation_id=conversation_id, here=here)
-        return list((await self._core.call(methods.PARTICIPANTS, ask)).participants)
+        request = ParticipantQuery(conversation_id=conversation_id, here=here)
+        return list((await self._core.call(methods.PARTICIPANTS, request)).participants)
 
     async def post(
         self, conversation_id: str, text: str, user_id: str = "user", data: Json = None
     ) -> ConversationMessage:
         """Say something; every session that takes part hears of it."""
-        ask = NewMessage(
+        request = NewMessage(
             conversation_id=conversation_id,
             user_id=user_id,
             text=text,
             data=data,
             idem_key=make_id(),  # so that it can be said again
         )
-        return await self._core.call(methods.SAY, ask)
+        return await self._core.call(methods.POST_MESSAGE, request)
 
     async def messages(
         self, conversation_id: str, after: str | None = None, limit: int = DEFAULT_LIMIT
     ) -> list[ConversationMessage]:
         """What was said, the oldest first; `after` the message of this id."""
-        ask = MessageQuery(conversation_id=conversation_id, after=after, limit=limit)
-        return list((await self._core.call(methods.MESSAGES, ask)).messages)
+        request = MessageQuery(conversation_id=conversation_id, after=after, limit=limit)
+        return list((await self._core.call(methods.MESSAGES, request)).messages)
 
     async def unread(
         self, session_id: str, conversation_id: str, limit: int = DEFAULT_LIMIT
@@ -160,8 +160,8 @@ class ConversationClient:
         """What others said since a session has read, the oldest first: for sessions that are set to
         `pull`. It is the same again until `mark_read` says how far that is read.
         """
-        asked = CursorQuery(session_id=session_id, conversation_id=conversation_id)
-        at = (await self._core.call(methods.CURSOR, asked)).cursor
+        query = CursorQuery(session_id=session_id, conversation_id=conversation_id)
+        at = (await self._core.call(methods.CURSOR, query)).cursor
         after = None if at is None else at.last_message_id
         while True:
             page = await self.messages(conversation_id, after, limit)

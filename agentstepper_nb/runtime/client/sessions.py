@@ -8,14 +8,14 @@ from contextlib import aclosing
 
 from ...errors import CommandError
 from ...protocol import runtime_methods as methods
-from ...protocol.runtime import LIVE, AgentState, AgentStep, SessionSummary
+from ...protocol.runtime import LIVE_STATUSES, AgentState, AgentStep, SessionSummary
+from ...protocol.runtime_requests import TopicEvent, WatchTopic
 from ...protocol.runtime_store_messages import (
     DEFAULT_LIMIT,
     AgentSessionQuery,
     StateQuery,
     StepQuery,
 )
-from ...protocol.runtime_wire import TopicEvent, WatchTopic
 from ...rpc.service_client import ServiceClient
 from .actions import decode_statuses
 
@@ -51,10 +51,10 @@ class SessionClient:
             limit: How many at most.
             offset: How many to leave out.
         """
-        ask = StateQuery(
+        request = StateQuery(
             agent_id=agent_id, status=decode_statuses(status), limit=limit, offset=offset
         )
-        return list((await self._core.call(methods.STATES, ask)).states)
+        return list((await self._core.call(methods.STATES, request)).states)
 
     async def list_agent_steps(
         self,
@@ -79,7 +79,7 @@ class SessionClient:
             limit: How many at most.
             offset: How many to leave out.
         """
-        ask = StepQuery(
+        request = StepQuery(
             session_id=session_id,
             agent_id=agent_id,
             min_iteration=min_iteration,
@@ -89,7 +89,7 @@ class SessionClient:
             limit=limit,
             offset=offset,
         )
-        return await self._steps(ask)
+        return await self._steps(request)
 
     async def list_agent_steps_since_iteration(
         self, session_id: str, after: int, limit: int = DEFAULT_LIMIT
@@ -105,8 +105,8 @@ class SessionClient:
         """The last step of a session, or of each of an agent's."""
         return await self._steps(StepQuery(session_id=session_id, agent_id=agent_id, latest=True))
 
-    async def _steps(self, ask: StepQuery) -> list[AgentStep]:
-        return list((await self._core.call(methods.STEPS, ask)).steps)
+    async def _steps(self, request: StepQuery) -> list[AgentStep]:
+        return list((await self._core.call(methods.STEPS, request)).steps)
 
     async def list_sessions_for_agent(self, agent_id: str) -> list[SessionSummary]:
         """An agent's sessions, the newest first."""
@@ -149,30 +149,30 @@ class SessionClient:
             CommandError: `unknown_session`; `session_over`: it has ended otherwise.
             TimeoutError: It wasn't so in time.
         """
-        wanted = decode_statuses(status)
+        wanted_statuses = decode_statuses(status)
 
-        def reached(state: AgentState) -> bool:
+        def is_reached(state: AgentState) -> bool:
             return (
-                (not wanted or state.status in wanted)
+                (not wanted_statuses or state.status in wanted_statuses)
                 and (iteration is None or state.iteration >= iteration)
                 and (predicate is None or predicate(state))
             )
 
         try:
             async with asyncio.timeout(timeout):
-                return await self._until(session_id, reached)
+                return await self._wait_until(session_id, is_reached)
         except TimeoutError:
             raise TimeoutError(
                 f"The session {session_id} wasn't as it was waited for within {timeout:g} seconds."
             ) from None
 
-    async def _until(self, session_id: str, reached: Predicate) -> AgentState:
+    async def _wait_until(self, session_id: str, is_reached: Predicate) -> AgentState:
         async with aclosing(self.watch(f"session:{session_id}")) as notices:
             async for notice in notices:
                 for state in notice.states:
-                    if reached(state):
+                    if is_reached(state):
                         return state
-                    if state.status not in LIVE:
+                    if state.status not in LIVE_STATUSES:
                         raise CommandError(
                             "session_over",
                             f"The session {session_id} is {state.status} after {state.iteration} steps, "

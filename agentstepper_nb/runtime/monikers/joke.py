@@ -9,10 +9,10 @@ from msgspec import UNSET, Struct
 
 from ...llm_wire.conversation import ModelRequest, UserMessage
 from ..frame import FrameIn, FrameOut
-from .model_moniker import Interval, ModelMoniker, Said, ask_model
+from .model_moniker import IntervalSeconds, ModelMoniker, NonEmptyText, ask_model
 
 #: Characters of guidance that make a subject.
-LONGEST_SUBJECT: Final = 200
+MAX_SUBJECT_CHARS: Final = 200
 
 _SYSTEM: Final = (
     "You tell jokes. Answer with one short joke on the subject that you are given, which names the "
@@ -30,8 +30,8 @@ class JokeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         model: The model's name there.
     """
 
-    subject: Said = "agents"
-    interval_s: Interval = 3.0
+    subject: NonEmptyText = "agents"
+    interval_s: IntervalSeconds = 3.0
     provider: str = "scripted"
     model: str = "jokes"
 
@@ -52,30 +52,30 @@ class JokeMoniker(ModelMoniker[JokeConfig]):
 
     async def step(self, frame: FrameIn) -> FrameOut:
         """Tell a joke, on another subject where guidance names one."""
-        told = self._told(frame)
-        number = told.count + 1
-        text = await self._joke(number, told.subject)
+        state = self._read_state(frame)
+        number = state.count + 1
+        text = await self._ask_for_joke(number, state.subject)
         return FrameOut(
             step=frame.step,
             next_step=f"joke/{number + 1}",
-            state=msgspec.to_builtins(JokeState(subject=told.subject, count=number)),
+            state=msgspec.to_builtins(JokeState(subject=state.subject, count=number)),
             text=text,
-            data={"subject": told.subject, "number": number},
+            data={"subject": state.subject, "number": number},
             done=False,
         )
 
-    def _told(self, frame: FrameIn) -> JokeState:
+    def _read_state(self, frame: FrameIn) -> JokeState:
         """The state, with guidance taken in; an edited one may be anything."""
         try:
-            told = msgspec.convert(frame.state, JokeState)
+            state = msgspec.convert(frame.state, JokeState)
         except msgspec.ValidationError:
-            told = JokeState(subject=self._config.subject)
+            state = JokeState(subject=self._config.subject)
         if frame.guidance is UNSET:
-            return told
-        subject = " ".join(str(frame.guidance).split())[:LONGEST_SUBJECT]
-        return JokeState(subject=subject or told.subject, count=told.count)
+            return state
+        subject = " ".join(str(frame.guidance).split())[:MAX_SUBJECT_CHARS]
+        return JokeState(subject=subject or state.subject, count=state.count)
 
-    async def _joke(self, number: int, subject: str) -> str:
+    async def _ask_for_joke(self, number: int, subject: str) -> str:
         request = ModelRequest(
             model=self._config.model,
             system=_SYSTEM,

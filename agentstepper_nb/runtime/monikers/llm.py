@@ -21,7 +21,7 @@ from ...models.provider import ModelProvider
 from ...sdk.async_stepper import AsyncAgentStepper
 from ..frame import FrameIn, FrameOut
 from ..frame_codec import SCHEMA, parse_output
-from .model_moniker import Interval, ModelMoniker, Said, ask_model
+from .model_moniker import IntervalSeconds, ModelMoniker, NonEmptyText, ask_model
 
 #: The tool by which a model answers; models without tools write the same JSON as text.
 TOOL: Final = ToolSpec(
@@ -48,7 +48,7 @@ alone):
 - `done`: true if the task is finished, else false
 - `notes`: remarks for whoever debugs this, if there are any"""
 
-_WRONG: Final = (
+_REPAIR_PROMPT: Final = (
     "That can't be used: {why} Answer again, with the whole of it: call `step_frame` once, or write "
     "its JSON alone."
 )
@@ -67,12 +67,12 @@ class LlmConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         first_step: The first step's name.
     """
 
-    task: Said
+    task: NonEmptyText
     provider: str
     model: Annotated[str, Meta(min_length=1)]
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     temperature: Annotated[float, Meta(ge=0)] | None = None
-    interval_s: Interval = 0.0
+    interval_s: IntervalSeconds = 0.0
     first_step: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
 
 
@@ -103,14 +103,14 @@ async def run_moniker_step(frame: FrameIn, task: LlmTask) -> FrameOut:
         ModelError: The model gave no answer.
     """
     messages: tuple[ChatMessage, ...] = (UserMessage(content=_as_text(frame)),)
-    answer = await _ask(messages, task)
+    answer = await _ask_step_model(messages, task)
     try:
-        return _read(answer, frame)
+        return _decode_answer(answer, frame)
     except FrameError as error:
         why = str(error)
-    answer = await _ask((*messages, answer, *_complaints(answer, why)), task)
+    answer = await _ask_step_model((*messages, answer, *_make_repair_request(answer, why)), task)
     try:
-        return _read(answer, frame)
+        return _decode_answer(answer, frame)
     except FrameError as error:
         raise FrameError(f"The model's answer is no frame, nor was its first: {error}") from None
 
@@ -126,7 +126,7 @@ class LlmMoniker(ModelMoniker[LlmConfig]):
         return await run_moniker_step(frame, LlmTask(self._config, self.provider(), self.task.dbg))
 
 
-async def _ask(messages: tuple[ChatMessage, ...], task: LlmTask) -> AssistantMessage:
+async def _ask_step_model(messages: tuple[ChatMessage, ...], task: LlmTask) -> AssistantMessage:
     config = task.config
     request = ModelRequest(
         model=config.model,
@@ -139,17 +139,17 @@ async def _ask(messages: tuple[ChatMessage, ...], task: LlmTask) -> AssistantMes
     return await ask_model(task.provider, request, task.dbg)
 
 
-def _read(answer: AssistantMessage, frame: FrameIn) -> FrameOut:
+def _decode_answer(answer: AssistantMessage, frame: FrameIn) -> FrameOut:
     """The frame that a model gave: as a call, or as text."""
     calls = [call for call in answer.tool_calls if call.name == TOOL.name]
     if len(calls) > 1 or len(answer.tool_calls) > len(calls):
         raise FrameError("there is one tool, `step_frame`, and it is called once.")
-    return parse_output(calls[0].args_json if calls else _unfenced(answer.content), frame)
+    return parse_output(calls[0].args_json if calls else _strip_fence(answer.content), frame)
 
 
-def _complaints(answer: AssistantMessage, why: str) -> tuple[ChatMessage, ...]:
+def _make_repair_request(answer: AssistantMessage, why: str) -> tuple[ChatMessage, ...]:
     """What the model is told: an answer to each of its calls, where it called something."""
-    text = _WRONG.format(why=why)
+    text = _REPAIR_PROMPT.format(why=why)
     if not answer.tool_calls:
         return (UserMessage(content=text),)
     return tuple(
@@ -158,7 +158,7 @@ def _complaints(answer: AssistantMessage, why: str) -> tuple[ChatMessage, ...]:
     )
 
 
-def _unfenced(text: str) -> str:
+def _strip_fence(text: str) -> str:
     """JSON, as models like to write it: within a fence of Markdown."""
     text = text.strip()
     if text.startswith("```") and text.endswith("```") and "\n" in text:

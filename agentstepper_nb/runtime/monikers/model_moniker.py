@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 Config = TypeVar("Config")
 
 #: A text that says something.
-Said = Annotated[str, Meta(min_length=1, max_length=100_000)]
+NonEmptyText = Annotated[str, Meta(min_length=1, max_length=100_000)]
 #: A wait between two steps, in seconds.
-Interval = Annotated[float, Meta(ge=0, le=366 * 86_400)]
+IntervalSeconds = Annotated[float, Meta(ge=0, le=366 * 86_400)]
 
 
 def decode_config(config: Any, kind: type[Config]) -> Config:
@@ -70,7 +70,7 @@ class ModelMoniker(Moniker, Generic[C]):
     def __init__(self, task: MonikerTask) -> None:
         super().__init__(task)
         self._config = decode_config(task.config, self.config_class)
-        self._opened: ModelProvider | None = None
+        self._provider: ModelProvider | None = None
 
     @classmethod
     def check(cls, config: Any) -> None:
@@ -80,9 +80,9 @@ class ModelMoniker(Moniker, Generic[C]):
 
     def provider(self) -> ModelProvider:
         """What serves the model, opened with the first question."""
-        if self._opened is None:
-            self._opened = open_provider(self._config.provider, self._config.model)
-        return self._opened
+        if self._provider is None:
+            self._provider = open_provider(self._config.provider, self._config.model)
+        return self._provider
 
     def pause_s(self) -> float:
         """The interval."""
@@ -90,7 +90,7 @@ class ModelMoniker(Moniker, Generic[C]):
 
     async def close(self) -> None:
         """Close the model's connections."""
-        provider, self._opened = self._opened, None
+        provider, self._provider = self._provider, None
         if provider is not None:
             await provider.close()
 
@@ -138,7 +138,7 @@ async def ask_model(
     dbg: AsyncAgentStepper | None,
     *,
     silence_s: float = SILENCE_S,
-    tell: Callable[[AgentEvent], object] | None = None,
+    on_event: Callable[[AgentEvent], object] | None = None,
 ) -> AssistantMessage:
     """Ask once. What is in force after a person's edits is what is sent and given back.
 
@@ -147,7 +147,7 @@ async def ask_model(
         request: The question.
         dbg: The debugger that sees it; None for none.
         silence_s: Seconds that the model may say nothing.
-        tell: Called with each event of the model's answer as it comes, before a person may edit it.
+        on_event: Called with each event of the model's answer as it comes, before a person may edit it.
 
     Raises:
         ModelError: There is no answer, or a person's edit is none.
@@ -155,16 +155,16 @@ async def ask_model(
         InjectedError: A person let it fail.
     """
     if dbg is None:
-        return (await _answer(provider, request, silence_s, tell)).message
-    shown, mine, message = encode_request(request), None, None
+        return (await _stream_answer(provider, request, silence_s, on_event)).message
+    shown, own_answer, message = encode_request(request), None, None
     async with dbg.llm(shown, model=request.model) as query:
         if not query.skipped:
             if query.prompt is not shown:
-                request = _edited(query.prompt, request)
-            answer = await _answer(provider, request, silence_s, tell)
-            message, mine = answer.message, encode_answer(answer.message)
-            query.response, query.usage = mine, answer.usage
-    if message is not None and query.response is mine:
+                request = _decode_edited_request(query.prompt, request)
+            answer = await _stream_answer(provider, request, silence_s, on_event)
+            message, own_answer = answer.message, encode_answer(answer.message)
+            query.response, query.usage = own_answer, answer.usage
+    if message is not None and query.response is own_answer:
         return message
     try:
         return decode_answer(query.response)
@@ -172,22 +172,22 @@ async def ask_model(
         raise ModelError("invalid", f"The edited answer can't be used: {error}.") from None
 
 
-async def _answer(
+async def _stream_answer(
     provider: ModelProvider,
     request: ModelRequest,
     silence_s: float,
-    tell: Callable[[AgentEvent], object] | None,
+    on_event: Callable[[AgentEvent], object] | None,
 ) -> ModelAnswer:
-    gathering = AnswerBuilder(request.messages)
+    builder = AnswerBuilder(request.messages)
     async with aclosing(stream_events(provider, request, silence_s)) as events:
         async for event in events:
-            event = gathering.take(event)
-            if tell is not None:
-                tell(event)
-    return gathering.answer()
+            event = builder.add(event)
+            if on_event is not None:
+                on_event(event)
+    return builder.answer()
 
 
-def _edited(prompt: object, request: ModelRequest) -> ModelRequest:
+def _decode_edited_request(prompt: object, request: ModelRequest) -> ModelRequest:
     try:
         return decode_request(prompt, request)
     except ValueError as error:

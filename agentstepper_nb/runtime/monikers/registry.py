@@ -23,7 +23,7 @@ def list_monikers() -> list[str]:
 
 def load_monikers() -> dict[str, type[Moniker] | MonikerFactory]:
     """Every moniker that can be used here; what fails to load is left out."""
-    return _INSTALLED.usable()
+    return _INSTALLED.load_all()
 
 
 def find_moniker(name: str) -> type[Moniker] | MonikerFactory:

@@ -9,12 +9,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from .files import BODY_LIMIT, STORE_LIMIT, FileEntry, FileStamp
+from .files import MAX_BODY_BYTES, MAX_STORED_BYTES, FileEntry, FileStamp
 
 _log = logging.getLogger("agentstepper_nb.workspace")
 
 # Written by another version, or with other limits, it says nothing.
-_FORMAT = [1, BODY_LIMIT, STORE_LIMIT]
+_FORMAT = [1, MAX_BODY_BYTES, MAX_STORED_BYTES]
 
 
 class EntryCache:

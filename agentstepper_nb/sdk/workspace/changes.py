@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from agentstepper_nb.protocol.values import ChangeKind, FileBody, FileChange
+from agentstepper_nb.protocol.data_model import ChangeKind, FileBody, FileChange
 
 from .files import FileEntry, sha256
 from .git_names import format_wire_name, unquote_name
@@ -14,7 +14,7 @@ from .repository import Blobs, Repository
 
 #: All bodies of a commit together, in bytes of old and new contents. A commit travels in one message,
 #: which has its limit; what goes beyond this one travels by name.
-BODIES_LIMIT = 12 * 1024 * 1024
+MAX_BODIES_BYTES = 12 * 1024 * 1024
 
 _SECTION = b"diff --git "
 _TYPE_CHANGED = "T"  # a file has become a link, or a link a file
@@ -52,7 +52,7 @@ def compare_commits(
     Raises:
         GitError: git can't.
     """
-    with repository.blobs() as blobs:
+    with repository.open_blobs() as blobs:
         describer = _Describer(blobs, old.files, new.files)
         lines = repository.diff(old.commit, new.commit)
         return tuple(describer.describe(change) for change in _parsed(lines))
@@ -66,7 +66,7 @@ class _Describer:
     ) -> None:
         self._blobs = blobs
         self._old, self._new = old, new
-        self._room = BODIES_LIMIT
+        self._remaining_bytes = MAX_BODIES_BYTES
 
     def describe(self, change: _Change) -> FileChange:
         old = None if change.old is None else self._old[change.old]
@@ -92,8 +92,8 @@ class _Describer:
     def _body(
         self, old: FileEntry | None, new: FileEntry | None, patch: list[bytes]
     ) -> FileBody | None:
-        self._room -= (old.size if old else 0) + (new.size if new else 0)
-        if self._room < 0:
+        self._remaining_bytes -= (old.size if old else 0) + (new.size if new else 0)
+        if self._remaining_bytes < 0:
             return None
         return FileBody(
             # Beside each hunk git shows a line's beginning, which may end within a character.

@@ -80,7 +80,7 @@ class CommitDraft:
         """Remove a file."""
         self._feed(b"D %b\n" % quote_name(path))
 
-    def take(self, tree: str) -> None:
+    def set_tree(self, tree: str) -> None:
         """Put the files of another commit in the place of all.
 
         Args:

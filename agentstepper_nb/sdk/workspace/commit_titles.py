@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from agentstepper_nb.protocol.values import ChangeKind, FileChange
+from agentstepper_nb.protocol.data_model import ChangeKind, FileChange
 
 from .git_names import escape_invalid, escape_line_breaks
 
-_NAMED = 3  # files; more are counted
-_LENGTH = 72  # characters: one line of a list
+_MAX_NAMED = 3  # files; more are counted
+_MAX_TITLE_CHARS = 72  # characters: one line of a list
 
 _VERBS = {
     ChangeKind.CHANGED: "change",
@@ -40,15 +40,15 @@ def make_message(summary: str, description: str) -> CommitMessage:
 
 def make_title(changes: Sequence[FileChange]) -> str:
     """Name a commit: "Change app.py, add b.txt", or with many files "Change 5 files, add 2 files"."""
-    if len(changes) > _NAMED:
-        return _sentence(_counted(changes))
-    named = _sentence(_named(changes, lambda path: path))
-    if len(named) <= _LENGTH:
+    if len(changes) > _MAX_NAMED:
+        return _sentence(_count_changes(changes))
+    named = _sentence(_name_changes(changes, lambda path: path))
+    if len(named) <= _MAX_TITLE_CHARS:
         return named
-    return _sentence(_named(changes, lambda path: PurePosixPath(path).name))
+    return _sentence(_name_changes(changes, lambda path: PurePosixPath(path).name))
 
 
-def _named(changes: Sequence[FileChange], name: Callable[[str], str]) -> Iterator[str]:
+def _name_changes(changes: Sequence[FileChange], name: Callable[[str], str]) -> Iterator[str]:
     for kind, verb in _VERBS.items():
         paths = [_renaming(change, name) for change in changes if change.kind is kind]
         if paths:
@@ -62,7 +62,7 @@ def _renaming(change: FileChange, name: Callable[[str], str]) -> str:
     return f"{escape_line_breaks(name(change.previous_path))} to {new}"
 
 
-def _counted(changes: Sequence[FileChange]) -> Iterator[str]:
+def _count_changes(changes: Sequence[FileChange]) -> Iterator[str]:
     for kind, verb in _VERBS.items():
         count = sum(change.kind is kind for change in changes)
         if count:

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 #: Text up to this size travels with its contents.
-BODY_LIMIT = 1024 * 1024
+MAX_BODY_BYTES = 1024 * 1024
 #: Files above this size are tracked, not stored.
-STORE_LIMIT = 50 * 1024 * 1024
+MAX_STORED_BYTES = 50 * 1024 * 1024
 
-_CHUNK = 1024 * 1024
+_CHUNK_BYTES = 1024 * 1024
 # A file may change again within one tick of its file system's clock and look the same. One that was
 # changed this shortly before it was read is read again. The coarsest clock (FAT) ticks every 2 s.
 _TICK_NS = 2_000_000_000
@@ -47,7 +47,7 @@ class FileStamp(NamedTuple):
         """The stamp of a file that was looked at."""
         return cls(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
-    def settled(self, at: int) -> bool:
+    def is_settled(self, at: int) -> bool:
         """Whether a change after `at` (nanoseconds) surely shows."""
         return self.changed < at - _TICK_NS
 
@@ -63,7 +63,7 @@ class FileEntry(NamedTuple):
     stamp: FileStamp
     read_at: int  # nanoseconds
 
-    def fresh(self, found: os.stat_result) -> bool:
+    def is_fresh(self, found: os.stat_result) -> bool:
         """Whether the file needn't be read again, by what was found in its place."""
         # Asked of every file at every look, so that it makes no `FileStamp` and asks first what is
         # likeliest to differ.
@@ -76,7 +76,7 @@ class FileEntry(NamedTuple):
             and found.st_mode == mode
         )
 
-    def same(self, other: FileEntry | None) -> bool:
+    def is_same(self, other: FileEntry | None) -> bool:
         """Whether git would see no difference."""
         return other is not None and (self.mode, self.blob) == (other.mode, other.blob)
 
@@ -146,9 +146,9 @@ def _read_file(descriptor: int, opened: os.stat_result, read_at: int) -> FileRea
     mode = _PROGRAM if opened.st_mode & stat.S_IXUSR else _FILE
     stamp = FileStamp.of(opened)
     with open(descriptor, "rb", closefd=False) as file:
-        if opened.st_size <= STORE_LIMIT:
-            data = file.read(STORE_LIMIT + 1)
-            if len(data) <= STORE_LIMIT:
+        if opened.st_size <= MAX_STORED_BYTES:
+            data = file.read(MAX_STORED_BYTES + 1)
+            if len(data) <= MAX_STORED_BYTES:
                 return _small(mode, data, stamp, read_at)
             file.seek(0)  # it has grown under our eyes
         return _large(mode, file, stamp, read_at)
@@ -156,7 +156,7 @@ def _read_file(descriptor: int, opened: os.stat_result, read_at: int) -> FileRea
 
 def _small(mode: str, data: bytes, stamp: FileStamp, read_at: int) -> FileReading:
     binary = b"\0" in data or not _is_utf8(data)
-    digest = sha256(data) if binary or len(data) > BODY_LIMIT else None
+    digest = sha256(data) if binary or len(data) > MAX_BODY_BYTES else None
     return FileReading(
         FileEntry(mode, _blob(data), len(data), binary, digest, stamp, read_at), data
     )
@@ -166,7 +166,7 @@ def _large(mode: str, file: BinaryIO, stamp: FileStamp, read_at: int) -> FileRea
     """Hash a file without holding it."""
     hashed, decoder = hashlib.sha256(), codecs.getincrementaldecoder("utf-8")()
     size, text = 0, True
-    while chunk := file.read(_CHUNK):
+    while chunk := file.read(_CHUNK_BYTES):
         hashed.update(chunk)
         size += len(chunk)
         text = text and b"\0" not in chunk and _is_utf8(chunk, decoder)

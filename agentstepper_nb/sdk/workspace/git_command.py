@@ -17,10 +17,10 @@ from agentstepper_nb.errors import WorkspaceError
 
 from .git_environment import find_git, make_arguments, make_environment
 
-_OLDEST = (2, 32)  # GIT_CONFIG_GLOBAL and GIT_CONFIG_COUNT: without them git isn't disarmed
+_MIN_VERSION = (2, 32)  # GIT_CONFIG_GLOBAL and GIT_CONFIG_COUNT: without them git isn't disarmed
 
 #: Seconds that a question to git may take: a file that git reads may be a pipe that nobody writes to.
-LIMIT_S: Final = 30.0
+TIMEOUT_S: Final = 30.0
 
 
 class GitError(Exception):
@@ -76,16 +76,16 @@ class Git:
         self,
         *arguments: str,
         stdin: bytes = b"",
-        allowed: Sequence[int] = (0,),
-        limit_s: float | None = None,
+        allowed_statuses: Sequence[int] = (0,),
+        timeout_s: float | None = None,
     ) -> bytes:
         """Run a command to its end.
 
         Args:
             arguments: The command's name and arguments.
             stdin: What it reads.
-            allowed: The exit statuses that aren't failures.
-            limit_s: Seconds that it may take; `LIMIT_S` by default.
+            allowed_statuses: The exit statuses that aren't failures.
+            timeout_s: Seconds that it may take; `TIMEOUT_S` by default.
 
         Returns:
             What it wrote.
@@ -93,9 +93,9 @@ class Git:
         Raises:
             GitError: It failed, or took too long.
         """
-        with self._bounded(arguments, limit_s or LIMIT_S) as process:
+        with self._bounded(arguments, timeout_s or TIMEOUT_S) as process:
             out, err = process.communicate(stdin)
-            if process.returncode not in allowed:
+            if process.returncode not in allowed_statuses:
                 raise self.failure(arguments[0], process.returncode, err)
         return out
 
@@ -109,7 +109,7 @@ class Git:
         Raises:
             GitError: It failed, or took too long.
         """
-        with self._bounded(arguments, LIMIT_S) as process:
+        with self._bounded(arguments, TIMEOUT_S) as process:
             assert process.stdout is not None and process.stderr is not None
             out = process.stdout.read(size_bytes)
             if len(out) < size_bytes:
@@ -141,7 +141,7 @@ class Git:
 
     @contextlib.contextmanager
     def _bounded(
-        self, arguments: Sequence[str], limit_s: float
+        self, arguments: Sequence[str], timeout_s: float
     ) -> Iterator[subprocess.Popen[bytes]]:
         """Run a command beside us, which is killed where it takes too long."""
         late = threading.Event()
@@ -151,7 +151,7 @@ class Git:
                 late.set()
                 _kill(process)
 
-            timer = threading.Timer(limit_s, kill)
+            timer = threading.Timer(timeout_s, kill)
             timer.daemon = True
             timer.start()
             try:
@@ -159,7 +159,7 @@ class Git:
             except GitError as error:
                 if not late.is_set():
                     raise
-                message = f"it took longer than {limit_s:g} s; is a file that it reads a pipe?"
+                message = f"it took longer than {timeout_s:g} s; is a file that it reads a pipe?"
                 raise GitError(arguments[0], process.returncode, message) from error
             finally:
                 timer.cancel()
@@ -180,10 +180,10 @@ def check_git() -> None:
         WorkspaceError: There is none.
     """
     number = tuple(int(part) for part in find_git_version().split(".")[:2])
-    if number < _OLDEST:
+    if number < _MIN_VERSION:
         raise WorkspaceError(
             f"git {'.'.join(map(str, number))} is too old to watch the workspace: "
-            f"install git {'.'.join(map(str, _OLDEST))} or newer, or run without a workspace."
+            f"install git {'.'.join(map(str, _MIN_VERSION))} or newer, or run without a workspace."
         )
 
 

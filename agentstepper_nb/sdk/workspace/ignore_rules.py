@@ -18,11 +18,11 @@ IGNORE_FILE = b".gitignore"
 
 # git refuses a whole question for one path beyond a link. Where none is to be seen, the agent may have
 # put the folder back since: git is asked again, so often at most.
-_TRIES = 5
+_MAX_TRIES = 5
 
 #: What the verdicts in one directory hang on: the stamps of the files that hold its rules, outermost
 #: first. While these are equal nobody need be asked again.
-Rules = tuple[object, ...]
+IgnoreRulesKey = tuple[object, ...]
 
 
 class IgnoreQuery(NamedTuple):
@@ -30,7 +30,7 @@ class IgnoreQuery(NamedTuple):
 
     path: bytes  # below the workspace
     directory: bool
-    rules: Rules  # of the directory it stands in
+    rules: IgnoreRulesKey  # of the directory it stands in
 
 
 class _Answer(NamedTuple):
@@ -38,7 +38,7 @@ class _Answer(NamedTuple):
 
     ignored: set[bytes]
     #: Those it can say nothing of: by now they lie beyond a link, so that they aren't in the workspace.
-    gone: set[bytes]
+    missing: set[bytes]
 
 
 class IgnoreChecker:
@@ -61,10 +61,10 @@ class IgnoreChecker:
         self._prefix = b"".join(os.fsencode(part) + b"/" for part in (".", *parts))
         parents = [top.joinpath(*parts[:depth]) for depth in range(len(parts))]
         self._outside = [exclude, *(parent / os.fsdecode(IGNORE_FILE) for parent in parents)]
-        self._known: dict[IgnoreQuery, bool] = {}
-        self._asked: dict[IgnoreQuery, bool] = {}
+        self._last_answers: dict[IgnoreQuery, bool] = {}
+        self._answers: dict[IgnoreQuery, bool] = {}
 
-    def begin(self) -> Rules:
+    def begin(self) -> IgnoreRulesKey:
         """Begin a look at the whole workspace.
 
         Returns:
@@ -73,48 +73,51 @@ class IgnoreChecker:
         Raises:
             SpecialFileError: A file with rules is a pipe.
         """
-        self._known, self._asked = self._asked, {}  # what wasn't asked last time is forgotten
-        rules: Rules = ()
+        self._last_answers, self._answers = (
+            self._answers,
+            {},
+        )  # what wasn't asked last time is forgotten
+        rules: IgnoreRulesKey = ()
         for source in self._outside:
             refuse_special_file(source)
             rules = extend_rules(rules, stat_file(source))
         return rules
 
-    def left_out(self, questions: Collection[IgnoreQuery]) -> set[bytes]:
+    def select_ignored(self, queries: Collection[IgnoreQuery]) -> set[bytes]:
         """Choose the paths that are ignored, and those that are gone: beyond a link by now.
 
         Raises:
             GitError: git can't tell.
         """
-        known = self._known
-        answer = self._ask([question.path for question in questions if question not in known])
+        known = self._last_answers
+        answer = self._run_check([query.path for query in queries if query not in known])
         # Of what is gone nothing is known: when it is back, git is asked.
-        verdicts = {
-            asked: known.get(asked, asked.path in answer.ignored)
-            for asked in questions
-            if asked.path not in answer.gone
+        answers = {
+            query: known.get(query, query.path in answer.ignored)
+            for query in queries
+            if query.path not in answer.missing
         }
-        self._asked |= verdicts
-        return answer.gone | {asked.path for asked, verdict in verdicts.items() if verdict}
+        self._answers |= answers
+        return answer.missing | {query.path for query, is_ignored in answers.items() if is_ignored}
 
     def ignores_folder(self) -> bool:
         """Whether the workspace as a whole is ignored from above."""
-        return self._prefix != b"./" and bool(self._ask([b""]).ignored)
+        return self._prefix != b"./" and bool(self._run_check([b""]).ignored)
 
-    def _ask(self, paths: list[bytes]) -> _Answer:
+    def _run_check(self, paths: list[bytes]) -> _Answer:
         """Ask git, while the agent may be replacing folders by links."""
-        gone: set[bytes] = set()
-        tries = _TRIES
+        missing: set[bytes] = set()
+        tries = _MAX_TRIES
         while True:
             try:
-                return _Answer(self._check(paths), gone)
+                return _Answer(self._check(paths), missing)
             except GitError:
                 beyond = self._beyond_links(paths)
                 if not beyond:
                     tries -= 1
                 if not tries:
                     raise
-            gone |= beyond
+            missing |= beyond
             paths = [path for path in paths if path not in beyond]
 
     def _check(self, paths: list[bytes]) -> set[bytes]:
@@ -127,7 +130,7 @@ class IgnoreChecker:
             "--stdin",
             "--no-index",
             stdin=b"".join(b"%b%b\0" % (self._prefix, path) for path in paths),
-            allowed=(0, 1),
+            allowed_statuses=(0, 1),
         )
         return {path.removeprefix(self._prefix) for path in answer.split(b"\0")[:-1]}
 
@@ -144,13 +147,13 @@ class IgnoreChecker:
         }
 
 
-def extend_rules(rules: Rules, source: os.stat_result | None) -> Rules:
+def extend_rules(rules: IgnoreRulesKey, source: os.stat_result | None) -> IgnoreRulesKey:
     """The rules of a directory: those from above, and its own file where it has one."""
     if source is None:
         return rules
     stamp = FileStamp.of(source)
     # A file that may still change unseen is equal to nothing, so that git is asked again.
-    return (*rules, stamp if stamp.settled(time.time_ns()) else object())
+    return (*rules, stamp if stamp.is_settled(time.time_ns()) else object())
 
 
 def list_folders_above(path: bytes) -> Iterator[bytes]:

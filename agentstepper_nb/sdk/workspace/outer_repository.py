@@ -13,7 +13,7 @@ from .special_files import SpecialFileError, refuse_in_folders, refuse_in_reposi
 
 _log = logging.getLogger("agentstepper_nb.workspace")
 
-_STATUS_S = 300.0  # every file that was touched is read again
+_STATUS_TIMEOUT_S = 300.0  # every file that was touched is read again
 
 _SUBMODULE = b"160000"  # git's mode
 
@@ -40,16 +40,16 @@ class OuterRepository:
         for top in (folder, *folder.parents):
             if os.path.lexists(top / ".git"):
                 owner = cls(top, folder)
-                if owner._works():
+                if owner._is_usable():
                     return owner
         return None
 
-    def exclude(self) -> Path:
+    def find_exclude_file(self) -> Path:
         """The file with the user's private ignore rules, which needn't exist."""
         where = ("rev-parse", "--path-format=absolute", "--git-path", "info/exclude")
         return Path(os.fsdecode(self._git.run(*where).removesuffix(b"\n")))
 
-    def forced(self) -> frozenset[bytes]:
+    def list_forced_files(self) -> frozenset[bytes]:
         """Files below the folder that the user tracks though `.gitignore` leaves them out."""
         try:
             found = self._git.run("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
@@ -58,7 +58,7 @@ class OuterRepository:
             return frozenset()
         return frozenset(filter(None, found.split(b"\0")))
 
-    def uncommitted(self) -> list[str]:
+    def list_uncommitted(self) -> list[str]:
         """Name what below the folder isn't as last committed, in submodules too; seen from the root.
 
         Raises:
@@ -72,14 +72,16 @@ class OuterRepository:
             "--untracked-files=normal",
             "--",
             ".",
-            limit_s=_STATUS_S,
+            timeout_s=_STATUS_TIMEOUT_S,
         )
         paths = [
             escape_line_breaks(format_wire_name(line[3:])) for line in status.split(b"\0") if line
         ]
         for folder in self._submodules():
             below = escape_line_breaks(format_wire_name(os.fsencode(folder.relative_to(self.top))))
-            paths += [f"{below}/{path}" for path in OuterRepository(folder, folder).uncommitted()]
+            paths += [
+                f"{below}/{path}" for path in OuterRepository(folder, folder).list_uncommitted()
+            ]
         return paths
 
     def git(self) -> Git:
@@ -95,7 +97,7 @@ class OuterRepository:
             self._git.git_dir, work_tree=self.top, folder=self._folder, config=self._filters()
         )
 
-    def _works(self) -> bool:
+    def _is_usable(self) -> bool:
         try:
             refuse_in_repository(self._git.git_dir)
             self._git.run("rev-parse", "--git-dir")
@@ -115,7 +117,7 @@ class OuterRepository:
     def _filters(self) -> dict[str, str]:
         """Settings that disarm the repository's own filters, such as LFS."""
         names = self._git.run(
-            "config", "-z", "--name-only", "--get-regexp", r"^filter\.", allowed=(0, 1)
+            "config", "-z", "--name-only", "--get-regexp", r"^filter\.", allowed_statuses=(0, 1)
         )
         return {
             name: "false" if name.endswith(".required") else ""

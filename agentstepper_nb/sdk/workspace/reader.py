@@ -10,11 +10,11 @@ from typing import NamedTuple
 from .commit_draft import CommitDraft
 from .files import FileEntry, read_file
 from .git_names import escape_line_breaks, format_wire_name
-from .scan import GONE, ScanResult, TrackedFiles, WorkspaceScanner
+from .scan import MISSING_ERRNOS, ScanResult, TrackedFiles, WorkspaceScanner
 
 _log = logging.getLogger("agentstepper_nb.workspace")
 
-_NAMED = 5  # in a warning; the others are counted
+_MAX_NAMED = 5  # in a warning; the others are counted
 
 
 class KnownFiles(NamedTuple):
@@ -51,19 +51,19 @@ class WorkspaceReader:
             GitError: git failed.
         """
         scan = self._scanner.scan(known.tracked, known.seen)
-        if not scan.files and not scan.closed and scan.same == known.parent:
+        if not scan.files and not scan.unreadable and scan.unchanged == known.parent:
             return known.parent
-        files = _kept(scan, known.parent)
+        files = _keep_unreadable(scan, known.parent)
         for path in [path for path in known.parent if not scan.found(path) and path not in files]:
             draft.remove(path)  # first: a folder may have become a file
-        for path, entry in scan.same.items():
+        for path, entry in scan.unchanged.items():
             files[path] = entry
             self._put(draft, path, entry, None, known)
         for path, found in scan.files.items():
-            read_entry = self._read(draft, path, found, known, scan.closed)
+            read_entry = self._read(draft, path, found, known, scan.unreadable)
             if read_entry is not None:
                 files[path] = read_entry
-        self._warn(scan.closed)
+        self._warn(scan.unreadable)
         return files
 
     def _read(
@@ -72,15 +72,15 @@ class WorkspaceReader:
         path: bytes,
         found: os.stat_result,
         known: KnownFiles,
-        closed: set[bytes],
+        unreadable: set[bytes],
     ) -> FileEntry | None:
         """Read one file into the draft, unless it is there already."""
         parent = known.parent.get(path)
         try:
             entry, data = read_file(self._root, path, found)
         except OSError as error:
-            if error.errno not in GONE:
-                closed.add(path)
+            if error.errno not in MISSING_ERRNOS:
+                unreadable.add(path)
                 return parent
             if parent is not None:
                 draft.remove(path)
@@ -97,24 +97,26 @@ class WorkspaceReader:
         known: KnownFiles,
     ) -> None:
         parent = known.parent.get(path)
-        if entry is not parent and not entry.same(parent):
+        if entry is not parent and not entry.is_same(parent):
             draft.put(path, entry.mode, entry.blob, data)
 
-    def _warn(self, closed: set[bytes]) -> None:
+    def _warn(self, unreadable: set[bytes]) -> None:
         """Say once of each path that it is left out."""
-        new = sorted(closed - self._warned)
+        new = sorted(unreadable - self._warned)
         if not new:
             return
         self._warned.update(new)
-        names = ", ".join(escape_line_breaks(format_wire_name(path)) for path in new[:_NAMED])
-        more = f" and {len(new) - _NAMED} more" if len(new) > _NAMED else ""
+        names = ", ".join(escape_line_breaks(format_wire_name(path)) for path in new[:_MAX_NAMED])
+        more = f" and {len(new) - _MAX_NAMED} more" if len(new) > _MAX_NAMED else ""
         _log.warning("Can't be read and isn't watched: %s%s", names, more)
 
 
-def _kept(scan: ScanResult, parent: Mapping[bytes, FileEntry]) -> dict[bytes, FileEntry]:
+def _keep_unreadable(scan: ScanResult, parent: Mapping[bytes, FileEntry]) -> dict[bytes, FileEntry]:
     """Files that lie where we couldn't look."""
-    if not scan.closed:
+    if not scan.unreadable:
         return {}
     return {
-        path: entry for path, entry in parent.items() if not scan.found(path) and scan.hides(path)
+        path: entry
+        for path, entry in parent.items()
+        if not scan.found(path) and scan.is_below_unreadable(path)
     }

@@ -75,7 +75,7 @@ class Repository:
     def has_branch(self, branch: str) -> bool:
         """Whether a branch exists."""
         ref = f"refs/heads/{branch}"
-        return bool(self._git.run("rev-parse", "--verify", "--quiet", ref, allowed=(0, 1)))
+        return bool(self._git.run("rev-parse", "--verify", "--quiet", ref, allowed_statuses=(0, 1)))
 
     def diff(self, old: str, new: str) -> Iterator[bytes]:
         """Compare two commits.
@@ -94,7 +94,7 @@ class Repository:
                 raise self._git.failure("diff-tree", process.returncode, said)
 
     @contextlib.contextmanager
-    def blobs(self) -> Iterator[Blobs]:
+    def open_blobs(self) -> Iterator[Blobs]:
         """Read what is stored, for as long as the context lasts."""
         with self._git.started("cat-file", "--batch") as process:
             yield Blobs(process)
@@ -116,14 +116,14 @@ class Blobs:
         Raises:
             GitError: It isn't there.
         """
-        asked, answered = self._process.stdin, self._process.stdout
-        assert asked is not None and answered is not None
-        asked.write(blob.encode() + b"\n")
-        asked.flush()
-        header = answered.readline().split()  # hash, type, size; or hash, "missing"
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        stdin.write(blob.encode() + b"\n")
+        stdin.flush()
+        header = stdout.readline().split()  # hash, type, size; or hash, "missing"
         if len(header) != 3:
             raise GitError("cat-file", 0, f"{blob} is missing")
-        return answered.read(int(header[2]) + 1)[:-1]
+        return stdout.read(int(header[2]) + 1)[:-1]
 
 
 def _create(git_dir: Path, folder: Path) -> None:

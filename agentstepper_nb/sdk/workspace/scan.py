@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from agentstepper_nb.errors import WorkspaceError
 
-from .files import STORE_LIMIT, FileEntry
+from .files import MAX_STORED_BYTES, FileEntry
 from .ignore_rules import (
     IGNORE_FILE,
     IgnoreChecker,
     IgnoreQuery,
-    Rules,
+    IgnoreRulesKey,
     extend_rules,
     list_folders_above,
     stat_file,
@@ -24,7 +24,7 @@ from .ignore_rules import (
 from .special_files import SpecialFileError, refuse_special_file
 
 #: Errors of what was there a moment ago: the agent may be at work. All others hide what is there.
-GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
+MISSING_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR})
 
 
 class ScanLimits(NamedTuple):
@@ -51,35 +51,35 @@ class ScanResult:
     """What was found."""
 
     #: Files that are as they were last seen.
-    same: dict[bytes, FileEntry] = field(default_factory=dict)
+    unchanged: dict[bytes, FileEntry] = field(default_factory=dict)
     #: Files that are to be read.
     files: dict[bytes, os.stat_result] = field(default_factory=dict)
     #: Files and folders that couldn't be looked at: what is there is unknown, not gone.
-    closed: set[bytes] = field(default_factory=set)
+    unreadable: set[bytes] = field(default_factory=set)
     #: Bytes of the files that are to be read and stored.
     unread_bytes: int = 0
 
     def found(self, path: bytes) -> bool:
         """Whether there is such a file."""
-        return path in self.same or path in self.files
+        return path in self.unchanged or path in self.files
 
-    def hides(self, path: bytes) -> bool:
+    def is_below_unreadable(self, path: bytes) -> bool:
         """Whether a path lies where we couldn't look."""
-        return path in self.closed or any(
-            folder in self.closed for folder in list_folders_above(path)
+        return path in self.unreadable or any(
+            folder in self.unreadable for folder in list_folders_above(path)
         )
 
 
 class _Folder(NamedTuple):
     path: bytes  # below the workspace
-    where: bytes
-    rules: Rules  # from above
+    full_path: bytes
+    rules: IgnoreRulesKey  # from above
 
 
 class _Item(NamedTuple):
     path: bytes  # below the workspace
     directory: bool
-    rules: Rules
+    rules: IgnoreRulesKey
     entry: os.DirEntry[bytes]
 
 
@@ -90,7 +90,7 @@ class WorkspaceScanner:
         root: The workspace.
         ignore: What to leave out.
         skip: Folders to leave out: our own data, where it lies in the workspace.
-        most: The largest workspace that is looked at; None: any.
+        limits: The largest workspace that is looked at; None: any.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class WorkspaceScanner:
         root: bytes,
         ignore: IgnoreChecker,
         skip: Collection[bytes],
-        most: ScanLimits | None = None,
+        limits: ScanLimits | None = None,
     ) -> None:
         self._root = root
         self._ignore = ignore
         self._skip = skip
-        self._most = most
+        self._limits = limits
 
     def scan(self, tracked: TrackedFiles, seen: Mapping[bytes, FileEntry]) -> ScanResult:
         """Look.
@@ -116,19 +116,19 @@ class WorkspaceScanner:
             OSError: The workspace itself can't be listed.
             GitError: git can't tell what is ignored.
             SpecialFileError: A `.gitignore` is a pipe.
-            WorkspaceError: The workspace is larger than `most`.
+            WorkspaceError: The workspace is larger than `limits`.
         """
-        look = _Look(tracked, seen, self._skip)
+        look = _Scan(tracked, seen, self._skip)
         look.list_folder(_Folder(b"", self._root, self._ignore.begin()))
         # Level by level: git is asked once a level, and nothing ignored is listed.
-        while look.unsure or look.below:
-            unsure, look.unsure = look.unsure, []
-            left_out = self._ignore.left_out(
-                [IgnoreQuery(item.path, item.directory, item.rules) for item in unsure]
+        while look.unchecked or look.below:
+            unchecked, look.unchecked = look.unchecked, []
+            left_out = self._ignore.select_ignored(
+                [IgnoreQuery(item.path, item.directory, item.rules) for item in unchecked]
             )
-            for item in unsure:
+            for item in unchecked:
                 if item.path not in left_out:
-                    look.take(item)
+                    look.add(item)
             below, look.below = look.below, []
             for folder in below:
                 look.try_folder(folder)
@@ -137,18 +137,22 @@ class WorkspaceScanner:
         return look.scan
 
     def _check_size(self, scan: ScanResult) -> None:
-        most = self._most
-        if most is None:
+        limits = self._limits
+        if limits is None:
             return
-        if len(scan.same) + len(scan.files) > most.files or scan.unread_bytes > most.unread_bytes:
+        if (
+            len(scan.unchanged) + len(scan.files) > limits.files
+            or scan.unread_bytes > limits.unread_bytes
+        ):
             raise WorkspaceError(
-                f"{os.fsdecode(self._root)} has more than {most.files:,} files or "
-                f"{most.unread_bytes / 1024**3:g} GiB that git doesn't ignore: name what is large in a "
+                f"{os.fsdecode(self._root)} has more than {limits.files:,} files or "
+                f"{limits.unread_bytes / 1024**3:g} GiB that git doesn't ignore: "
+                "name what is large in a "
                 "`.gitignore`, or work in a folder below."
             )
 
 
-class _Look:
+class _Scan:
     """One look: what was found, and what is still to be looked at.
 
     It lists folders file by file, so that what it does for a file that hasn't changed is what a step
@@ -163,7 +167,7 @@ class _Look:
         #: Folders to list.
         self.below: list[_Folder] = []
         #: Files and folders that git is to be asked about.
-        self.unsure: list[_Item] = []
+        self.unchecked: list[_Item] = []
 
     def try_folder(self, folder: _Folder) -> None:
         """List a folder that may be gone, or closed to us."""
@@ -172,13 +176,13 @@ class _Look:
         except SpecialFileError:  # of which nobody should be left in doubt
             raise
         except OSError as error:
-            self._missed(folder.path, error)
+            self._record_unreadable(folder.path, error)
 
     def list_folder(self, folder: _Folder) -> None:
         """List a folder, without what is never tracked."""
-        tracked, folders, see = self._tracked.files, self._tracked.folders, self._see
+        tracked, folders, add_file = self._tracked.files, self._tracked.folders, self._add_file
         prefix = folder.path + b"/" if folder.path else b""
-        with os.scandir(folder.where) as listed:
+        with os.scandir(folder.full_path) as listed:
             entries = list(listed)
         rules = _rules_in(entries, folder.rules)
         for entry in entries:
@@ -189,39 +193,39 @@ class _Look:
                     if path in folders:
                         self.below.append(_Folder(path, entry.path, rules))
                     else:
-                        self.unsure.append(_Item(path, True, rules, entry))
+                        self.unchecked.append(_Item(path, True, rules, entry))
             elif path in tracked:
-                see(path, entry)
-            elif _counts(entry):
-                self.unsure.append(_Item(path, False, rules, entry))
+                add_file(path, entry)
+            elif _is_trackable(entry):
+                self.unchecked.append(_Item(path, False, rules, entry))
 
-    def take(self, item: _Item) -> None:
+    def add(self, item: _Item) -> None:
         """Look at what isn't ignored."""
         if item.directory:
             self.below.append(_Folder(item.path, item.entry.path, item.rules))
         else:
-            self._see(item.path, item.entry)
+            self._add_file(item.path, item.entry)
 
-    def _see(self, path: bytes, entry: os.DirEntry[bytes]) -> None:
+    def _add_file(self, path: bytes, entry: os.DirEntry[bytes]) -> None:
         try:
             found = entry.stat(follow_symlinks=False)
         except OSError as error:
-            self._missed(path, error)
+            self._record_unreadable(path, error)
             return
         seen = self._seen.get(path)
-        if seen is not None and seen.fresh(found):
-            self.scan.same[path] = seen
-        elif _counts(entry):
+        if seen is not None and seen.is_fresh(found):
+            self.scan.unchanged[path] = seen
+        elif _is_trackable(entry):
             self.scan.files[path] = found
-            if found.st_size <= STORE_LIMIT:
+            if found.st_size <= MAX_STORED_BYTES:
                 self.scan.unread_bytes += found.st_size
 
-    def _missed(self, path: bytes, error: OSError) -> None:
-        if error.errno not in GONE:
-            self.scan.closed.add(path)
+    def _record_unreadable(self, path: bytes, error: OSError) -> None:
+        if error.errno not in MISSING_ERRNOS:
+            self.scan.unreadable.add(path)
 
 
-def _rules_in(entries: Iterable[os.DirEntry[bytes]], above: Rules) -> Rules:
+def _rules_in(entries: Iterable[os.DirEntry[bytes]], above: IgnoreRulesKey) -> IgnoreRulesKey:
     """The rules in a folder: those from above, and its own where it has some."""
     for entry in entries:
         if entry.name == IGNORE_FILE:
@@ -230,7 +234,7 @@ def _rules_in(entries: Iterable[os.DirEntry[bytes]], above: Rules) -> Rules:
     return above
 
 
-def _counts(entry: os.DirEntry[bytes]) -> bool:
+def _is_trackable(entry: os.DirEntry[bytes]) -> bool:
     """Whether what isn't a folder is a file or a link that may be tracked."""
     name = entry.name.lower()
     if entry.is_symlink():

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from agentstepper_nb.errors import WorkspaceError
-from agentstepper_nb.protocol.values import Commit
+from agentstepper_nb.protocol.data_model import Commit
 
 from . import commit_titles, git_command
 from .cache import EntryCache
 from .changes import CommitVersion, compare_commits
 from .commit_draft import NAME
-from .files import STORE_LIMIT, FileEntry, FileStamp
+from .files import MAX_STORED_BYTES, FileEntry, FileStamp
 from .git_command import GitError
 from .git_names import escape_invalid, make_branch_name, make_steps_branch
 from .ignore_rules import IgnoreChecker
@@ -32,7 +32,7 @@ _log = logging.getLogger("agentstepper_nb.workspace")
 
 Files = Mapping[bytes, FileEntry]
 
-_NAMED = 5  # uncommitted files in a refusal
+_MAX_NAMED = 5  # uncommitted files in a refusal
 
 _SNAPSHOT = "Snapshot\n"
 # Nobody can word a commit so that git takes it for a snapshot: two that are alike in all would be one.
@@ -52,7 +52,7 @@ class Workspace:
         data_dir: Where our data lies; Jupyter's data folder by default.
         require_clean: Refuse when the user's own repository has uncommitted changes in the folder.
         clock: Gives the time of a commit, in POSIX seconds.
-        most: The largest folder that is watched; None: any.
+        limits: The largest folder that is watched; None: any.
 
     Raises:
         WorkspaceError: The folder can't be watched; it says why and what to do.
@@ -66,12 +66,12 @@ class Workspace:
         data_dir: Path | None = None,
         require_clean: bool = False,
         clock: Callable[[], float] = time.time,
-        most: ScanLimits | None = None,
+        limits: ScanLimits | None = None,
     ) -> None:
         self.folder = _resolved(folder)
         git_command.check_git()
         self._clock = clock
-        self._most = most
+        self._limits = limits
         self._lock = threading.Lock()
         self._closed = False
         data = (data_dir or _default_data_dir()).resolve()
@@ -82,14 +82,14 @@ class Workspace:
                 _refuse_uncommitted(self.folder, owner)
             self._repository = Repository.open(self._git_dir, self.folder)
             self._cache = EntryCache(self._repository.git_dir / "files.json")
-            self._forced = owner.forced() if owner else frozenset()
+            self._forced_files = owner.list_forced_files() if owner else frozenset()
             self._reader = self._make_reader(owner, data)
             self._began_at = clock()
-            self._branch, self._named = self._start(make_branch_name(program, self._began_at))
-        self._steps = make_steps_branch(self._branch)
-        self._seen = self._named
-        self._tracked = self._all_tracked(self._seen.files)
-        self._baseline = self._named.commit
+            self._branch, self._last_commit = self._start(make_branch_name(program, self._began_at))
+        self._snapshots_branch = make_steps_branch(self._branch)
+        self._last_seen = self._last_commit
+        self._tracked = self._all_tracked(self._last_seen.files)
+        self._baseline = self._last_commit.commit
 
     @property
     def branch(self) -> str:
@@ -99,7 +99,7 @@ class Workspace:
     @property
     def head(self) -> str:
         """The newest commit of the run's branch."""
-        return self._named.commit
+        return self._last_commit.commit
 
     @property
     def git_dir(self) -> Path:
@@ -112,9 +112,9 @@ class Workspace:
         return self._closed
 
     @property
-    def steps(self) -> str:
+    def snapshots_branch(self) -> str:
         """The branch of the run's snapshots, which begins with the first of them."""
-        return self._steps
+        return self._snapshots_branch
 
     def initial_commit(self) -> Commit:
         """The run's first commit: the baseline, without changes."""
@@ -139,7 +139,7 @@ class Workspace:
                     f"The workspace {self.folder} is closed: commit before close()."
                 )
             at = self._clock()
-            self._saw(self._look(at))
+            self._record_version(self._read_workspace(at))
             commit = self._name(commit_titles.make_message(summary, description), at)
         if commit is None:
             _log.info("No changes to commit.")
@@ -159,17 +159,17 @@ class Workspace:
         with self._lock, self._failing():
             if self._closed:
                 return None
-            before, at = self._seen, self._clock()
-            now = self._look(at)
+            before, at = self._last_seen, self._clock()
+            now = self._read_workspace(at)
             if now.commit == before.commit:
-                self._saw(now)
+                self._record_version(now)
                 return None
             changes = compare_commits(self._repository, before, now)
-            self._saw(now)
+            self._record_version(now)
         title = commit_titles.make_title(changes)
         return Commit(id=now.commit, at=at, title=title, snapshot=True, ruled=True, changes=changes)
 
-    def look(self) -> bool:
+    def record_changes(self) -> bool:
         """Store what changed since the workspace was last looked at, without comparing it.
 
         The next snapshot tells of what follows only, the next commit of these changes too.
@@ -183,11 +183,11 @@ class Workspace:
         with self._lock, self._failing():
             if self._closed:
                 return False
-            before = self._seen.commit
-            self._saw(self._look(self._clock()))
-            return self._seen.commit != before
+            before = self._last_seen.commit
+            self._record_version(self._read_workspace(self._clock()))
+            return self._last_seen.commit != before
 
-    def holds(self, path: Path) -> bool:
+    def has_stored(self, path: Path) -> bool:
         """Whether the newest look stored a file or link as it is now.
 
         Args:
@@ -196,8 +196,8 @@ class Workspace:
         with self._lock:
             if self._closed or not path.is_relative_to(self.folder):
                 return False
-            entry = self._seen.files.get(os.fsencode(path.relative_to(self.folder)))
-        if entry is None or entry.size > STORE_LIMIT:
+            entry = self._last_seen.files.get(os.fsencode(path.relative_to(self.folder)))
+        if entry is None or entry.size > MAX_STORED_BYTES:
             return False
         try:
             return entry.stamp == FileStamp.of(path.lstat())
@@ -209,18 +209,18 @@ class Workspace:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._cache.save(self._seen.files)
+                self._cache.save(self._last_seen.files)
 
     def _make_reader(self, owner: OuterRepository | None, data: Path) -> WorkspaceReader:
         git_dir, folder = self._repository.git_dir, self.folder
         ignore = IgnoreChecker(git_dir, folder, folder)
         if owner:
-            ignore = IgnoreChecker(git_dir, owner.top, folder, owner.exclude())
+            ignore = IgnoreChecker(git_dir, owner.top, folder, owner.find_exclude_file())
             if ignore.ignores_folder():  # its rules are about others, or nothing would be watched
                 ignore = IgnoreChecker(git_dir, folder, folder)
         root = os.fsencode(folder)
         own = {os.fsencode(data), os.fsencode(git_dir.parent)}
-        return WorkspaceReader(root, WorkspaceScanner(root, ignore, own, self._most))
+        return WorkspaceReader(root, WorkspaceScanner(root, ignore, own, self._limits))
 
     def _start(self, name: str) -> tuple[str, CommitVersion]:
         """Commit the baseline on a branch of its own."""
@@ -256,16 +256,18 @@ class Workspace:
         )
         with self._repository.draft(branch, None, str(message), self._began_at) as draft:
             draft.begin()
-            files = self._reader.read_into(draft, KnownFiles({}, seen, TrackedFiles(self._forced)))
+            files = self._reader.read_into(
+                draft, KnownFiles({}, seen, TrackedFiles(self._forced_files))
+            )
             made = draft.finish()
         assert made is not None
         return CommitVersion(*made, files)
 
-    def _look(self, at: float) -> CommitVersion:
+    def _read_workspace(self, at: float) -> CommitVersion:
         """Look at the workspace; what changed since the last look becomes a commit of the snapshots'."""
-        before = self._seen
+        before = self._last_seen
         with self._repository.draft(
-            self._steps, before.commit, _SNAPSHOT, at, _SNAPSHOTS_AUTHOR
+            self._snapshots_branch, before.commit, _SNAPSHOT, at, _SNAPSHOTS_AUTHOR
         ) as draft:
             files = self._reader.read_into(
                 draft, KnownFiles(before.files, before.files, self._tracked)
@@ -273,17 +275,17 @@ class Workspace:
             made = draft.finish()
         return before._replace(files=files) if made is None else CommitVersion(*made, files)
 
-    def _saw(self, now: CommitVersion) -> None:
-        if now.files.keys() != self._seen.files.keys():
+    def _record_version(self, now: CommitVersion) -> None:
+        if now.files.keys() != self._last_seen.files.keys():
             self._tracked = self._all_tracked(now.files)
-        self._seen = now
+        self._last_seen = now
 
     def _all_tracked(self, files: Files) -> TrackedFiles:
-        return TrackedFiles(files.keys() | self._forced)
+        return TrackedFiles(files.keys() | self._forced_files)
 
     def _name(self, said: commit_titles.CommitMessage, at: float) -> Commit | None:
         """Make a commit of what was last seen, on the run's branch."""
-        before, now = self._named, self._seen
+        before, now = self._last_commit, self._last_seen
         if now.tree == before.tree:
             return None
         changes = compare_commits(self._repository, before, now)
@@ -291,10 +293,10 @@ class Workspace:
         if ruled:
             said = said._replace(title=commit_titles.make_title(changes))
         with self._repository.draft(self.branch, before.commit, str(said), at) as draft:
-            draft.take(now.tree)
+            draft.set_tree(now.tree)
             made = draft.finish()
         assert made is not None
-        self._named = CommitVersion(*made, now.files)
+        self._last_commit = CommitVersion(*made, now.files)
         return Commit(
             id=made.commit,
             at=at,
@@ -348,11 +350,11 @@ def _refuse_uncommitted(folder: Path, owner: OuterRepository | None) -> None:
                 "changes: repair it, or leave out require_clean."
             )
         return
-    paths = owner.uncommitted()
+    paths = owner.list_uncommitted()
     if paths:
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
         raise WorkspaceError(
-            f"{folder} has uncommitted changes: {', '.join(paths[:_NAMED])}{more}. Commit or stash "
+            f"{folder} has uncommitted changes: {', '.join(paths[:_MAX_NAMED])}{more}. Commit or stash "
             "them, or leave out require_clean: they are then part of the baseline."
         )
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import DamagedRunError, NewerStoreError, ProtocolError, StoreError
+from ...protocol.data_model import Run
 from ...protocol.v1 import runfile
-from ...protocol.values import Run
 from ..archive import read_run_file
 from ..atomic_files import find_network_file_system
 from ..folder_lock import LOCK_FILE, find_lock_holder
 from ..runtime.sqlite.runtime_file import RUNTIME_FILE
 from ..sqlite import migrations
-from ..sqlite.database import DAMAGED, MARKS_FILE, STORE_FILE, connect
-from ..sqlite.reader import LOGS, StoreReader
+from ..sqlite.database import DAMAGED_SUFFIX, MARKS_FILE, STORE_FILE, connect
+from ..sqlite.reader import LOGS_FOLDER, StoreReader
 from ..sqlite.store import SEARCH_FILE
 from ..sqlite.transaction_marks import MarksReport, compare_marks, read_losses
 from .salvage import join_losses, open_damaged_store
@@ -28,22 +28,28 @@ from .salvage import join_losses, open_damaged_store
 #: The agent token, the control token and the worker token.
 TOKEN_FILES: Final = ("agent-token", "control-token", "worker-token")
 #: What follows the name of a store whose runs were brought back from it.
-SALVAGED: Final = ".salvaged-"
+SALVAGED_SUFFIX: Final = ".salvaged-"
 
 #: A Core's files, where any of the first is there; what else lies in a folder is a person's affair.
-_TELLING: Final = (f"{STORE_FILE}*", *(f"{each}*" for each in TOKEN_FILES))
-_OURS: Final = (*_TELLING, f"{SEARCH_FILE}*", f"{RUNTIME_FILE}*", MARKS_FILE, LOCK_FILE)
-_OTHERS: Final = 0o077
+_CORE_FILE_PATTERNS: Final = (f"{STORE_FILE}*", *(f"{each}*" for each in TOKEN_FILES))
+_OWN_FILE_PATTERNS: Final = (
+    *_CORE_FILE_PATTERNS,
+    f"{SEARCH_FILE}*",
+    f"{RUNTIME_FILE}*",
+    MARKS_FILE,
+    LOCK_FILE,
+)
+_OTHERS_MODE_BITS: Final = 0o077
 _TOKEN: Final = re.compile(rb"[!-~]+\s*")
 #: Primary codes with which SQLite says that a file can't be read for another reason than damage.
-_NO_DAMAGE: Final = frozenset(
+_NO_DAMAGE_CODES: Final = frozenset(
     (
         *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM),
         *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN),
     )
 )
 #: How many lines SQLite may write about a file.
-_LINES: Final = 20
+_MAX_PROBLEM_LINES: Final = 20
 _TABLES_OF_RUNS: Final = ("events", "breakpoints", "commits", "notes", "blobs")
 
 
@@ -59,7 +65,7 @@ class DamagedRun:
 
     id: str
     name: str
-    what: str
+    damage: str
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ class SetAsideStore:
     """
 
     file: str
-    whole: int = 0
+    intact_runs: int = 0
     damaged: tuple[DamagedRun, ...] = ()
     lost: tuple[str, ...] = ()
     problem: str = ""
@@ -95,25 +101,25 @@ class FolderReport:
         size: Bytes of its files, and of those of version 1.
         open_to_others: Files, and "." for the folder, that others may read or write.
         version: The store's version; 0 where it can't be told.
-        newest: The version that this program reads.
+        latest_version: The version that this program reads.
         unreadable: Why the store can't be read now, which needn't be its own fault: rights, the disk.
-        unopened: The store, where it is too damaged to be opened.
-        structure: What SQLite finds wrong with the file itself.
+        unopened_store: The store, where it is too damaged to be opened.
+        structure_problems: What SQLite finds wrong with the file itself.
         runs: How many runs there are.
         damaged: Those of which something is damaged.
         missing: The runs of which the journal lost something.
-        once: The same, of an earlier damage: Cores have gone on since.
+        past_losses: The same, of an earlier damage: Cores have gone on since.
         damaged_rules: How many of the breakpoints and prices are damaged.
         damaged_marks: How many marks can't be read.
         search: Why the search's file can't be used; empty where it can.
-        aside: The stores that were put aside.
-        copies: Files that keep an earlier state: from before a migration or a repair.
-        leftovers: Files that an interrupted write left.
-        unread: `.run` files that can't be read, each with the reason.
+        set_aside_stores: The stores that were put aside.
+        store_copies: Files that keep an earlier state: from before a migration or a repair.
+        leftover_files: Files that an interrupted write left.
+        unreadable_run_files: `.run` files that can't be read, each with the reason.
         others: Folders below it in which other Cores keep their runs.
         tokens: The files of tokens that can't be used, each with the reason.
         agents: What SQLite finds wrong with the file of agents that run on their own.
-        agents_aside: Such files that couldn't be read and were put aside.
+        set_aside_agent_stores: Such files that couldn't be read and were put aside.
     """
 
     folder: str
@@ -125,30 +131,32 @@ class FolderReport:
     size: int = 0
     open_to_others: tuple[str, ...] = ()
     version: int = 0
-    newest: int = 0
+    latest_version: int = 0
     unreadable: str = ""
-    unopened: SetAsideStore | None = None
-    structure: tuple[str, ...] = ()
+    unopened_store: SetAsideStore | None = None
+    structure_problems: tuple[str, ...] = ()
     runs: int = 0
     damaged: tuple[DamagedRun, ...] = ()
     missing: tuple[DamagedRun, ...] = ()
-    once: tuple[DamagedRun, ...] = ()
+    past_losses: tuple[DamagedRun, ...] = ()
     damaged_rules: int = 0
     damaged_marks: int = 0
     search: str = ""
-    aside: tuple[SetAsideStore, ...] = ()
-    copies: tuple[str, ...] = ()
-    leftovers: tuple[str, ...] = ()
-    unread: tuple[tuple[str, str], ...] = ()
+    set_aside_stores: tuple[SetAsideStore, ...] = ()
+    store_copies: tuple[str, ...] = ()
+    leftover_files: tuple[str, ...] = ()
+    unreadable_run_files: tuple[tuple[str, str], ...] = ()
     others: tuple[str, ...] = ()
     tokens: tuple[tuple[str, str], ...] = ()
     agents: tuple[str, ...] = ()
-    agents_aside: tuple[str, ...] = ()
+    set_aside_agent_stores: tuple[str, ...] = ()
 
     @property
     def damaged_store(self) -> bool:
         """Whether the store has to be built anew to be well again."""
-        return bool(self.unopened or self.structure or self.damaged or self.damaged_rules)
+        return bool(
+            self.unopened_store or self.structure_problems or self.damaged or self.damaged_rules
+        )
 
 
 def examine_folder(folder: Path, *, own: bool = False) -> FolderReport:
@@ -161,39 +169,45 @@ def examine_folder(folder: Path, *, own: bool = False) -> FolderReport:
     path, agents = folder / STORE_FILE, folder / RUNTIME_FILE
     owner = None if own else find_lock_holder(folder)
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    about = FolderReport(
+    report = FolderReport(
         folder=str(folder),
         exists=path.exists(),
         holder=str(owner) if owner else "",
         network=find_network_file_system(folder) or "",
         sqlite=sqlite3.sqlite_version_info,
         free=shutil.disk_usage(there).free,
-        size=sum(map(_size, (*folder.glob("*"), *(folder / LOGS).glob("*")))),
-        open_to_others=tuple(_open_to_others(folder)),
-        newest=migrations.VERSION,
-        search=_search(folder / SEARCH_FILE),
-        aside=tuple(_aside(each) for each in list_set_aside_stores(path)),
-        copies=tuple(each.name for each in list_store_copies(path)),
-        leftovers=tuple(each.name for each in list_leftover_files(folder, held=owner is not None)),
-        unread=tuple(_unread(folder / LOGS)),
+        size=sum(map(_size, (*folder.glob("*"), *(folder / LOGS_FOLDER).glob("*")))),
+        open_to_others=tuple(_find_open_to_others(folder)),
+        latest_version=migrations.VERSION,
+        search=_check_search(folder / SEARCH_FILE),
+        set_aside_stores=tuple(
+            _examine_set_aside_store(each) for each in list_set_aside_stores(path)
+        ),
+        store_copies=tuple(each.name for each in list_store_copies(path)),
+        leftover_files=tuple(
+            each.name for each in list_leftover_files(folder, held=owner is not None)
+        ),
+        unreadable_run_files=tuple(_find_unreadable_run_files(folder / LOGS_FOLDER)),
         others=tuple(str(each.parent) for each in sorted(folder.glob(f"[0-9]*/{STORE_FILE}"))),
         tokens=tuple(_tokens(folder)),
-        agents=tuple(_structure(agents)) if agents.exists() else (),
-        agents_aside=tuple(map(str, list_set_aside_stores(agents))),
+        agents=tuple(_check_structure(agents)) if agents.exists() else (),
+        set_aside_agent_stores=tuple(map(str, list_set_aside_stores(agents))),
     )
-    return _store(about, path) if about.exists else about
+    return _examine_store(report, path) if report.exists else report
 
 
 def list_core_files(folder: Path) -> list[Path]:
     """The files of a Core in a folder; none where the folder is something else."""
-    if not any(any(folder.glob(each)) for each in _TELLING):
+    if not any(any(folder.glob(each)) for each in _CORE_FILE_PATTERNS):
         return []
-    return sorted(path for each in _OURS for path in folder.glob(each) if path.is_file())
+    return sorted(
+        path for each in _OWN_FILE_PATTERNS for path in folder.glob(each) if path.is_file()
+    )
 
 
 def list_set_aside_stores(path: Path) -> list[Path]:
     """The stores that couldn't be opened, oldest first."""
-    found = path.parent.glob(f"{path.name}{DAMAGED}*")
+    found = path.parent.glob(f"{path.name}{DAMAGED_SUFFIX}*")
     return sorted(each for each in found if not re.search(r"-(wal|journal|shm|marks)$", each.name))
 
 
@@ -201,7 +215,7 @@ def list_store_copies(path: Path) -> list[Path]:
     """Files that keep an earlier state of a store, with what belongs to them."""
     return [
         *migrations.list_migration_copies(path),
-        *sorted(path.parent.glob(f"{path.name}{SALVAGED}*")),
+        *sorted(path.parent.glob(f"{path.name}{SALVAGED_SUFFIX}*")),
     ]
 
 
@@ -213,54 +227,54 @@ def list_leftover_files(folder: Path, *, held: bool) -> list[Path]:
 # ---- the store --------------------------------------------------------------------------------------
 
 
-def _store(about: FolderReport, path: Path) -> FolderReport:
+def _examine_store(report: FolderReport, path: Path) -> FolderReport:
     try:
         with contextlib.closing(StoreReader(path)) as reader:
-            runs = reader.listed()
+            runs = reader.list_runs()
             names = {each.run.id: each.run for each in runs}
             damaged_rules = reader.rules().damaged
-            orphans = list(_orphans(path, set(names)))
-            hurt = [*_hurt(reader, list(names.values())), *orphans]
-            held = bool(about.holder)  # a running Core has compared them when it began
+            orphans = list(_find_orphaned_runs(path, set(names)))
+            damaged_runs = [*_find_damaged_runs(reader, list(names.values())), *orphans]
+            held = bool(report.holder)  # a running Core has compared them when it began
             changes = {each.run.id: each.changes for each in runs if not each.damaged}
             marks = MarksReport() if held else compare_marks(path.with_name(MARKS_FILE), changes)
-            known = {*changes, *(run.id for run in hurt)}
+            known = {*changes, *(run.id for run in damaged_runs)}
         return replace(
-            about,
+            report,
             version=migrations.VERSION,
-            structure=tuple(_structure(path)),
+            structure_problems=tuple(_check_structure(path)),
             runs=len(runs),
-            damaged=tuple(hurt),
-            missing=tuple(_missing(marks, names, known)),
-            once=tuple(_once(path, names)),
+            damaged=tuple(damaged_runs),
+            missing=tuple(_find_missing_changes(marks, names, known)),
+            past_losses=tuple(_find_past_losses(path, names)),
             damaged_rules=damaged_rules,
             damaged_marks=marks.damaged,
         )
     except NewerStoreError:
-        return replace(about, version=_version(path))
+        return replace(report, version=_version(path))
     except (StoreError, sqlite3.Error) as error:
         cause = error.__cause__ if isinstance(error, StoreError) else error
-        if getattr(cause, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE:
-            return replace(about, unreadable=str(cause))
+        if getattr(cause, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE_CODES:
+            return replace(report, unreadable=str(cause))
         older = _version(path)
         if 0 < older < migrations.VERSION:  # the next Core migrates it
-            return replace(about, version=older, structure=tuple(_structure(path)))
-        known = _known_to_search(path.with_name(SEARCH_FILE))
-        return replace(about, unopened=_aside(path, known))
+            return replace(report, version=older, structure_problems=tuple(_check_structure(path)))
+        known = _read_search_run_ids(path.with_name(SEARCH_FILE))
+        return replace(report, unopened_store=_examine_set_aside_store(path, known))
 
 
-def _hurt(reader: StoreReader, runs: list[Run]) -> Iterator[DamagedRun]:
+def _find_damaged_runs(reader: StoreReader, runs: list[Run]) -> Iterator[DamagedRun]:
     for run in runs:
         try:
             reader.history(run.id)
         except DamagedRunError as error:
             yield DamagedRun(run.id, run.name, error.what)
         except KeyError:  # deleted meanwhile; or it can't be found by its id
-            if any(run.id == each.run.id for each in reader.listed()):
+            if any(run.id == each.run.id for each in reader.list_runs()):
                 yield DamagedRun(run.id, run.name, "its header can't be found")
 
 
-def _orphans(path: Path, listed: set[str]) -> Iterator[DamagedRun]:
+def _find_orphaned_runs(path: Path, listed: set[str]) -> Iterator[DamagedRun]:
     """Runs whose header is lost, and not all of their rows."""
     with contextlib.closing(connect(path, "ro")) as connection:
         connection.execute("BEGIN")  # one state for all that follows
@@ -280,25 +294,27 @@ def _numbers(connection: sqlite3.Connection) -> set[int]:
     return {n for (n,) in connection.execute("SELECT n FROM runs NOT INDEXED")}
 
 
-def _missing(marks: MarksReport, runs: dict[str, Run], known: set[str]) -> Iterator[DamagedRun]:
+def _find_missing_changes(
+    marks: MarksReport, runs: dict[str, Run], known: set[str]
+) -> Iterator[DamagedRun]:
     for each in marks.missing:
         if each.known or each.run not in known:
             yield DamagedRun(each.run, runs[each.run].name if each.run in runs else "", str(each))
 
 
-def _once(path: Path, runs: dict[str, Run]) -> Iterator[DamagedRun]:
+def _find_past_losses(path: Path, runs: dict[str, Run]) -> Iterator[DamagedRun]:
     with contextlib.closing(connect(path, "ro")) as connection:
-        for id, what in read_losses(connection).items():
+        for id, damage in read_losses(connection).items():
             if id in runs:
-                yield DamagedRun(id, runs[id].name, what)
-            elif "lost whole" in what:  # else it was deleted since
-                yield DamagedRun(id, "", what)
+                yield DamagedRun(id, runs[id].name, damage)
+            elif "lost whole" in damage:  # else it was deleted since
+                yield DamagedRun(id, "", damage)
 
 
-def _structure(path: Path) -> Iterator[str]:
+def _check_structure(path: Path) -> Iterator[str]:
     try:
         with contextlib.closing(connect(path, "ro")) as connection:
-            for (line,) in connection.execute(f"PRAGMA integrity_check({_LINES})"):
+            for (line,) in connection.execute(f"PRAGMA integrity_check({_MAX_PROBLEM_LINES})"):
                 yield from (each for each in line.splitlines() if each not in ("ok", ""))
     except sqlite3.DatabaseError as error:
         yield str(error)
@@ -310,28 +326,28 @@ def _version(path: Path) -> int:
     return 0
 
 
-def _aside(path: Path, known: Set[str] = frozenset()) -> SetAsideStore:
+def _examine_set_aside_store(path: Path, known: Set[str] = frozenset()) -> SetAsideStore:
     """What can be read of a store; `known` are runs that ought to be in it."""
-    whole, hurt, lost = 0, [], set(known)
+    intact_runs, damaged_runs, lost = 0, [], set(known)
     try:
         with open_damaged_store(path) as found:
             for each in found.runs():
                 lost.discard(each.history.run.id)
                 if each.lost:
                     run = each.history.run
-                    hurt.append(DamagedRun(run.id, run.name, join_losses(each.lost)))
+                    damaged_runs.append(DamagedRun(run.id, run.name, join_losses(each.lost)))
                 else:
-                    whole += 1
+                    intact_runs += 1
     except (sqlite3.Error, OSError) as error:
         return SetAsideStore(path.name, lost=tuple(sorted(known)), problem=str(error))
-    problem = "" if whole or hurt else "no run can be found in it"
-    return SetAsideStore(path.name, whole, tuple(hurt), tuple(sorted(lost)), problem)
+    problem = "" if intact_runs or damaged_runs else "no run can be found in it"
+    return SetAsideStore(path.name, intact_runs, tuple(damaged_runs), tuple(sorted(lost)), problem)
 
 
 # ---- what else lies there ---------------------------------------------------------------------------
 
 
-def _search(path: Path) -> str:
+def _check_search(path: Path) -> str:
     if not path.exists():
         return ""
     try:
@@ -344,7 +360,7 @@ def _search(path: Path) -> str:
     return "" if line == "ok" else str(line)
 
 
-def _known_to_search(path: Path) -> set[str]:
+def _read_search_run_ids(path: Path) -> set[str]:
     """The runs that the search has words of: it is a second list, where the store's own is lost."""
     try:
         with contextlib.closing(connect(path, "ro")) as connection:
@@ -353,15 +369,15 @@ def _known_to_search(path: Path) -> set[str]:
         return set()
 
 
-def _open_to_others(folder: Path) -> Iterator[str]:
+def _find_open_to_others(folder: Path) -> Iterator[str]:
     files = list_core_files(folder)
     for each in (folder, *files) if files else ():
         with contextlib.suppress(OSError):
-            if each.stat().st_mode & _OTHERS:
+            if each.stat().st_mode & _OTHERS_MODE_BITS:
                 yield str(each.relative_to(folder))
 
 
-def _unread(logs: Path) -> Iterator[tuple[str, str]]:
+def _find_unreadable_run_files(logs: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(logs.glob("*.run")):
         try:
             runfile.load_run(read_run_file(path))

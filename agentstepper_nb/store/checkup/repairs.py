@@ -26,7 +26,13 @@ from ...protocol.records import (
 )
 from ..folder_lock import lock_folder
 from ..sqlite import migrations
-from ..sqlite.database import DAMAGED, MARKS_FILE, STORE_FILE, open_writer, set_aside_database
+from ..sqlite.database import (
+    DAMAGED_SUFFIX,
+    MARKS_FILE,
+    STORE_FILE,
+    open_writer,
+    set_aside_database,
+)
 from ..sqlite.record_writer import RecordWriter
 from ..sqlite.row_codec import RunRow, is_intact, make_replace, make_select, read_rules, seal_row
 from ..sqlite.store import SEARCH_FILE
@@ -35,7 +41,7 @@ from . import folder_report
 from .folder_report import FolderReport
 from .salvage import SalvagedRun, SalvageReader, add_damaged_tag, join_losses, open_damaged_store
 
-_WHO: Final = "agentstepper doctor --repair"
+_LOCK_OWNER: Final = "agentstepper doctor --repair"
 
 
 def repair_folder(folder: Path) -> list[str]:
@@ -58,57 +64,57 @@ def repair_folder(folder: Path) -> list[str]:
         raise StoreError(
             f"No Core has kept anything in {folder}: name the folder that the runs are kept in."
         )
-    with lock_folder(folder, _WHO):
-        about = folder_report.examine_folder(folder, own=True)
-        return list(_repairs(folder, about))
+    with lock_folder(folder, _LOCK_OWNER):
+        report = folder_report.examine_folder(folder, own=True)
+        return list(_repair_all(folder, report))
 
 
-def _repairs(folder: Path, about: FolderReport) -> Iterator[str]:
+def _repair_all(folder: Path, report: FolderReport) -> Iterator[str]:
     path = folder / STORE_FILE
-    migrations.refuse_newer(about.version, path)
-    yield from _close_to_others(folder, about)
-    if about.damaged_store:
+    migrations.refuse_newer(report.version, path)
+    yield from _close_to_others(folder, report)
+    if report.damaged_store:
         name = set_aside_database(path)
         yield f"The damaged store is kept as {name}."
     for each in folder_report.list_set_aside_stores(path):
-        yield from _bring_back(path, each)
-    yield from _marks(folder, about)
-    if about.search or about.damaged_store or about.aside:
+        yield from _restore_runs(path, each)
+    yield from _repair_marks(folder, report)
+    if report.search or report.damaged_store or report.set_aside_stores:
         for end in ("", "-wal", "-shm", "-journal"):
             (folder / f"{SEARCH_FILE}{end}").unlink(missing_ok=True)
-    if about.search:
+    if report.search:
         yield "The search's file was damaged and is deleted: the next Core makes it anew."
     for each in folder_report.list_leftover_files(folder, held=False):
         each.unlink(missing_ok=True)
         yield f"{each.name} is deleted: an interrupted write left it."
-    for name, _ in about.tokens:
+    for name, _ in report.tokens:
         (folder / name).unlink(missing_ok=True)
         yield f"The token in {name} was damaged and is deleted: the next Core makes another."
 
 
-def _close_to_others(folder: Path, about: FolderReport) -> Iterator[str]:
-    for name in about.open_to_others:
+def _close_to_others(folder: Path, report: FolderReport) -> Iterator[str]:
+    for name in report.open_to_others:
         path = folder / name
         path.chmod(0o700 if path.is_dir() else 0o600)
         yield f"{path} is its owner's alone now."
 
 
-def _marks(folder: Path, about: FolderReport) -> Iterator[str]:
+def _repair_marks(folder: Path, report: FolderReport) -> Iterator[str]:
     """What the journal lost can't be brought back: its runs say so from now on."""
-    lost = (*about.missing, *about.once)
+    lost = (*report.missing, *report.past_losses)
     if lost:
         with contextlib.closing(open_writer(folder / STORE_FILE)) as connection:
             delete_losses(connection)
             for each in lost:
-                _tag(connection, each.id)
-                yield f"It can't be brought back that {each.what}."
-    if about.damaged_marks:
+                _tag_damaged_run(connection, each.id)
+                yield f"It can't be brought back that {each.damage}."
+    if report.damaged_marks:
         yield "The damaged marks are deleted: the next Core begins new ones."
-    if about.missing or about.damaged_marks:
+    if report.missing or report.damaged_marks:
         (folder / MARKS_FILE).unlink(missing_ok=True)
 
 
-def _tag(connection: sqlite3.Connection, id: str) -> None:
+def _tag_damaged_run(connection: sqlite3.Connection, id: str) -> None:
     """Tag a run as damaged, where its header is there."""
     row = connection.execute(make_select("runs", "id = ?"), (id,)).fetchone()
     if row is None or not is_intact("runs", id, row):
@@ -116,35 +122,35 @@ def _tag(connection: sqlite3.Connection, id: str) -> None:
     run = RunRow.of(row).run
     tables = RecordWriter(connection)
     with migrations.transaction(connection):
-        tables.keep(RunTagged(run=replace(run, tags=add_damaged_tag(run.tags))))
+        tables.write_record(RunTagged(run=replace(run, tags=add_damaged_tag(run.tags))))
         tables.finish()
 
 
 # ---- runs -------------------------------------------------------------------------------------------
 
 
-def _bring_back(path: Path, damaged: Path) -> Iterator[str]:
+def _restore_runs(path: Path, damaged: Path) -> Iterator[str]:
     """Take the runs of a store that was put aside into the one that is there."""
     try:
         with (
             open_damaged_store(damaged) as found,
             contextlib.closing(open_writer(path)) as connection,
         ):
-            taking = _RunRestorer(connection, found)
-            yield from taking.all()
+            restorer = _RunRestorer(connection, found)
+            yield from restorer.all()
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except StoreError:
         raise
     except (sqlite3.Error, OSError) as error:
         yield f"Nothing could be read of {damaged.name}: {error}. It stays where it is."
         return
-    if not taking.found:
+    if not restorer.found:
         yield f"Nothing could be read of {damaged.name}: no run is in it. It stays where it is."
         return
-    if taking.whole:
-        yield f"{_runs_are(taking.whole)} back whole from {damaged.name}."
-    if taking.known:
-        yield f"{_runs_are(taking.known)} in {damaged.name} that had come back before."
+    if restorer.intact_runs:
+        yield f"{_format_runs(restorer.intact_runs)} back whole from {damaged.name}."
+    if restorer.known:
+        yield f"{_format_runs(restorer.known)} in {damaged.name} that had come back before."
     yield f"{damaged.name} is kept as {_rename(damaged)}: delete it when you miss nothing."
 
 
@@ -155,33 +161,33 @@ class _RunRestorer:
         self._connection = connection
         self._damaged = damaged
         self._tables = RecordWriter(connection)
-        self.whole = 0  # how many came back as they were
+        self.intact_runs = 0  # how many came back as they were
         self.known = 0  # how many were there already
         self.found = 0
 
     def all(self) -> Iterator[str]:
         """Take all; a sentence for each that isn't whole."""
-        there = {id for (id,) in self._connection.execute("SELECT id FROM runs")}
-        taken = set()
+        known_ids = {id for (id,) in self._connection.execute("SELECT id FROM runs")}
+        restored_ids = set()
         for each in self._damaged.runs():
             run = each.history.run
             self.found += 1
-            if run.id in there:
+            if run.id in known_ids:
                 self.known += 1
                 continue
-            taken.add(run.id)
-            self._take(each)
+            restored_ids.add(run.id)
+            self._restore_run(each)
             if each.lost:
                 yield f"Run {run.name!r} ({run.id}) is back, without {join_losses(each.lost)}."
             else:
-                self.whole += 1
+                self.intact_runs += 1
         with migrations.transaction(self._connection):
             for file, id in self._damaged.files():
-                if id in taken:
-                    self._tables.took(file, id)
-        self._take_rules()
+                if id in restored_ids:
+                    self._tables.note_imported_file(file, id)
+        self._restore_rules()
 
-    def _take_rules(self) -> None:
+    def _restore_rules(self) -> None:
         """Take breakpoints and prices, beside what was set since."""
         since = read_rules(self._connection).records
         breakpoints = {
@@ -192,22 +198,24 @@ class _RunRestorer:
             for record in self._damaged.rules():
                 match record:
                     case BreakpointSaved(breakpoint=breakpoint) if breakpoint.id not in breakpoints:
-                        self._tables.keep(record)
+                        self._tables.write_record(record)
                     case PricesSet() if not priced:
-                        self._tables.keep(record)
+                        self._tables.write_record(record)
 
-    def _take(self, run: SalvagedRun) -> None:
+    def _restore_run(self, run: SalvagedRun) -> None:
         with migrations.transaction(self._connection):
             for record in _records(run):
-                self._tables.keep(record)
+                self._tables.write_record(record)
             self._tables.finish()
-            self._sentences(run.history.run.id, run.sentences)
+            self._restore_model_summaries(run.history.run.id, run.model_summaries)
 
-    def _sentences(self, id: str, sentences: tuple[tuple[str, str], ...]) -> None:
+    def _restore_model_summaries(
+        self, id: str, model_summaries: tuple[tuple[str, str], ...]
+    ) -> None:
         execute = self._connection.execute
         ((n,),) = execute("SELECT n FROM runs WHERE id = ?", (id,))
         ((last,),) = execute("SELECT coalesce(max(n), 0) FROM sentences")
-        for at, (key, text) in enumerate(sentences, last + 1):
+        for at, (key, text) in enumerate(model_summaries, last + 1):
             execute(make_replace("sentences"), seal_row("sentences", id, at, n, key, text))
 
 
@@ -222,16 +230,16 @@ def _records(run: SalvagedRun) -> Iterator[Record]:
     yield from (HaltPointSaved(halt_point=point) for point in history.halt_points)
     yield from (CommitSaved(commit=commit) for commit in history.commits)
     yield from (NoteSaved(note=note) for note in history.notes)
-    yield MessagesReceived(run=history.run.id, n=run.heard)
+    yield MessagesReceived(run=history.run.id, n=run.received_count)
 
 
 def _rename(damaged: Path) -> str:
     """Give a store another name now that its runs are back, with all that belongs to it."""
-    name = damaged.name.replace(DAMAGED, folder_report.SALVAGED)
+    name = damaged.name.replace(DAMAGED_SUFFIX, folder_report.SALVAGED_SUFFIX)
     for each in sorted(damaged.parent.glob(f"{damaged.name}*")):
         each.rename(each.with_name(each.name.replace(damaged.name, name, 1)))
     return name
 
 
-def _runs_are(number: int) -> str:
+def _format_runs(number: int) -> str:
     return f"{number} run{' is' if number == 1 else 's are'}"

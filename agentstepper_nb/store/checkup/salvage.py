@@ -18,8 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...errors import DamagedRunError
-from ...protocol.records import AgentProof, Record, RunHistory
-from ...protocol.values import (
+from ...protocol.data_model import (
     AgentActivity,
     Commit,
     Event,
@@ -30,17 +29,26 @@ from ...protocol.values import (
     RunEnding,
     RunState,
 )
+from ...protocol.records import AgentProof, Record, RunHistory
 from ..sqlite import migrations
 from ..sqlite.contents import ContentReader
 from ..sqlite.database import connect
-from ..sqlite.row_codec import COUNTED, OF_RUNS, RUN, RunRow, decode_rules, is_intact, make_select
+from ..sqlite.row_codec import (
+    COUNTED_TABLES,
+    RUN,
+    RUN_TABLES,
+    RunRow,
+    decode_rules,
+    is_intact,
+    make_select,
+)
 from ..sqlite.run_rows import RunRowReader
 
 T = TypeVar("T")
 Row = Sequence[Any]
 
 #: The tag of a run that was put together again.
-TAG: Final = "damaged"
+DAMAGED_TAG: Final = "damaged"
 #: What stands where a content was.
 LOST_CONTENT: Final = '"(This content was damaged and could not be read.)"'
 #: What stands where a row was.
@@ -48,13 +56,13 @@ LOST_ROW: Final = '"(This row was damaged and could not be read.)"'
 
 _COPY: Final = ".salvage.part"
 #: Tables whose rows are read one by one.
-_TABLES: Final = (*COUNTED, "changes", "sentences", "rules")
+_TABLES: Final = (*COUNTED_TABLES, "changes", "sentences", "rules")
 #: How many numbers are tried where a table breaks off: before the next row that can be read, or, where
 #: there is none, beyond the last.
-_GAP: Final = 1_000_000
-_BEYOND: Final = 1_000
+_MAX_GAP_ROWS: Final = 1_000_000
+_PROBED_ROWS: Final = 1_000
 #: The most rows that get words in their place at a run's end.
-_FILLERS: Final = 100_000
+_MAX_FILLER_ROWS: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -64,15 +72,15 @@ class SalvagedRun:
     Args:
         history: All of it that could be read, with words in place of the rest.
         proof: By what its agent is known.
-        heard: The last number of its agent's messages.
-        sentences: What a model once made of something of it, by its key.
+        received_count: The last number of its agent's messages.
+        model_summaries: What a model once made of something of it, by its key.
         lost: What couldn't be read, in words; empty where it is as it was.
     """
 
     history: RunHistory
     proof: AgentProof | None = None
-    heard: int = 0
-    sentences: tuple[tuple[str, str], ...] = ()
+    received_count: int = 0
+    model_summaries: tuple[tuple[str, str], ...] = ()
     lost: tuple[str, ...] = ()
 
 
@@ -87,7 +95,7 @@ def open_damaged_store(path: Path) -> Iterator[SalvageReader]:
         OSError: There is no room for a copy.
         sqlite3.DatabaseError: Nothing at all can be read.
     """
-    with _copied(path) as copy, contextlib.closing(connect(copy, "rw")) as connection:
+    with _copy_with_journals(path) as copy, contextlib.closing(connect(copy, "rw")) as connection:
         connection.execute("PRAGMA writable_schema = ON")  # opens a file that was cut, too
         connection.execute("PRAGMA query_only = ON")
         migrations.read_schema(connection)
@@ -95,7 +103,7 @@ def open_damaged_store(path: Path) -> Iterator[SalvageReader]:
 
 
 @contextlib.contextmanager
-def _copied(path: Path) -> Iterator[Path]:
+def _copy_with_journals(path: Path) -> Iterator[Path]:
     """A copy beside the file, with its journals, for SQLite to take these in; deleted afterwards."""
     copy = path.with_name(path.name + _COPY)
     ends = ("", "-wal", "-journal", "-shm")
@@ -121,26 +129,26 @@ class SalvageReader:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self._numbers = {table: self._numbers_of(table) for table in _TABLES}
+        self._row_numbers = {table: self._read_row_numbers(table) for table in _TABLES}
         ids = self._ids()
-        rows = {run for table in OF_RUNS for run in self._numbers.get(table, ()) if run > 0}
+        rows = {run for table in RUN_TABLES for run in self._row_numbers.get(table, ()) if run > 0}
         self._runs = {n: self._id(n, ids.get(n, [])) for n in sorted({*ids, *rows})}
 
     def runs(self) -> Iterator[SalvagedRun]:
         """Its runs, one by one, oldest first; without those of which nothing is left."""
         for n, id in self._runs.items():
-            sentences = tuple(
-                (str(row[2]), str(row[3])) for row in self.sound_rows("sentences", n, id)
+            model_summaries = tuple(
+                (str(row[2]), str(row[3])) for row in self.intact_rows("sentences", n, id)
             )
             try:
-                run = RunRowReader(self.connection, id, every=True)
+                run = RunRowReader(self.connection, id, is_preloaded=True)
                 history, proof, heard = run.history(), run.proof, run.row.heard
             except (DamagedRunError, KeyError, sqlite3.DatabaseError):
-                torn = _TornRun(self, n, id)
-                if torn.is_there:
-                    yield torn.salvaged(sentences)
+                damaged_run = _DamagedRunReader(self, n, id)
+                if damaged_run.has_rows:
+                    yield damaged_run.salvaged(model_summaries)
             else:
-                yield SalvagedRun(history, proof, heard, sentences)
+                yield SalvagedRun(history, proof, heard, model_summaries)
 
     def files(self) -> list[tuple[str, str]]:
         """The files of version 1 that were taken in, with the ids of the runs they became."""
@@ -150,7 +158,7 @@ class SalvageReader:
 
     def rules(self) -> tuple[Record, ...]:
         """What leads to the breakpoints and prices."""
-        found = (self.row("rules", n) for n in self.numbers("rules", 0))
+        found = (self.row("rules", n) for n in self.row_numbers("rules", 0))
         return decode_rules([row for row in found if row is not None]).records
 
     # ---- rows ---------------------------------------------------------------------------------------
@@ -163,28 +171,28 @@ class SalvageReader:
             return None
         return found if found is not None and found[0] == n else None
 
-    def sound_rows(self, table: str, run: int, id: str) -> Iterator[Row]:
+    def intact_rows(self, table: str, run: int, id: str) -> Iterator[Row]:
         """The rows of a run that are as they were."""
-        rows = (self.row(table, n) for n in self.numbers(table, run))
+        rows = (self.row(table, n) for n in self.row_numbers(table, run))
         return (row for row in rows if row is not None and is_intact(table, id, row))
 
-    def has_sound_rows(self, run: int, id: str) -> bool:
+    def has_intact_rows(self, run: int, id: str) -> bool:
         """Whether any row of a run is as it was."""
-        return any(any(self.sound_rows(table, run, id)) for table in COUNTED)
+        return any(any(self.intact_rows(table, run, id)) for table in COUNTED_TABLES)
 
-    def numbers(self, table: str, run: int) -> Sequence[int]:
+    def row_numbers(self, table: str, run: int) -> Sequence[int]:
         """The numbers of a run's rows; of those that belong to no run under 0."""
-        return self._numbers[table].get(run, ())
+        return self._row_numbers[table].get(run, ())
 
-    def _numbers_of(self, table: str) -> dict[int, list[int]]:
+    def _read_row_numbers(self, table: str) -> dict[int, list[int]]:
         """The numbers of a table's rows, by their run's."""
-        query = f"SELECT n, {'run' if table in OF_RUNS else '0'} FROM {table} NOT INDEXED"
+        query = f"SELECT n, {'run' if table in RUN_TABLES else '0'} FROM {table} NOT INDEXED"
         found: dict[Any, Any] = {}
         if not self._read(f"{query} ORDER BY n", found):
             low = max(found, default=0)
             self._read(f"{query} ORDER BY n DESC", found)
-            high = min((n for n in found if n > low), default=low + _BEYOND)
-            for n in range(low + 1, min(high, low + _GAP)):
+            high = min((n for n in found if n > low), default=low + _PROBED_ROWS)
+            for n in range(low + 1, min(high, low + _MAX_GAP_ROWS)):
                 self._read(f"{query} WHERE n = ?", found, n)
         by_run: dict[int, list[int]] = {}
         for n in sorted(found):
@@ -209,7 +217,7 @@ class SalvageReader:
         for id in candidates:
             if own is not None and is_intact("runs", id, own):
                 return id
-            if self.has_sound_rows(n, id):
+            if self.has_intact_rows(n, id):
                 return id
         return candidates[0] if candidates else f"damaged-{n}"
 
@@ -224,7 +232,7 @@ class SalvageReader:
         return True
 
 
-class _TornRun(RunRowReader):
+class _DamagedRunReader(RunRowReader):
     """One run of which something is lost.
 
     Args:
@@ -235,41 +243,47 @@ class _TornRun(RunRowReader):
 
     def __init__(self, rows: SalvageReader, n: int, id: str) -> None:
         self._salvage = rows
-        self._own = rows.row("runs", n)
-        self._is_known = self._own is not None and is_intact("runs", id, self._own)
-        known = self._own if self._own is not None and self._is_known else (n, id, b"", None, None)
+        self._own_row = rows.row("runs", n)
+        self._is_known = self._own_row is not None and is_intact("runs", id, self._own_row)
+        known = (
+            self._own_row
+            if self._own_row is not None and self._is_known
+            else (n, id, b"", None, None)
+        )
         self._read_from(
-            rows.connection, RunRow.of(known), ContentReader(rows.connection, n, id, shared=True)
+            rows.connection,
+            RunRow.of(known),
+            ContentReader(rows.connection, n, id, has_step_cache=True),
         )
         self._lost = [] if self._is_known else ["its header"]
-        self._contents = 0  # that are lost
+        self._lost_contents = 0  # that are lost
 
     @property
-    def is_there(self) -> bool:
+    def has_rows(self) -> bool:
         """Whether anything of it is left."""
-        return self._own is not None or self._salvage.has_sound_rows(self._row.n, self._id)
+        return self._own_row is not None or self._salvage.has_intact_rows(self._row.n, self._id)
 
-    def salvaged(self, sentences: tuple[tuple[str, str], ...]) -> SalvagedRun:
+    def salvaged(self, model_summaries: tuple[tuple[str, str], ...]) -> SalvagedRun:
         """What there is of it."""
-        history = _mended(self.history(), ended=not self._is_known)
-        if self._contents:
-            self._lost.append(_many(self._contents, "content"))
+        history = _repair_history(self.history(), ended=not self._is_known)
+        if self._lost_contents:
+            self._lost.append(_format_count(self._lost_contents, "content"))
         return SalvagedRun(
             history,
             self.proof if history.run.live else None,
             self._row.heard,
-            sentences,
+            model_summaries,
             tuple(self._lost) or ("what ties it together",),
         )
 
     def _rows(self, table: str) -> list[Row]:
-        sound = list(self._salvage.sound_rows(table, self._row.n, self._id))
-        if table in COUNTED:
-            there = len(self._salvage.numbers(table, self._row.n))
-            lost = max(there, getattr(self._row, table)) - len(sound)
+        intact = list(self._salvage.intact_rows(table, self._row.n, self._id))
+        if table in COUNTED_TABLES:
+            present = len(self._salvage.row_numbers(table, self._row.n))
+            lost = max(present, getattr(self._row, table)) - len(intact)
             if lost:
-                self._lost.append(_many(lost, table[:-1]))
-        return sound
+                self._lost.append(_format_count(lost, table[:-1]))
+        return intact
 
     def _all(self, table: str, read: Callable[[Row], T]) -> list[T]:
         found = []
@@ -279,31 +293,31 @@ class _TornRun(RunRowReader):
         return found
 
     def _commit(self, row: Row, changes: Sequence[FileChange] | None) -> Commit:
-        there = len(changes or ())
-        if there < row[4]:
-            self._lost.append(f"{_many(row[4] - there, 'file')} of commit {row[2][:12]}")
-        return super()._commit((*row[:4], there, row[5]), changes or ())
+        present = len(changes or ())
+        if present < row[4]:
+            self._lost.append(f"{_format_count(row[4] - present, 'file')} of commit {row[2][:12]}")
+        return super()._commit((*row[:4], present, row[5]), changes or ())
 
     def _text(self, content: Any) -> str | None:
         try:
             return super()._text(content)
         except (DamagedRunError, sqlite3.DatabaseError):
-            self._contents += 1
+            self._lost_contents += 1
             return LOST_CONTENT
 
     def _header(self) -> Run:
         if self._is_known:
             return super()._header()
-        if self._own is not None:
+        if self._own_row is not None:
             with contextlib.suppress(msgspec.DecodeError, TypeError):
-                return RUN.decode(self._own[2], id=self._id)
+                return RUN.decode(self._own_row[2], id=self._id)
         return Run(id=self._id, name="Damaged run", program="", started_at=0)
 
 
 # ---- what is put in place of what is lost -----------------------------------------------------------
 
 
-def _mended(history: RunHistory, *, ended: bool) -> RunHistory:
+def _repair_history(history: RunHistory, *, ended: bool) -> RunHistory:
     """A run in which nothing is missing any more that others refer to.
 
     Args:
@@ -311,21 +325,21 @@ def _mended(history: RunHistory, *, ended: bool) -> RunHistory:
         ended: Whether its header is lost: then it is over.
     """
     points = history.halt_points
-    events = [*history.events, *_events_of(history)]
+    events = [*history.events, *_restore_lost_events(history)]
     items: list[Event | HaltPoint] = [*events, *points]
-    header = _over(history.run, items) if ended else history.run
-    fillers = _fillers(header, items)
-    there = {point.id for point in points}
+    header = _end_run(history.run, items) if ended else history.run
+    fillers = _make_filler_rows(header, items)
+    present = {point.id for point in points}
     run = replace(
         header,
         rows=max((each.seq for each in (*items, *fillers)), default=0),
-        pending=tuple(id for id in header.pending if id in there),
+        pending=tuple(id for id in header.pending if id in present),
         tags=add_damaged_tag(header.tags),
     )
     return replace(history, run=run, events=(*events, *fillers))
 
 
-def _events_of(history: RunHistory) -> Iterator[Event]:
+def _restore_lost_events(history: RunHistory) -> Iterator[Event]:
     """Events that are lost, made again from their halt points."""
     known = {event.id for event in history.events}
     for point in history.halt_points:
@@ -342,7 +356,7 @@ def _events_of(history: RunHistory) -> Iterator[Event]:
             )
 
 
-def _over(header: Run, items: Sequence[Event | HaltPoint]) -> Run:
+def _end_run(header: Run, items: Sequence[Event | HaltPoint]) -> Run:
     times = [each.at for each in items]
     began = header.started_at or min(times, default=0.0)
     ended = max(times, default=began) if header.ended_at is None else header.ended_at
@@ -359,13 +373,13 @@ def _over(header: Run, items: Sequence[Event | HaltPoint]) -> Run:
     )
 
 
-def _fillers(header: Run, items: Sequence[Event | HaltPoint]) -> list[Event]:
+def _make_filler_rows(header: Run, items: Sequence[Event | HaltPoint]) -> list[Event]:
     """A row that says so in place of each that is lost."""
     times = {each.seq: each.at for each in items if each.seq}
     last = max(times, default=0)
     known = {each.id for each in items}
     fillers, at = [], header.started_at
-    for seq in range(1, max(last, min(header.rows, last + _FILLERS)) + 1):
+    for seq in range(1, max(last, min(header.rows, last + _MAX_FILLER_ROWS)) + 1):
         at = times.get(seq, at)
         id = f"damaged-{seq}"
         if seq not in times and id not in known:
@@ -376,7 +390,7 @@ def _fillers(header: Run, items: Sequence[Event | HaltPoint]) -> list[Event]:
 
 def add_damaged_tag(tags: tuple[str, ...]) -> tuple[str, ...]:
     """A run's tags, with the one that says it was damaged."""
-    return tags if TAG in tags else (*tags, TAG)
+    return tags if DAMAGED_TAG in tags else (*tags, DAMAGED_TAG)
 
 
 def join_losses(lost: tuple[str, ...]) -> str:
@@ -385,5 +399,5 @@ def join_losses(lost: tuple[str, ...]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _many(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from ...protocol.runtime import (
-    CONTROL,
-    LIVE,
+    CONTROL_ACTIONS,
+    LIVE_STATUSES,
     Action,
     ActionKind,
     ActionStatus,
@@ -59,7 +59,7 @@ class Index:
 
     def _apply_state(self, row: Row) -> None:
         state: AgentState = row.value
-        if state.status in LIVE:
+        if state.status in LIVE_STATUSES:
             self.states[state.session_id] = row
         else:
             self.states.pop(state.session_id, None)
@@ -157,5 +157,5 @@ class Index:
 
 def _turn(action: Action) -> tuple[int, int]:
     """When it is an action's turn in its session; those that are alike go in their order."""
-    rank = 0 if action.kind is ActionKind.CREATE else 1 if action.kind in CONTROL else 2
+    rank = 0 if action.kind is ActionKind.CREATE else 1 if action.kind in CONTROL_ACTIONS else 2
     return rank, -action.urgency

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ...errors import AgentStepperError, StoreError, StoreTakenError
-from ...protocol.runtime import LIVE
+from ...protocol.runtime import LIVE_STATUSES
 from .. import folder_lock
 from .draft import Draft, Test
 from .index import Index
@@ -314,7 +314,7 @@ class Keeper:
                     self._n = max(self._n, row.n)
         await (self._begin_anew() if changes else self._mark_safe())
         found = Changes()
-        for kind, where in ((ACTIONS, OPEN), (STATES, any_of("status", sorted(LIVE)))):
+        for kind, where in ((ACTIONS, OPEN), (STATES, any_of("status", sorted(LIVE_STATUSES)))):
             for row in await self.tables.select(kind, where):
                 found.put(kind, row)
         self.index.apply(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ...errors import CommandError
-from ...protocol.runtime import LIVE, Action, ActionStatus, AgentState, AgentStep
+from ...protocol.runtime import LIVE_STATUSES, Action, ActionStatus, AgentState, AgentStep
 from ...protocol.runtime_store_messages import ActionCompletion, SessionWrite, SessionWriteResult
 from . import talk
 from .draft import Draft
@@ -45,7 +45,7 @@ def _check(kept: AgentState, ask: SessionWrite) -> None:
 
 def _state(draft: Draft, kept: AgentState, state: AgentState) -> AgentState | None:
     """Keep a snapshot; None where it is kept already."""
-    live = state.status in LIVE
+    live = state.status in LIVE_STATUSES
     new = replace(
         state,
         epoch=kept.epoch,
@@ -54,7 +54,7 @@ def _state(draft: Draft, kept: AgentState, state: AgentState) -> AgentState | No
     )
     if new == kept:
         return None
-    if kept.status not in LIVE:
+    if kept.status not in LIVE_STATUSES:
         raise CommandError(
             "session_over", f"Session {state.session_id} has ended: nothing of it changes any more."
         )

@@ -56,44 +56,44 @@ class RuntimeStore(Protocol):
 
     # ---- the queue ----------------------------------------------------------------------------------
 
-    async def create(self, ask: CreateAgentSession) -> AgentSessionCreated:
+    async def create(self, request: CreateAgentSession) -> AgentSessionCreated:
         """Make a session and enqueue its creation, unless there is a session of this id.
 
         Raises:
             CommandError: `unknown_conversation`: nothing was made.
         """
 
-    async def enqueue(self, ask: EnqueueActions) -> ActionList:
+    async def enqueue(self, request: EnqueueActions) -> ActionList:
         """Enqueue actions; of one whose id or `idem_key` is known, the known one is answered.
 
         Raises:
             CommandError: `unknown_session`: nothing was enqueued.
         """
 
-    async def claim(self, ask: ClaimAction) -> ClaimedAction:
+    async def claim(self, request: ClaimAction) -> ClaimedAction:
         """Claim the next ready action, and take its session where that is live and nobody has it: its
         epoch grows by one.
 
         An action whose lease is over is ready again, with `attempts` counted.
         """
 
-    async def renew(self, ask: RenewLeases) -> RenewedLeases:
+    async def renew(self, request: RenewLeases) -> RenewedLeases:
         """Make the leases of the sessions that the owner names, and of all actions that it has, last
         until then, and say what that is.
 
         A lease that was over lasts again, unless somebody else took the session or the action.
         """
 
-    async def adopt(self, ask: AdoptSessions) -> AgentStateList:
+    async def adopt(self, request: AdoptSessions) -> AgentStateList:
         """Take sessions that run, are paused or are stopping and whose owner's lease is over.
 
         The epoch of each grows by one. Those that are only `created` wait for their action.
         """
 
-    async def release(self, ask: ReleaseLeases) -> None:
+    async def release(self, request: ReleaseLeases) -> None:
         """Let no lease of an owner last longer than until then; epochs stay."""
 
-    async def write(self, ask: SessionWrite) -> SessionWriteResult:
+    async def write(self, request: SessionWrite) -> SessionWriteResult:
         """Keep a step, a snapshot, messages and the end of actions, all or none; see `SessionWrite`.
 
         Where the written snapshot isn't live any more, its owner's lease on the session ends, and no
@@ -108,31 +108,31 @@ class RuntimeStore(Protocol):
 
     # ---- conversations ------------------------------------------------------------------------------
 
-    async def save_conversation(self, ask: Conversation) -> Conversation:
+    async def save_conversation(self, request: Conversation) -> Conversation:
         """Keep a conversation, in the place of the one of its id."""
 
-    async def join(self, ask: Participant) -> Participant:
+    async def join(self, request: Participant) -> Participant:
         """Add a participant; who is there already (and hasn't left) is answered as it stands.
 
         Raises:
             CommandError: `unknown_conversation`.
         """
 
-    async def leave(self, ask: EndParticipation) -> Participant:
+    async def leave(self, request: EndParticipation) -> Participant:
         """A participant leaves.
 
         Raises:
             CommandError: `unknown_participant`.
         """
 
-    async def post(self, ask: PostMessage) -> SessionWriteResult:
+    async def post(self, request: PostMessage) -> SessionWriteResult:
         """Append a message and enqueue actions, all or none; both are known by their ids.
 
         Raises:
             CommandError: `unknown_conversation`; `unknown_session`.
         """
 
-    async def advance(self, ask: ConversationCursor) -> ConversationCursor:
+    async def advance(self, request: ConversationCursor) -> ConversationCursor:
         """Note how far a session has read; never back.
 
         Raises:
@@ -141,32 +141,32 @@ class RuntimeStore(Protocol):
 
     # ---- reading ------------------------------------------------------------------------------------
 
-    async def actions(self, ask: ActionQuery) -> ActionList:
+    async def actions(self, request: ActionQuery) -> ActionList:
         """Actions, the oldest first."""
 
-    async def states(self, ask: StateQuery) -> AgentStateList:
+    async def states(self, request: StateQuery) -> AgentStateList:
         """Snapshots, the newest (by `created_at`) first."""
 
-    async def steps(self, ask: StepQuery) -> AgentStepList:
+    async def steps(self, request: StepQuery) -> AgentStepList:
         """Steps, by iteration and seq."""
 
-    async def sessions(self, ask: AgentSessionQuery) -> AgentSessionList:
+    async def sessions(self, request: AgentSessionQuery) -> AgentSessionList:
         """An agent's sessions, the newest first; those without a snapshot from their steps."""
 
-    async def conversations(self, ask: ConversationQuery) -> ConversationList:
+    async def conversations(self, request: ConversationQuery) -> ConversationList:
         """Conversations, the newest first."""
 
-    async def participants(self, ask: ParticipantQuery) -> ParticipantList:
+    async def participants(self, request: ParticipantQuery) -> ParticipantList:
         """Participants of a conversation, in the order in which they joined."""
 
-    async def messages(self, ask: MessageQuery) -> ConversationMessageList:
+    async def messages(self, request: MessageQuery) -> ConversationMessageList:
         """Messages of a conversation, the oldest first.
 
         Raises:
             CommandError: `unknown_message_id`: `after` names none of this conversation.
         """
 
-    async def cursor(self, ask: CursorQuery) -> CursorResult:
+    async def cursor(self, request: CursorQuery) -> CursorResult:
         """How far a session has read."""
 
     async def info(self) -> RuntimeStoreInfo:

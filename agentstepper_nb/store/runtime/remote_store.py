@@ -16,9 +16,9 @@ from ...protocol.runtime_store_messages import RuntimeStoreInfo
 from .base import METHODS, RuntimeStore
 
 #: Times that what was lost on its way is asked for again.
-_AGAIN: Final = 3
+_MAX_RETRIES: Final = 3
 #: What isn't: who wants work asks on by itself, where it isn't gone with the store.
-_ONCE: Final = (methods.CLAIM, methods.ADOPT)
+_NOT_RETRIED_METHODS: Final = (methods.CLAIM, methods.ADOPT)
 
 Value = TypeVar("Value")
 
@@ -54,15 +54,15 @@ async def answer_request(store: RuntimeStore, method: str, params: Raw) -> Struc
     known = METHODS.get(method)
     if known is None:
         raise CommandError("unknown_service", f"The runtime's store has no {method[:80]!r}.")
-    asked: Callable[..., Awaitable[Struct | None]] = getattr(store, method)
-    values = () if known.request is type(None) else (_read(params, known.request),)
+    handler: Callable[..., Awaitable[Struct | None]] = getattr(store, method)
+    values = () if known.request is type(None) else (_decode_params(params, known.request),)
     try:
-        return await asked(*values)
+        return await handler(*values)
     except StoreError as error:
         raise CommandError("store_failed", str(error)) from error
 
 
-def _read(params: Raw, kind: type[Value]) -> Value:
+def _decode_params(params: Raw, kind: type[Value]) -> Value:
     try:
         return msgspec.json.decode(params, type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
@@ -76,58 +76,58 @@ class RemoteRuntimeStore:
     line broke before the answer came, and broke again each time that the method was asked again.
 
     Args:
-        ask: Asks the other.
+        requester: Asks the other.
     """
 
-    def __init__(self, ask: StoreRequester) -> None:
-        self._line = ask
-        self.create = self._asks(methods.CREATE)
-        self.enqueue = self._asks(methods.ENQUEUE)
-        self.claim = self._asks(methods.CLAIM)
-        self.renew = self._asks(methods.RENEW)
-        self.adopt = self._asks(methods.ADOPT)
-        self.release = self._asks(methods.RELEASE)
-        self.write = self._asks(methods.WRITE)
-        self.save_conversation = self._asks(methods.SAVE_CONVERSATION)
-        self.join = self._asks(methods.ADD_PARTICIPANT)
-        self.leave = self._asks(methods.END_PARTICIPANT)
-        self.post = self._asks(methods.POST)
-        self.advance = self._asks(methods.ADVANCE)
-        self.actions = self._asks(methods.ACTIONS)
-        self.states = self._asks(methods.STATES)
-        self.steps = self._asks(methods.STEPS)
-        self.sessions = self._asks(methods.SESSIONS)
-        self.conversations = self._asks(methods.CONVERSATIONS)
-        self.participants = self._asks(methods.PARTICIPANTS)
-        self.messages = self._asks(methods.MESSAGES)
-        self.cursor = self._asks(methods.CURSOR)
+    def __init__(self, requester: StoreRequester) -> None:
+        self._requester = requester
+        self.create = self._make_method(methods.CREATE)
+        self.enqueue = self._make_method(methods.ENQUEUE)
+        self.claim = self._make_method(methods.CLAIM)
+        self.renew = self._make_method(methods.RENEW)
+        self.adopt = self._make_method(methods.ADOPT)
+        self.release = self._make_method(methods.RELEASE)
+        self.write = self._make_method(methods.WRITE)
+        self.save_conversation = self._make_method(methods.SAVE_CONVERSATION)
+        self.join = self._make_method(methods.ADD_PARTICIPANT)
+        self.leave = self._make_method(methods.END_PARTICIPANT)
+        self.post = self._make_method(methods.POST)
+        self.advance = self._make_method(methods.ADVANCE)
+        self.actions = self._make_method(methods.ACTIONS)
+        self.states = self._make_method(methods.STATES)
+        self.steps = self._make_method(methods.STEPS)
+        self.sessions = self._make_method(methods.SESSIONS)
+        self.conversations = self._make_method(methods.CONVERSATIONS)
+        self.participants = self._make_method(methods.PARTICIPANTS)
+        self.messages = self._make_method(methods.MESSAGES)
+        self.cursor = self._make_method(methods.CURSOR)
 
     async def info(self) -> RuntimeStoreInfo:
         """Where the other keeps, and how much is open."""
-        return await self._ask(methods.INFO, None)
+        return await self._request(methods.INFO, None)
 
     async def close(self) -> None:
         """Nothing: whoever has the store closes it."""
 
-    def _asks(
+    def _make_method(
         self, method: RuntimeMethod[Params, Result]
     ) -> Callable[[Params], Coroutine[Any, Any, Result]]:
         """A method of the table, as a method of this store."""
-        return partial(self._ask, method)
+        return partial(self._request, method)
 
-    async def _ask(self, method: RuntimeMethod[Params, Result], params: Params) -> Result:
+    async def _request(self, method: RuntimeMethod[Params, Result], params: Params) -> Result:
         """Ask, and ask again where who has the store was lost: what was done then isn't done twice."""
-        for _ in range(0 if method in _ONCE else _AGAIN):
+        for _ in range(0 if method in _NOT_RETRIED_METHODS else _MAX_RETRIES):
             try:
-                return await self._ask_once(method, params)
+                return await self._request_once(method, params)
             except CommandError as error:
                 if error.code != "worker_lost":
                     raise
-        return await self._ask_once(method, params)
+        return await self._request_once(method, params)
 
-    async def _ask_once(self, method: RuntimeMethod[Params, Result], params: Params) -> Result:
+    async def _request_once(self, method: RuntimeMethod[Params, Result], params: Params) -> Result:
         try:
-            return await self._line(method.name, params, method.result)
+            return await self._requester(method.name, params, method.result)
         except CommandError as error:
             if error.code == "store_failed":
                 raise StoreError(error.message) from error

@@ -11,9 +11,9 @@ from zlib import crc32
 
 import msgspec
 
-from ...protocol.pages import SearchHitPlace
+from ...protocol.data_model import Commit, Failure, HaltPoint, Run
+from ...protocol.run_queries import SearchHitPlace
 from ...protocol.segments import split_content
-from ...protocol.values import Commit, Failure, HaltPoint, Run
 
 #: Of the tables' form: an index of another number is made anew.
 VERSION: Final = 2
@@ -35,10 +35,10 @@ PRAGMA user_version = {VERSION};
 """
 
 #: Says in the file's header that bytes of deleted runs may still be in it.
-UNTIDY: Final = 1
+NEEDS_CLEANUP: Final = 1
 
 #: Characters from which a string is taken in once a run: what an agent says again isn't new.
-_LONG: Final = 24
+_MIN_SHARED_CHARS: Final = 24
 
 
 class Documents:
@@ -58,7 +58,7 @@ class Documents:
             return self._db.execute("INSERT INTO runs (id) VALUES (?)", (run,)).lastrowid or 0
         return int(found[0])
 
-    def knows(self, run: str) -> bool:
+    def has_run(self, run: str) -> bool:
         """Whether there is anything of a run."""
         found = self._db.execute("SELECT 1 FROM runs WHERE id = ?", (run,)).fetchone()
         return found is not None
@@ -94,33 +94,33 @@ class Documents:
         for table in ("documents", "seen"):
             self._db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
         self._db.execute("DELETE FROM runs WHERE number = ?", (run,))
-        self._db.execute(f"PRAGMA application_id = {UNTIDY}")
+        self._db.execute(f"PRAGMA application_id = {NEEDS_CLEANUP}")
 
-    def all(self, run: int, data: str) -> list[str]:
+    def add_all_strings(self, run: int, data: str) -> list[str]:
         """The strings in a content, whether or not the run had them; from now on it has."""
         found: list[str] = []
         for piece in split_content(data.encode(errors="replace")):
-            self._see(run, piece)
+            self._mark_seen(run, piece)
             for string in extract_strings(piece):
-                if len(string) >= _LONG:
-                    self._see(run, _bytes(string))
+                if len(string) >= _MIN_SHARED_CHARS:
+                    self._mark_seen(run, _bytes(string))
                 found.append(string)
         return found
 
-    def new(self, run: int, data: str) -> Iterator[str]:
+    def add_new_strings(self, run: int, data: str) -> Iterator[str]:
         """The strings in a content that the run had not yet; from now on it has."""
         for piece in split_content(data.encode(errors="replace")):
-            if self._see(run, piece):
+            if self._mark_seen(run, piece):
                 for string in extract_strings(piece):
-                    if len(string) < _LONG or self._see(run, _bytes(string)):
+                    if len(string) < _MIN_SHARED_CHARS or self._mark_seen(run, _bytes(string)):
                         yield string
 
-    def unseen(self, run: int, data: str) -> Iterator[str]:
+    def find_unseen_strings(self, run: int, data: str) -> Iterator[str]:
         """The strings in an edit that the run had not yet. It may be taken back: it leaves no trace."""
         for piece in split_content(data.encode(errors="replace")):
-            if not self._has(run, piece):
+            if not self._is_seen(run, piece):
                 for string in extract_strings(piece):
-                    if len(string) < _LONG or not self._has(run, _bytes(string)):
+                    if len(string) < _MIN_SHARED_CHARS or not self._is_seen(run, _bytes(string)):
                         yield string
 
     def _text(self, document: int) -> str:
@@ -131,13 +131,13 @@ class Documents:
         self._db.execute("DELETE FROM words WHERE rowid = ?", (document,))
         self._db.execute("DELETE FROM documents WHERE document = ?", (document,))
 
-    def _see(self, run: int, data: bytes) -> bool:
+    def _mark_seen(self, run: int, data: bytes) -> bool:
         done = self._db.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (run, _digest(data)))
         return done.rowcount == 1
 
-    def _has(self, run: int, data: bytes) -> bool:
-        ask = "SELECT 1 FROM seen WHERE run = ? AND digest = ?"
-        return self._db.execute(ask, (run, _digest(data))).fetchone() is not None
+    def _is_seen(self, run: int, data: bytes) -> bool:
+        query = "SELECT 1 FROM seen WHERE run = ? AND digest = ?"
+        return self._db.execute(query, (run, _digest(data))).fetchone() is not None
 
 
 def compute_checksum(run: int, place: str, id: str, part: str, text: str) -> int:
@@ -157,20 +157,20 @@ def _digest(data: bytes) -> int:
 
 
 #: Characters of one document that are looked at. What stands behind them isn't found.
-LONGEST: Final = 1 << 18
+MAX_DOCUMENT_CHARS: Final = 1 << 18
 #: Stand around a found word while SQLite hands it out.
 OPEN, CLOSE = "\ue000", "\ue001"
 
 #: A string of JSON; with a colon behind it, it names a member.
 _STRING: Final = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?', re.DOTALL)
 #: Words that stand in each message: whoever looks for “user” doesn't mean these.
-_FORMAL: Final = {
+_PROTOCOL_VALUES: Final = {
     b"role": {b"system", b"developer", b"user", b"assistant", b"tool"},
     b"type": {b"text", b"input_text", b"output_text", b"function", b"tool_use", b"tool_result"},
 }
 #: Encoded bytes: pictures, signatures. Nobody looks for their middle.
-_ENCODED: Final = re.compile(r"([A-Za-z0-9+/=_-]{200})[A-Za-z0-9+/=_-]+")
-_UNWANTED: Final = dict.fromkeys(map(ord, "\0" + OPEN + CLOSE), " ")
+_BASE64: Final = re.compile(r"([A-Za-z0-9+/=_-]{200})[A-Za-z0-9+/=_-]+")
+_RESERVED_CHARACTERS: Final = dict.fromkeys(map(ord, "\0" + OPEN + CLOSE), " ")
 
 
 def extract_strings(piece: bytes) -> Iterator[str]:
@@ -180,7 +180,7 @@ def extract_strings(piece: bytes) -> Iterator[str]:
         text = match[1]
         if match[2] is not None:
             member = text
-        elif text and not (member in _FORMAL and text in _FORMAL[member]):
+        elif text and not (member in _PROTOCOL_VALUES and text in _PROTOCOL_VALUES[member]):
             yield _unescaped(text)
 
 
@@ -233,15 +233,15 @@ def _failure(failure: Failure | None) -> list[str]:
 
 def join_texts(texts: Iterable[str]) -> str:
     """Texts as one document, as SQLite can hold it."""
-    left = LONGEST
+    chars_left = MAX_DOCUMENT_CHARS
     kept = []
     for text in texts:
-        if left <= 0:
+        if chars_left <= 0:
             break
-        kept.append(text[:left])
-        left -= len(kept[-1])
-    whole = "\n".join(filter(None, kept)).translate(_UNWANTED)
-    return _ENCODED.sub(r"\1", whole).encode(errors="replace").decode()
+        kept.append(text[:chars_left])
+        chars_left -= len(kept[-1])
+    whole = "\n".join(filter(None, kept)).translate(_RESERVED_CHARACTERS)
+    return _BASE64.sub(r"\1", whole).encode(errors="replace").decode()
 
 
 def split_snippet(snippet: str) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import CommandError, StoreError
-from ...protocol.pages import SearchHit
 from ...protocol.records import Record, RunDeleted, RunHistory
+from ...protocol.run_queries import SearchHit
 from ..atomic_files import find_network_file_system
 from .index import SearchIndex
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 _SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
 
 #: What says that the index is used in a wrong way, whatever its file is like.
-_OUR_FAULT: Final = (
+_PROGRAMMING_ERRORS: Final = (
     sqlite3.DataError,
     sqlite3.IntegrityError,
     sqlite3.InterfaceError,
@@ -28,7 +28,7 @@ _OUR_FAULT: Final = (
     sqlite3.ProgrammingError,
 )
 
-_WITHOUT: Final = (
+_NO_FTS5: Final = (
     "Searching needs SQLite with FTS5, which this Python's sqlite3 lacks. Use a Python that has it, as "
     "those of python.org, conda and the Linux distributions do."
 )
@@ -50,65 +50,67 @@ class IndexFollower:
         self._index: SearchIndex | None = None
         self._read: Callable[[str], RunHistory] | None = None
         self._changes: dict[str, int] = {}  # of all runs, as the store last said them
-        self._stale: dict[str, None] = {}  # runs to take in whole, in this order
+        self._stale_runs: dict[str, None] = {}  # runs to take in whole, in this order
         self._trouble: str | None = None
         self._failures = 0  # in a row
         #: Whether the file, as it was found, is still to be compared with itself.
-        self.unchecked = path is not None
+        self.needs_check = path is not None
 
     @property
-    def untidy(self) -> bool:
+    def needs_cleanup(self) -> bool:
         """Whether bytes of deleted runs may still be in the file."""
-        return self._index is not None and self._index.untidy
+        return self._index is not None and self._index.needs_cleanup
 
     @property
     def is_behind(self) -> bool:
         """Whether runs are still to be taken in."""
-        return bool(self._stale)
+        return bool(self._stale_runs)
 
     @property
-    def failed(self) -> bool:
+    def is_failing(self) -> bool:
         """Whether things go wrong one after the other: they are better tried again later."""
         return self._failures > 1
 
-    def standing(self) -> str:
+    def describe_delay(self) -> str:
         """Why a search has to wait, for a person. May be asked from any thread."""
-        left = len(self._stale)
+        left = len(self._stale_runs)
         what = f"{left} runs are" if left else "what came last is"
         return self._trouble or (
             f"The search index is being made: {what} still to be taken in. Search again in a moment."
         )
 
-    def keep(self, records: Sequence[Record], changes: Mapping[str, int]) -> None:
-        """Take records in, as `Search.keep` has them."""
+    def apply(self, records: Sequence[Record], changes: Mapping[str, int]) -> None:
+        """Take records in, as `Search.apply` has them."""
         self._changes.update(changes)
         for record in records:
             if isinstance(record, RunDeleted):
                 self._changes.pop(record.run, None)
-                self._stale.pop(record.run, None)
+                self._stale_runs.pop(record.run, None)
         # A run that is to be taken in whole has its number only then.
-        numbers = {run: number for run, number in changes.items() if run not in self._stale}
+        numbers = {run: number for run, number in changes.items() if run not in self._stale_runs}
         try:
-            self._try(lambda index: index.keep(records, numbers))
+            self._try(lambda index: index.apply(records, numbers))
         except Exception:
-            self._stale.update(dict.fromkeys(changes))  # so that what is good of it is taken in
+            self._stale_runs.update(
+                dict.fromkeys(changes)
+            )  # so that what is good of it is taken in
             raise
 
-    def follow(self, changes: Mapping[str, int], read: Callable[[str], RunHistory]) -> None:
+    def catch_up(self, changes: Mapping[str, int], read: Callable[[str], RunHistory]) -> None:
         """Compare with a store: `Search.mend`."""
         self._changes = dict(changes)
         self._read = read
         self._try(self._compare)
 
-    def mend_one(self) -> None:
+    def reindex_one(self) -> None:
         """Take one run in that is missing, or differs."""
-        run = next(iter(self._stale))
+        run = next(iter(self._stale_runs))
         done = True  # also where it can't be taken in: the others still are
         try:
-            done = self._try(lambda index: self._mend(index, run))
+            done = self._try(lambda index: self._reindex(index, run))
         finally:
             if done:
-                self._stale.pop(run, None)
+                self._stale_runs.pop(run, None)
 
     def find(self, query: str, run: str | None, limit: int) -> list[SearchHit] | None:
         """Where words stand; None where the index has to catch up first.
@@ -123,15 +125,15 @@ class IndexFollower:
             return None
         if done:
             return found
-        raise CommandError("cannot_search", self.standing())
+        raise CommandError("cannot_search", self.describe_delay())
 
-    def tidy(self, goes_on: Callable[[], bool]) -> None:
+    def clean_up(self, should_continue: Callable[[], bool]) -> None:
         """Take deleted bytes out of the file, as long as it goes on."""
-        self._try(lambda index: index.tidy(goes_on))
+        self._try(lambda index: index.clean_up(should_continue))
 
     def check(self) -> None:
         """See whether the file is sound: a word that can't be found tells nobody."""
-        self.unchecked = False
+        self.needs_check = False
         self._try(lambda index: index.check())
 
     def close(self) -> None:
@@ -151,42 +153,42 @@ class IndexFollower:
                     self._compare(self._index)
             work(self._index)
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-            if isinstance(error, _OUR_FAULT):
+            if isinstance(error, _PROGRAMMING_ERRORS):
                 raise
             self._failures += 1
-            self._lose(error)
+            self._discard_index(error)
             return False
         self._trouble = None
         self._failures = 0
         return True
 
-    def _lose(self, error: Exception) -> None:
+    def _discard_index(self, error: Exception) -> None:
         if "no such module" in str(error):
-            self._say(_WITHOUT)
+            self._set_trouble(_NO_FTS5)
             return
-        self._say(f"The search index {self._path or 'in memory'} can't be used: {error}.")
+        self._set_trouble(f"The search index {self._path or 'in memory'} can't be used: {error}.")
         if self._path is None:
             return
         self.close()
         if _is_about_the_file(error):
             for suffix in _SUFFIXES:
                 self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-            self._stale = dict.fromkeys(self._changes)
+            self._stale_runs = dict.fromkeys(self._changes)
 
-    def _say(self, trouble: str) -> None:
+    def _set_trouble(self, trouble: str) -> None:
         if trouble != self._trouble:
             log.warning("%s", trouble)
         self._trouble = trouble
 
     def _compare(self, index: SearchIndex) -> None:
         known = index.changes()
-        self._stale = {
+        self._stale_runs = {
             run: None for run, number in self._changes.items() if known.get(run) != number
         }
         for run in known.keys() - self._changes.keys():
             index.forget(run)
 
-    def _mend(self, index: SearchIndex, run: str) -> None:
+    def _reindex(self, index: SearchIndex, run: str) -> None:
         if self._read is None or run not in self._changes:
             return
         try:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from ...protocol.pages import SearchHit, SearchHitPlace
+from ...protocol.data_model import Commit, Event, EventKind, EventSide, HaltPoint, RowNote, Run
 from ...protocol.records import (
     CommitSaved,
     EventSaved,
@@ -26,10 +26,10 @@ from ...protocol.records import (
     RunTagged,
     SummarySaved,
 )
-from ...protocol.values import Commit, Event, EventKind, EventSide, HaltPoint, RowNote, Run
+from ...protocol.run_queries import SearchHit, SearchHitPlace
 from .documents import (
+    NEEDS_CLEANUP,
     SCHEMA,
-    UNTIDY,
     VERSION,
     Documents,
     collect_commit_texts,
@@ -43,9 +43,9 @@ from .query import decode_text, find_hits
 _CONTENT, _EDIT, _SENTENCE = "content", "edit", "sentence"
 
 #: Pages that may be free without its being worth the time to give them back.
-_ROOM: Final = 32
+_MAX_FREE_PAGES: Final = 32
 #: Pages that FTS5 writes in one step of merging.
-_STEP: Final = 200
+_MERGE_PAGES: Final = 200
 
 
 class SearchIndex:
@@ -56,7 +56,7 @@ class SearchIndex:
         journal: SQLite's journal mode.
 
     Attributes:
-        untidy: Whether bytes of deleted runs may still be in the file, or much of it is free.
+        needs_cleanup: Whether bytes of deleted runs may still be in the file, or much of it is free.
 
     Raises:
         OSError: The file can't be made.
@@ -69,7 +69,7 @@ class SearchIndex:
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None)
         self._db.text_factory = decode_text
         self._documents = Documents(self._db)
-        self.untidy = False
+        self.needs_cleanup = False
         try:
             self._open(journal)
         except BaseException:
@@ -89,7 +89,7 @@ class SearchIndex:
             self._db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
         elif version != VERSION:
             raise sqlite3.DatabaseError(f"the index is of version {version}")
-        self.untidy = run("PRAGMA application_id").fetchone()[0] == UNTIDY
+        self.needs_cleanup = run("PRAGMA application_id").fetchone()[0] == NEEDS_CLEANUP
         run("SELECT count(*) FROM words, runs, documents, seen WHERE words MATCH '\"a\"' LIMIT 0")
 
     def close(self) -> None:
@@ -97,10 +97,10 @@ class SearchIndex:
         self._db.close()
 
     def changes(self) -> dict[str, int | None]:
-        """The number of each run that is known, as `keep` was told it."""
+        """The number of each run that is known, as `apply` was told it."""
         return dict(self._db.execute("SELECT id, changes FROM runs"))
 
-    def keep(self, records: Iterable[Record], changes: Mapping[str, int]) -> None:
+    def apply(self, records: Iterable[Record], changes: Mapping[str, int]) -> None:
         """Take records in, all of them or none.
 
         Args:
@@ -109,11 +109,11 @@ class SearchIndex:
         """
         with self._transaction():
             for record in records:
-                keep = KEEPERS.get(type(record))
-                if keep is not None:
-                    keep(self, record)
-            self._number(changes)
-        self.untidy = self.untidy or self._has_room()
+                apply = RECORD_HANDLERS.get(type(record))
+                if apply is not None:
+                    apply(self, record)
+            self._set_change_numbers(changes)
+        self.needs_cleanup = self.needs_cleanup or self._has_free_pages()
 
     def replace(self, history: RunHistory, changes: int) -> None:
         """Take a run in whole, in place of what is known of it.
@@ -124,10 +124,10 @@ class SearchIndex:
         """
         with self._transaction():
             self._replace(history)
-            self._number({history.run.id: changes})
+            self._set_change_numbers({history.run.id: changes})
 
     def forget(self, run: str) -> None:
-        """Forget a run. Its bytes are gone after `tidy`."""
+        """Forget a run. Its bytes are gone after `clean_up`."""
         with self._transaction():
             self._forget(run)
 
@@ -135,25 +135,25 @@ class SearchIndex:
         """Where words stand: `find`."""
         return find_hits(self._db, query, run, limit)
 
-    def tidy(self, goes_on: Callable[[], bool]) -> bool:
+    def clean_up(self, should_continue: Callable[[], bool]) -> bool:
         """Take what was deleted out of the file, step by step.
 
         Args:
-            goes_on: Asked after each step; False breaks off.
+            should_continue: Asked after each step; False breaks off.
 
         Returns:
             Whether it is done.
         """
-        pages = -_STEP  # negative: begins to merge all there is into one
+        pages = -_MERGE_PAGES  # negative: begins to merge all there is into one
         while self._merge(pages) > 1:
-            if not goes_on():
+            if not should_continue():
                 return False
-            pages = _STEP
+            pages = _MERGE_PAGES
         self._db.executescript("PRAGMA incremental_vacuum")  # execute() frees one page and stops
         busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         if not busy:  # else the journal still has them, for somebody who reads
             self._db.execute("PRAGMA application_id = 0")
-            self.untidy = False
+            self.needs_cleanup = False
         return not busy
 
     def check(self) -> None:
@@ -181,45 +181,53 @@ class SearchIndex:
                 case Commit():
                     self._commit(item)
             if not isinstance(item, Event) and item.sentence:
-                self._sentence(item.run, item.id, item.sentence)
+                self._index_text_of_summary(item.run, item.id, item.sentence)
         for note in history.notes:
             self._note(note)
         self._run(history.run)
 
     def _forget(self, run: str) -> None:
-        if self._documents.knows(run):
+        if self._documents.has_run(run):
             self._documents.forget(self._documents.number(run))
-            self.untidy = True
+            self.needs_cleanup = True
 
     def _run(self, run: Run) -> None:
         self._put(run.id, SearchHitPlace.RUN, "", _CONTENT, collect_run_texts(run))
 
     def _halt_point(self, halt_point: HaltPoint) -> None:
         # A prompt has all that was said before once more; what else is said again is found again.
-        anew = halt_point.kind is EventKind.LLM_QUERY and halt_point.side is EventSide.BEGIN
+        is_incremental = (
+            halt_point.kind is EventKind.LLM_QUERY and halt_point.side is EventSide.BEGIN
+        )
         self._row(
             halt_point.run,
             halt_point.id,
             collect_halt_point_texts(halt_point),
             halt_point.data,
-            anew=anew,
+            is_incremental=is_incremental,
         )
 
     def _event(self, event: Event) -> None:
         if event.kind is EventKind.DEBUG_MESSAGE:
-            self._row(event.run, event.id, [], event.data or "", anew=False)
+            self._row(event.run, event.id, [], event.data or "", is_incremental=False)
 
-    def _row(self, run: str, row: str, words: list[str], data: str, *, anew: bool) -> None:
+    def _row(
+        self, run: str, row: str, words: list[str], data: str, *, is_incremental: bool
+    ) -> None:
         """Take a row in: of its content all, or only what is new in the run."""
         number = self._documents.number(run)
         # It never changes, and what is in it is no longer new: a second time nothing would be left.
         if self._documents.find(number, SearchHitPlace.ROW, row, _CONTENT) is None:
-            strings = self._documents.new if anew else self._documents.all
+            strings = (
+                self._documents.add_new_strings
+                if is_incremental
+                else self._documents.add_all_strings
+            )
             text = join_texts([*words, *strings(number, data)])
             self._documents.put(number, SearchHitPlace.ROW, row, _CONTENT, text)
 
     def _edit(self, run: str, row: str, edit: str | None) -> None:
-        new = self._documents.unseen(self._documents.number(run), edit or "")
+        new = self._documents.find_unseen_strings(self._documents.number(run), edit or "")
         self._put(run, SearchHitPlace.ROW, row, _EDIT, join_texts(new))
 
     def _commit(self, commit: Commit) -> None:
@@ -231,7 +239,7 @@ class SearchIndex:
     def _note(self, note: RowNote) -> None:
         self._put(note.run, SearchHitPlace.NOTE, note.message, _CONTENT, join_texts([note.text]))
 
-    def _sentence(self, run: str, id: str, text: str) -> None:
+    def _index_text_of_summary(self, run: str, id: str, text: str) -> None:
         commit = self._documents.find(
             self._documents.number(run), SearchHitPlace.COMMIT, id, _CONTENT
         )
@@ -249,41 +257,41 @@ class SearchIndex:
     def _index_halt_point(self, record: HaltPointSaved) -> None:
         self._halt_point(record.halt_point)
 
-    def _keep_event(self, record: EventSaved) -> None:
+    def _index_event(self, record: EventSaved) -> None:
         self._event(record.event)
 
-    def _keep_run(self, record: RunStarted | RunHeaderSaved | RunRenamed | RunTagged) -> None:
+    def _index_run(self, record: RunStarted | RunHeaderSaved | RunRenamed | RunTagged) -> None:
         self._run(record.run)
 
-    def _keep_edit(self, record: HaltPointEdited) -> None:
+    def _index_edit(self, record: HaltPointEdited) -> None:
         self._edit(record.run, record.halt_point, record.edit)
 
-    def _keep_commit(self, record: CommitSaved) -> None:
+    def _index_commit(self, record: CommitSaved) -> None:
         self._commit(record.commit)
 
-    def _keep_note(self, record: NoteSaved) -> None:
+    def _index_note(self, record: NoteSaved) -> None:
         self._note(record.note)
 
-    def _keep_sentence(self, record: SummarySaved) -> None:
-        self._sentence(record.run, record.id, record.text)
+    def _index_model_summary(self, record: SummarySaved) -> None:
+        self._index_text_of_summary(record.run, record.id, record.text)
 
-    def _keep_import(self, record: ImportedRunSaved) -> None:
+    def _index_import(self, record: ImportedRunSaved) -> None:
         self._replace(record.history)
 
-    def _keep_deletion(self, record: RunDeleted) -> None:
+    def _index_deletion(self, record: RunDeleted) -> None:
         self._forget(record.run)
 
     # ---- SQLite -------------------------------------------------------------------------------------
 
-    def _number(self, changes: Mapping[str, int]) -> None:
+    def _set_change_numbers(self, changes: Mapping[str, int]) -> None:
         rows = [(number, run) for run, number in changes.items()]
         self._db.executemany("UPDATE runs SET changes = ? WHERE id = ?", rows)
 
-    def _has_room(self) -> bool:
+    def _has_free_pages(self) -> bool:
         """Whether many of the file's pages are free: merging leaves them."""
         ((free,),) = self._db.execute("PRAGMA freelist_count")
         ((pages,),) = self._db.execute("PRAGMA page_count")
-        return bool(free > _ROOM and free * 10 > pages)
+        return bool(free > _MAX_FREE_PAGES and free * 10 > pages)
 
     def _merge(self, pages: int) -> int:
         """Merge what FTS5 keeps apart. Gives the rows that this changed: fewer than two is none."""
@@ -304,19 +312,19 @@ class SearchIndex:
 
 
 #: What keeps a record, by its type; the others have no words.
-KEEPERS: Final[dict[type[Record], Callable[[SearchIndex, Any], None]]] = {
-    RunStarted: SearchIndex._keep_run,
-    RunHeaderSaved: SearchIndex._keep_run,
-    RunRenamed: SearchIndex._keep_run,
-    RunTagged: SearchIndex._keep_run,
-    ImportedRunSaved: SearchIndex._keep_import,
-    RunDeleted: SearchIndex._keep_deletion,
-    EventSaved: SearchIndex._keep_event,
+RECORD_HANDLERS: Final[dict[type[Record], Callable[[SearchIndex, Any], None]]] = {
+    RunStarted: SearchIndex._index_run,
+    RunHeaderSaved: SearchIndex._index_run,
+    RunRenamed: SearchIndex._index_run,
+    RunTagged: SearchIndex._index_run,
+    ImportedRunSaved: SearchIndex._index_import,
+    RunDeleted: SearchIndex._index_deletion,
+    EventSaved: SearchIndex._index_event,
     HaltPointSaved: SearchIndex._index_halt_point,
-    HaltPointEdited: SearchIndex._keep_edit,
-    CommitSaved: SearchIndex._keep_commit,
-    NoteSaved: SearchIndex._keep_note,
-    SummarySaved: SearchIndex._keep_sentence,
+    HaltPointEdited: SearchIndex._index_edit,
+    CommitSaved: SearchIndex._index_commit,
+    NoteSaved: SearchIndex._index_note,
+    SummarySaved: SearchIndex._index_model_summary,
 }
 
 

@@ -11,17 +11,17 @@ from typing import Final
 from urllib.parse import quote
 
 from ...errors import CommandError, ProtocolError
-from ...protocol.pages import SearchHit, SearchHitPlace
+from ...protocol.run_queries import SearchHit, SearchHitPlace
 from .documents import CLOSE, OPEN, VERSION, compute_checksum, split_snippet
 
 #: Words and phrases that one search takes.
-MOST: Final = 64
+MAX_TERMS: Final = 64
 
 #: Quotes that keyboards make of others; what would end FTS5's reading.
-_AS: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "\0": " "})
+_QUOTE_TABLE: Final = str.maketrans({"“": '"', "”": '"', "„": '"', "\0": " "})
 _TERM: Final = re.compile(r'"([^"]*)"|([^\s"]+)')
 
-_FIND: Final = """
+_SELECT_HITS: Final = """
 SELECT runs.id, documents.place, documents.id, snippet(words, 0, ?, ?, '…', 24),
     documents.checksum, documents.run, documents.part, words.text
 FROM words
@@ -32,7 +32,7 @@ ORDER BY words.rowid DESC
 """
 
 #: Seconds to wait while its owner writes.
-_BUSY: Final = 5.0
+_BUSY_TIMEOUT_S: Final = 5.0
 
 
 def make_fts_expression(query: str) -> str:
@@ -46,28 +46,28 @@ def make_fts_expression(query: str) -> str:
     Raises:
         ProtocolError: `invalid_search`: no word in it, too many, or a quote that isn't closed.
     """
-    text = query.encode(errors="replace").decode().translate(_AS)
+    text = query.encode(errors="replace").decode().translate(_QUOTE_TABLE)
     if text.count('"') % 2:
-        raise _invalid(
+        raise _make_search_error(
             'A quote isn\'t closed: write "the words of the phrase" with one at each end.'
         )
     terms = [(match[1] or match[2] or "", match[2] is not None) for match in _TERM.finditer(text)]
-    terms = [(words, is_bare) for words, is_bare in terms if any(map(_counts, words))]
+    terms = [(words, is_bare) for words, is_bare in terms if any(map(_is_word_character, words))]
     if not terms:
-        raise _invalid("There is no word to look for: type letters or digits.")
-    if len(terms) > MOST:
-        raise _invalid(f"Look for up to {MOST} words at once.")
-    asked = " ".join(f'"{words}"' for words, _ in terms)
-    return f"{asked}*" if terms[-1][1] else asked
+        raise _make_search_error("There is no word to look for: type letters or digits.")
+    if len(terms) > MAX_TERMS:
+        raise _make_search_error(f"Look for up to {MAX_TERMS} words at once.")
+    expression = " ".join(f'"{words}"' for words, _ in terms)
+    return f"{expression}*" if terms[-1][1] else expression
 
 
-def _counts(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     """Whether words are made of it: FTS5's `unicode61` takes letters, digits and private ones."""
     category = unicodedata.category(character)
     return category[0] in "LN" or category == "Co"
 
 
-def _invalid(message: str) -> ProtocolError:
+def _make_search_error(message: str) -> ProtocolError:
     return ProtocolError("invalid_search", message)
 
 
@@ -91,7 +91,7 @@ def find_hits_in_file(
     """
     address = f"file:{quote(str(path.absolute()))}?mode=ro"
     try:
-        with closing(sqlite3.connect(address, uri=True, timeout=_BUSY)) as db:
+        with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_TIMEOUT_S)) as db:
             db.text_factory = decode_text
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version == VERSION:
@@ -118,9 +118,9 @@ def find_hits(db: sqlite3.Connection, query: str, run: str | None, limit: int) -
         ProtocolError: `invalid_search`.
     """
     hits: dict[tuple[str, str, str], SearchHit] = {}
-    rows = db.execute(_FIND, (OPEN, CLOSE, make_fts_expression(query), run, run))
-    for run_id, place, id, snippet, kept, number, part, text in rows:
-        if compute_checksum(number, place, id, part, text) != kept:
+    rows = db.execute(_SELECT_HITS, (OPEN, CLOSE, make_fts_expression(query), run, run))
+    for run_id, place, id, snippet, stored_checksum, number, part, text in rows:
+        if compute_checksum(number, place, id, part, text) != stored_checksum:
             raise sqlite3.DatabaseError("a text isn't what was taken in")
         hit = SearchHit(
             run=run_id, place=SearchHitPlace(place), id=id or None, snippet=split_snippet(snippet)

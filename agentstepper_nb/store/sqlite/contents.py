@@ -16,14 +16,14 @@ from typing import Any, Final
 import msgspec
 
 from ...errors import DamagedRunError
-from ...protocol.segments import WHOLE, split_content
+from ...protocol.segments import MIN_SPLIT_BYTES, split_content
 from .row_codec import Content, Value, compute_checksum, is_intact, make_replace, make_select
 
 #: How many nodes a writer remembers, so that it needn't look up what the last prompts were made of.
-_KNOWN: Final = 1 << 15
+_MAX_KNOWN_NODES: Final = 1 << 15
 #: Bytes up to which a piece is compressed with a small window: a tenth of the time, which otherwise
 #: goes into preparing a large one.
-_SMALL: Final = 1 << 14
+_SMALL_PIECE_BYTES: Final = 1 << 14
 
 _PUT_BLOB: Final = make_replace("blobs")
 _PUT_NODE: Final = make_replace("nodes")
@@ -61,7 +61,7 @@ def hash_piece(piece: bytes) -> bytes:
 
 def pack_piece(piece: bytes) -> bytes:
     """What a blob holds of a piece."""
-    window, memory = (13, 6) if len(piece) <= _SMALL else (15, 8)
+    window, memory = (13, 6) if len(piece) <= _SMALL_PIECE_BYTES else (15, 8)
     compressor = zlib.compressobj(1, zlib.DEFLATED, window, memory)
     return compressor.compress(piece) + compressor.flush()
 
@@ -96,7 +96,7 @@ class ContentWriter:
         if text is None:
             return None
         data = text.encode(errors="surrogatepass")
-        if len(data) <= WHOLE:
+        if len(data) <= MIN_SPLIT_BYTES:
             return data
         node = 0
         for piece in split_content(data):
@@ -105,35 +105,35 @@ class ContentWriter:
             node = self._put_node(key, run_id, piece) if found is None else found
         return node
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Forget what was put: the transaction is taken back, or a run deleted."""
         self._known.clear()
 
     def _put_node(self, key: tuple[int, int, bytes], run_id: str, piece: bytes) -> int:
         run, parent, hash = key
-        blob = self._found(_BLOB, run, hash)
+        blob = self._find_number(_BLOB, run, hash)
         node = None
         if blob is None:
             blob = self._number("blobs")
             self._execute(_PUT_BLOB, (blob, run, hash, pack_piece(piece)))
         else:
-            node = self._found(_NODE, run, parent, blob)
+            node = self._find_number(_NODE, run, parent, blob)
         if node is None:
             node = self._number("nodes")
             columns = (node, run, parent, blob)
             self._execute(
                 _PUT_NODE, (*columns, compute_checksum("nodes", run_id, (*columns, hash)))
             )
-        self._remember(key, node)
+        self._cache_node(key, node)
         return node
 
-    def _found(self, statement: str, *key: Value) -> int | None:
+    def _find_number(self, statement: str, *key: Value) -> int | None:
         row = self._execute(statement, key).fetchone()
         return None if row is None else row[0]
 
-    def _remember(self, key: tuple[int, int, bytes], node: int) -> None:
-        if len(self._known) >= _KNOWN:
-            for old in list(islice(self._known, _KNOWN // 2)):
+    def _cache_node(self, key: tuple[int, int, bytes], node: int) -> None:
+        if len(self._known) >= _MAX_KNOWN_NODES:
+            for old in list(islice(self._known, _MAX_KNOWN_NODES // 2)):
                 del self._known[old]
         self._known[key] = node
 
@@ -145,8 +145,8 @@ class ContentReader:
         connection: To read from.
         run: The run's number.
         run_id: Its id.
-        every: Whether all of them will be asked for: then they are read at one go.
-        shared: Whether several will be that may begin alike: then what they share is read once.
+        is_preloaded: Whether all of them will be asked for: then they are read at one go.
+        has_step_cache: Whether several will be that may begin alike: then what they share is read once.
     """
 
     def __init__(
@@ -155,16 +155,16 @@ class ContentReader:
         run: int,
         run_id: str,
         *,
-        every: bool = False,
-        shared: bool = False,
+        is_preloaded: bool = False,
+        has_step_cache: bool = False,
     ) -> None:
         self._connection = connection
         self._run = run
         self._run_id = run_id
         self._nodes: Mapping[int, tuple[int, int]] | None = None  # parent and blob of each
         self._pieces: Mapping[int, bytes] = {}
-        self._steps: dict[int, tuple[int, bytes]] | None = {} if shared else None
-        if every:
+        self._step_cache: dict[int, tuple[int, bytes]] | None = {} if has_step_cache else None
+        if is_preloaded:
             self._pieces = self._all_pieces()
             self._nodes = self._all_nodes()
 
@@ -179,11 +179,11 @@ class ContentReader:
         if isinstance(content, int):
             content = b"".join(self._chain(content))
         if not isinstance(content, bytes):
-            raise self.damaged("a content is of no known form")
+            raise self.make_damage_error("a content is of no known form")
         try:
             return content.decode(errors="surrogatepass")
         except UnicodeDecodeError as error:
-            raise self.damaged("a content isn't text") from error
+            raise self.make_damage_error("a content isn't text") from error
 
     def fetch(self, contents: Iterable[object]) -> None:
         """Read what these contents share and what they end with, before they are asked for.
@@ -196,27 +196,27 @@ class ContentReader:
         Raises:
             DamagedRunError: Something of them is hurt; what is missing, `text` tells.
         """
-        if self._steps is None:
+        if self._step_cache is None:
             return
         wanted = {node for node in contents if isinstance(node, int)} - {0}
         while wanted:
-            told = _encode(sorted(wanted)).decode()
+            wanted_json = _encode(sorted(wanted)).decode()
             parents = set()
-            for *columns, hash, data in self._connection.execute(_STEPS, (told,)):
+            for *columns, hash, data in self._connection.execute(_STEPS, (wanted_json,)):
                 if 0 <= columns[2] < columns[0]:
-                    self._steps[columns[0]] = columns[2], self._piece(columns, hash, data)
+                    self._step_cache[columns[0]] = columns[2], self._piece(columns, hash, data)
                     parents.add(columns[2])
-            wanted = parents - self._steps.keys() - {0}
+            wanted = parents - self._step_cache.keys() - {0}
 
-    def damaged(self, what: str) -> DamagedRunError:
+    def make_damage_error(self, what: str) -> DamagedRunError:
         """An error about this run."""
         return DamagedRunError(self._run_id, what)
 
     def _chain(self, node: int) -> Iterable[bytes]:
-        if self._steps is not None:
-            pieces = list(self._step(node, self._steps))
+        if self._step_cache is not None:
+            pieces = list(self._step(node, self._step_cache))
         else:
-            pieces = list(self._read_chain(node) if self._nodes is None else self._walk(node))
+            pieces = list(self._read_chain(node) if self._nodes is None else self._walk_nodes(node))
         return reversed(pieces)
 
     def _step(self, node: int, known: dict[int, tuple[int, bytes]]) -> Iterable[bytes]:
@@ -231,16 +231,16 @@ class ContentReader:
         """A node's parent and piece."""
         row = self._connection.execute(_STEP, (node,)).fetchone()
         if row is None or not 0 <= row[2] < node:
-            raise self.damaged("a piece of a content is missing")
+            raise self.make_damage_error("a piece of a content is missing")
         *columns, hash, data = row
         return columns[2], self._piece(columns, hash, data)
 
-    def _walk(self, node: int) -> Iterable[bytes]:
+    def _walk_nodes(self, node: int) -> Iterable[bytes]:
         assert self._nodes is not None
         while node:
             parent, blob = self._nodes.get(node, (node, 0))
             if parent >= node or blob not in self._pieces:
-                raise self.damaged("a piece of a content is missing")
+                raise self.make_damage_error("a piece of a content is missing")
             yield self._pieces[blob]
             node = parent
 
@@ -252,12 +252,12 @@ class ContentReader:
             yield self._piece(row, hash, data)
             expected = row[2]
         if expected:
-            raise self.damaged("a piece of a content is missing")
+            raise self.make_damage_error("a piece of a content is missing")
 
     def _piece(self, row: list[Any], hash: Value, data: Value) -> bytes:
         piece = unpack_piece(hash, data)
         if piece is None or not is_intact("nodes", self._run_id, row, hash):
-            raise self.damaged("a piece of a content is hurt")
+            raise self.make_damage_error("a piece of a content is hurt")
         return piece
 
     def _all_nodes(self) -> dict[int, tuple[int, int]]:

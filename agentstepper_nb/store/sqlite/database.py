@@ -23,21 +23,21 @@ STORE_FILE: Final = "store.sqlite"
 #: The file of `transaction_marks`.
 MARKS_FILE: Final = "marks"
 #: What follows the name of a file that was put aside.
-DAMAGED: Final = ".damaged-"
+DAMAGED_SUFFIX: Final = ".damaged-"
 
 #: Bytes of a page.
-_PAGE: Final = 4096
+_PAGE_BYTES: Final = 4096
 #: What the header says, from byte 16 on, of how the file is laid out: pages without reserved bytes, and
 #: a journal (1) or a write-ahead log (2). SQLite believes other values, and would read and write askew.
-_LAYOUTS: Final = tuple(_PAGE.to_bytes(2) + bytes((kind, kind, 0)) for kind in (1, 2))
+_FILE_HEADERS: Final = tuple(_PAGE_BYTES.to_bytes(2) + bytes((kind, kind, 0)) for kind in (1, 2))
 
 #: KiB of pages that the writer keeps at hand: the indexes of a long run among them.
-_CACHE: Final = 16 * 1024
-_BUSY: Final = 5.0  # seconds that a writer waits for doctor's or a reader's moment
+_CACHE_KIB: Final = 16 * 1024
+_BUSY_TIMEOUT_S: Final = 5.0  # seconds that a writer waits for doctor's or a reader's moment
 #: Primary codes with which SQLite says that a file is no database, or a hurt one.
-_HURT: Final = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
+_DAMAGE_CODES: Final = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB))
 
-_ALWAYS: Final = (
+_PRAGMAS: Final = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",  # damage is found before it is read as something else
     "PRAGMA mmap_size = 0",
@@ -68,7 +68,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
         raise
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
-            raise _failed(path, error) from error
+            raise _make_open_error(path, error) from error
         log.error(
             "%s can't be read (%s). It is kept as %s, and a new store begins. "
             "`agentstepper doctor --data %s --repair` brings back what can be read of its runs.",
@@ -78,11 +78,11 @@ def open_writer(path: Path) -> sqlite3.Connection:
             path.parent,
         )
     except OSError as error:
-        raise _failed(path, error) from error
+        raise _make_open_error(path, error) from error
     try:
         return _open(path)
     except sqlite3.Error as error:
-        raise _failed(path, error) from error
+        raise _make_open_error(path, error) from error
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
@@ -103,7 +103,7 @@ def open_reader(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
     except sqlite3.Error as error:
-        raise _failed(path, error) from error
+        raise _make_open_error(path, error) from error
     return connection
 
 
@@ -117,28 +117,28 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?mode={mode}",
         uri=True,
-        timeout=_BUSY,
+        timeout=_BUSY_TIMEOUT_S,
         isolation_level=None,
         check_same_thread=False,
     )
     # A hurt text is to be found by its row's checksum, not to end the reading of all others.
-    connection.text_factory = _text
-    for pragma in _ALWAYS:
+    connection.text_factory = _decode_text
+    for pragma in _PRAGMAS:
         connection.execute(pragma)
     return connection
 
 
-def _text(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     return data.decode(errors="surrogateescape")
 
 
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether an error speaks of damage to a file, and not of rights, room or the disk."""
     code = getattr(error, "sqlite_errorcode", None)  # None: it is our own
-    return code is None or code & 0xFF in _HURT
+    return code is None or code & 0xFF in _DAMAGE_CODES
 
 
-def _failed(path: Path, error: Exception) -> StoreError:
+def _make_open_error(path: Path, error: Exception) -> StoreError:
     return StoreError(
         f"{path} can't be opened: {error}. `agentstepper doctor --data {path.parent}` says more."
     )
@@ -158,7 +158,7 @@ def _open(path: Path) -> sqlite3.Connection:
         _check(connection, path)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")
-        connection.execute(f"PRAGMA cache_size = -{_CACHE}")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer does it when it is idle
         set_journal_mode(connection, path)
         migrations.migrate(connection, path)
@@ -177,7 +177,7 @@ def _create(path: Path) -> None:
     part.unlink(missing_ok=True)
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     with contextlib.closing(connect(part, "rw")) as connection:
-        connection.execute(f"PRAGMA page_size = {_PAGE}")
+        connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # before there is any table
         connection.execute("PRAGMA synchronous = FULL")
         migrations.migrate(connection, part)
@@ -194,7 +194,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     with path.open("rb") as file:
         layout = file.read(21)[16:]
     incremental = connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)  # another such byte
-    if layout not in _LAYOUTS or not incremental:
+    if layout not in _FILE_HEADERS or not incremental:
         raise sqlite3.DatabaseError("its header is damaged")
     return found
 
@@ -238,7 +238,7 @@ def set_aside_database(path: Path, marks: str = MARKS_FILE) -> str:
     Raises:
         StoreError: It can't be renamed.
     """
-    stem = f"{path.name}{DAMAGED}{time.strftime('%Y%m%d-%H%M%S')}"
+    stem = f"{path.name}{DAMAGED_SUFFIX}{time.strftime('%Y%m%d-%H%M%S')}"
     target, number = path.with_name(stem), 2
     while any(path.parent.glob(f"{target.name}*")):
         target, number = path.with_name(f"{stem}-{number}"), number + 1
@@ -253,7 +253,7 @@ def set_aside_database(path: Path, marks: str = MARKS_FILE) -> str:
                 each.unlink(missing_ok=True)
         path.with_name(path.name + "-shm").unlink(missing_ok=True)
     except OSError as failed:
-        raise _failed(path, failed) from failed
+        raise _make_open_error(path, failed) from failed
     return target.name
 
 
@@ -266,9 +266,9 @@ def _companions(path: Path) -> tuple[Path, Path]:
 
 
 #: Bytes of the journal from which it is emptied without waiting for a quiet moment.
-LARGE: Final = 64 << 20
+LARGE_JOURNAL_BYTES: Final = 64 << 20
 #: Pages that are given back to the file system at one go.
-_PAGES: Final = 4096
+_VACUUM_PAGES: Final = 4096
 
 
 class TransactionJournal:
@@ -281,27 +281,27 @@ class TransactionJournal:
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
-        self._log = path.with_name(path.name + "-wal")
+        self._wal_path = path.with_name(path.name + "-wal")
         ((mode,),) = connection.execute("PRAGMA journal_mode")
         ((busy,),) = connection.execute("PRAGMA busy_timeout")
-        self._busy = int(busy)
-        self._ahead = (
+        self._busy_timeout_ms = int(busy)
+        self._is_wal = (
             mode == "wal"
         )  # else each transaction is synced (open_writer has seen to that)
-        self._synced = True
-        self._full: bool | None = None  # what `synchronous` is set to
-        self.sync(always=True)  # a journal that is new has to be in its folder for good as well
+        self._is_synced = True
+        self._is_full_sync: bool | None = None  # what `synchronous` is set to
+        self.sync(is_forced=True)  # a journal that is new has to be in its folder for good as well
 
     @property
-    def synced(self) -> bool:
+    def is_synced(self) -> bool:
         """Whether every transaction so far is durable."""
-        return self._synced
+        return self._is_synced
 
     @property
-    def large(self) -> bool:
+    def is_large(self) -> bool:
         """Whether the journal is so long that it should be emptied now."""
         try:
-            return self._ahead and self._log.stat().st_size > LARGE
+            return self._is_wal and self._wal_path.stat().st_size > LARGE_JOURNAL_BYTES
         except OSError:
             return False
 
@@ -315,7 +315,7 @@ class TransactionJournal:
         Raises:
             sqlite3.Error: Nothing was written.
         """
-        self._set(full)
+        self._set_synchronous(full)
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -324,22 +324,22 @@ class TransactionJournal:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
-        self._synced = full or not self._ahead
+        self._is_synced = full or not self._is_wal
 
-    def sync(self, *, always: bool = False) -> None:
+    def sync(self, *, is_forced: bool = False) -> None:
         """Make durable what was recorded.
 
         Args:
-            always: Even if nothing was.
+            is_forced: Even if nothing was.
 
         Raises:
             sqlite3.Error: It can't be.
         """
-        if always or not self._synced:
+        if is_forced or not self._is_synced:
             with self.transaction(full=True):
                 self._connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'syncs'")
 
-    def empty(self) -> bool:
+    def checkpoint(self) -> bool:
         """Give free pages back, and take the journal into the file: then it has no bytes.
 
         Returns:
@@ -349,11 +349,11 @@ class TransactionJournal:
             sqlite3.Error: It can't be done now.
         """
         # A step of it frees one page, and `execute` takes one step where there are no rows to fetch.
-        self._connection.executescript(f"PRAGMA incremental_vacuum({_PAGES})")
+        self._connection.executescript(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
         ((free,),) = self._connection.execute("PRAGMA freelist_count")
-        if self._ahead and not self._truncate():
+        if self._is_wal and not self._truncate():
             return False
-        self._synced = True
+        self._is_synced = True
         return not free
 
     def close(self) -> None:
@@ -366,10 +366,10 @@ class TransactionJournal:
         try:
             ((busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
-            self._connection.execute(f"PRAGMA busy_timeout = {self._busy}")
+            self._connection.execute(f"PRAGMA busy_timeout = {self._busy_timeout_ms}")
         return not busy
 
-    def _set(self, full: bool) -> None:
-        if self._ahead and full is not self._full:
+    def _set_synchronous(self, full: bool) -> None:
+        if self._is_wal and full is not self._is_full_sync:
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
-            self._full = full
+            self._is_full_sync = full

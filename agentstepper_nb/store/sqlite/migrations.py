@@ -24,9 +24,9 @@ _FOLDER: Final = Path(__file__).parent / "migrations"
 VERSION: Final = len(sorted(_FOLDER.glob("[0-9][0-9][0-9][0-9].sql")))
 
 #: "AS" and the version: what the header's application id says.
-APPLICATION: Final = 0x41530000
+APPLICATION_ID: Final = 0x41530000
 #: What follows a store's name in that of the copy from before a migration.
-BEFORE: Final = ".before-"
+COPY_SUFFIX: Final = ".before-"
 
 #: Everything a schema is made of: kind, name, its table, its SQL.
 Schema = tuple[tuple[str, str, str, str | None], ...]
@@ -69,7 +69,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def read_version(connection: sqlite3.Connection, application: int = APPLICATION) -> int:
+def read_version(connection: sqlite3.Connection, application: int = APPLICATION_ID) -> int:
     """The version of a store; 0 of an empty file.
 
     Args:
@@ -89,7 +89,7 @@ def read_version(connection: sqlite3.Connection, application: int = APPLICATION)
 
 
 def write_version(
-    connection: sqlite3.Connection, number: int, application: int = APPLICATION
+    connection: sqlite3.Connection, number: int, application: int = APPLICATION_ID
 ) -> None:
     """Write a version into the header, inside a transaction. Arguments as `version`."""
     connection.execute(f"PRAGMA user_version = {number}")
@@ -181,7 +181,7 @@ def copy_before_migration(connection: sqlite3.Connection, path: Path, number: in
     Raises:
         StoreError: It can't be written.
     """
-    target = path.with_name(f"{path.name}{BEFORE}{number + 1}")
+    target = path.with_name(f"{path.name}{COPY_SUFFIX}{number + 1}")
     try:
         copy_database(connection, target)
     except (OSError, sqlite3.OperationalError) as error:
@@ -215,7 +215,7 @@ def copy_database(connection: sqlite3.Connection, target: Path) -> None:
 
 def list_migration_copies(path: Path) -> list[Path]:
     """The copies that migrations left beside a store."""
-    return sorted(path.parent.glob(f"{path.name}{BEFORE}*"))
+    return sorted(path.parent.glob(f"{path.name}{COPY_SUFFIX}*"))
 
 
 def delete_migration_copies(path: Path) -> None:

@@ -14,12 +14,12 @@ import msgspec
 from msgspec.structs import replace
 
 from ...errors import DamagedRunError, ProtocolError, StoreError
+from ...protocol.data_model import Commit, Event, Failure, HaltPoint, RowNote, Run, RunState
 from ...protocol.records import EndedRunLoaded, Record, RunHeaderSaved, RunHistory
+from ...protocol.text_escaping import escape_to_one_line
 from ...protocol.v1 import runfile
-from ...protocol.values import Commit, Event, Failure, HaltPoint, RowNote, Run, RunState
-from ...protocol.visible_text import escape_to_one_line
 from ..archive import read_run_file
-from ..base import CommitPage, Needs, RowPage, Take
+from ..base import CommitPage, ContentPredicate, RowConsumer, RowPage
 from .database import open_reader
 from .row_codec import RUN, RunRow, StoredRules, decode_text, is_intact, make_select, read_rules
 from .run_rows import RunPageReader, RunRowReader
@@ -55,14 +55,14 @@ class StoreReader:
         self._connection.text_factory = decode_text
         self._lock = threading.Lock()
 
-    def listed(self) -> list[RunListing]:
+    def list_runs(self) -> list[RunListing]:
         """All runs, oldest first. One whose row is hurt has ended, and its failure says so."""
-        with self._reading():
-            return [_listed(row) for row in self._connection.execute(_RUNS)]
+        with self._read_transaction():
+            return [_decode_listing(row) for row in self._connection.execute(_RUNS)]
 
-    def headers(self) -> list[Run]:
+    def list_headers(self) -> list[Run]:
         """The headers of all runs, oldest first."""
-        return [each.run for each in self.listed()]
+        return [each.run for each in self.list_runs()]
 
     def history(self, run: str) -> RunHistory:
         """One run, whole.
@@ -71,43 +71,47 @@ class StoreReader:
             DamagedRunError: Some of it is hurt.
             KeyError: There is no such run.
         """
-        with self._reading(run):
-            return RunRowReader(self._connection, run, every=True).history()
+        with self._read_transaction(run):
+            return RunRowReader(self._connection, run, is_preloaded=True).history()
 
     def message(self, run: str, message: str) -> HaltPoint | Event | None:
         """A row's halt point, or the event with this id. Errors as `history`."""
-        with self._reading(run):
+        with self._read_transaction(run):
             whole = RunRowReader(self._connection, run)
             return whole.halt_point(message) or whole.event(message)
 
     def commit(self, run: str, commit: str) -> Commit | None:
         """A commit with the contents of its files. Errors as `history`."""
-        with self._reading(run):
+        with self._read_transaction(run):
             return RunRowReader(self._connection, run).commit(commit)
 
     def page(self, run: str, first: int, last: int) -> RowPage:
         """Rows of a run, and what stands at them: see `Store.page`. Errors as `history`."""
-        with self._reading(run):
+        with self._read_transaction(run):
             return RunPageReader(self._connection, run).page(first, last)
 
-    def look(self, run: str, first: int, last: int, take: Take, needs: Needs) -> tuple[Commit, ...]:
-        """Show rows of a run one by one: see `Store.look`. Errors as `history`."""
-        with self._reading(run):
-            return RunPageReader(self._connection, run).look(first, last, take, needs)
+    def visit_rows(
+        self, run: str, first: int, last: int, on_row: RowConsumer, needs_content: ContentPredicate
+    ) -> tuple[Commit, ...]:
+        """Show rows of a run one by one: see `Store.visit_rows`. Errors as `history`."""
+        with self._read_transaction(run):
+            return RunPageReader(self._connection, run).visit_rows(
+                first, last, on_row, needs_content
+            )
 
     def commits(self, run: str, before: int | None, limit: int) -> CommitPage:
         """Commits of a run, without contents: see `Store.commits`. Errors as `history`."""
-        with self._reading(run):
+        with self._read_transaction(run):
             return RunPageReader(self._connection, run).commits(before, limit)
 
-    def seq_of(self, run: str, message: str) -> int | None:
+    def find_seq(self, run: str, message: str) -> int | None:
         """The number of a row. Errors as `history`."""
-        with self._reading(run):
-            return RunPageReader(self._connection, run).seq_of(message)
+        with self._read_transaction(run):
+            return RunPageReader(self._connection, run).find_seq(message)
 
     def notes(self, run: str) -> tuple[RowNote, ...]:
         """What is written beside a run's rows. Errors as `history`."""
-        with self._reading(run):
+        with self._read_transaction(run):
             return RunRowReader(self._connection, run).notes()
 
     def live_records(self, run: str) -> list[Record]:
@@ -115,12 +119,12 @@ class StoreReader:
 
         What is no longer of any use to a debugger comes without contents. Errors as `history`.
         """
-        with self._reading(run):
+        with self._read_transaction(run):
             return RunRowReader(self._connection, run).records()
 
-    def sentence(self, key: str) -> str | None:
+    def find_model_summary(self, key: str) -> str | None:
         """What a model once made of the same. One that is hurt is asked for again."""
-        with self._reading():
+        with self._read_transaction():
             for row in self._connection.execute(_SENTENCE, (key,)).fetchall():
                 owner = self._connection.execute(_ID_OF, (row[1],)).fetchone()
                 if owner and is_intact("sentences", owner[0], row):
@@ -129,17 +133,17 @@ class StoreReader:
 
     def rules(self) -> StoredRules:
         """The breakpoints and prices, without those that are hurt."""
-        with self._reading():
+        with self._read_transaction():
             return read_rules(self._connection)
 
-    def files(self) -> set[str]:
+    def list_imported_files(self) -> set[str]:
         """The names of the files of version 1 that were taken in."""
-        with self._reading():
+        with self._read_transaction():
             return {name for (name,) in self._connection.execute("SELECT name FROM files")}
 
     def sizes(self) -> dict[str, int]:
         """About how many bytes each run has in its rows: less than it takes on disk."""
-        with self._reading():
+        with self._read_transaction():
             return dict(self._connection.execute(_SIZES))
 
     def close(self) -> None:
@@ -148,7 +152,7 @@ class StoreReader:
             self._connection.close()
 
     @contextlib.contextmanager
-    def _reading(self, run: str | None = None) -> Iterator[None]:
+    def _read_transaction(self, run: str | None = None) -> Iterator[None]:
         """One state of the store for all that is read inside, of one run or of all."""
         with self._lock:
             try:
@@ -180,7 +184,7 @@ _SIZES: Final = """
 """
 
 
-def _listed(row: Sequence[Any]) -> RunListing:
+def _decode_listing(row: Sequence[Any]) -> RunListing:
     n, id = row[:2]
     try:
         if is_intact("runs", id, row):
@@ -188,10 +192,10 @@ def _listed(row: Sequence[Any]) -> RunListing:
             return RunListing(known.run, known.changes, known.active)
     except (msgspec.DecodeError, TypeError):
         pass
-    return RunListing(_hurt(n, id, row[2]), damaged=True)
+    return RunListing(_make_damaged_header(n, id, row[2]), damaged=True)
 
 
-def _hurt(n: int, id: Any, header: Any) -> Run:
+def _make_damaged_header(n: int, id: Any, header: Any) -> Run:
     """A header in place of one that is hurt, with as much of it as can still be read."""
     id = id if isinstance(id, str) and id else f"damaged-{n}"
     failure = Failure(
@@ -213,7 +217,7 @@ def _hurt(n: int, id: Any, header: Any) -> Run:
 log = logging.getLogger(__name__)
 
 #: Where the `.run` files lie, below the store's folder, that Cores kept before there was a store.
-LOGS: Final = "logs"
+LOGS_FOLDER: Final = "logs"
 
 
 def read_restart_records(reader: StoreReader, listed: Sequence[RunListing]) -> Iterator[Record]:
@@ -229,16 +233,16 @@ def read_restart_records(reader: StoreReader, listed: Sequence[RunListing]) -> I
     yield from rules.records
     rest: dict[str, list[Record]] = {}  # of those that live
     for each in listed:
-        first, *others = _restarted(reader, each)
+        first, *others = _read_run_records(reader, each)
         if others:
             rest[each.run.id] = others
         yield first
-    yield from _in_order([each for each in listed if each.run.id in rest])
+    yield from _order_by_activity([each for each in listed if each.run.id in rest])
     for others in rest.values():
         yield from others
 
 
-def _restarted(reader: StoreReader, listed: RunListing) -> list[Record]:
+def _read_run_records(reader: StoreReader, listed: RunListing) -> list[Record]:
     if listed.active is None:
         return [EndedRunLoaded(run=listed.run)]
     try:
@@ -246,14 +250,14 @@ def _restarted(reader: StoreReader, listed: RunListing) -> list[Record]:
     except DamagedRunError as error:
         log.error("%s was running, and is given up: %s", escape_to_one_line(listed.run.name), error)
         failure = Failure(type=type(error).__name__, message=str(error))
-        return [EndedRunLoaded(run=_ended(listed.run, failure))]
+        return [EndedRunLoaded(run=_end_run(listed.run, failure))]
 
 
-def _ended(run: Run, failure: Failure) -> Run:
+def _end_run(run: Run, failure: Failure) -> Run:
     return replace(run, state=RunState.IDLE, pending=(), failure=failure, stopping=False)
 
 
-def _in_order(live: list[RunListing]) -> Iterator[Record]:
+def _order_by_activity(live: list[RunListing]) -> Iterator[Record]:
     """What makes the run that halted or started last the last one, where that isn't the newest."""
     order = sorted(live, key=lambda each: each.active or 0)
     if order == live:
@@ -269,7 +273,7 @@ def _in_order(live: list[RunListing]) -> Iterator[Record]:
 
 
 def find_unimported_files(
-    folder: Path, taken: Container[str], runs: Container[str]
+    folder: Path, imported: Container[str], runs: Container[str]
 ) -> Iterator[tuple[str, RunHistory]]:
     """Give the runs of `.run` files that weren't taken in yet, oldest first, each with its file's name.
 
@@ -277,13 +281,13 @@ def find_unimported_files(
 
     Args:
         folder: The store's folder.
-        taken: The names of files that were (the table `files`).
+        imported: The names of files that were (the table `files`).
         runs: The ids of the store's runs: a copy of a file is a run of its own.
     """
     found: list[tuple[str, RunHistory]] = []
     ids: set[str] = set()
-    for path in sorted((folder / LOGS).glob("*.run")):
-        if path.name in taken:
+    for path in sorted((folder / LOGS_FOLDER).glob("*.run")):
+        if path.name in imported:
             continue
         try:
             data = read_run_file(path)
@@ -305,7 +309,7 @@ def delete_run_file(folder: Path, name: str) -> None:
         folder: The store's folder.
         name: The file's name, as `find_unimported_files` gave it.
     """
-    path = folder / LOGS / name
+    path = folder / LOGS_FOLDER / name
     for each in (path, path.with_suffix(".log")):
         with contextlib.suppress(OSError):
             each.unlink(missing_ok=True)

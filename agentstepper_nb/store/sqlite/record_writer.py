@@ -10,6 +10,16 @@ from typing import Any, Final
 
 import msgspec
 
+from ...protocol.data_model import (
+    Commit,
+    Event,
+    EventKind,
+    FileChange,
+    HaltPoint,
+    RowNote,
+    Run,
+    RunState,
+)
 from ...protocol.records import (
     BreakpointDeleted,
     BreakpointSaved,
@@ -31,28 +41,18 @@ from ...protocol.records import (
     RunTagged,
     SummarySaved,
 )
-from ...protocol.values import (
-    Commit,
-    Event,
-    EventKind,
-    FileChange,
-    HaltPoint,
-    RowNote,
-    Run,
-    RunState,
-)
 from .contents import ContentWriter
 from .row_codec import (
     CHANGE,
     COLUMNS,
     COMMIT,
-    COUNTED,
+    COUNTED_TABLES,
     EVENT,
     HALT_POINT,
     NOTE,
-    OF_RUNS,
-    PLACES,
+    POSITION_COLUMNS,
     RUN,
+    RUN_TABLES,
     BodyCodec,
     RunRow,
     Value,
@@ -72,7 +72,10 @@ _BY_KEY: Final = {
 _RUN: Final = make_select("runs", "id = ?")
 _FILES: Final = "SELECT name FROM files WHERE run = ?"
 #: What a model puts into a sentence.
-_TOLD: Final[dict[str, BodyCodec[Any]]] = {"breakpoints": HALT_POINT, "commits": COMMIT}
+_SUMMARIZED_TABLES: Final[dict[str, BodyCodec[Any]]] = {
+    "breakpoints": HALT_POINT,
+    "commits": COMMIT,
+}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -103,21 +106,21 @@ class RecordWriter:
         connection.text_factory = decode_text
         self._connection = connection
         self._execute = connection.execute
-        self._contents = ContentWriter(connection, self._number)
+        self._contents = ContentWriter(connection, self._next_number)
         self._last: dict[str, int] = {}  # number given, by table or column
         self._runs: dict[str, RunRow] = {}  # those that live, and those that were touched
         self._touched: dict[str, RunRow] = {}
         self._deleted: list[str] = []
         self._files: list[str] = []
 
-    def keep(self, record: Record) -> None:
+    def write_record(self, record: Record) -> None:
         """Change the tables by one record.
 
         Raises:
             LookupError: It is about something that isn't there.
             sqlite3.Error: SQLite refuses.
         """
-        KEEPERS[type(record)](self, record)
+        RECORD_HANDLERS[type(record)](self, record)
 
     def finish(self) -> TransactionChanges:
         """Write the rows of the runs that were touched: the end of the transaction, but for COMMIT."""
@@ -134,14 +137,14 @@ class RecordWriter:
         self._clear()
         return touched
 
-    def forget(self) -> None:
+    def roll_back(self) -> None:
         """Forget what was kept since `finish`: the transaction is taken back."""
         self._last.clear()
         self._runs.clear()
-        self._contents.forget()
+        self._contents.clear_cache()
         self._clear()
 
-    def took(self, name: str, run_id: str) -> None:
+    def note_imported_file(self, name: str, run_id: str) -> None:
         """Note which run a file of version 1 became."""
         run = self._row(run_id).n
         self._execute("INSERT OR REPLACE INTO files (name, run) VALUES (?, ?)", (name, run))
@@ -168,19 +171,19 @@ class RecordWriter:
         return row
 
     def _add(self, run: Run, proof: bytes | None, active: int | None) -> RunRow:
-        row = RunRow(self._number("runs"), run.id, RUN.encode(run), proof, active=active)
+        row = RunRow(self._next_number("runs"), run.id, RUN.encode(run), proof, active=active)
         self._execute(_PUT["runs"], row.columns())
         self._runs[run.id] = self._touched[run.id] = row
         return row
 
     def _start(self, record: RunStarted) -> None:
         proof = _encode(record.proof) if record.proof else None
-        self._add(record.run, proof, self._number("active"))
+        self._add(record.run, proof, self._next_number("active"))
 
-    def _set_words(self, record: RunRenamed | RunTagged) -> None:
+    def _set_header_texts(self, record: RunRenamed | RunTagged) -> None:
         self._touch(record.run.id).header = RUN.encode(record.run)
 
-    def _set_heard(self, record: MessagesReceived) -> None:
+    def _set_received_count(self, record: MessagesReceived) -> None:
         self._touch(record.run).heard = record.n
 
     def _set_header(self, record: RunHeaderSaved) -> None:
@@ -188,7 +191,7 @@ class RecordWriter:
         row = self._touch(run.id)
         row.header = RUN.encode(run)
         if run.state is RunState.HALTED:
-            row.active = self._number("active")
+            row.active = self._next_number("active")
         if not run.live:
             row.active = None
 
@@ -210,13 +213,13 @@ class RecordWriter:
         if found is None:
             return
         self._files += [name for (name,) in self._execute(_FILES, found)]
-        for table in (*OF_RUNS, "files"):
+        for table in (*RUN_TABLES, "files"):
             self._execute(f"DELETE FROM {table} WHERE run = ?", found)
         self._execute("DELETE FROM runs WHERE n = ?", found)
         self._runs.pop(run_id, None)
         self._touched.pop(run_id, None)
         self._deleted.append(run_id)
-        self._contents.forget()
+        self._contents.clear_cache()
 
     # ---- what a run has -----------------------------------------------------------------------------
 
@@ -254,7 +257,7 @@ class RecordWriter:
         body = change.body
         texts = (body.diff, body.content, body.previous_content) if body else (None, None, None)
         contents = [self._contents.put(run.n, run.id, text) for text in texts]
-        columns = (self._number("changes"), run.n, commit, CHANGE.encode(change), *contents)
+        columns = (self._next_number("changes"), run.n, commit, CHANGE.encode(change), *contents)
         self._execute(_PUT["changes"], seal_row("changes", run.id, *columns))
 
     def _note(self, run: RunRow, note: RowNote) -> None:
@@ -269,14 +272,14 @@ class RecordWriter:
     def _edit(self, record: HaltPointEdited) -> None:
         run = self._touch(record.run)
         n, _, id, body, data, _ = self._find("breakpoints", run, record.halt_point)
-        body = HALT_POINT.changed(body, revision=record.revision, sentence=None)
+        body = HALT_POINT.replace_members(body, revision=record.revision, sentence=None)
         edit = self._contents.put(run.n, run.id, record.edit)
         self._put_at("breakpoints", run, n, id, body, data, edit)
 
     def _answer(self, record: HaltPointAnswered) -> None:
         run = self._touch(record.run)
         n, _, id, body, *contents = self._find("breakpoints", run, record.halt_point)
-        body = HALT_POINT.changed(
+        body = HALT_POINT.replace_members(
             body,
             answer=record.answer,
             answered_at=record.at,
@@ -285,19 +288,19 @@ class RecordWriter:
         )
         self._put_at("breakpoints", run, n, id, body, *contents)
 
-    def _sentence(self, record: SummarySaved) -> None:
+    def _store_model_summary(self, record: SummarySaved) -> None:
         run = self._touch(record.run)
         self._put("sentences", run, record.key, record.text)
-        for table, kind in _TOLD.items():
+        for table, kind in _SUMMARIZED_TABLES.items():
             if self._execute(_BY_KEY[table], (run.n, record.id)).fetchone():
                 n, _, id, body, *rest = self._find(table, run, record.id)
-                body = kind.changed(body, sentence=record.text)
+                body = kind.replace_members(body, sentence=record.text)
                 self._put_at(table, run, n, id, body, *rest)
 
     def _set_rules(self, record: BreakpointSaved | BreakpointDeleted | PricesSet) -> None:
-        store_rule(self._connection, record, partial(self._number, "rules"))
+        store_rule(self._connection, record, partial(self._next_number, "rules"))
 
-    def _pass_found(self, record: EndedRunLoaded) -> None:
+    def _ignore(self, record: EndedRunLoaded) -> None:
         """Only `load` gives these."""
 
     # ---- rows ---------------------------------------------------------------------------------------
@@ -308,8 +311,8 @@ class RecordWriter:
         """Put a row in the place of the one with this key, or at the end; its number."""
         before = self._execute(_BY_KEY[table], (run.n, key)).fetchone()
         if before is None:
-            n = self._number(table)
-            if table in COUNTED:
+            n = self._next_number(table)
+            if table in COUNTED_TABLES:
                 setattr(run, table, getattr(run, table) + 1)
         else:
             n = before[0]
@@ -327,7 +330,7 @@ class RecordWriter:
     ) -> None:
         """Put a whole row; a row that is there keeps its place."""
         if place is None:
-            place = (None,) * len(PLACES.get(table, ()))
+            place = (None,) * len(POSITION_COLUMNS.get(table, ()))
         self._execute(_PUT[table], (*seal_row(table, run.id, n, run.n, key, *columns), *place))
 
     def _find(self, table: str, run: RunRow, key: str) -> Sequence[Any]:
@@ -337,7 +340,7 @@ class RecordWriter:
             raise LookupError(f"Row {key} of run {run.id} isn't among the {table}, or is hurt")
         return row[:-1]
 
-    def _number(self, of: str) -> int:
+    def _next_number(self, of: str) -> int:
         last = self._last.get(of)
         if last is None:
             # An ended run's place among the live ones is forgotten: only their order counts.
@@ -348,20 +351,20 @@ class RecordWriter:
 
 
 #: What changes the tables by a record, by its type: each type of `Record` has one.
-KEEPERS: Final[dict[type[Record], Callable[[RecordWriter, Any], None]]] = {
+RECORD_HANDLERS: Final[dict[type[Record], Callable[[RecordWriter, Any], None]]] = {
     RunStarted: RecordWriter._start,
-    EndedRunLoaded: RecordWriter._pass_found,
+    EndedRunLoaded: RecordWriter._ignore,
     ImportedRunSaved: RecordWriter._import,
     RunDeleted: RecordWriter._delete,
-    RunRenamed: RecordWriter._set_words,
-    RunTagged: RecordWriter._set_words,
+    RunRenamed: RecordWriter._set_header_texts,
+    RunTagged: RecordWriter._set_header_texts,
     RunHeaderSaved: RecordWriter._set_header,
-    MessagesReceived: RecordWriter._set_heard,
+    MessagesReceived: RecordWriter._set_received_count,
     EventSaved: RecordWriter._add_event,
     HaltPointSaved: RecordWriter._add_halt_point,
     HaltPointEdited: RecordWriter._edit,
     HaltPointAnswered: RecordWriter._answer,
-    SummarySaved: RecordWriter._sentence,
+    SummarySaved: RecordWriter._store_model_summary,
     CommitSaved: RecordWriter._add_commit,
     NoteSaved: RecordWriter._set_note,
     BreakpointSaved: RecordWriter._set_rules,

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct, structs
 
 from ...protocol.breakpoint_rules import BreakpointRule, Price
+from ...protocol.data_model import Commit, Event, FileChange, HaltPoint, RowNote, Run
 from ...protocol.records import AgentProof, BreakpointDeleted, BreakpointSaved, PricesSet, Record
-from ...protocol.values import Commit, Event, FileChange, HaltPoint, RowNote, Run
 
 #: What a column of SQLite's may hold.
 Value = int | float | str | bytes | None
@@ -39,15 +39,15 @@ COLUMNS: Final = {
 }
 #: Columns beside these that repeat what the body says, for indexes (migrations/0003.sql). They aren't
 #: under the checksum, and never change.
-PLACES: Final[dict[str, tuple[str, ...]]] = {
+POSITION_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "events": ("seq",),
     "breakpoints": ("seq",),
     "commits": ("seq", "event"),
 }
 #: The tables whose rows belong to a run.
-OF_RUNS: Final = tuple(table for table, columns in COLUMNS.items() if "run" in columns)
+RUN_TABLES: Final = tuple(table for table, columns in COLUMNS.items() if "run" in columns)
 #: How many rows a run has in these stands in its own.
-COUNTED: Final = ("events", "breakpoints", "commits", "notes")
+COUNTED_TABLES: Final = ("events", "breakpoints", "commits", "notes")
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -65,14 +65,14 @@ def make_select(table: str, where: str) -> str:
 def make_replace(table: str) -> str:
     """The statement that puts a whole row into a table, in place of the one that has its number.
 
-    Its place (`PLACES`) follows the columns, and is that of the row that was there before.
+    Its place (`POSITION_COLUMNS`) follows the columns, and is that of the row that was there before.
     """
-    columns = (*COLUMNS[table], *PLACES.get(table, ()))
+    columns = (*COLUMNS[table], *POSITION_COLUMNS.get(table, ()))
     # Not REPLACE, which would take away a row that has the same id.
-    changed = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS[table][1:])
+    replace_members = ", ".join(f"{column} = excluded.{column}" for column in COLUMNS[table][1:])
     return (
         f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) "
-        f"ON CONFLICT (n) DO UPDATE SET {changed}"
+        f"ON CONFLICT (n) DO UPDATE SET {replace_members}"
     )
 
 
@@ -145,7 +145,7 @@ class BodyCodec(Generic[T]):
         """The JSON of what isn't kept elsewhere; members at their default are left out."""
         return self._encoder.encode(self._body(*self._members(value)))
 
-    def changed(self, body: Value, /, **members: object) -> bytes:
+    def replace_members(self, body: Value, /, **members: object) -> bytes:
         """The JSON with some members changed. Raises as `decode`."""
         small = self._decoder.decode(cast(bytes, body))
         return self._encoder.encode(structs.replace(small, **members))

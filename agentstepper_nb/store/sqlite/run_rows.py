@@ -10,6 +10,16 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from ...errors import DamagedRunError
+from ...protocol.data_model import (
+    Commit,
+    Event,
+    EventKind,
+    FileBody,
+    FileChange,
+    HaltPoint,
+    RowNote,
+    Run,
+)
 from ...protocol.records import (
     AgentProof,
     CommitSaved,
@@ -20,22 +30,12 @@ from ...protocol.records import (
     RunHistory,
     RunStarted,
 )
-from ...protocol.values import (
-    Commit,
-    Event,
-    EventKind,
-    FileBody,
-    FileChange,
-    HaltPoint,
-    RowNote,
-    Run,
-)
-from ..base import CommitPage, Needs, RowPage, Take
+from ..base import CommitPage, ContentPredicate, RowConsumer, RowPage
 from .contents import ContentReader
 from .row_codec import (
     CHANGE,
     COMMIT,
-    COUNTED,
+    COUNTED_TABLES,
     EVENT,
     HALT_POINT,
     NOTE,
@@ -68,21 +68,25 @@ class RunRowReader:
     Args:
         connection: Inside a transaction.
         run: The run's id.
-        every: Whether all of its contents will be asked for.
+        is_preloaded: Whether all of its contents will be asked for.
 
     Raises:
         KeyError: There is no such run.
         DamagedRunError: Its header is hurt.
     """
 
-    def __init__(self, connection: sqlite3.Connection, run: str, *, every: bool = False) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, run: str, *, is_preloaded: bool = False
+    ) -> None:
         row = connection.execute(_RUN, (run,)).fetchone()
         if row is None:
             raise KeyError(run)
         if not is_intact("runs", run, row):
             raise DamagedRunError(run, "its header is hurt")
         self._read_from(
-            connection, RunRow.of(row), ContentReader(connection, row[0], run, every=every)
+            connection,
+            RunRow.of(row),
+            ContentReader(connection, row[0], run, is_preloaded=is_preloaded),
         )
 
     def _read_from(self, connection: sqlite3.Connection, row: RunRow, texts: ContentReader) -> None:
@@ -121,12 +125,12 @@ class RunRowReader:
 
     def records(self) -> list[Record]:
         """What leads a debugger to where it stands: see `Reader.live_records`."""
-        events = [self._event(row, bare=True) for row in self._rows("events")]
-        points = [self._halt_point(row, bare=True) for row in self._rows("breakpoints")]
+        events = [self._event(row, is_bare=True) for row in self._rows("events")]
+        points = [self._halt_point(row, is_bare=True) for row in self._rows("breakpoints")]
         commits = list(self._bare_commits())
-        spoken = [event for event in events if event.kind is EventKind.DEBUG_MESSAGE]
+        debug_messages = [event for event in events if event.kind is EventKind.DEBUG_MESSAGE]
         others = [event for event in events if event.kind is not EventKind.DEBUG_MESSAGE]
-        rows: list[Event | HaltPoint] = sorted([*spoken, *points], key=lambda row: row.seq)
+        rows: list[Event | HaltPoint] = sorted([*debug_messages, *points], key=lambda row: row.seq)
         return [
             RunStarted(run=self._header(), proof=self.proof),
             *(EventSaved(event=event) for event in others),
@@ -141,21 +145,21 @@ class RunRowReader:
         for row in self._rows("commits"):
             first = bool(row[4]) and not has_changed
             has_changed = has_changed or first
-            yield self._commit(row, self._changes_of(row[0], bare=True) if first else None)
+            yield self._commit(row, self._changes_of(row[0], is_bare=True) if first else None)
 
     def halt_point(self, id: str) -> HaltPoint | None:
         """One of its halt points."""
-        row = self._one("breakpoints", id)
+        row = self._find_row("breakpoints", id)
         return None if row is None else self._halt_point(row)
 
     def event(self, id: str) -> Event | None:
         """One of its events."""
-        row = self._one("events", id)
+        row = self._find_row("events", id)
         return None if row is None else self._event(row)
 
     def commit(self, id: str) -> Commit | None:
         """One of its commits, with contents."""
-        row = self._one("commits", id)
+        row = self._find_row("commits", id)
         return None if row is None else self._commit(row, self._changes_of(row[0]))
 
     # ---- rows ---------------------------------------------------------------------------------------
@@ -164,7 +168,7 @@ class RunRowReader:
         """The values of all of the run's rows in a table."""
         return [read(row) for row in self._rows(table)]
 
-    def _found(self, table: str, where: str, *values: Value) -> list[Sequence[Any]]:
+    def _find_rows(self, table: str, where: str, *values: Value) -> list[Sequence[Any]]:
         """Some rows of a table, each of them intact."""
         rows = self._execute(make_select(table, where), values).fetchall()
         for row in rows:
@@ -174,15 +178,15 @@ class RunRowReader:
     def _rows(self, table: str) -> list[Sequence[Any]]:
         """All of the run's rows in a table, as many as were counted, in their order."""
         rows = self._execute(make_select(table, "run = ?"), (self._row.n,)).fetchall()
-        if table in COUNTED and len(rows) != getattr(self._row, table):
-            raise self._damaged(
+        if table in COUNTED_TABLES and len(rows) != getattr(self._row, table):
+            raise self._make_damage_error(
                 f"{len(rows)} of {getattr(self._row, table)} {_ROWS_OF.get(table, table)} are there"
             )
         for row in rows:
             self._check(table, row)
         return sorted(rows, key=lambda row: row[0])
 
-    def _one(self, table: str, id: str) -> Sequence[Any] | None:
+    def _find_row(self, table: str, id: str) -> Sequence[Any] | None:
         found = self._execute(make_select(table, "run = ? AND id = ?"), (self._row.n, id))
         row: Sequence[Any] | None = found.fetchone()
         if row is not None:
@@ -191,7 +195,9 @@ class RunRowReader:
 
     def _check(self, table: str, row: Sequence[Any]) -> None:
         if not is_intact(table, self._id, row):
-            raise self._damaged(f"row {row[0]} of its {_ROWS_OF.get(table, table)} is hurt")
+            raise self._make_damage_error(
+                f"row {row[0]} of its {_ROWS_OF.get(table, table)} is hurt"
+            )
 
     def _changes(self) -> dict[int, list[FileChange]]:
         """The files of all commits, by their commit's number."""
@@ -200,28 +206,28 @@ class RunRowReader:
             found.setdefault(row[2], []).append(self._change(row))
         return found
 
-    def _changes_of(self, commit: int, *, bare: bool = False) -> list[FileChange]:
+    def _changes_of(self, commit: int, *, is_bare: bool = False) -> list[FileChange]:
         """The files of one commit, by its number; bare ones without contents."""
         where = "run = ? AND of = ? ORDER BY n"
-        rows = self._found("changes", where, self._row.n, commit)
-        return [self._change(row, bare=bare) for row in rows]
+        rows = self._find_rows("changes", where, self._row.n, commit)
+        return [self._change(row, is_bare=is_bare) for row in rows]
 
     # ---- values -------------------------------------------------------------------------------------
 
     def _header(self) -> Run:
         return self._decoded(RUN.decode, self._row.header, id=self._id)
 
-    def _event(self, row: Sequence[Any], *, bare: bool = False) -> Event:
+    def _event(self, row: Sequence[Any], *, is_bare: bool = False) -> Event:
         _, _, id, body, data, _ = row
         event = self._decoded(EVENT.decode, body, id=id, run=self._id)
-        if bare and event.ended_at is not None:
+        if is_bare and event.ended_at is not None:
             return event
         return msgspec.structs.replace(event, data=self._text(data))
 
-    def _halt_point(self, row: Sequence[Any], *, bare: bool = False) -> HaltPoint:
+    def _halt_point(self, row: Sequence[Any], *, is_bare: bool = False) -> HaltPoint:
         _, _, id, body, *_ = row
         point = self._decoded(HALT_POINT.decode, body, id=id, run=self._id, data="")
-        if bare and point.answer is not None:
+        if is_bare and point.answer is not None:
             return point
         return self._with_contents(row, point)
 
@@ -233,12 +239,14 @@ class RunRowReader:
         """A commit; without its files where `changes` is None."""
         _, _, id, body, files, _ = row
         if changes is not None and len(changes) != files:
-            raise self._damaged(f"{len(changes)} of {files} files of commit {id} are there")
+            raise self._make_damage_error(
+                f"{len(changes)} of {files} files of commit {id} are there"
+            )
         return self._decoded(COMMIT.decode, body, id=id, run=self._id, changes=tuple(changes or ()))
 
-    def _change(self, row: Sequence[Any], *, bare: bool = False) -> FileChange:
+    def _change(self, row: Sequence[Any], *, is_bare: bool = False) -> FileChange:
         body = None
-        if row[4] is not None and not bare:
+        if row[4] is not None and not is_bare:
             diff, content, previous = (self._text(each) or "" for each in row[4:7])
             body = FileBody(diff=diff, content=content, previous_content=previous)
         return self._decoded(CHANGE.decode, row[3], body=body)
@@ -254,9 +262,9 @@ class RunRowReader:
         try:
             return decode(body, **apart)
         except (msgspec.DecodeError, TypeError) as error:
-            raise self._damaged(str(error)) from error
+            raise self._make_damage_error(str(error)) from error
 
-    def _damaged(self, what: str) -> DamagedRunError:
+    def _make_damage_error(self, what: str) -> DamagedRunError:
         return DamagedRunError(self._id, what)
 
 
@@ -269,47 +277,49 @@ class RunPageReader(RunRowReader):
     def __init__(self, connection: sqlite3.Connection, run: str) -> None:
         super().__init__(connection, run)
         # Prompts of a page mostly begin alike: what they share is read once.
-        self._texts = ContentReader(connection, self._row.n, run, shared=True)
+        self._texts = ContentReader(connection, self._row.n, run, has_step_cache=True)
 
     def page(self, first: int, last: int) -> RowPage:
         """As `Store.page`."""
         rows: list[HaltPoint | Event] = []
-        commits = self.look(first, last, rows.append, lambda point: True)
+        commits = self.visit_rows(first, last, rows.append, lambda point: True)
         rows.sort(key=lambda row: row.seq)
         return RowPage(tuple(rows), commits)
 
-    def look(self, first: int, last: int, take: Take, needs: Needs) -> tuple[Commit, ...]:
-        """As `Store.look`."""
+    def visit_rows(
+        self, first: int, last: int, on_row: RowConsumer, needs_content: ContentPredicate
+    ) -> tuple[Commit, ...]:
+        """As `Store.visit_rows`."""
         place = (self._row.n, first, last)
-        found = self._found("breakpoints", _AT, *place)
+        found = self._find_rows("breakpoints", _AT, *place)
         points = [self._without_contents(row) for row in found]
-        events = [self._event(row) for row in self._found("events", _AT, *place)]
+        events = [self._event(row) for row in self._find_rows("events", _AT, *place)]
         rows: list[HaltPoint | Event] = sorted([*points, *events], key=lambda row: row.seq)
         self._check_whole(rows, first, last)
-        needed = [needs(point) for point in points]
+        are_needed = [needs_content(point) for point in points]
         # At one go: one by one, to look them up takes as long as to read them.
-        self._texts.fetch(text for row in compress(found, needed) for text in row[4:6])
-        for row, point, whole in zip(found, points, needed, strict=True):
-            take(self._with_contents(row, point) if whole else point)
+        self._texts.fetch(text for row in compress(found, are_needed) for text in row[4:6])
+        for row, point, is_needed in zip(found, points, are_needed, strict=True):
+            on_row(self._with_contents(row, point) if is_needed else point)
         for event in events:
-            take(event)
+            on_row(event)
         return self._commits_at(rows, first, last)
 
     def commits(self, before: int | None, limit: int) -> CommitPage:
         """As `Store.commits`."""
         end = _END if before is None else before
-        rows = self._found("commits", _BEFORE, self._row.n, end, limit + 1)
+        rows = self._find_rows("commits", _BEFORE, self._row.n, end, limit + 1)
         shown = rows[:limit][::-1]
         more = shown[0][0] if len(rows) > limit else None
-        return CommitPage(tuple(map(self._bare, shown)), more)
+        return CommitPage(tuple(map(self._decode_bare_commit, shown)), more)
 
-    def seq_of(self, message: str) -> int | None:
-        """As `Store.seq_of`."""
+    def find_seq(self, message: str) -> int | None:
+        """As `Store.find_seq`."""
         for table, kind in (("breakpoints", HaltPoint), ("events", Event)):
-            row = self._one(table, message)
+            row = self._find_row(table, message)
             if row is not None:
                 read = self._halt_point if kind is HaltPoint else self._event
-                return read(row, bare=True).seq or None
+                return read(row, is_bare=True).seq or None
         return None
 
     def _without_contents(self, row: Sequence[Any]) -> HaltPoint:
@@ -319,12 +329,16 @@ class RunPageReader(RunRowReader):
 
     def _check_whole(self, rows: Sequence[HaltPoint | Event], first: int, last: int) -> None:
         """See that no row is missing: they are numbered without gaps."""
-        end = max(self._header().rows, self._last("breakpoints"), self._last("events"))
+        end = max(
+            self._header().rows, self._find_last_seq("breakpoints"), self._find_last_seq("events")
+        )
         expected = range(max(1, first), min(last, end) + 1)
         if [row.seq for row in rows] != list(expected):
-            raise self._damaged(f"{len(rows)} of its rows {first} to {min(last, end)} are there")
+            raise self._make_damage_error(
+                f"{len(rows)} of its rows {first} to {min(last, end)} are there"
+            )
 
-    def _last(self, table: str) -> int:
+    def _find_last_seq(self, table: str) -> int:
         return self._execute(_LAST.format(table), (self._row.n,)).fetchone()[0] or 0
 
     def _commits_at(
@@ -335,11 +349,11 @@ class RunPageReader(RunRowReader):
         found: dict[int, Sequence[Any]] = {}
         names = msgspec.json.encode(sorted(events)).decode()
         for where, *values in ((_AT_ROWS, n, first, last), (_OF_EVENTS, n, names)):
-            found |= {row[0]: row for row in self._found("commits", where, *values)}
-        return tuple(self._bare(found[number]) for number in sorted(found))
+            found |= {row[0]: row for row in self._find_rows("commits", where, *values)}
+        return tuple(self._decode_bare_commit(found[number]) for number in sorted(found))
 
-    def _bare(self, row: Sequence[Any]) -> Commit:
-        return self._commit(row, self._changes_of(row[0], bare=True))
+    def _decode_bare_commit(self, row: Sequence[Any]) -> Commit:
+        return self._commit(row, self._changes_of(row[0], is_bare=True))
 
 
 def _saved(row: Event | HaltPoint) -> Record:

@@ -14,14 +14,14 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from ...errors import StoreError
-from ...protocol.pages import SearchHit
+from ...protocol.data_model import Commit, Durability, Event, HaltPoint, RowNote, Run, StoreInfo
 from ...protocol.records import (
     ImportedRunSaved,
     Record,
     RunHistory,
 )
-from ...protocol.values import Commit, Durability, Event, HaltPoint, RowNote, Run, StoreInfo
-from ..base import CommitPage, Needs, RowPage, Take, do_nothing
+from ...protocol.run_queries import SearchHit
+from ..base import CommitPage, ContentPredicate, RowConsumer, RowPage, do_nothing
 from ..folder_lock import FolderLock, lock_folder
 from ..search import SearchService
 from .database import MARKS_FILE, STORE_FILE, open_writer
@@ -29,7 +29,7 @@ from .migrations import delete_migration_copies
 from .reader import StoreReader, delete_run_file, find_unimported_files, read_restart_records
 from .record_writer import TransactionChanges
 from .transaction_marks import TransactionMarks, record_missing
-from .writer import AppendRequest, Call, StoreWriter, WriterCallbacks
+from .writer import AppendRequest, Callback, StoreWriter, WriterCallbacks
 
 log = logging.getLogger(__name__)
 
@@ -91,49 +91,55 @@ class SqliteStore:
         self._lock = lock
         self._loop: asyncio.AbstractEventLoop | None = None
         self._trouble: str | None = None
-        self._closed = False
+        self._is_closed = False
         path = folder / STORE_FILE
-        with contextlib.ExitStack() as opened:
+        with contextlib.ExitStack() as stack:
             connection = open_writer(path)
-            opened.callback(connection.close)
+            stack.callback(connection.close)
             # Long reads have a connection and a thread of their own: a row is shown meanwhile.
-            self._readers = [opened.enter_context(_Reading(path)) for _ in range(2)]
-            self._row, self._whole = self._readers
-            listed = self._row.reader.listed()
+            self._readers = [stack.enter_context(_ReaderThread(path)) for _ in range(2)]
+            self._row_reader, self._history_reader = self._readers
+            listed = self._row_reader.reader.list_runs()
             if record_missing(connection, folder / MARKS_FILE, listed):
-                listed = self._row.reader.listed()
+                listed = self._row_reader.reader.list_runs()
             self._marks = TransactionMarks(folder / MARKS_FILE)
-            opened.callback(self._marks.close)
+            stack.callback(self._marks.close)
             self._search = SearchService(folder / SEARCH_FILE)
-            opened.callback(self._search.close)
-            self._indexed = opened.enter_context(contextlib.closing(StoreReader(path)))
-            ears = WriterCallbacks(
-                self._tell, self._kept, self._marks.clear, self._hear, self._let_go
+            stack.callback(self._search.close)
+            self._index_reader = stack.enter_context(contextlib.closing(StoreReader(path)))
+            callbacks = WriterCallbacks(
+                self._run_callbacks,
+                self._on_transaction,
+                self._marks.clear,
+                self._on_trouble,
+                self._close_readers,
             )
             try:
-                self._writer = StoreWriter(connection, path, durability, ears)
+                self._writer = StoreWriter(connection, path, durability, callbacks)
             except sqlite3.Error as error:
                 raise StoreError(
                     f"Nothing can be kept in {folder}: {error}. Make room there, or choose another "
                     "folder."
                 ) from error
-            opened.pop_all()
+            stack.pop_all()
         changes = {each.run.id: each.changes for each in listed if not each.damaged}
-        self._search.mend(changes, self._indexed.history)
+        self._search.catch_up(changes, self._index_reader.history)
 
     # ---- a start ------------------------------------------------------------------------------------
 
     def load(self) -> Iterator[Record]:
         """What a Core that starts replays. A live run that is hurt is given as one that ended."""
-        listed = self._row.reader.listed()
-        yield from read_restart_records(self._row.reader, listed)
+        listed = self._row_reader.reader.list_runs()
+        yield from read_restart_records(self._row_reader.reader, listed)
         yield from self._import_files({each.run.id for each in listed})
 
     def _import_files(self, runs: set[str]) -> Iterator[Record]:
         """Take in what a Core of version 1 kept here."""
-        for name, history in find_unimported_files(self._folder, self._row.reader.files(), runs):
+        for name, history in find_unimported_files(
+            self._folder, self._row_reader.reader.list_imported_files(), runs
+        ):
             record = ImportedRunSaved(history=history)
-            self._writer.put(AppendRequest([record], file=(name, history.run.id)))
+            self._writer.put(AppendRequest([record], imported_file=(name, history.run.id)))
             yield record
 
     # ---- keeping ------------------------------------------------------------------------------------
@@ -141,30 +147,30 @@ class SqliteStore:
     def append(
         self,
         records: Sequence[Record],
-        done: Callable[[], None] = do_nothing,
+        on_recorded: Callable[[], None] = do_nothing,
         *,
         durable: bool = False,
-        synced: Callable[[], None] | None = None,
+        on_synced: Callable[[], None] | None = None,
     ) -> None:
         """Keep records, all of them or none. See `Store.append`."""
         self._loop = asyncio.get_running_loop()
-        if self._closed:
+        if self._is_closed:
             log.warning("%d records came after the end of the store", len(records))
             return
         if self._durability is Durability.RELAXED:
-            self._writer.put(AppendRequest(tuple(records), synced=synced))
-            done()
+            self._writer.put(AppendRequest(tuple(records), on_synced=on_synced))
+            on_recorded()
             return
-        call = None if done is do_nothing else done
-        self._writer.put(AppendRequest(tuple(records), call, durable=durable, synced=synced))
+        call = None if on_recorded is do_nothing else on_recorded
+        self._writer.put(AppendRequest(tuple(records), call, durable=durable, on_synced=on_synced))
 
-    def settled(self, done: Callable[[], None]) -> None:
-        """Call back after what was appended before. See `Store.settled`."""
+    def call_when_settled(self, on_recorded: Callable[[], None]) -> None:
+        """Call back after what was appended before. See `Store.call_when_settled`."""
         self._loop = asyncio.get_running_loop()
         if self._durability is Durability.RELAXED:
-            done()
+            on_recorded()
         else:
-            self._writer.put(AppendRequest(done=done, reading=True))
+            self._writer.put(AppendRequest(on_recorded=on_recorded, is_for_read=True))
 
     @property
     def is_stuck(self) -> bool:
@@ -173,9 +179,9 @@ class SqliteStore:
 
     def close(self) -> None:
         """Write and sync what is still to be written and let go. Blocks; idempotent."""
-        if self._closed:
+        if self._is_closed:
             return
-        self._closed = True
+        self._is_closed = True
         self._writer.close()
         self._marks.close()
         if self._lock is not None:
@@ -185,47 +191,48 @@ class SqliteStore:
 
     async def history(self, run: str) -> RunHistory:
         """One run, whole. Raises `DamagedRunError`, or `KeyError` where there is none."""
-        return await self._read(self._whole, lambda reader: reader.history(run))
+        return await self._read(self._history_reader, lambda reader: reader.history(run))
 
     async def message(self, run: str, message: str) -> HaltPoint | Event | None:
         """A row's halt point or debug message. Errors as `history`."""
-        return await self._read(self._row, lambda reader: reader.message(run, message))
+        return await self._read(self._row_reader, lambda reader: reader.message(run, message))
 
     async def commit(self, run: str, commit: str) -> Commit | None:
         """A commit with the contents of its files. Errors as `history`."""
-        return await self._read(self._row, lambda reader: reader.commit(run, commit))
+        return await self._read(self._row_reader, lambda reader: reader.commit(run, commit))
 
     async def page(self, run: str, first: int, last: int) -> RowPage:
         """The rows with these numbers. See `Store.page`."""
-        return await self._read(self._row, lambda reader: reader.page(run, first, last))
+        return await self._read(self._row_reader, lambda reader: reader.page(run, first, last))
 
-    async def look(
-        self, run: str, first: int, last: int, take: Take, needs: Needs
+    async def visit_rows(
+        self, run: str, first: int, last: int, on_row: RowConsumer, needs_content: ContentPredicate
     ) -> tuple[Commit, ...]:
-        """Show the rows with these numbers one by one. See `Store.look`."""
+        """Show the rows with these numbers one by one. See `Store.visit_rows`."""
         return await self._read(
-            self._row, lambda reader: reader.look(run, first, last, take, needs)
+            self._row_reader,
+            lambda reader: reader.visit_rows(run, first, last, on_row, needs_content),
         )
 
-    async def seq_of(self, run: str, message: str) -> int | None:
+    async def find_seq(self, run: str, message: str) -> int | None:
         """The number of a row. Errors as `history`."""
-        return await self._read(self._row, lambda reader: reader.seq_of(run, message))
+        return await self._read(self._row_reader, lambda reader: reader.find_seq(run, message))
 
     async def commits(self, run: str, before: int | None = None, limit: int = 200) -> CommitPage:
         """The last commits, or those before one of them. See `Store.commits`."""
-        return await self._read(self._row, lambda reader: reader.commits(run, before, limit))
+        return await self._read(self._row_reader, lambda reader: reader.commits(run, before, limit))
 
     async def notes(self, run: str) -> tuple[RowNote, ...]:
         """What is written beside a run's rows. Errors as `history`."""
-        return await self._read(self._row, lambda reader: reader.notes(run))
+        return await self._read(self._row_reader, lambda reader: reader.notes(run))
 
-    async def sentence(self, key: str) -> str | None:
+    async def find_model_summary(self, key: str) -> str | None:
         """What a model once made of the same."""
-        return await self._read(self._row, lambda reader: reader.sentence(key))
+        return await self._read(self._row_reader, lambda reader: reader.find_model_summary(key))
 
     async def search(self, query: str, run: str | None = None, limit: int = 100) -> list[SearchHit]:
         """Where words stand, newest first. See `Store.search`."""
-        await self._committed()
+        await self._wait_for_commit()
         return await self._search.search(query, run, limit)
 
     async def info(self) -> StoreInfo:
@@ -233,55 +240,55 @@ class SqliteStore:
         size = await asyncio.to_thread(_size, self._folder)
         return replace(self._info(), size=size)
 
-    async def expired(self, before: float | None, size: int | None) -> list[str]:
+    async def find_expired(self, before: float | None, size: int | None) -> list[str]:
         """The runs that are to go: of those that ended and have no tag, the oldest.
 
         Args:
             before: POSIX seconds: those that ended earlier go. None: age is no reason.
             size: Bytes: as many go as is needed for the folder to get below. None: size is none.
         """
-        headers = await self._read(self._whole, StoreReader.headers)
-        shares, over = {}, 0.0
+        headers = await self._read(self._history_reader, StoreReader.list_headers)
+        shares_bytes, excess_bytes = {}, 0.0
         if size is not None:
-            shares = await self._shares()
-            over = sum(shares.values()) - size
-        gone = []
+            shares_bytes = await self._compute_shares_bytes()
+            excess_bytes = sum(shares_bytes.values()) - size
+        expired_ids = []
         for run in sorted(headers, key=_age):
             old = before is not None and _age(run) < before
-            if run.live or run.tags or not (old or over > 0):
+            if run.live or run.tags or not (old or excess_bytes > 0):
                 continue
-            gone.append(run.id)
-            over -= shares.get(run.id, 0.0)
-        return gone
+            expired_ids.append(run.id)
+            excess_bytes -= shares_bytes.get(run.id, 0.0)
+        return expired_ids
 
-    async def _shares(self) -> dict[str, float]:
+    async def _compute_shares_bytes(self) -> dict[str, float]:
         """What each run takes of the folder, its part of the indexes and of the search included."""
-        sizes = await self._read(self._whole, StoreReader.sizes)
+        sizes = await self._read(self._history_reader, StoreReader.sizes)
         total = await asyncio.to_thread(_size, self._folder)
         each = total / max(1, sum(sizes.values()))
         return {run: size * each for run, size in sizes.items()}
 
-    async def _read(self, reading: _Reading, read: Callable[[StoreReader], T]) -> T:
-        await self._committed()
+    async def _read(self, reader_thread: _ReaderThread, read: Callable[[StoreReader], T]) -> T:
+        await self._wait_for_commit()
         return await asyncio.get_running_loop().run_in_executor(
-            reading.thread, read, reading.reader
+            reader_thread.thread, read, reader_thread.reader
         )
 
-    async def _committed(self) -> None:
+    async def _wait_for_commit(self) -> None:
         """Wait until all that was appended is recorded, where that can be."""
         self._loop = asyncio.get_running_loop()
-        done = asyncio.Event()
-        self._writer.put(AppendRequest(done=done.set, reading=True))
-        await done.wait()
+        on_recorded = asyncio.Event()
+        self._writer.put(AppendRequest(on_recorded=on_recorded.set, is_for_read=True))
+        await on_recorded.wait()
 
     # ---- on the writer's thread ---------------------------------------------------------------------
 
-    def _tell(self, calls: list[Call]) -> None:
+    def _run_callbacks(self, calls: list[Callback]) -> None:
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 self._loop.call_soon_threadsafe(_call, self._loop, calls)
 
-    def _kept(self, records: list[Record], touched: TransactionChanges) -> None:
+    def _on_transaction(self, records: list[Record], touched: TransactionChanges) -> None:
         for run, changes in touched.changes.items():
             self._marks.set(run, changes)
         for run in touched.deleted:
@@ -290,19 +297,19 @@ class SqliteStore:
             delete_run_file(self._folder, name)
         if touched.deleted:
             delete_migration_copies(self._folder / STORE_FILE)
-        self._search.keep(records, touched.changes)
+        self._search.apply(records, touched.changes)
 
-    def _hear(self, trouble: str | None) -> None:
+    def _on_trouble(self, trouble: str | None) -> None:
         if trouble == self._trouble:  # each try tells the same
             return
         self._trouble = trouble
-        self._tell([lambda: self.on_trouble(self._info())])
+        self._run_callbacks([lambda: self.on_trouble(self._info())])
 
-    def _let_go(self) -> None:
+    def _close_readers(self) -> None:
         self._search.close()
-        self._indexed.close()
-        for reading in self._readers:
-            reading.close()
+        self._index_reader.close()
+        for reader_thread in self._readers:
+            reader_thread.close()
 
     def _info(self) -> StoreInfo:
         return StoreInfo(
@@ -313,14 +320,14 @@ class SqliteStore:
         )
 
 
-class _Reading:
+class _ReaderThread:
     """A reader and the thread it reads on."""
 
     def __init__(self, path: Path) -> None:
         self.reader = StoreReader(path)
         self.thread = ThreadPoolExecutor(1, "agentstepper-reader")
 
-    def __enter__(self) -> _Reading:
+    def __enter__(self) -> _ReaderThread:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -331,7 +338,7 @@ class _Reading:
         self.reader.close()
 
 
-def _call(loop: asyncio.AbstractEventLoop, calls: Iterable[Call]) -> None:
+def _call(loop: asyncio.AbstractEventLoop, calls: Iterable[Callback]) -> None:
     for call in calls:
         try:
             call()

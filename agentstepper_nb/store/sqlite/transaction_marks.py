@@ -28,8 +28,8 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from ...protocol.data_model import CHANGES_LOST, Failure, Run
 from ...protocol.records import RunTagged
-from ...protocol.values import CHANGES_LOST, Failure, Run
 from .migrations import transaction
 from .reader import RunListing
 from .record_writer import RecordWriter
@@ -38,13 +38,13 @@ log = logging.getLogger(__name__)
 
 #: Which run, how many transactions, and a checksum over these and the place.
 _SLOT: Final = struct.Struct("<17sQ11xI")
-_SUMMED: Final = _SLOT.size - 4
+_CHECKSUMMED_BYTES: Final = _SLOT.size - 4
 #: In place of the number, where the run was deleted.
 _DELETED: Final = 2**64 - 1
 #: What stands before a run's id in the names of table `meta`.
-_LOST: Final = "lost:"
+_LOSS_PREFIX: Final = "lost:"
 #: The number of changes of a run whose header is hurt: its own isn't known.
-_UNKNOWN: Final = 2**63
+_UNKNOWN_CHANGES: Final = 2**63
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def compare_marks(path: Path, changes: Mapping[str, int]) -> MarksReport:
         changes: Each run of the store with the number of transactions that touched it.
     """
     try:
-        marks, hurt = _parse(path.read_bytes())
+        marks, damaged_items = _parse(path.read_bytes())
     except FileNotFoundError:
         return MarksReport()
     except OSError:
@@ -157,13 +157,13 @@ def compare_marks(path: Path, changes: Mapping[str, int]) -> MarksReport:
             missing.append(MissingTransactions(run, 0))
         elif number > changes[run]:
             missing.append(MissingTransactions(run, number - changes[run]))
-    return MarksReport(tuple(missing), hurt)
+    return MarksReport(tuple(missing), damaged_items)
 
 
 def _parse(data: bytes) -> tuple[dict[int, tuple[bytes, int]], int]:
     """The slots that agree with their checksums, and how many don't."""
     found: dict[int, tuple[bytes, int]] = {}
-    hurt = 0
+    damaged_items = 0
     for start in range(0, len(data), _SLOT.size):
         slot = data[start : start + _SLOT.size]
         at = start // _SLOT.size
@@ -172,12 +172,12 @@ def _parse(data: bytes) -> tuple[dict[int, tuple[bytes, int]], int]:
         if len(slot) == _SLOT.size and slot == _pack(at, *(parts := _SLOT.unpack(slot))[:2]):
             found[at] = (parts[0], parts[1])
         else:
-            hurt += 1
-    return found, hurt
+            damaged_items += 1
+    return found, damaged_items
 
 
 def _pack(at: int, key: bytes, number: int) -> bytes:
-    slot = _SLOT.pack(key, number, 0)[:_SUMMED]
+    slot = _SLOT.pack(key, number, 0)[:_CHECKSUMMED_BYTES]
     return slot + struct.pack("<I", zlib.crc32(slot, at))  # at: a slot in another's place is hurt
 
 
@@ -218,7 +218,7 @@ def record_missing(
         Whether any header was changed.
     """
     report = compare_marks(
-        marks, {each.run.id: _UNKNOWN if each.damaged else each.changes for each in listed}
+        marks, {each.run.id: _UNKNOWN_CHANGES if each.damaged else each.changes for each in listed}
     )
     if report.damaged:
         log.error(
@@ -229,12 +229,12 @@ def record_missing(
     for missing in report.missing:
         log.error("%s: the journal was damaged, or the power failed: %s", marks.parent, missing)
     live = {each.run.id: each.run for each in listed if each.active is not None}
-    hurt = [(live[each.run], each) for each in report.missing if each.run in live]
+    damaged_items = [(live[each.run], each) for each in report.missing if each.run in live]
     if report.missing:
         record_losses(connection, report.missing)
         with transaction(connection):
-            _fail(RecordWriter(connection), hurt)
-    return bool(hurt)
+            _mark_runs_failed(RecordWriter(connection), damaged_items)
+    return bool(damaged_items)
 
 
 def record_losses(connection: sqlite3.Connection, lost: Iterable[MissingTransactions]) -> None:
@@ -242,14 +242,15 @@ def record_losses(connection: sqlite3.Connection, lost: Iterable[MissingTransact
     with transaction(connection):
         connection.executemany(
             "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)",
-            [(_LOST + each.run, str(each)) for each in lost],
+            [(_LOSS_PREFIX + each.run, str(each)) for each in lost],
         )
 
 
 def read_losses(connection: sqlite3.Connection) -> dict[str, str]:
     """What is written down: the runs, each with what it lost in words."""
     found = connection.execute(
-        "SELECT substr(name, ?), value FROM meta WHERE name GLOB ?", (len(_LOST) + 1, f"{_LOST}*")
+        "SELECT substr(name, ?), value FROM meta WHERE name GLOB ?",
+        (len(_LOSS_PREFIX) + 1, f"{_LOSS_PREFIX}*"),
     )
     return {str(run): str(what) for run, what in found}
 
@@ -257,12 +258,14 @@ def read_losses(connection: sqlite3.Connection) -> dict[str, str]:
 def delete_losses(connection: sqlite3.Connection) -> None:
     """Strike out what is written down: it was seen to."""
     with transaction(connection):
-        connection.execute("DELETE FROM meta WHERE name GLOB ?", (f"{_LOST}*",))
+        connection.execute("DELETE FROM meta WHERE name GLOB ?", (f"{_LOSS_PREFIX}*",))
 
 
-def _fail(tables: RecordWriter, hurt: Iterable[tuple[Run, MissingTransactions]]) -> None:
-    for run, missing in hurt:
+def _mark_runs_failed(
+    tables: RecordWriter, damaged_items: Iterable[tuple[Run, MissingTransactions]]
+) -> None:
+    for run, missing in damaged_items:
         message = f"The store's journal was damaged, or the power failed: {missing}."
         failure = Failure(type=CHANGES_LOST, message=message)
-        tables.keep(RunTagged(run=replace(run, failure=failure)))
+        tables.write_record(RunTagged(run=replace(run, failure=failure)))
     tables.finish()

@@ -16,27 +16,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from ...protocol.data_model import Durability
 from ...protocol.records import EventSaved, MessagesReceived, Record
-from ...protocol.values import Durability
-from ..base import SYNC_WITHIN
+from ..base import MAX_SYNC_DELAY_S
 from .database import TransactionJournal
 from .record_writer import RecordWriter, TransactionChanges
 
 log = logging.getLogger(__name__)
 
 #: Seconds after the last transaction, or after a run was deleted, until the journal is emptied.
-IDLE: Final = 0.5
+IDLE_S: Final = 0.5
 #: Seconds until what couldn't be written is tried again.
-RETRY: Final = 1.0
+RETRY_S: Final = 1.0
 
 #: Seconds that an event waits for its halt point, which mostly comes at once: then they share a
 #: transaction, and the agent waits for one instead of two.
-SHORTLY: Final = 0.002
+GATHER_S: Final = 0.002
 #: What is rarely the last for long.
-_FOLLOWED: Final = (EventSaved, MessagesReceived)
+_FOLLOWED_RECORDS: Final = (EventSaved, MessagesReceived)
 
 #: What SQLite says where a disk is full, fails, or isn't ours for the moment.
-_PASSING: Final = frozenset(
+_TRANSIENT_CODES: Final = frozenset(
     (
         sqlite3.SQLITE_FULL,
         sqlite3.SQLITE_IOERR,
@@ -49,7 +49,7 @@ _PASSING: Final = frozenset(
     )
 )
 
-Call = Callable[[], None]
+Callback = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,29 +58,32 @@ class AppendRequest:
 
     Args:
         records: The records; none where somebody only waits for those before.
-        done: Called once they are recorded.
-        durable: Whether `done` waits until they are durable.
-        synced: Called once they are durable.
-        reading: Somebody waits to read: `done` is called even where nothing can be written now.
+        on_recorded: Called once they are recorded.
+        durable: Whether `on_recorded` waits until they are durable.
+        on_synced: Called once they are durable.
+        is_for_read: Somebody waits to read: `on_recorded` is called even where nothing can be written
+            now.
         file: The name of the file of version 1 that they come from, and the run it became.
     """
 
     records: Sequence[Record] = ()
-    done: Call | None = None
+    on_recorded: Callback | None = None
     durable: bool = False
-    synced: Call | None = None
-    reading: bool = False
-    file: tuple[str, str] | None = None
+    on_synced: Callback | None = None
+    is_for_read: bool = False
+    imported_file: tuple[str, str] | None = None
 
     @property
     def is_awaited(self) -> bool:
         """Whether anybody is told once it is recorded."""
-        return self.done is not None or self.durable or not self.records
+        return self.on_recorded is not None or self.durable or not self.records
 
     @property
     def is_urgent(self) -> bool:
         """Whether an agent, a person or one who reads may stand still until then."""
-        followed = self.records and all(isinstance(each, _FOLLOWED) for each in self.records)
+        followed = self.records and all(
+            isinstance(each, _FOLLOWED_RECORDS) for each in self.records
+        )
         return self.durable or (self.is_awaited and not followed)
 
 
@@ -96,11 +99,11 @@ class WriterCallbacks:
         ending: Called when all is written and nothing will come: who reads the store lets it go.
     """
 
-    run_calls: Callable[[list[Call]], None]
+    run_callbacks: Callable[[list[Callback]], None]
     on_transaction: Callable[[list[Record], TransactionChanges], None]
-    on_emptied: Call
+    on_checkpoint: Callback
     on_trouble: Callable[[str | None], None]
-    on_ending: Call
+    on_close: Callback
 
 
 class StoreWriter:
@@ -110,7 +113,7 @@ class StoreWriter:
         connection: As `database.open_writer` gives it; the writer closes it.
         path: The store's file.
         durability: When who is told.
-        ears: Whom it tells.
+        callbacks: Whom it tells.
     """
 
     def __init__(
@@ -124,17 +127,17 @@ class StoreWriter:
         self._tables = RecordWriter(connection)
         self._path = path
         self._callbacks = callbacks
-        self._always = durability is Durability.SYNC
+        self._is_always_synced = durability is Durability.SYNC
         self._queue: queue.SimpleQueue[AppendRequest | None] = queue.SimpleQueue()
-        self._hurry = threading.Event()  # set after something was put that somebody waits for
+        self._urgent = threading.Event()  # set after something was put that somebody waits for
         self._waiting: list[AppendRequest] = []
-        self._unsynced: list[Call] = []
+        self._unsynced_callbacks: list[Callback] = []
         self._retry_at: float | None = None  # something couldn't be written
         self._sync_at: float | None = None
-        self._empty_at: float | None = time.monotonic()  # what the last Core left there
-        self._empty_soon = False  # other transactions don't put it off
-        self._full = False  # the journal couldn't be emptied
-        self._closing = False
+        self._checkpoint_at: float | None = time.monotonic()  # what the last Core left there
+        self._is_checkpoint_scheduled = False  # other transactions don't put it off
+        self._is_checkpoint_failing = False  # the journal couldn't be emptied
+        self._is_closing = False
         self._thread = threading.Thread(target=self._run, name="agentstepper-store", daemon=True)
         self._thread.start()
 
@@ -147,28 +150,28 @@ class StoreWriter:
         """Keep this, after all that was put before. From any thread."""
         self._queue.put(append)
         if append.is_urgent:
-            self._hurry.set()
+            self._urgent.set()
 
     def close(self) -> None:
         """Write, sync and tidy up what there is, and let go. Blocks; idempotent."""
         self._queue.put(None)
-        self._hurry.set()
+        self._urgent.set()
         self._thread.join()
 
     # ---- the thread ---------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while not self._closing:
-            self._take()
+        while not self._is_closing:
+            self._collect()
             if self._waiting and (self._retry_at is None or _is_due(self._retry_at)):
                 self._write()
             if _is_due(self._sync_at):
                 self._sync()
-            if _is_due(self._empty_at):
-                self._empty()
-        self._end()
+            if _is_due(self._checkpoint_at):
+                self._checkpoint()
+        self._finish()
 
-    def _take(self) -> None:
+    def _collect(self) -> None:
         """Wait until something is to be done, and take all that came."""
         try:
             self._add(self._queue.get(timeout=self._pause()))
@@ -181,31 +184,31 @@ class StoreWriter:
     def _gather(self) -> None:
         """Let more come while nobody waits: few transactions leave the Core's loop more of the time."""
         awaited = any(append.is_awaited for append in self._waiting)
-        self._hurry.wait(SHORTLY if awaited else SYNC_WITHIN)
-        self._hurry.clear()  # what is put from now on is taken as well, or sets it again
+        self._urgent.wait(GATHER_S if awaited else MAX_SYNC_DELAY_S)
+        self._urgent.clear()  # what is put from now on is taken as well, or sets it again
 
     def _pause(self) -> float | None:
         """Seconds until something is due by itself."""
-        due = [at for at in (self._retry_at, self._sync_at, self._empty_at) if at is not None]
+        due = [at for at in (self._retry_at, self._sync_at, self._checkpoint_at) if at is not None]
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _add(self, append: AppendRequest | None) -> None:
         if append is None:
-            self._closing = True
-        elif append.reading and self._retry_at is not None:
-            self._told([append])
+            self._is_closing = True
+        elif append.is_for_read and self._retry_at is not None:
+            self._notify_recorded([append])
         else:
             self._waiting.append(append)
 
-    def _end(self) -> None:
+    def _finish(self) -> None:
         if self._waiting:
             self._write()
         if self._waiting:
             lost = sum(len(append.records) for append in self._waiting)
             log.error("%d records could not be written to %s", lost, self._path)
         self._sync()
-        self._callbacks.on_ending()
-        self._empty()
+        self._callbacks.on_close()
+        self._checkpoint()
         self._journal.close()
 
     # ---- transactions -------------------------------------------------------------------------------
@@ -216,8 +219,8 @@ class StoreWriter:
         try:
             self._transact(waiting)
         except Exception as error:
-            if _passes(error):
-                self._wait(waiting, error)
+            if _is_transient(error):
+                self._retry_later(waiting, error)
                 return
             # One of them can't be kept, now or later: the others can, each by itself.
             self._write_each(waiting)
@@ -227,21 +230,23 @@ class StoreWriter:
             try:
                 self._transact([append])
             except Exception as error:
-                if _passes(error):
-                    self._wait(waiting[at:], error)
+                if _is_transient(error):
+                    self._retry_later(waiting[at:], error)
                     return
                 log.exception("Some of a run could not be kept in %s", self._path)
                 self._callbacks.on_trouble(
                     f"Some of a run could not be kept in {self._path.parent}: the log says what. "
                     "The other runs are kept."
                 )
-                self._told([replace(append, synced=None)])  # its agent isn't to hang for it
+                self._notify_recorded(
+                    [replace(append, on_synced=None)]
+                )  # its agent isn't to hang for it
 
     def _transact(self, appends: list[AppendRequest]) -> None:
         """Write all in one transaction or, raising, nothing."""
         # What nobody waits for has been gathered for as long as syncing may take.
         full = (
-            self._always
+            self._is_always_synced
             or _is_due(self._sync_at)
             or any(each.durable for each in appends)
             or not any(each.is_awaited for each in appends)
@@ -250,10 +255,10 @@ class StoreWriter:
             self._commit(appends, full)
         elif full:
             self._journal.sync()
-        self._recovered()
-        if self._journal.synced:
-            self._all_synced()
-        self._told(appends)
+        self._clear_trouble()
+        if self._journal.is_synced:
+            self._notify_synced()
+        self._notify_recorded(appends)
 
     def _commit(self, appends: list[AppendRequest], full: bool) -> None:
         records: list[Record] = []
@@ -261,20 +266,20 @@ class StoreWriter:
             with self._journal.transaction(full=full):
                 for append in appends:
                     for record in append.records:
-                        self._tables.keep(record)
-                    if append.file is not None:
-                        self._tables.took(*append.file)
+                        self._tables.write_record(record)
+                    if append.imported_file is not None:
+                        self._tables.note_imported_file(*append.imported_file)
                     records += append.records
                 touched = self._tables.finish()
         except BaseException:
-            self._tables.forget()
+            self._tables.roll_back()
             raise
         now = time.monotonic()
-        if not self._journal.synced and self._sync_at is None:
-            self._sync_at = now + SYNC_WITHIN
-        if self._empty_at is None or not self._empty_soon:
-            self._empty_soon = bool(touched.deleted) or self._journal.large
-            self._empty_at = now if self._journal.large else now + IDLE
+        if not self._journal.is_synced and self._sync_at is None:
+            self._sync_at = now + MAX_SYNC_DELAY_S
+        if self._checkpoint_at is None or not self._is_checkpoint_scheduled:
+            self._is_checkpoint_scheduled = bool(touched.deleted) or self._journal.is_large
+            self._checkpoint_at = now if self._journal.is_large else now + IDLE_S
         try:
             self._callbacks.on_transaction(records, touched)
         except Exception:  # it is kept nevertheless
@@ -284,56 +289,56 @@ class StoreWriter:
         try:
             self._journal.sync()
         except sqlite3.Error as error:
-            self._wait([], error)
+            self._retry_later([], error)
         else:
-            self._recovered()
-            self._all_synced()
-            if self._empty_at is None:
-                self._empty_at = time.monotonic() + IDLE
+            self._clear_trouble()
+            self._notify_synced()
+            if self._checkpoint_at is None:
+                self._checkpoint_at = time.monotonic() + IDLE_S
 
-    def _empty(self) -> None:
+    def _checkpoint(self) -> None:
         """Empty the journal; where somebody reads there, a little later."""
-        self._empty_at = None
+        self._checkpoint_at = None
         try:
-            if not self._journal.empty():
-                self._empty_at = time.monotonic() + IDLE
+            if not self._journal.checkpoint():
+                self._checkpoint_at = time.monotonic() + IDLE_S
         except sqlite3.Error as error:
-            if not self._full:
+            if not self._is_checkpoint_failing:
                 log.warning("The journal of %s could not be emptied: %s", self._path, error)
-            self._full = True
-            self._empty_at = time.monotonic() + RETRY
+            self._is_checkpoint_failing = True
+            self._checkpoint_at = time.monotonic() + RETRY_S
         else:
-            self._full = False
-            if self._empty_at is None:
-                self._empty_soon = False
-                self._callbacks.on_emptied()
+            self._is_checkpoint_failing = False
+            if self._checkpoint_at is None:
+                self._is_checkpoint_scheduled = False
+                self._callbacks.on_checkpoint()
 
     # ---- telling ------------------------------------------------------------------------------------
 
-    def _told(self, appends: list[AppendRequest]) -> None:
+    def _notify_recorded(self, appends: list[AppendRequest]) -> None:
         """Tell that these are recorded, and that they are durable where that is so."""
-        now = [append.done for append in appends if append.done is not None]
-        later = [append.synced for append in appends if append.synced is not None]
-        if self._journal.synced:
-            now += later
+        now = [append.on_recorded for append in appends if append.on_recorded is not None]
+        on_sync_callbacks = [append.on_synced for append in appends if append.on_synced is not None]
+        if self._journal.is_synced:
+            now += on_sync_callbacks
         else:
-            self._unsynced += later
+            self._unsynced_callbacks += on_sync_callbacks
         if now:
-            self._callbacks.run_calls(now)
+            self._callbacks.run_callbacks(now)
 
-    def _all_synced(self) -> None:
+    def _notify_synced(self) -> None:
         self._sync_at = None
-        if self._unsynced:
-            calls, self._unsynced = self._unsynced, []
-            self._callbacks.run_calls(calls)
+        if self._unsynced_callbacks:
+            calls, self._unsynced_callbacks = self._unsynced_callbacks, []
+            self._callbacks.run_callbacks(calls)
 
-    def _recovered(self) -> None:
+    def _clear_trouble(self) -> None:
         if self._retry_at is not None:
             log.warning("%s can be written to again", self._path)
             self._retry_at = None
             self._callbacks.on_trouble(None)
 
-    def _wait(self, appends: list[AppendRequest], error: Exception) -> None:
+    def _retry_later(self, appends: list[AppendRequest], error: Exception) -> None:
         """Nothing can be written: try again soon, and let those go on who only want to read."""
         if self._retry_at is None:
             log.error("Nothing can be written to %s: %s", self._path, error)
@@ -341,17 +346,17 @@ class StoreWriter:
             f"Nothing can be kept in {self._path.parent} right now: {error}. Make room there; agents "
             "wait meanwhile, and it is tried again each second."
         )
-        self._retry_at = time.monotonic() + RETRY
+        self._retry_at = time.monotonic() + RETRY_S
         if self._sync_at is not None:
             self._sync_at = self._retry_at
-        self._told([append for append in appends if append.reading])
-        self._waiting = [append for append in appends if not append.reading] + self._waiting
+        self._notify_recorded([append for append in appends if append.is_for_read])
+        self._waiting = [append for append in appends if not append.is_for_read] + self._waiting
 
 
-def _passes(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     """Whether it lies with the disk or another process, and may pass; else with what was to be kept."""
     code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in _PASSING
+    return code is not None and code & 0xFF in _TRANSIENT_CODES
 
 
 def _is_due(at: float | None) -> bool:

@@ -245,7 +245,7 @@ function skew({ version, core }: CoreHello): string {
 
 // ---- Contents that come as what is new in them: docs/design/0012-pieces.md.
 
-// As in protocol/pieces.py. This side may forget later than the other, never sooner: it weighs a text
+// As in protocol/delta_encoding.py. This side may forget later than the other, never sooner: it weighs a text
 // by its UTF-16 units, of which it has no more than bytes.
 const CONTENTS = 256;
 const WEIGHT = 16 * 1024 * 1024;

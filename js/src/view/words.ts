@@ -73,7 +73,7 @@ function dayNumber(at: number): number {
 }
 
 // ---- Characters that nobody sees, or that turn around what stands beside them, as something to be seen.
-// Pure. agentstepper_nb/protocol/visible_text.py has the same rule; one table of all code points holds both to
+// Pure. agentstepper_nb/protocol/text_escaping.py has the same rule; one table of all code points holds both to
 // it.
 
 // By Unicode's properties. Not tabs and line ends. Not a joiner in a script that has letters beyond ASCII

@@ -114,12 +114,12 @@ def test_what_cannot_be_told_is_asked_where_it_may_be_on_the_list(
 
 def test_words_are_let_pass() -> None:
     passed = (*HARMLESS, *CONTAINED)
-    assert {str(as_words(command).worst) for command in passed} == {"None"}
+    assert {str(as_words(command).worst_finding) for command in passed} == {"None"}
 
 
 def test_what_a_shell_runs_is_let_pass() -> None:
     passed = (*HARMLESS_SHELL, *CONTAINED_SHELL)
-    assert {str(by_shell(command).worst) for command in passed} == {"None"}
+    assert {str(by_shell(command).worst_finding) for command in passed} == {"None"}
 
 
 def test_a_shell_lets_the_same_words_pass() -> None:
@@ -208,10 +208,10 @@ def test_what_is_fetched_and_run_is_found(command: str, is_asked: bool) -> None:
     ],
 )
 def test_it_says_which_part_does_what(command: str, why: str | None, risk: Risk) -> None:
-    worst = by_shell(command).worst
-    assert worst is not None
-    assert worst.risk is risk
-    assert why is None or str(worst) == why
+    worst_finding = by_shell(command).worst_finding
+    assert worst_finding is not None
+    assert worst_finding.risk is risk
+    assert why is None or str(worst_finding) == why
 
 
 def test_it_tells_all_programs_that_it_found() -> None:

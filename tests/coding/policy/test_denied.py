@@ -41,7 +41,7 @@ class Place:
         os.link(self.root / ".env", self.root / "src" / "hard.txt")
         self.book = book
         self.workspace = LocalWorkspace(self.root, FileDenials(book, self.root))
-        self.engine = DefaultPolicyEngine(book, self.workspace, saved=AllSaved())
+        self.engine = DefaultPolicyEngine(book, self.workspace, saved_files=AllSaved())
         self.tools = default_tools(images=True)
 
     def judged(self, name: str, **args: Any) -> PolicyDecision:
@@ -233,7 +233,7 @@ def test_too_many_files_are_told(place: Place, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("pattern", "path", "folds", "matched"),
+    ("pattern", "path", "should_fold_case", "matched"),
     [
         ("*.env", "a/b.env", False, True),
         ("*.env", "a/b.ENV", False, False),
@@ -246,5 +246,5 @@ def test_too_many_files_are_told(place: Place, monkeypatch: pytest.MonkeyPatch) 
         ("/other/key", "key", False, False),
     ],
 )
-def test_patterns(pattern: str, path: str, folds: bool, matched: bool) -> None:
-    assert matches_pattern(pattern, path.split("/"), Path("/repo"), folds) is matched
+def test_patterns(pattern: str, path: str, should_fold_case: bool, matched: bool) -> None:
+    assert matches_pattern(pattern, path.split("/"), Path("/repo"), should_fold_case) is matched

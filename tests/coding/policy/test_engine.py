@@ -290,7 +290,7 @@ def test_always_allows_what_the_judgement_promised(
 ) -> None:
     said = judged(engine, tool, **args)
     assert (said.decision, said.rule) == (ASKS, words)
-    rule = book.always(tool.name, args, workspace)
+    rule = book.allow_similar(tool.name, args, workspace)
     for each in same:
         said = judged(engine, tool, **each)
         assert (said.decision, said.why) == (ALLOWED, f"A rule says: {rule}.")
@@ -305,7 +305,7 @@ def test_no_answer_and_no_rule_lets_a_tool_write_in_git(
 ) -> None:
     (workspace.root / ".git").mkdir()
     (workspace.root / "link").symlink_to(".git")
-    book.always(tool.name, {"path": "x"}, workspace)
+    book.allow_similar(tool.name, {"path": "x"}, workspace)
     said = judged(yes, tool, patch=f"--- a/{path}\n+++ b/{path}\n", path=path)
     assert said.decision is DENIED and "from where git runs programs" in said.why
 
@@ -327,7 +327,7 @@ def test_a_rule_of_before_holds_where_a_shell_reads_the_same(
 def test_a_denial_comes_before_always(
     book: RuleBook, workspace: LocalWorkspace, engine: DefaultPolicyEngine
 ) -> None:
-    book.always("deploy", {}, workspace)
+    book.allow_similar("deploy", {}, workspace)
     book.deny("dep*")
     assert judged(engine, ASKING).decision is DENIED
 
@@ -338,7 +338,7 @@ def test_rules_hold_where_they_were_made(
     other = workspace.root.parent / "other"
     other.mkdir()
     elsewhere = DefaultPolicyEngine(book, LocalWorkspace(other))
-    book.always("deploy", {}, workspace)
+    book.allow_similar("deploy", {}, workspace)
     book.deny("read_file", workspace=workspace.root)
     assert judged(elsewhere, ASKING).decision is ASKS
     assert judged(elsewhere, READ).decision is ALLOWED

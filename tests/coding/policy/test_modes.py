@@ -83,7 +83,7 @@ def test_each_cell_of_the_page_holds(
         tool, args = CALLS[row]
         for column, said in zip(COLUMNS, table(heading)[row], strict=True):
             engine = DefaultPolicyEngine(
-                book, filled, auto_approve=auto_approve, saved=SomeSaved(), **column
+                book, filled, auto_approve=auto_approve, saved_files=SomeSaved(), **column
             )
             if judged(engine, tool, **args).decision is not WORDS[said]:
                 found[row, str(column)] = judged(engine, tool, **args)
@@ -192,9 +192,9 @@ def test_read_only_without_a_sandbox(filled: LocalWorkspace) -> None:
 
 def test_a_sandbox_that_holds_no_signals_lets_none_be_sent(workspace: LocalWorkspace) -> None:
     args = {"command": "ls; pkill python"}
-    held = DefaultPolicyEngine(workspace=workspace, saved=AllSaved())
+    held = DefaultPolicyEngine(workspace=workspace, saved_files=AllSaved())
     assert judged(held, RUN, **args).decision is PolicyDecision.ALLOWED
-    loose = DefaultPolicyEngine(workspace=workspace, saved=AllSaved(), sends_signals=True)
+    loose = DefaultPolicyEngine(workspace=workspace, saved_files=AllSaved(), can_send_signals=True)
     said = judged(loose, RUN, **args)
     assert said.decision is PolicyDecision.REQUIRES_APPROVAL
     assert "`pkill python` may end processes outside of the sandbox" in said.why

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from agentstepper_nb.coding.policy import DefaultPolicyEngine, judge_command, shell_parser
-from agentstepper_nb.coding.policy.danger_list import _LOOKS
+from agentstepper_nb.coding.policy.danger_list import _CALL_JUDGES
 from agentstepper_nb.coding.workspace import LocalWorkspace
 
 from .commands import SPEC
@@ -67,7 +67,7 @@ _SIGNS = [
     ),
 ]
 _NAMES = [
-    *_LOOKS,
+    *_CALL_JUDGES,
     "rm",
     "-rf",
     "-c",
@@ -114,12 +114,16 @@ def test_nothing_hides_the_line_that_follows(text: str, command: str) -> None:
 
 @pytest.mark.parametrize("unit", ["$(", "`", "{,", "a;", " ", "git ", "rm ", "1.", "-"])
 def test_much_of_one_thing_is_judged(unit: str) -> None:
-    much = unit * (shell_parser.TEXT_LIMIT // len(unit))
+    much = unit * (shell_parser.MAX_TEXT_CHARS // len(unit))
     judge_command(much, shell=True)
     for command in ("python", "awk", "echo", "git", "pip", "kill", ""):
         judge_command([command + much, much, much])
         judge_command(
-            [command, much[: shell_parser.TEXT_LIMIT // 2], much[: shell_parser.TEXT_LIMIT // 3]]
+            [
+                command,
+                much[: shell_parser.MAX_TEXT_CHARS // 2],
+                much[: shell_parser.MAX_TEXT_CHARS // 3],
+            ]
         )
 
 
@@ -130,9 +134,9 @@ def test_commands_in_commands_end(unit: str) -> None:
 
 def test_a_long_text_is_unclear() -> None:
     for shell in (True, False):
-        report = judge_command("ls " + "x" * shell_parser.TEXT_LIMIT, shell=shell)
+        report = judge_command("ls " + "x" * shell_parser.MAX_TEXT_CHARS, shell=shell)
         assert report.is_unclear
-        assert "longer than" in str(report.worst)
+        assert "longer than" in str(report.worst_finding)
 
 
 @pytest.mark.parametrize("text", ["ls 'x", "ls\x00", "ls\r", "ls \ud800", "if", "ls )"])
@@ -146,7 +150,7 @@ def test_where_the_parser_is_missing_all_is_unclear() -> None:
     ):
         report = judge_command("ls", shell=True)
     assert report.is_unclear
-    assert str(report.worst) == "Commands can't be parsed here (shfmt is missing)."
+    assert str(report.worst_finding) == "Commands can't be parsed here (shfmt is missing)."
     assert judge_command("ls").findings == ()
 
 
@@ -160,9 +164,9 @@ def test_a_parser_on_the_path_is_not_asked(tmp_path: Path, monkeypatch: pytest.M
     planted.write_text("#!/bin/sh\necho '{}'\n")
     planted.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    worst = judge_command("rm -rf x", shell=True).worst
-    assert worst is not None
-    assert "deletes folders" in str(worst)
+    worst_finding = judge_command("rm -rf x", shell=True).worst_finding
+    assert worst_finding is not None
+    assert "deletes folders" in str(worst_finding)
 
 
 # ---- one grammar or both ---------------------------------------------------------------------------

@@ -22,8 +22,10 @@ def test_without_a_file_there_are_no_rules(book: RuleBook) -> None:
 
 def test_rules_are_kept(book: RuleBook, workspace: LocalWorkspace) -> None:
     rules = [
-        book.always("run_command", {"command": "rm -r x", "shell": True, "folder": "a"}, workspace),
-        book.always("edit_file", {"path": "x"}, workspace),
+        book.allow_similar(
+            "run_command", {"command": "rm -r x", "shell": True, "folder": "a"}, workspace
+        ),
+        book.allow_similar("edit_file", {"path": "x"}, workspace),
         book.deny(command="git push"),
         book.deny("write_*", path="*.env", workspace=workspace.root),
     ]
@@ -39,8 +41,8 @@ def test_rules_are_kept(book: RuleBook, workspace: LocalWorkspace) -> None:
 
 
 def test_the_same_rule_is_written_once(book: RuleBook, workspace: LocalWorkspace) -> None:
-    first = book.always("edit_file", {}, workspace)
-    assert book.always("edit_file", {"other": 1}, workspace) == first
+    first = book.allow_similar("edit_file", {}, workspace)
+    assert book.allow_similar("edit_file", {"other": 1}, workspace) == first
     assert book.rules() == [first]
 
 
@@ -62,7 +64,7 @@ def test_a_call_without_a_command_can_not_be_allowed(
     book: RuleBook, workspace: LocalWorkspace
 ) -> None:
     with pytest.raises(RulesError, match="no command that a rule could allow"):
-        book.always("run_command", {}, workspace)
+        book.allow_similar("run_command", {}, workspace)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_a_damaged_file_is_told_and_left_alone(
         book.rules,
         lambda: book.deny("x"),
         lambda: book.remove("x"),
-        lambda: book.always("x", {}, workspace),
+        lambda: book.allow_similar("x", {}, workspace),
     ):
         with pytest.raises(RulesError, match=r"can't be read .*Repair the file, or delete it"):
             use()
@@ -93,7 +95,7 @@ def test_a_damaged_file_is_told_and_left_alone(
 def test_what_can_not_be_written_is_told(tmp_path: Path, workspace: LocalWorkspace) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RulesError, match="can't be written"):
-        RuleBook(tmp_path / "file" / "rules.json").always("x", {}, workspace)
+        RuleBook(tmp_path / "file" / "rules.json").allow_similar("x", {}, workspace)
 
 
 def test_a_failed_write_leaves_the_old_rules(

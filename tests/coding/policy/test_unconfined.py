@@ -70,7 +70,7 @@ def decided(workspace: LocalWorkspace, command: str, granted: bool = False) -> P
     grants = SessionGrants()
     grants.project_code = granted
     engine = DefaultPolicyEngine(
-        workspace=workspace, is_confined=False, saved=AllSaved(), grants=grants
+        workspace=workspace, is_confined=False, saved_files=AllSaved(), grants=grants
     )
     return asyncio.run(engine.evaluate(RUN, json.dumps({"command": command}))).decision
 
@@ -99,7 +99,10 @@ def test_no_way_around_passes(filled: LocalWorkspace) -> None:
 
 def test_full_access_asks_about_none_of_them(filled: LocalWorkspace) -> None:
     engine = DefaultPolicyEngine(
-        workspace=filled, mode=SandboxMode.DANGER_FULL_ACCESS, is_confined=False, saved=AllSaved()
+        workspace=filled,
+        mode=SandboxMode.DANGER_FULL_ACCESS,
+        is_confined=False,
+        saved_files=AllSaved(),
     )
     for command in (*READS, "curl x", "cat /etc/passwd", "python -c 1", "touch ../x"):
         said = asyncio.run(engine.evaluate(RUN, json.dumps({"command": command})))

@@ -94,7 +94,7 @@ def test_a_command_that_loses_nothing_passes(repository: LocalWorkspace, command
 
 @pytest.mark.parametrize("command", [each for each in LOSES if "git switch" not in each])
 def test_what_a_snapshot_holds_is_lost_by_nothing(repository: LocalWorkspace, command: str) -> None:
-    engine = DefaultPolicyEngine(workspace=repository, saved=AllSaved())
+    engine = DefaultPolicyEngine(workspace=repository, saved_files=AllSaved())
     said = judged(engine, RUN, command=command)
     assert said.decision is PolicyDecision.ALLOWED
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.coding.sandbox.made import access_to, sandbox_named
+from tests.coding.sandbox.sandboxes import access_to, sandbox_named
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agentstepper_nb.coding.sandbox import SandboxAccess
-from tests.coding.sandbox.made import run_in, sandbox_named
+from tests.coding.sandbox.sandboxes import run_in, sandbox_named
 
 
 def access(given: dict[str, Any]) -> SandboxAccess:

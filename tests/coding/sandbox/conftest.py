@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.coding.sandbox.scene import Scene
+from tests.coding.sandbox.home_folder import Scene
 from tests.coding.sandbox.users import ORDINARY, THIS, User
 
 

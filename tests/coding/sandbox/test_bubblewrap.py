@@ -13,8 +13,8 @@ import pytest
 from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxAccess
 from agentstepper_nb.coding.sandbox.bubblewrap import Bubblewrap, find_bubblewrap_programs
 from agentstepper_nb.errors import SandboxError
-from tests.coding.sandbox.family import DAEMON, Held
-from tests.coding.sandbox.scene import SECRET, Scene
+from tests.coding.sandbox.home_folder import SECRET, Scene
+from tests.coding.sandbox.process_holders import DAEMON, Held
 from tests.coding.sandbox.users import ROOT
 
 

@@ -13,7 +13,7 @@ from agentstepper_nb.coding.policy.denied_files import find_denied_files
 from agentstepper_nb.coding.sandbox import ResourceLimits, SandboxChoice
 from agentstepper_nb.coding.sandbox.choice import choose_sandbox
 
-from .made import access_to, run_in
+from .sandboxes import access_to, run_in
 
 SECRET = "KEY=canary-30b2"
 pytestmark = pytest.mark.skipif(

@@ -65,7 +65,7 @@ NETWORK = [
 def test_no_network_is_recognised(output: str, access: SandboxAccess) -> None:
     failure = found(output, access)
     assert failure is not None
-    assert failure.again == {"network": True}
+    assert failure.retry_args == {"network": True}
     assert failure.question == "the sandbox has no network. Run it again with the network?"
 
 
@@ -93,7 +93,7 @@ OUTSIDE = [
 def test_a_folder_outside_is_recognised(output: str, access: SandboxAccess) -> None:
     failure = found(output, access)
     assert failure is not None
-    assert failure.again == {"writable": [str(access.workspace.parent / "out")]}
+    assert failure.retry_args == {"writable": [str(access.workspace.parent / "out")]}
 
 
 def test_a_name_with_spaces_is_one(access: SandboxAccess) -> None:
@@ -133,7 +133,7 @@ def test_what_no_question_helps_is_explained(
     failure = found(output, access, name)
     assert failure is not None
     assert cause in failure.cause
-    assert not failure.again
+    assert not failure.retry_args
 
 
 @pytest.mark.parametrize(

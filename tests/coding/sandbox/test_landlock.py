@@ -17,7 +17,7 @@ from agentstepper_nb.coding.sandbox import seccomp
 from agentstepper_nb.coding.sandbox.landlock import Landlock
 from agentstepper_nb.coding.sandbox.launcher import kernel
 from agentstepper_nb.errors import SandboxError
-from tests.coding.sandbox.place import SECRET, Place, place_of
+from tests.coding.sandbox.user_workspace import SECRET, Place, place_of
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or kernel.find_landlock_abi() < 6 or not seccomp.is_supported(),
@@ -165,7 +165,7 @@ def test_a_repository_is_read_and_not_changed(place: Place, sandbox: Landlock) -
 def test_a_folder_with_too_many_entries_is_an_error(
     own: Place, sandbox: Landlock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_GRANTS", 10)
+    monkeypatch.setattr(module, "MAX_GRANTS", 10)
     (own.workspace / ".git").mkdir()
     for number in range(11):
         own.write(f"{number}.txt", "")
@@ -351,16 +351,16 @@ def test_a_kernel_without_landlock_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 
 def test_older_kernels_are_asked_for_what_they_know_alone(own: Place) -> None:
     sandbox = Landlock()
-    orders = {abi: _orders(abi, own) for abi in range(1, 8)}
-    known = [orders[abi]["files"].bit_count() for abi in orders]
+    rules = {abi: _orders(abi, own) for abi in range(1, 8)}
+    known = [rules[abi]["files"].bit_count() for abi in rules]
     assert known == [13, 14, 15, 15, 16, 16, 16]
-    assert [orders[abi]["network"] for abi in orders] == [0, 0, 0, 3, 3, 3, 3]
-    assert [orders[abi]["scopes"] for abi in orders] == [0, 0, 0, 0, 0, 3, 3]
+    assert [rules[abi]["network"] for abi in rules] == [0, 0, 0, 3, 3, 3, 3]
+    assert [rules[abi]["scopes"] for abi in rules] == [0, 0, 0, 0, 0, 3, 3]
     assert own.run(sandbox, "true").returncode == 0
 
 
-def _orders(abi: int, place: Place) -> module.LandlockOrders:
-    return module.make_landlock_orders(abi, place.access())
+def _orders(abi: int, place: Place) -> module.LandlockRules:
+    return module.make_landlock_rules(abi, place.access())
 
 
 @pytest.mark.parametrize("abi", range(1, 6))

@@ -13,8 +13,8 @@ from typing import Final
 import pytest
 
 from agentstepper_nb.coding.tools.command_process import CommandResult, prepare_command, run_process
-from tests.coding.sandbox.family import DAEMON, Held
-from tests.coding.sandbox.made import access_to, sandbox_named
+from tests.coding.sandbox.process_holders import DAEMON, Held
+from tests.coding.sandbox.sandboxes import access_to, sandbox_named
 
 PYTHON: Final = sys.executable
 REPO: Final = Path(__file__).parents[3]

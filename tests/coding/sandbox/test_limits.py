@@ -16,8 +16,8 @@ import pytest
 from agentstepper_nb.coding.sandbox import ResourceLimits, resource_limits
 from agentstepper_nb.coding.sandbox.resource_limits import CgroupFolder as Groups
 from agentstepper_nb.coding.sandbox.resource_limits import ResourceLimiter
-from tests.coding.sandbox.made import sandbox_named
-from tests.coding.sandbox.place import NOBODY, Place, place_of
+from tests.coding.sandbox.sandboxes import sandbox_named
+from tests.coding.sandbox.user_workspace import NOBODY, Place, place_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits are those of Linux")
 
@@ -189,12 +189,12 @@ def test_which_limits_hold_is_said(
     processes: str,
 ) -> None:
     monkeypatch.setattr(resource_limits, "_why_uncounted", lambda: uncounted)
-    said = ResourceLimiter(SMALL, [Groups(Path("/x"), tuple(places), 2)]).sentences
+    said = ResourceLimiter(SMALL, [Groups(Path("/x"), tuple(places), 2)]).descriptions
     assert memory in said[0] and processes in said[1]
 
 
 def test_limits_without_end_are_said() -> None:
-    said = ResourceLimiter(ResourceLimits(memory_bytes=None, processes=None), []).sentences
+    said = ResourceLimiter(ResourceLimits(memory_bytes=None, processes=None), []).descriptions
     assert [each.partition(":")[2] for each in said] == [" not limited, as the settings say."] * 2
 
 
@@ -202,11 +202,11 @@ def test_neither_root_nor_a_container_has_a_limit_of_processes_without_a_group(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(resource_limits.os, "getuid", lambda: 0)
-    assert "root" in ResourceLimiter(SMALL, []).sentences[1]
+    assert "root" in ResourceLimiter(SMALL, []).descriptions[1]
     monkeypatch.setattr(resource_limits.os, "getuid", lambda: 1000)
     monkeypatch.setattr(resource_limits, "_process_namespace", lambda: "pid:[4026532222]")
-    assert "other containers" in ResourceLimiter(SMALL, []).sentences[1]
-    with ResourceLimiter(SMALL, []).applied() as applied:
+    assert "other containers" in ResourceLimiter(SMALL, []).descriptions[1]
+    with ResourceLimiter(SMALL, []).apply() as applied:
         assert len(applied.rlimits) == 1
 
 
@@ -256,7 +256,7 @@ def test_a_group_that_cannot_be_joined_is_a_command_that_does_not_start(
     ordinary: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = resource_limits.AppliedLimits(cgroups=(Path("/nowhere"),))
-    monkeypatch.setattr(ResourceLimiter, "applied", lambda self: contextlib.nullcontext(gone))
+    monkeypatch.setattr(ResourceLimiter, "apply", lambda self: contextlib.nullcontext(gone))
     result = ordinary.run(sandbox_named("none", SMALL), "true")
     assert result.returncode == 125
     assert result.stdout == "agentstepper: 'true' was not started: No such file or directory\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.coding.sandbox.git_parts import Placeholder, find_git_parts, hold_placeholders
-from tests.coding.sandbox.scene import SECRET, Scene
+from tests.coding.sandbox.home_folder import SECRET, Scene
 from tests.coding.sandbox.users import THIS, User
 
 EVIL = "#!/bin/sh\ntouch ../ran\n"

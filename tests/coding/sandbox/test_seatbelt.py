@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.coding.sandbox import SandboxAccess, seatbelt
 from agentstepper_nb.coding.sandbox.seatbelt import Seatbelt, make_profile
 from agentstepper_nb.errors import SandboxError
-from tests.coding.sandbox.made import access_to
+from tests.coding.sandbox.sandboxes import access_to
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[()]|[^\s()"]+')
 

@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A person's home, and nothing of this machine's."""
     folder = tmp_path / "me"
     folder.mkdir()
-    for name, _, _ in module._IN_HOMES:
+    for name, _, _ in module._HOME_TOOLCHAINS:
         monkeypatch.delenv(name, raising=False)
     for name in module._PREFIXES:
         monkeypatch.delenv(name, raising=False)

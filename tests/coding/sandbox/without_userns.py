@@ -11,12 +11,12 @@ import struct
 import sys
 from pathlib import Path
 
-from agentstepper_nb.coding.sandbox.seccomp import NEW_USER, SyscallRefusal, assemble_filter
+from agentstepper_nb.coding.sandbox.seccomp import CLONE_NEWUSER, SyscallRefusal, assemble_filter
 
 ROOT = Path(__file__).parents[3]
 
 NO_USER_NAMESPACES = (
-    SyscallRefusal(("clone", "unshare"), 0, "any bit of", (NEW_USER,)),
+    SyscallRefusal(("clone", "unshare"), 0, "any bit of", (CLONE_NEWUSER,)),
     SyscallRefusal(("clone3",), error=38),  # ENOSYS: the caller takes `clone`
 )
 

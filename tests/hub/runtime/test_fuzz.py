@@ -12,7 +12,7 @@ from msgspec import Raw
 from agentstepper_nb.errors import CommandError, ProtocolError
 from agentstepper_nb.hub.runtime import MethodRight, RuntimeService
 from agentstepper_nb.protocol.runtime_methods import CALLS, STREAMS
-from tests.hub.runtime.desk import Desk, opened
+from tests.hub.runtime.harness import Harness, opened
 
 METHODS = {**CALLS, **STREAMS}
 #: Values that some field takes, among others that none does.
@@ -46,18 +46,18 @@ async def ask(service: RuntimeService, method: str, params: Raw) -> None:
         pass
 
 
-async def still_well(desk: Desk) -> None:
-    acted = await desk.create("after", "bob")
+async def still_well(harness: Harness) -> None:
+    acted = await harness.create("after", "bob")
     assert acted.fresh
-    await desk.conversation("after")
+    await harness.conversation("after")
 
 
 @given(asks=st.lists(asked(), min_size=5, max_size=20))
 async def test_whatever_is_asked_is_answered_or_refused(asks: list[tuple[str, bytes]]) -> None:
-    async with opened() as desk:
-        await desk.create("s")
-        await desk.conversation("c")
-        service = RuntimeService(desk.runtime, MethodRight.WORK)
+    async with opened() as harness:
+        await harness.create("s")
+        await harness.conversation("c")
+        service = RuntimeService(harness.runtime, MethodRight.WORK)
         for method, params in asks:
             await ask(service, method, Raw(params))
-        await still_well(desk)
+        await still_well(harness)

@@ -21,15 +21,15 @@ from agentstepper_nb.protocol.runtime import (
     ParticipantRole,
     SessionStatus,
 )
+from agentstepper_nb.protocol.runtime_requests import LeaveConversation, TopicEvent
 from agentstepper_nb.protocol.runtime_store_messages import (
     ActionQuery,
     MessageQuery,
     ParticipantQuery,
     StepQuery,
 )
-from agentstepper_nb.protocol.runtime_wire import LeaveConversation, TopicEvent
 from agentstepper_nb.store.runtime.base import RuntimeStore
-from tests.hub.runtime.desk import Desk, opened
+from tests.hub.runtime.harness import Harness, opened
 
 #: What happens, one after the other.
 DEEDS = (
@@ -81,7 +81,7 @@ class View:
         desk: Whom it asks for what it missed while it was behind.
     """
 
-    desk: Desk
+    harness: Harness
     states: dict[str, AgentState] = field(default_factory=dict)
     steps: dict[str, Any] = field(default_factory=dict)
     actions: dict[str, Action] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class View:
 
     async def _catch_up(self, notice: TopicEvent) -> None:
         """Ask for rows that a `begin` has only the last of."""
-        store = self.desk.store
+        store = self.harness.store
         if notice.topic == "session:s":
             done = max((each.iteration for each in self.steps.values()), default=-1)
             ask = StepQuery(session_id="s", min_iteration=done + 1)
@@ -121,33 +121,33 @@ class View:
 class Play:
     """A session, its worker and a user, who do what is drawn."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
         self.working: Action | None = None
 
     async def do(self, deed: str) -> None:
         """One deed."""
-        desk = self.desk
+        harness = self.harness
         match deed:
             case "step":
-                await desk.step("s", messages=(desk.speech("s", str(desk.clock())),))
+                await harness.step("s", messages=(harness.speech("s", str(harness.clock())),))
             case "say":
-                await desk.say(str(desk.clock()))
+                await harness.say(str(harness.clock()))
             case "pause":
-                await desk.act("agent_pause", "s")
+                await harness.act("agent_pause", "s")
             case "work":
-                self.working = await desk.claim() or self.working
+                self.working = await harness.claim() or self.working
             case "finish" if self.working is not None:
                 working, self.working = self.working, None
-                await desk.finish(working, SessionStatus.PAUSED)
+                await harness.finish(working, SessionStatus.PAUSED)
             case "join" | "observe":
-                await desk.join(
+                await harness.join(
                     "s",
                     role=ParticipantRole.OBSERVER if deed == "observe" else ParticipantRole.MEMBER,
                 )
             case "leave":
-                found = await desk.store.participants(ParticipantQuery(conversation_id="c"))
-                await desk.runtime.leave(
+                found = await harness.store.participants(ParticipantQuery(conversation_id="c"))
+                await harness.runtime.leave(
                     LeaveConversation(
                         conversation_id="c", participant_id=found.participants[-1].participant_id
                     )
@@ -155,46 +155,46 @@ class Play:
 
 
 async def watch(view: View, topic: str, pauses: list[int]) -> None:
-    async with aclosing(view.desk.watch(topic)) as notices:
+    async with aclosing(view.harness.watch(topic)) as notices:
         async for notice in notices:
             await view.hear(notice)
             if pauses:
                 await turns(pauses.pop())
 
 
-async def last_number(desk: Desk, topic: str) -> int:
-    async with aclosing(desk.watch(topic)) as notices:
+async def last_number(harness: Harness, topic: str) -> int:
+    async with aclosing(harness.watch(topic)) as notices:
         return (await anext(notices)).n
 
 
 async def scene(deeds: list[str], dawdling: list[int], pauses: list[int]) -> None:
-    async with opened(lambda store: Dawdling(store, dawdling)) as desk:  # type: ignore[arg-type,return-value]
-        await desk.conversation()
-        await desk.create("s", conversation_id="c")
-        await desk.begin("s")
-        play, view = Play(desk), View(desk)
+    async with opened(lambda store: Dawdling(store, dawdling)) as harness:  # type: ignore[arg-type,return-value]
+        await harness.conversation()
+        await harness.create("s", conversation_id="c")
+        await harness.begin("s")
+        play, view = Play(harness), View(harness)
         watching = [asyncio.create_task(watch(view, topic, list(pauses))) for topic in TOPICS]
         for deed in deeds:
             await play.do(deed)
-        last = {topic: await last_number(desk, topic) for topic in TOPICS}
+        last = {topic: await last_number(harness, topic) for topic in TOPICS}
         while view.last != last:
             await asyncio.sleep(0)
-        await compare(desk, view)
+        await compare(harness, view)
     await asyncio.gather(*watching)  # they end with the runtime
 
 
-async def compare(desk: Desk, view: View) -> None:
+async def compare(harness: Harness, view: View) -> None:
     """The watcher knows what the store has."""
-    state = await desk.state("s")
+    state = await harness.state("s")
     assert view.states["s"] == state
-    steps = (await desk.store.steps(StepQuery(session_id="s", limit=1000))).steps
+    steps = (await harness.store.steps(StepQuery(session_id="s", limit=1000))).steps
     assert list(view.steps.values()) == list(steps)
-    assert sorted(view.messages) == sorted(each.message_id for each in await desk.said())
-    seats = (await desk.store.participants(ParticipantQuery(conversation_id="c"))).participants
+    assert sorted(view.messages) == sorted(each.message_id for each in await harness.said())
+    seats = (await harness.store.participants(ParticipantQuery(conversation_id="c"))).participants
     assert sorted(view.participants) == sorted(each.participant_id for each in seats)
     for seat in seats:
         assert view.participants[seat.participant_id] == seat
-    kept = {each.id: each for each in await desk.actions("s")}
+    kept = {each.id: each for each in await harness.actions("s")}
     assert view.actions == kept
 
 
@@ -210,20 +210,20 @@ small = st.integers(0, 6)
 def test_a_watcher_knows_what_the_store_has(
     deeds: list[str], dawdling: list[int], pauses: list[int], room: int
 ) -> None:
-    with mock.patch.object(topics, "MOST_WAITING", room):
+    with mock.patch.object(topics, "MAX_WAITING", room):
         asyncio.run(scene(deeds, dawdling, pauses))
 
 
 async def test_each_deed_does_something() -> None:
-    async with opened() as desk:
-        await desk.conversation()
-        await desk.create("s", conversation_id="c")
-        await desk.begin("s")
-        play = Play(desk)
+    async with opened() as harness:
+        await harness.conversation()
+        await harness.create("s", conversation_id="c")
+        await harness.begin("s")
+        play = Play(harness)
         for deed in DEEDS:
             await play.do(deed)
-        state = await desk.state("s")
+        state = await harness.state("s")
         assert (state.iteration, state.status) == (2, SessionStatus.PAUSED)
-        assert [each.event_type for each in await desk.said()] == [
+        assert [each.event_type for each in await harness.said()] == [
             *("joined", "step", "step", "message", "left", "joined")
         ]

@@ -13,12 +13,12 @@ from msgspec import Raw, Struct
 
 from agentstepper_nb.hub.runtime import MethodRight, RuntimeService
 from agentstepper_nb.protocol import runtime as rows
+from agentstepper_nb.protocol import runtime_requests as wire
 from agentstepper_nb.protocol import runtime_store_messages as asks
-from agentstepper_nb.protocol import runtime_wire as wire
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.protocol.runtime_methods import CALLS, STREAMS
 from agentstepper_nb.rpc.session import RpcSession
-from tests.hub.runtime.desk import LOG, Desk, opened, refused
+from tests.hub.runtime.harness import LOG, Harness, opened, refused
 
 Answer = TypeVar("Answer")
 
@@ -49,9 +49,9 @@ class Client:
         right: What it may do.
     """
 
-    def __init__(self, desk: Desk, right: MethodRight) -> None:
+    def __init__(self, harness: Harness, right: MethodRight) -> None:
         loop = asyncio.get_running_loop()
-        self.service = RuntimeService(desk.runtime, right)
+        self.service = RuntimeService(harness.runtime, right)
         self.core = RpcSession(self._to_client, {"runtime": self.service}, LOG)
         self.line = RpcSession(lambda text: loop.call_soon(self.core.receive, text), {}, LOG)
         self._loop = loop
@@ -72,11 +72,11 @@ class Client:
 
 
 def run(
-    test: Callable[[Desk, Client], Awaitable[None]], right: MethodRight = MethodRight.WORK
+    test: Callable[[Harness, Client], Awaitable[None]], right: MethodRight = MethodRight.WORK
 ) -> None:
     async def whole() -> None:
-        async with opened() as desk:
-            await test(desk, Client(desk, right))
+        async with opened() as harness:
+            await test(harness, Client(harness, right))
 
     asyncio.run(whole())
 
@@ -101,7 +101,7 @@ def test_who_may_ask_what(method: str, right: MethodRight) -> None:
     # What may be asked is read next, and null is no parameters.
     code = "invalid_message" if right >= needs else "watch_only"
 
-    async def test(desk: Desk, client: Client) -> None:
+    async def test(harness: Harness, client: Client) -> None:
         with refused(code) as caught:
             if method in STREAMS:
                 await anext(client.line.stream("runtime", method))
@@ -116,7 +116,7 @@ def test_who_may_ask_what(method: str, right: MethodRight) -> None:
 
 @pytest.mark.parametrize("method", ["dance", "", "watch", "close", "_read"])
 def test_what_there_isnt(method: str) -> None:
-    async def test(desk: Desk, client: Client) -> None:
+    async def test(harness: Harness, client: Client) -> None:
         with refused("unknown_service"):
             await client.line.call("runtime", method)
         with refused("unknown_service"):
@@ -145,7 +145,7 @@ def test_what_there_isnt(method: str) -> None:
 def test_parameters_of_another_form_are_refused_with_their_field(
     method: str, params: bytes, field: str
 ) -> None:
-    async def test(desk: Desk, client: Client) -> None:
+    async def test(harness: Harness, client: Client) -> None:
         with refused("invalid_message") as caught:
             await client.service.call(method, Raw(params))
         assert isinstance(caught.value.field, str)
@@ -156,7 +156,7 @@ def test_parameters_of_another_form_are_refused_with_their_field(
 
 
 def test_what_isnt_json_is_refused() -> None:
-    async def test(desk: Desk, client: Client) -> None:
+    async def test(harness: Harness, client: Client) -> None:
         for params in (b"", b"{", b"[" * 100_000, b'{"limit": "\xff"}'):
             with refused("invalid_message"):
                 await client.service.call("states", Raw(params))
@@ -168,7 +168,7 @@ def test_what_isnt_json_is_refused() -> None:
 
 
 def test_a_session_and_its_conversation_over_the_line() -> None:
-    async def test(desk: Desk, client: Client) -> None:
+    async def test(harness: Harness, client: Client) -> None:
         ask = client.ask
         conversation = await ask(
             "create_conversation", wire.NewConversation(conversation_id="c"), rows.Conversation
@@ -255,13 +255,13 @@ def test_a_session_and_its_conversation_over_the_line() -> None:
 
 
 def test_a_topic_over_the_line() -> None:
-    async def test(desk: Desk, client: Client) -> None:
-        await desk.create("s")
+    async def test(harness: Harness, client: Client) -> None:
+        await harness.create("s")
         topic = wire.WatchTopic(topic="session:s")
         async with aclosing(client.stream("watch", topic, wire.TopicEvent)) as notices:
             begin = await anext(notices)
             assert begin.event == "begin"
-            await desk.act("agent_pause", "s")
+            await harness.act("agent_pause", "s")
             told = await anext(notices)
         assert (told.event, told.n) == ("action", begin.n + 1)
         assert told.actions[0].kind == "agent_pause"
@@ -272,13 +272,13 @@ def test_a_topic_over_the_line() -> None:
 
 
 def test_a_reader_that_stands_still_is_begun_with_again() -> None:
-    async def test(desk: Desk, client: Client) -> None:
-        await desk.create("s")
+    async def test(harness: Harness, client: Client) -> None:
+        await harness.create("s")
         topic = wire.WatchTopic(topic="session:s")
         async with aclosing(client.stream("watch", topic, wire.TopicEvent)) as notices:
             await anext(notices)
             for _ in range(500):  # more than the line's window and the topic's room together
-                await desk.act("agent_pause", "s")
+                await harness.act("agent_pause", "s")
             last: Any = None
             seen: list[str] = []
             while last != 500:
@@ -292,22 +292,22 @@ def test_a_reader_that_stands_still_is_begun_with_again() -> None:
 
 
 def test_a_worker_whose_line_breaks_is_soon_nobody() -> None:
-    async def test(desk: Desk, client: Client) -> None:
-        await desk.create("s")
+    async def test(harness: Harness, client: Client) -> None:
+        await harness.create("s")
         reading = client.stream("wakes", wire.SubscribeWakes(owner="w"), wire.DispatcherWake)
         assert (await anext(reading)).n == 1
         assert client.service.owners == {"w"}
-        assert desk.runtime.dispatchers == {"w"}
-        await desk.begin("s")
+        assert harness.runtime.dispatchers == {"w"}
+        await harness.begin("s")
         needed = asyncio.Event()
-        desk.runtime.on_need = needed.set
-        client.core.lost("gone")
+        harness.runtime.on_worker_needed = needed.set
+        client.core.connection_lost("gone")
         await needed.wait()
-        assert not desk.runtime.dispatchers
+        assert not harness.runtime.dispatchers
         await client.service.close()
-        desk.clock.now += 3
-        now = desk.clock()
-        adopted = await desk.runtime.adopt(
+        harness.clock.now += 3
+        now = harness.clock()
+        adopted = await harness.runtime.adopt(
             asks.AdoptSessions(owner="x", now=now, lease_until=now + 10)
         )
         assert [state.session_id for state in adopted.states] == ["s"]
@@ -316,9 +316,9 @@ def test_a_worker_whose_line_breaks_is_soon_nobody() -> None:
 
 
 def test_a_call_whose_line_breaks_is_done_and_told() -> None:
-    async def test(desk: Desk, client: Client) -> None:
-        await desk.create("s")
-        async with aclosing(desk.watch("session:s")) as notices:
+    async def test(harness: Harness, client: Client) -> None:
+        await harness.create("s")
+        async with aclosing(harness.watch("session:s")) as notices:
             await anext(notices)
             pause = wire.NewAction(kind=rows.ActionKind.PAUSE, session_id="s")
             asking = asyncio.create_task(client.ask("act", pause, wire.ActionEnqueued))
@@ -326,8 +326,8 @@ def test_a_call_whose_line_breaks_is_done_and_told() -> None:
                 len(asyncio.all_tasks()) < 4
             ):  # this, who asks, who serves it, and the work itself
                 await asyncio.sleep(0)
-            client.core.lost("gone")
-            client.line.lost("gone")
+            client.core.connection_lost("gone")
+            client.line.connection_lost("gone")
             with refused("worker_lost"):
                 await asking
             assert (await anext(notices)).actions[0].kind == "agent_pause"

@@ -38,7 +38,7 @@ from agentstepper_nb.llm_wire.events import (
 )
 from agentstepper_nb.models.local import LocalProvider
 from agentstepper_nb.models.local.model_process import find_local_model
-from agentstepper_nb.protocol.values import EventKind, EventSide
+from agentstepper_nb.protocol.data_model import EventKind, EventSide
 from examples.local_workflow import SYSTEM, work, worked_examples
 from tests.sdk.person import Person
 from tests.sdk.scripted_core import PATIENCE

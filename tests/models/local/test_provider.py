@@ -111,7 +111,7 @@ def test_a_process_that_ended_is_started_again(weights: Path) -> None:
             process = provider._process
             assert process is not None and process.pid is not None
             os.kill(process.pid, signal.SIGKILL)
-            while process.running:
+            while process.is_running:
                 await asyncio.sleep(0.001)
             return await heard(provider, request("hello"))
         finally:
@@ -125,7 +125,7 @@ def test_who_gives_up_while_it_loads_may_ask_again(weights: Path) -> None:
         provider = LocalProvider(str(weights))
         try:
             reading = asyncio.create_task(heard(provider, request("hello")))
-            while not (provider._process and provider._process.running):
+            while not (provider._process and provider._process.is_running):
                 await asyncio.sleep(0)
             reading.cancel()
             with pytest.raises(asyncio.CancelledError):

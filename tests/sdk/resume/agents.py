@@ -16,8 +16,8 @@ from agentstepper_nb.protocol.agent import (
     Bye,
     Welcome,
 )
-from agentstepper_nb.protocol.values import RunEnding
-from tests.sdk.doors import run
+from agentstepper_nb.protocol.data_model import RunEnding
+from tests.sdk.both_steppers import run
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore
 
 FINISHED = Bye(ending=RunEnding.FINISHED)
@@ -38,13 +38,13 @@ def kinds(messages: list[AgentMessage]) -> list[str]:
 class Agent:
     """An agent on a thread of its own; `go` lets it pass `step`, one after the other."""
 
-    def __init__(self, pool: ThreadPoolExecutor, door: str, core: ScriptedCore) -> None:
-        self._pool, self.door, self._core = pool, door, core
+    def __init__(self, pool: ThreadPoolExecutor, stepper_kind: str, core: ScriptedCore) -> None:
+        self._pool, self.stepper_kind, self._core = pool, stepper_kind, core
         self._gates = [threading.Event() for _ in range(3)]
 
     def run(self, scenario: Callable[[Any], Any], **options: Any) -> Future[Any]:
         options = {"stop_on_entry": False, **options}
-        return self._pool.submit(run, self.door, self._core, scenario, **options)
+        return self._pool.submit(run, self.stepper_kind, self._core, scenario, **options)
 
     def go(self) -> None:
         next(gate for gate in self._gates if not gate.is_set()).set()

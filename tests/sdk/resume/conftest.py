@@ -25,7 +25,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 @pytest.fixture
-def agent(pool: ThreadPoolExecutor, core: ScriptedCore, door: str) -> Iterator[Agent]:
-    yield Agent(pool, door, core)
+def agent(pool: ThreadPoolExecutor, core: ScriptedCore, stepper_kind: str) -> Iterator[Agent]:
+    yield Agent(pool, stepper_kind, core)
     for session in session_module._sessions:  # of a test that failed
-        session.link.cut()
+        session.link.give_up()

@@ -18,10 +18,10 @@ from agentstepper_nb.protocol.agent import (
     Withdraw,
 )
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
-from agentstepper_nb.protocol.values import EventSide, RunMode
+from agentstepper_nb.protocol.data_model import EventSide, RunMode
 from agentstepper_nb.sdk import outbox
-from agentstepper_nb.sdk.send_queue import Kind, PendingFutures
-from tests.sdk.doors import both, run
+from agentstepper_nb.sdk.send_queue import FutureKind, PendingFutures
+from tests.sdk.both_steppers import both, run
 from tests.sdk.resume.agents import FINISHED, Agent, await_log
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore, edit
 
@@ -106,12 +106,12 @@ def test_where_a_stop_halts_it_waits_for_its_core(agent: Agent, core: ScriptedCo
 def test_it_waits_for_a_core_that_keeps_nothing(
     agent: Agent, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "MOST_CONNECTED", 50_000)
+    monkeypatch.setattr(outbox, "MAX_CONNECTED_BYTES", 50_000)
     core.lease, core.acknowledges = GO_ON, False
     passed: list[int] = []
     crowded, expect = threading.Event(), PendingFutures.expect
 
-    def expecting(self: PendingFutures, key: str, kind: Kind, check: Any) -> Any:
+    def expecting(self: PendingFutures, key: str, kind: FutureKind, check: Any) -> Any:
         if kind == "room":
             crowded.set()
         return expect(self, key, kind, check)
@@ -138,7 +138,7 @@ def test_it_waits_for_a_core_that_keeps_nothing(
 def test_a_cancelled_task_waits_for_no_room(
     core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "MOST_CONNECTED", 8_000)
+    monkeypatch.setattr(outbox, "MAX_CONNECTED_BYTES", 8_000)
     core.lease, core.acknowledges = GO_ON, False
 
     async def scenario(dbg: Any) -> None:
@@ -163,7 +163,7 @@ def test_a_cancelled_task_waits_for_no_room(
 def test_who_waits_for_room_hears_that_the_run_is_over(
     core: ScriptedCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for limit in ("MOST_CONNECTED", "MOST_AWAY"):
+    for limit in ("MAX_CONNECTED_BYTES", "MOST_AWAY"):
         monkeypatch.setattr(outbox, limit, 8_000)
     core.lease, core.acknowledges = GO_ON, False
     dbg = AgentStepper("T", "127.0.0.1", core.port, on_disconnect="raise")

@@ -12,7 +12,7 @@ from agentstepper_nb import ConnectionLostError
 from agentstepper_nb.protocol.agent import (
     AgentError,
 )
-from tests.sdk.doors import both, run
+from tests.sdk.both_steppers import both, run
 from tests.sdk.resume.agents import Agent, ask, await_log
 from tests.sdk.scripted_core import PATIENCE, ScriptedCore, go_on, only_the_start, waiting
 
@@ -78,9 +78,11 @@ def test_what_may_pass_is_tried_again(agent: Agent, core: ScriptedCore, code: st
 
 @both
 @pytest.mark.parametrize("policy", ["wait", "continue"])
-def test_the_original_can_t_take_up_a_run(door: str, policy: str, pool: ThreadPoolExecutor) -> None:
+def test_the_original_can_t_take_up_a_run(
+    stepper_kind: str, policy: str, pool: ThreadPoolExecutor
+) -> None:
     with ScriptedCore(only_the_start) as core:
-        working = pool.submit(run, door, core, ask, on_disconnect="wait")
+        working = pool.submit(run, stepper_kind, core, ask, on_disconnect="wait")
         waiting(core.peer())
         core.stop()
         core.version = 1
@@ -90,7 +92,7 @@ def test_the_original_can_t_take_up_a_run(door: str, policy: str, pool: ThreadPo
     with ScriptedCore(version=1) as original:
         original.policy = lambda peer, point: go_on(peer, point) if point.summary else peer.drop()
         with pytest.raises(ConnectionLostError, match="start the agent again"):
-            run(door, original, ask, on_disconnect=policy)
+            run(stepper_kind, original, ask, on_disconnect=policy)
 
 
 # ---- what a person is told ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from agentstepper_nb.protocol.values import Commit, FileChange
+from agentstepper_nb.protocol.data_model import Commit, FileChange
 from agentstepper_nb.sdk.workspace import Workspace
 
 #: Opens a workspace: the fixture `watch`.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import WorkspaceError
-from agentstepper_nb.protocol.values import ChangeKind, Commit, FileBody, FileChange
+from agentstepper_nb.protocol.data_model import ChangeKind, Commit, FileBody, FileChange
 from agentstepper_nb.sdk.workspace import Workspace, changes
 from tests.sdk.workspace.helpers import (
     Open,
@@ -237,7 +237,7 @@ def test_from_text_to_binary_and_back(folder: Path, watch: Open) -> None:
 def test_what_is_too_much_for_one_message_goes_by_name(
     folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "BODIES_LIMIT", 1000)
+    monkeypatch.setattr(changes, "MAX_BODIES_BYTES", 1000)
     workspace = watch()
     for name in "abc":
         (folder / name).write_text(name * 399 + "\n")

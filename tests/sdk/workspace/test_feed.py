@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.protocol.values import ChangeKind, Commit
+from agentstepper_nb.protocol.data_model import ChangeKind, Commit
 from agentstepper_nb.sdk.workspace import Workspace
 from tests.sdk.workspace.helpers import Open
 

@@ -10,7 +10,7 @@ import pytest
 
 import agentstepper_nb
 from agentstepper_nb.doctor.fact_collection import collect_facts
-from tests.coding.desk import Desk
+from tests.coding.tool_workspace import ToolWorkspace
 from tests.sdk.workspace.helpers import Open, git, make_repository
 from tests.sdk.workspace.recording import Call, RecordingGit
 
@@ -82,21 +82,21 @@ def test_each_call_carries_all_options_settings_and_variables(
     tmp_path: Path, folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_repository(folder, **{".gitignore": "*.log\n", "a": "a\n"})
-    desk = Desk(tmp_path / "coding")
-    make_repository(desk.root)
+    tool_workspace = ToolWorkspace(tmp_path / "coding")
+    make_repository(tool_workspace.root)
     for name in ("user.name", "user.email"):
-        git(desk.root, "config", name, "someone")
+        git(tool_workspace.root, "config", name, "someone")
     recorded = RecordingGit(tmp_path / "bin", monkeypatch)
     for name in ("GIT_EXTERNAL_DIFF", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_TRACE"):
         monkeypatch.setenv(name, "/nonexistent")
-    go_every_way(desk, folder, watch)
+    go_every_way(tool_workspace, folder, watch)
     calls = recorded.calls()
     for call in calls:
         carries_all(call)
     assert {call.command for call in calls} == COMMANDS
 
 
-def go_every_way(desk: Desk, folder: Path, watch: Open) -> None:
+def go_every_way(tool_workspace: ToolWorkspace, folder: Path, watch: Open) -> None:
     """Use all that calls git: the SDK's workspace, the coding agent's tools, `doctor`."""
     workspace = watch(require_clean=True)
     (folder / "a").write_text("b\n")
@@ -110,9 +110,9 @@ def go_every_way(desk: Desk, folder: Path, watch: Open) -> None:
         ("search", {"pattern": "two"}),
         ("git_commit", {"message": "x", "paths": ["."]}),
     )
-    desk.write("new.txt", "two\n")
+    tool_workspace.write("new.txt", "two\n")
     for name, arguments in calls:
-        result = desk.call(name, **arguments)
+        result = tool_workspace.call(name, **arguments)
         assert result.ok, result.error
     assert collect_facts().here.git
 

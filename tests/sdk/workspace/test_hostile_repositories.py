@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.coding.desk import Desk
+from tests.coding.tool_workspace import ToolWorkspace
 from tests.sdk.workspace.helpers import IDENTITY, Open, git, make_repository
 from tests.sdk.workspace.recording import RecordingGit
 
@@ -36,39 +36,39 @@ def plain_git(folder: Path, *arguments: str) -> None:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk(tmp_path / "coding")
-    make_repository(desk.root, **{"a.txt": "one\n"})
-    return desk
+def tool_workspace(tmp_path: Path) -> ToolWorkspace:
+    tool_workspace = ToolWorkspace(tmp_path / "coding")
+    make_repository(tool_workspace.root, **{"a.txt": "one\n"})
+    return tool_workspace
 
 
-def add_submodule(desk: Desk, program: Path, settings: dict[str, str]) -> None:
+def add_submodule(tool_workspace: ToolWorkspace, program: Path, settings: dict[str, str]) -> None:
     """Give the repository a submodule at another commit than the one that is recorded."""
-    origin = make_repository(desk.folder / "origin", b="1\n")
+    origin = make_repository(tool_workspace.folder / "origin", b="1\n")
     (origin / ".gitattributes").write_text("b diff=evil\n")
     git(origin, "add", "--all")
     git(origin, "commit", "--quiet", "--message=attributes")
-    git(desk.root, "submodule", "--quiet", "add", str(origin), "sub")
-    git(desk.root, "commit", "--quiet", "--message=submodule")
-    sub = desk.root / "sub"
+    git(tool_workspace.root, "submodule", "--quiet", "add", str(origin), "sub")
+    git(tool_workspace.root, "commit", "--quiet", "--message=submodule")
+    sub = tool_workspace.root / "sub"
     (sub / "b").write_text("2\n")
     git(sub, "commit", "--quiet", "--all", "--message=second")
     for name in settings:
         git(sub, "config", name, str(program))
-    git(desk.root, "config", "diff.submodule", "diff")
+    git(tool_workspace.root, "config", "diff.submodule", "diff")
 
 
 @pytest.mark.parametrize("name", ["diff.external", "diff.evil.command", "diff.evil.textconv"])
 def test_a_submodules_diff_program_is_not_run(
-    desk: Desk, program: Path, mark: Path, name: str
+    tool_workspace: ToolWorkspace, program: Path, mark: Path, name: str
 ) -> None:
-    add_submodule(desk, program, {name: str(program)})
+    add_submodule(tool_workspace, program, {name: str(program)})
     for arguments in ({}, {"base": "HEAD"}, {"staged": True}):
-        assert desk.call("git_diff", **arguments).ok
-    assert desk.call("git_status").ok
+        assert tool_workspace.call("git_diff", **arguments).ok
+    assert tool_workspace.call("git_status").ok
     assert not mark.exists(), mark.read_text()
-    assert "+Subproject commit" in desk.call("git_diff").data["diff"]
-    plain_git(desk.root, "diff")
+    assert "+Subproject commit" in tool_workspace.call("git_diff").data["diff"]
+    plain_git(tool_workspace.root, "diff")
     assert mark.exists()  # the trap is one
 
 
@@ -109,15 +109,19 @@ def test_opening_a_workspace_fetches_nothing(
 
 
 def test_the_tools_fetch_nothing(
-    desk: Desk, tmp_path: Path, program: Path, mark: Path, monkeypatch: pytest.MonkeyPatch
+    tool_workspace: ToolWorkspace,
+    tmp_path: Path,
+    program: Path,
+    mark: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    make_promisor(desk.root, program)
+    make_promisor(tool_workspace.root, program)
     old_git(tmp_path, monkeypatch)
     for name in ("git_status", "git_diff", "list_files"):
-        desk.call(name)
-    desk.call("git_diff", base="HEAD")
+        tool_workspace.call(name)
+    tool_workspace.call("git_diff", base="HEAD")
     assert not mark.exists(), mark.read_text()
-    plain_git(desk.root, "diff", "HEAD^")
+    plain_git(tool_workspace.root, "diff", "HEAD^")
     assert mark.exists()
 
 
@@ -127,18 +131,18 @@ def old_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_filter_that_is_required_is_not_run_in_a_submodule(
-    desk: Desk, watch: Open, program: Path, mark: Path
+    tool_workspace: ToolWorkspace, watch: Open, program: Path, mark: Path
 ) -> None:
-    add_submodule(desk, program, {})
-    sub = desk.root / "sub"
+    add_submodule(tool_workspace, program, {})
+    sub = tool_workspace.root / "sub"
     (sub / ".gitattributes").write_text("* filter=evil\n")
     for key in ("clean", "smudge", "process"):
         git(sub, "config", f"filter.evil.{key}", str(program))
     git(sub, "config", "filter.evil.required", "true")
     (sub / "b").write_text("3\n")
     for name in ("git_status", "git_diff", "list_files"):
-        assert desk.call(name).ok
-    watch(desk.root).commit()
+        assert tool_workspace.call(name).ok
+    watch(tool_workspace.root).commit()
     assert not mark.exists(), mark.read_text()
-    plain_git(desk.root, "diff")
+    plain_git(tool_workspace.root, "diff")
     assert mark.exists()

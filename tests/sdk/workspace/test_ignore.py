@@ -102,13 +102,13 @@ def test_git_is_asked_again_only_when_rules_or_paths_are_new(
         time, "time_ns", lambda: (folder / ".gitignore").lstat().st_ctime_ns + 10**10
     )
     asked: list[list[bytes]] = []
-    ask = ignore_rules.IgnoreChecker._ask
+    ask = ignore_rules.IgnoreChecker._run_check
 
     def spy(self: ignore_rules.IgnoreChecker, paths: list[bytes]) -> ignore_rules._Answer:
         asked.append(paths)
         return ask(self, paths)
 
-    monkeypatch.setattr(ignore_rules.IgnoreChecker, "_ask", spy)
+    monkeypatch.setattr(ignore_rules.IgnoreChecker, "_run_check", spy)
     workspace = watch()
     asked.clear()
     assert workspace.commit() is None

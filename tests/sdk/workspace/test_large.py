@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.protocol.values import ChangeKind, FileChange
+from agentstepper_nb.protocol.data_model import ChangeKind, FileChange
 from agentstepper_nb.sdk.workspace import files
 from tests.sdk.workspace.helpers import Open, by_path, private_repository
 
@@ -87,7 +87,7 @@ def test_200_megabytes_are_tracked_and_not_stored(folder: Path, data: Path, watc
 def test_another_large_file_of_the_same_size_is_no_rename(
     folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "STORE_LIMIT", 1000)
+    monkeypatch.setattr(files, "MAX_STORED_BYTES", 1000)
     (folder / "a").write_bytes(os.urandom(5000))
     workspace = watch()
     (folder / "a").unlink()
@@ -101,7 +101,7 @@ def test_another_large_file_of_the_same_size_is_no_rename(
 def test_a_file_that_crosses_the_limit(
     folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "STORE_LIMIT", 1000)
+    monkeypatch.setattr(files, "MAX_STORED_BYTES", 1000)
     path = folder / "log"
     path.write_text("line\n")
     workspace = watch()
@@ -128,8 +128,8 @@ def test_a_file_that_crosses_the_limit(
 def test_large_text_is_told_from_large_binary(
     folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch, content: str | bytes, binary: bool
 ) -> None:
-    monkeypatch.setattr(files, "STORE_LIMIT", 1000)
-    monkeypatch.setattr(files, "_CHUNK", 7)  # characters are cut in two
+    monkeypatch.setattr(files, "MAX_STORED_BYTES", 1000)
+    monkeypatch.setattr(files, "_CHUNK_BYTES", 7)  # characters are cut in two
     workspace = watch()
     (folder / "a").write_bytes(content if isinstance(content, bytes) else content.encode())
     assert by_path(workspace.commit())["a"].binary is binary

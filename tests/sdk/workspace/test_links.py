@@ -127,7 +127,7 @@ def test_a_git_that_fails_for_another_reason_is_not_asked_for_ever(
     with monkeypatch.context() as broken, pytest.raises(WorkspaceError, match="broken"):
         broken.setattr(ignore_rules.IgnoreChecker, "_check", fail)
         workspace.commit()
-    assert asked == [[b"new"]] * ignore_rules._TRIES
+    assert asked == [[b"new"]] * ignore_rules._MAX_TRIES
     assert kinds(workspace.commit()) == {"new": "added"}
 
 

@@ -11,7 +11,7 @@ from agentstepper_nb.coding.tools.git_tools import open_repository
 from agentstepper_nb.errors import WorkspaceError
 from agentstepper_nb.sdk.workspace import git_command
 from agentstepper_nb.sdk.workspace.git_command import Git, GitError
-from tests.coding.desk import Desk
+from tests.coding.tool_workspace import ToolWorkspace
 from tests.sdk.workspace.helpers import Open, files_of, make_repository
 
 #: In a repository.
@@ -47,13 +47,13 @@ def test_a_workspace_is_watched_whose_repository_has_a_pipe(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_tools_do_not_wait_for_a_pipe(tmp_path: Path, name: str) -> None:
-    desk = Desk(tmp_path)
-    make_repository(desk.root)
-    make_pipe(desk.root / ".git" / name)
+    tool_workspace = ToolWorkspace(tmp_path)
+    make_repository(tool_workspace.root)
+    make_pipe(tool_workspace.root / ".git" / name)
     for tool in ("git_status", "git_diff"):
-        result = desk.call(tool)
+        result = tool_workspace.call(tool)
         assert not result.ok and result.error == "The workspace is in no git repository."
-    assert desk.call("list_files").ok
+    assert tool_workspace.call("list_files").ok
 
 
 def test_a_pipe_behind_a_link_and_one_for_the_whole_repository(
@@ -78,7 +78,7 @@ def test_a_pipe_with_the_name_of_an_ignore_file_is_named(
 ) -> None:
     make_repository(folder)
     workspace = watch()
-    monkeypatch.setattr(git_command, "LIMIT_S", 1.0)  # git itself waits for the pipe
+    monkeypatch.setattr(git_command, "TIMEOUT_S", 1.0)  # git itself waits for the pipe
     make_pipe(folder / name)
     (folder / name).with_name("x").write_text("new\n")
     with pytest.raises(WorkspaceError, match=f"{name} is a pipe.*: remove it"):
@@ -91,29 +91,29 @@ def test_a_pipe_with_the_name_of_an_ignore_file_is_named(
 
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes", ".gitmodules"])
 def test_the_tools_name_a_pipe_in_the_work_tree(tmp_path: Path, name: str) -> None:
-    desk = Desk(tmp_path)
-    make_repository(desk.root)
-    make_pipe(desk.root / name)
+    tool_workspace = ToolWorkspace(tmp_path)
+    make_repository(tool_workspace.root)
+    make_pipe(tool_workspace.root / name)
     for tool in ("git_status", "git_diff"):
-        assert f"{name} is a pipe" in (desk.call(tool).error or "")
-    assert desk.call("list_files").ok
+        assert f"{name} is a pipe" in (tool_workspace.call(tool).error or "")
+    assert tool_workspace.call("list_files").ok
 
 
 def test_a_pipe_that_only_git_finds_ends_by_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(git_command, "LIMIT_S", 0.5)
-    desk = Desk(tmp_path)
-    make_repository(desk.root)
-    make_pipe(desk.root / "src/.gitignore")
-    assert "took longer than 0.5 s" in (desk.call("git_status").error or "")
-    assert desk.call("list_files").ok
-    make_pipe(desk.root / ".git/deep/pipe")
-    with (desk.root / ".git/config").open("a") as config:
+    monkeypatch.setattr(git_command, "TIMEOUT_S", 0.5)
+    tool_workspace = ToolWorkspace(tmp_path)
+    make_repository(tool_workspace.root)
+    make_pipe(tool_workspace.root / "src/.gitignore")
+    assert "took longer than 0.5 s" in (tool_workspace.call("git_status").error or "")
+    assert tool_workspace.call("list_files").ok
+    make_pipe(tool_workspace.root / ".git/deep/pipe")
+    with (tool_workspace.root / ".git/config").open("a") as config:
         config.write("[include]\n\tpath = deep/pipe\n")
-    own = Git(desk.root / ".git")
+    own = Git(tool_workspace.root / ".git")
     with pytest.raises(GitError, match=r"took longer than 0\.5 s"):
         own.run("rev-parse", "--git-dir")
     with pytest.raises(GitError, match=r"took longer than 0\.5 s"):
         own.read("rev-parse", "--git-dir", size_bytes=1000)
-    assert open_repository(desk.workspace) is None
+    assert open_repository(tool_workspace.workspace) is None

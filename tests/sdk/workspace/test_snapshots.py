@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import WorkspaceError
-from agentstepper_nb.protocol.values import ChangeKind, FileBody
+from agentstepper_nb.protocol.data_model import ChangeKind, FileBody
 from agentstepper_nb.sdk.workspace import Workspace, changes
 from tests.sdk.workspace.helpers import (
     Open,
@@ -60,8 +60,8 @@ def test_they_chain_on_a_branch_of_their_own(folder: Path, data: Path, watch: Op
     for name in ("a", "b"):
         (folder / name).write_text(name)
         made.append(workspace.snapshot().id)  # type: ignore[union-attr]
-    assert workspace.steps == workspace.branch.replace("/runs/", "/steps/")
-    log = git(repository, "log", "--format=%H %an: %s", workspace.steps).splitlines()
+    assert workspace.snapshots_branch == workspace.branch.replace("/runs/", "/steps/")
+    log = git(repository, "log", "--format=%H %an: %s", workspace.snapshots_branch).splitlines()
     assert log == [
         f"{made[1]} AgentStepper snapshot: Snapshot",
         f"{made[0]} AgentStepper snapshot: Snapshot",
@@ -116,7 +116,7 @@ def test_what_nobody_saw_before_the_commit_is_in_the_commit_alone(
     (folder / "later").write_text("l")
     last = workspace.snapshot()
     assert kinds(last) == {"later": "added"}
-    assert files_of(data, workspace.steps).keys() == {"seen", "unseen", "later"}
+    assert files_of(data, workspace.snapshots_branch).keys() == {"seen", "unseen", "later"}
     assert files_of(data, workspace.branch).keys() == {"seen", "unseen"}
 
 
@@ -214,7 +214,7 @@ def test_rules_and_repositories_hold_as_for_commits(folder: Path, watch: Open) -
 
 
 def test_the_limits_hold(folder: Path, watch: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "BODIES_LIMIT", 1000)
+    monkeypatch.setattr(changes, "MAX_BODIES_BYTES", 1000)
     workspace = watch()
     for name in ("a", "b"):
         (folder / name).write_text(name * 600)
@@ -233,7 +233,7 @@ def test_a_commit_that_failed_loses_no_snapshot(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("agentstepper_nb.sdk.workspace.commit_draft.CommitDraft.take", full)
+        patch.setattr("agentstepper_nb.sdk.workspace.commit_draft.CommitDraft.set_tree", full)
         with pytest.raises(WorkspaceError, match="No space left"):
             workspace.commit()
     assert kinds(workspace.commit()) == {"a": "added"}
@@ -255,7 +255,7 @@ def test_runs_of_one_second_have_chains_of_their_own(folder: Path, watch: Open) 
     (folder / "a").write_text("a\n")
     made = [run.snapshot() for run in runs]
     assert all(kinds(snapshot) == {"a": "added"} for snapshot in made)
-    assert runs[1].steps == f"{runs[0].steps}-2"
+    assert runs[1].snapshots_branch == f"{runs[0].snapshots_branch}-2"
     assert len({snapshot.id for snapshot in made if snapshot}) == 2
 
 

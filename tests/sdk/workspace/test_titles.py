@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentstepper_nb.protocol.values import ChangeKind, FileChange
+from agentstepper_nb.protocol.data_model import ChangeKind, FileChange
 from agentstepper_nb.sdk.workspace.commit_titles import make_message, make_title
 
 

@@ -10,8 +10,7 @@ import pytest
 from agentstepper_nb.core import make_row
 from agentstepper_nb.errors import AgentStepperError, NeedsApprovalError, StaleError
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
-from agentstepper_nb.protocol.records import HaltPointAnswered, HaltPointEdited
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AgentActivity,
     AnswerKind,
     ApprovalPrompt,
@@ -21,6 +20,7 @@ from agentstepper_nb.protocol.values import (
     RunMode,
     RunState,
 )
+from agentstepper_nb.protocol.records import HaltPointAnswered, HaltPointEdited
 from tests.helpers.stage import CALL, Answered, Stage
 
 EDIT = '{"Tool": "ls", "Argument": {"path": "/"}}'

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from agentstepper_nb.errors import AgentStepperError, CommandError, ProtocolError, StaleError
-from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AgentActivity,
     AnswerKind,
     EventKind,
@@ -16,6 +15,7 @@ from agentstepper_nb.protocol.values import (
     Run,
     RunState,
 )
+from agentstepper_nb.protocol.records import RunHistory
 from tests.helpers.stage import CALL, Answered, Stage
 
 

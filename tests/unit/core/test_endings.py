@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from agentstepper_nb.core.timeline_rows import describe_row
 from agentstepper_nb.errors import CommandError, ProtocolError
-from agentstepper_nb.protocol.records import EndedRunLoaded, RunTagged
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     CHANGES_LOST,
     AnswerKind,
     EventKind,
@@ -20,6 +19,7 @@ from agentstepper_nb.protocol.values import (
     RunState,
     Usage,
 )
+from agentstepper_nb.protocol.records import EndedRunLoaded, RunTagged
 from tests.helpers.stage import Stage, replayed
 
 FAILURE = Failure(type="KeyError", message="It broke.")
@@ -168,14 +168,14 @@ def test_a_run_that_has_ended_is_neither_away_nor_back(stage: Stage) -> None:
 
 def test_what_is_known_of_its_agent(stage: Stage) -> None:
     stage.hear(4)
-    assert stage.debugger.heard("run") == 4
+    assert stage.debugger.last_received("run") == 4
     proof = stage.debugger.proof("run")
     assert proof is not None
     assert proof.secret == "s"
     stage.finish()
     assert stage.debugger.proof("run") is None
     with pytest.raises(CommandError):
-        stage.debugger.heard("other")
+        stage.debugger.last_received("other")
 
 
 # ---- what people add -------------------------------------------------------------------------------

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from agentstepper_nb.errors import AgentStepperError
-from agentstepper_nb.protocol.records import HaltPointAnswered
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AgentActivity,
     AnswerKind,
     EventKind,
@@ -19,6 +18,7 @@ from agentstepper_nb.protocol.values import (
     RunMode,
     RunState,
 )
+from agentstepper_nb.protocol.records import HaltPointAnswered
 from tests.helpers.stage import Answered, Stage
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentstepper_nb.protocol.values import EventKind, EventSide, RunEnding, RunMode
+from agentstepper_nb.protocol.data_model import EventKind, EventSide, RunEnding, RunMode
 from tests.helpers.stage import Stage
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from agentstepper_nb.core.state_table import (
-    RULES,
+    TRANSITION_RULES,
     RunSignal,
     add_halt_time,
     compute_shown_state,
@@ -15,7 +15,7 @@ from agentstepper_nb.core.state_table import (
     list_transition_rules,
 )
 from agentstepper_nb.errors import AgentStepperError, NeedsApprovalError
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AgentActivity,
     AnswerKind,
     EventKind,
@@ -162,7 +162,7 @@ def test_a_signal_in_a_state(state: RunState, signal: RunSignal) -> None:
     assert stage.state() is state
     before = stage.run(), list(stage.records)
 
-    if signal not in RULES[state]:
+    if signal not in TRANSITION_RULES[state]:
         with pytest.raises(AgentStepperError) as refused:
             SENT[signal](stage)
         assert refused.value.code in ("run_is_over", "run_ended")
@@ -208,7 +208,7 @@ def test_a_signal_while_the_agent_is_away(state: RunState, signal: RunSignal) ->
     """What would happen if it were there happens: it hears of it when it is back."""
     stage = away(REACHED[state])()
     assert stage.state() is RunState.DETACHED
-    assert list_transition_rules(stage.run()) == RULES[state]
+    assert list_transition_rules(stage.run()) == TRANSITION_RULES[state]
     if (state, signal) in ABOUT_ONE | UNASKED:
         return
     SENT[signal](stage)
@@ -222,8 +222,8 @@ def test_a_signal_while_the_agent_is_away(state: RunState, signal: RunSignal) ->
 
 
 def test_every_state_has_its_rules_and_only_idle_has_none() -> None:
-    assert set(RULES) == set(RunState) - {RunState.DETACHED}
-    for state, each in RULES.items():
+    assert set(TRANSITION_RULES) == set(RunState) - {RunState.DETACHED}
+    for state, each in TRANSITION_RULES.items():
         assert set(each) == (set() if state is RunState.IDLE else set(RunSignal))
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from agentstepper_nb.core import make_debug_row, make_row
 from agentstepper_nb.core.summaries import (
-    LENGTH,
+    MAX_SUMMARY_CHARS,
     extract_first_line,
     flatten_json,
     format_size,
     summarize,
 )
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     Actor,
     AnswerKind,
     Event,
@@ -28,7 +28,7 @@ from agentstepper_nb.protocol.values import (
     HaltPoint,
     Usage,
 )
-from agentstepper_nb.protocol.visible_text import HIDDEN
+from agentstepper_nb.protocol.text_escaping import INVISIBLE_CHARACTERS
 
 ASK = (EventKind.LLM_QUERY, EventSide.BEGIN)
 ANSWER = (EventKind.LLM_QUERY, EventSide.END)
@@ -163,9 +163,9 @@ BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
         # The rest
         ((EventKind.PROGRAM_STARTED, EventSide.BEGIN), "fix_tests", "fix_tests"),
         # Cut
-        (ASK, LONG, ("word " * 32)[: LENGTH - 1] + "…"),
-        (ASK, "x" * LENGTH, "x" * LENGTH),
-        (ASK, "x" * (LENGTH + 1), "x" * (LENGTH - 1) + "…"),
+        (ASK, LONG, ("word " * 32)[: MAX_SUMMARY_CHARS - 1] + "…"),
+        (ASK, "x" * MAX_SUMMARY_CHARS, "x" * MAX_SUMMARY_CHARS),
+        (ASK, "x" * (MAX_SUMMARY_CHARS + 1), "x" * (MAX_SUMMARY_CHARS - 1) + "…"),
         # Not for reading: terminal codes, direction marks, line separators
         (ASK, "\x1b[31mred\x07\x00", "[31mred"),
         (ASK, "abc\u202edef", "abcdef"),
@@ -256,7 +256,7 @@ def test_a_results_row_and_the_next_prompts_row_show_the_line_that_failed(
 )
 def test_any_results_line_is_found_in_time_that_grows_with_it(unit: str) -> None:
     text = (unit * 1_000_000)[:1_000_000]
-    assert len(said(RESULT, text)) <= LENGTH
+    assert len(said(RESULT, text)) <= MAX_SUMMARY_CHARS
 
 
 def test_the_agents_own_summary_counts_before_the_rules() -> None:
@@ -322,8 +322,8 @@ def test_the_edit_is_what_counts() -> None:
         ("NaN", "NaN"),
         ('"\\ud800"', '"\\ud800"'),
         ("1e999", "1e999"),
-        ("9" * 5000, "9" * (LENGTH - 1) + "…"),
-        ("[" * 100_000 + "]" * 100_000, "[" * (LENGTH - 1) + "…"),
+        ("9" * 5000, "9" * (MAX_SUMMARY_CHARS - 1) + "…"),
+        ("[" * 100_000 + "]" * 100_000, "[" * (MAX_SUMMARY_CHARS - 1) + "…"),
         (json.dumps("x" * 2_000_000), "2.0 MB of JSON"),
     ],
     ids=["NaN", "surrogate", "1e999", "digits", "nested", "huge"],
@@ -337,7 +337,7 @@ def test_nesting_at_the_very_limit_of_the_parser(where: Where) -> None:
     """What can just be read may be too deep to be written."""
     for depth in range(900, 1000):
         line = summarize(point(where, '{"Tool":' * depth + "1" + "}" * depth))
-        assert 0 < len(line) <= LENGTH
+        assert 0 < len(line) <= MAX_SUMMARY_CHARS
 
 
 values = st.recursive(
@@ -359,7 +359,7 @@ values = st.recursive(
 @given(where=st.sampled_from([ASK, ANSWER, CALL, RESULT]), value=values)
 def test_a_line_is_always_short_and_plain(where: Where, value: Any) -> None:
     line = said(where, value)
-    assert len(line) <= LENGTH
+    assert len(line) <= MAX_SUMMARY_CHARS
     assert line.splitlines() in ([], [line])
     assert all(c.isprintable() or c in "\u200c\u200d" for c in line)
     assert not any(each in line for each in "\u3164\u00ad\u200e\U000e0041")
@@ -369,12 +369,12 @@ def test_a_line_is_always_short_and_plain(where: Where, value: Any) -> None:
 @given(st.text() | st.text(st.sampled_from("ab \t\x00\u200b\u200c\u3164é"), max_size=1000))
 def test_one_line_of_any_text(text: str) -> None:
     line = next(iter(text.lstrip().splitlines()), "")
-    seen = HIDDEN.sub("", " ".join(line.split()))
+    seen = INVISIBLE_CHARACTERS.sub("", " ".join(line.split()))
     words = "".join(each for each in seen if each.isprintable() or each in "\u200c\u200d")
     assert extract_first_line(text) == (
-        words if len(words) <= LENGTH else words[: LENGTH - 1] + "…"
+        words if len(words) <= MAX_SUMMARY_CHARS else words[: MAX_SUMMARY_CHARS - 1] + "…"
     )
-    assert len(extract_first_line(text)) <= LENGTH
+    assert len(extract_first_line(text)) <= MAX_SUMMARY_CHARS
     assert "\n" not in extract_first_line(text)
 
 
@@ -389,7 +389,7 @@ def test_only_the_beginning_of_a_long_line_is_looked_at() -> None:
         ('{"a": 1}', '{"a":1}'),
         ("null", ""),
         ("NaN", "NaN"),
-        ('"' + "x" * 2_000_000 + '"', "x" * (LENGTH - 1) + "…"),
+        ('"' + "x" * 2_000_000 + '"', "x" * (MAX_SUMMARY_CHARS - 1) + "…"),
     ],
     ids=["text", "object", "null", "NaN", "huge"],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentstepper_nb.protocol.values import AgentActivity, EventSide, RunMode
+from agentstepper_nb.protocol.data_model import AgentActivity, EventSide, RunMode
 from tests.helpers.stage import Stage
 
 

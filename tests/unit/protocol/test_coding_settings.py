@@ -134,12 +134,12 @@ def test_the_words_are_those_of_the_sandbox() -> None:
 
 def test_the_defaults_are_those_that_hold() -> None:
     limits, resources = CodingLimits(), ResourceLimits()
-    assert DEFAULTS.max_iterations == limits.iterations
-    assert DEFAULTS.command_timeout == limits.command_time
-    assert DEFAULTS.tool_timeout == limits.tool_time
-    assert DEFAULTS.model_timeout == limits.silence
-    assert DEFAULTS.approval_timeout == limits.approval_time
-    assert DEFAULTS.output_limit == limits.output
+    assert DEFAULTS.max_iterations == limits.max_iterations
+    assert DEFAULTS.command_timeout == limits.command_timeout_s
+    assert DEFAULTS.tool_timeout == limits.tool_timeout_s
+    assert DEFAULTS.model_timeout == limits.silence_s
+    assert DEFAULTS.approval_timeout == limits.approval_timeout_s
+    assert DEFAULTS.output_limit == limits.output_limit_bytes
     assert DEFAULTS.sandbox_mode == SandboxMode.WORKSPACE_WRITE
     assert DEFAULTS.memory_bytes == resources.memory_bytes
     assert DEFAULTS.processes == resources.processes

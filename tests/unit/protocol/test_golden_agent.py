@@ -48,8 +48,7 @@ from agentstepper_nb.protocol.agent import (
     from_agent,
     to_agent,
 )
-from agentstepper_nb.protocol.pieces import EncodedContent
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     ApprovalPrompt,
     ChangeKind,
     EventKind,
@@ -64,6 +63,7 @@ from agentstepper_nb.protocol.values import (
     RunMode,
     Usage,
 )
+from agentstepper_nb.protocol.delta_encoding import EncodedContent
 
 A_BREAKPOINT = (
     '{"id":"s1","program":"*","kind":null,"side":null,"name":null,"on_error":false,'

@@ -19,9 +19,7 @@ from agentstepper_nb.protocol.breakpoint_rules import (
     Reaction,
     TokenBudget,
 )
-from agentstepper_nb.protocol.pages import SearchHit, SearchHitPlace
-from agentstepper_nb.protocol.pieces import EncodedContent
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     Actor,
     AnswerKind,
     ApprovalPrompt,
@@ -40,6 +38,8 @@ from agentstepper_nb.protocol.values import (
     TimelineRow,
     Usage,
 )
+from agentstepper_nb.protocol.delta_encoding import EncodedContent
+from agentstepper_nb.protocol.run_queries import SearchHit, SearchHitPlace
 
 BREAKPOINT = (
     '{"id":"s","program":"fix_*","kind":"tool_invocation","side":"begin","name":"write_*",'

@@ -16,9 +16,7 @@ from msgspec.structs import replace
 from agentstepper_nb._version import __version__
 from agentstepper_nb.core import Debugger, make_row
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.v1 import runfile
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AgentActivity,
     AnswerKind,
     ChangeKind,
@@ -34,6 +32,8 @@ from agentstepper_nb.protocol.values import (
     Run,
     RunState,
 )
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.v1 import runfile
 
 RECORDED = (Path(__file__).parents[2] / "wire" / "recorded.run").read_bytes()
 
@@ -318,7 +318,7 @@ def test_the_limit_is_what_may_be_unpacked() -> None:
     size = len(zlib.decompress(base64.b64decode(RECORDED)))
     assert runfile.load_run(RECORDED, limit=size).run.name == "Recorded run"
     refused(RECORDED, "too_large", limit=size - 1)
-    assert runfile.MAX_UNPACKED == 256 * 1024**2
+    assert runfile.MAX_UNPACKED_BYTES == 256 * 1024**2
 
 
 # ---- what version 1 has no words for -----------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.protocol import schema
 from agentstepper_nb.protocol.error_codes import CODES, render_error_page
 from agentstepper_nb.protocol.runtime import AgentState
-from agentstepper_nb.protocol.runtime_wire import TopicEvent
+from agentstepper_nb.protocol.runtime_requests import TopicEvent
 from tests.unit.protocol.test_golden_agent import FROM_AGENT, TO_AGENT
 from tests.unit.protocol.test_golden_ui import FROM_UI, TO_UI
 

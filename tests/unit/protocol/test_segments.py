@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentstepper_nb.protocol.segments import PIECE, WHOLE, split_content
+from agentstepper_nb.protocol.segments import MIN_PART_BYTES, MIN_SPLIT_BYTES, split_content
 
 MESSAGES = [{"role": "user", "content": f"message {number} " * number} for number in range(4, 30)]
 
@@ -54,7 +54,7 @@ def test_what_has_no_long_array_is_one_piece(data: bytes) -> None:
 
 def test_short_contents_are_one_piece() -> None:
     data = json.dumps(MESSAGES[:2]).encode()
-    assert len(data) <= WHOLE
+    assert len(data) <= MIN_SPLIT_BYTES
     assert split_content(data) == [data]
 
 
@@ -62,7 +62,9 @@ def test_short_items_stand_together() -> None:
     data = json.dumps([f"{number:020}" for number in range(1000)]).encode()
     first, *between, _, last = split_content(data)
     assert (first, last) == (b"[", b"]")
-    assert all(PIECE <= len(piece) < PIECE + 24 + len(data) // 1024 for piece in between)
+    assert all(
+        MIN_PART_BYTES <= len(piece) < MIN_PART_BYTES + 24 + len(data) // 1024 for piece in between
+    )
 
 
 def test_a_list_of_numbers_is_one_piece() -> None:

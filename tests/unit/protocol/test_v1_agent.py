@@ -10,9 +10,9 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.protocol.data_model import ChangeKind, Commit, FileBody, FileChange
 from agentstepper_nb.protocol.v1 import agent as v1
 from agentstepper_nb.protocol.v1.commits import dump_changes, dump_commit, load_commit
-from agentstepper_nb.protocol.values import ChangeKind, Commit, FileBody, FileChange
 
 HALT_POINT = (
     '{"message": "breakpoint", "data": {"uuid": "b", "agent": "A", "event_id": "e", "time": 1.5, '

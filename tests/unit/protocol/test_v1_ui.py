@@ -9,9 +9,7 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.v1 import ui as v1
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AgentActivity,
     ChangeKind,
     Commit,
@@ -26,6 +24,8 @@ from agentstepper_nb.protocol.values import (
     RunMode,
     RunState,
 )
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.v1 import ui as v1
 
 # ---- commands ---------------------------------------------------------------------------------------
 

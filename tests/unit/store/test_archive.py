@@ -17,9 +17,9 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.protocol.data_model import AgentActivity, AnswerKind, RunState
 from agentstepper_nb.protocol.records import RunHistory
 from agentstepper_nb.protocol.v1 import runfile
-from agentstepper_nb.protocol.values import AgentActivity, AnswerKind, RunState
 from agentstepper_nb.store import archive
 from tests.helpers.histories import history_by_chance, kept, records_by_chance, with_every_field
 from tests.helpers.stage import Stage

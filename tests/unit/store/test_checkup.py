@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from agentstepper_nb.errors import NewerStoreError, StoreError, StoreTakenError
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
+from agentstepper_nb.protocol.data_model import EventKind, RunState
 from agentstepper_nb.protocol.records import BreakpointSaved, PricesSet, SummarySaved
-from agentstepper_nb.protocol.values import EventKind, RunState
 from agentstepper_nb.store.checkup import examine_folder, repair_folder
-from agentstepper_nb.store.checkup.salvage import LOST_CONTENT, LOST_ROW, TAG
+from agentstepper_nb.store.checkup.salvage import DAMAGED_TAG, LOST_CONTENT, LOST_ROW
 from agentstepper_nb.store.folder_lock import lock_folder
 from agentstepper_nb.store.sqlite import database, migrations
 from agentstepper_nb.store.sqlite.reader import StoreReader
@@ -87,7 +87,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
         path.write_bytes(b"half")
         path.chmod(0o644)
     about = examine_folder(tmp_path)
-    assert (about.open_to_others, about.leftovers) == ((), ())
+    assert (about.open_to_others, about.leftover_files) == ((), ())
     assert not examine_folder(other).tokens
     with pytest.raises(StoreError, match="No Core has kept anything in"):
         repair_folder(tmp_path)
@@ -132,7 +132,7 @@ def test_it_looks_beside_a_core_and_says_who_that_is(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "what"),
+    ("statement", "damage"),
     [
         ("UPDATE runs SET heard = heard + 1 WHERE n = ?", "its header is hurt"),
         ("UPDATE events SET id = id || 'x' WHERE run = ? AND n % 5 = 0", "of its events is hurt"),
@@ -148,28 +148,28 @@ def test_it_looks_beside_a_core_and_says_who_that_is(folder: Path) -> None:
     ids=lambda value: str(value).partition(" WHERE")[0],
 )
 def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
-    built: Built, folder: Path, statement: str, what: str
+    built: Built, folder: Path, statement: str, damage: str
 ) -> None:
     harm(folder, statement, number(folder, FIRST))
     (hurt,) = examine_folder(folder).damaged
-    if what == "its header is lost":
-        assert hurt.what == what
+    if damage == "its header is lost":
+        assert hurt.damage == damage
         said = told(folder)
         assert examine_folder(folder).damaged_store is False
         assert {*others(folder, FIRST)} >= {*RUNS} - {FIRST}
         return
     assert (hurt.id, hurt.name) == (FIRST, built.truth[FIRST].run.name)
-    assert what in hurt.what
+    assert damage in hurt.damage
     said = told(folder)
     assert f"({FIRST}) is back, without " in said
     assert "4 runs are back whole from store.sqlite.damaged-" in said
     assert others(folder, FIRST) == {r: h for r, h in built.truth.items() if r != FIRST}
     back = histories(folder)[FIRST]
-    assert TAG in back.run.tags
+    assert DAMAGED_TAG in back.run.tags
     assert back.run.name == built.truth[FIRST].run.name
     about = examine_folder(folder)
     assert about.damaged_store is False
-    assert [name.partition("-")[0] for name in about.copies] == ["store.sqlite.salvaged"]
+    assert [name.partition("-")[0] for name in about.store_copies] == ["store.sqlite.salvaged"]
 
 
 # ---- repairing --------------------------------------------------------------------------------------
@@ -230,15 +230,15 @@ def test_what_a_model_said_and_which_files_were_taken_in_come_along(
         tables = RecordWriter(connection)
         with migrations.transaction(connection):
             point = built.truth[FIRST].halt_points[0].id
-            tables.keep(SummarySaved(run=FIRST, id=point, key="key", text="It asks."))
+            tables.write_record(SummarySaved(run=FIRST, id=point, key="key", text="It asks."))
             tables.finish()
-            tables.took("old.run", FIRST)
+            tables.note_imported_file("old.run", FIRST)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     harm(folder, "UPDATE notes SET body = '{}' WHERE run = ?", number(folder, "third"))
     told(folder)
     with contextlib.closing(StoreReader(folder / "store.sqlite")) as reader:
-        assert reader.sentence("key") == "It asks."
-        assert reader.files() == {"old.run"}
+        assert reader.find_model_summary("key") == "It asks."
+        assert reader.list_imported_files() == {"old.run"}
 
 
 def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
@@ -248,8 +248,8 @@ def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
     data = path.read_bytes()
     path.write_bytes(data.replace(b"UNIQUE (run, id)", b"UNIQUE (run,id )"))
     database.open_writer(path).close()  # what a Core does
-    (aside,) = examine_folder(folder).aside
-    assert (aside.whole, aside.damaged, aside.problem) == (5, (), "")
+    (aside,) = examine_folder(folder).set_aside_stores
+    assert (aside.intact_runs, aside.damaged, aside.problem) == (5, (), "")
     said = told(folder)
     assert "5 runs are back whole from store.sqlite.damaged-" in said
     assert histories(folder) == built.truth
@@ -269,13 +269,13 @@ def test_damaged_breakpoints_are_named_and_the_others_come_back(built: Built, fo
 
 def test_what_was_set_since_stays_where_breakpoints_come_back(built: Built, folder: Path) -> None:
     path = folder / "store.sqlite"
-    path.rename(folder / f"store.sqlite{database.DAMAGED}1")
+    path.rename(folder / f"store.sqlite{database.DAMAGED_SUFFIX}1")
     since = BreakpointSaved(breakpoint=BreakpointRule(id="second", once=True)), PricesSet(prices=())
     with contextlib.closing(database.open_writer(path)) as connection:
         tables = RecordWriter(connection)
         with migrations.transaction(connection):
             for record in since:
-                tables.keep(record)
+                tables.write_record(record)
             tables.finish()
     told(folder)
     first, _, third, _ = built.rules
@@ -285,10 +285,10 @@ def test_what_was_set_since_stays_where_breakpoints_come_back(built: Built, fold
 def test_a_store_of_which_nothing_is_left(folder: Path) -> None:
     (folder / "store.sqlite").write_bytes(b"")
     about = examine_folder(folder)
-    assert about.unopened is not None
-    assert about.unopened.problem
+    assert about.unopened_store is not None
+    assert about.unopened_store.problem
     assert "Nothing could be read of store.sqlite.damaged-" in told(folder)
-    (aside,) = examine_folder(folder).aside
+    (aside,) = examine_folder(folder).set_aside_stores
     assert aside.problem
 
 
@@ -298,13 +298,13 @@ def test_what_the_journal_lost_is_named_and_its_run_says_so(built: Built, folder
     marks.set("gone", 2)
     marks.close()
     about = examine_folder(folder)
-    assert {run.id: run.what for run in about.missing} == {
+    assert {run.id: run.damage for run in about.missing} == {
         FIRST: f"the last 3 changes are lost of run {FIRST}",
         "gone": "run gone is lost whole",
     }
     assert named(about) == {FIRST, "gone"}
     assert "can't be brought back that run gone is lost whole" in told(folder)
-    assert histories(folder)[FIRST].run.tags == (*built.truth[FIRST].run.tags, TAG)
+    assert histories(folder)[FIRST].run.tags == (*built.truth[FIRST].run.tags, DAMAGED_TAG)
     assert examine_folder(folder).missing == ()
 
 
@@ -324,7 +324,7 @@ def test_a_newer_store_is_left_alone(folder: Path) -> None:
         migrations.write_version(connection, migrations.VERSION + 1)
     before = (folder / "store.sqlite").read_bytes()
     about = examine_folder(folder)
-    assert (about.version, about.newest) == (migrations.VERSION + 1, migrations.VERSION)
+    assert (about.version, about.latest_version) == (migrations.VERSION + 1, migrations.VERSION)
     with pytest.raises(NewerStoreError):
         repair_folder(folder)
     assert (folder / "store.sqlite").read_bytes() == before
@@ -366,7 +366,7 @@ def interrupt(folder: Path) -> None:
         (spoil_control_token, "tokens"),
         (open_control_token_up, "open_to_others"),
         (open_up, "open_to_others"),
-        (interrupt, "leftovers"),
+        (interrupt, "leftover_files"),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
@@ -386,7 +386,7 @@ def test_damaged_files_of_version_1_are_named_and_left(folder: Path) -> None:
     (folder / "logs").mkdir()
     (folder / "logs" / "good.run").write_bytes(RECORDED.read_bytes())
     (folder / "logs" / "cut.run").write_bytes(RECORDED.read_bytes()[:500])
-    ((name, why),) = examine_folder(folder).unread
+    ((name, why),) = examine_folder(folder).unreadable_run_files
     assert name == "cut.run"
     assert why
     repair_folder(folder)

@@ -15,9 +15,7 @@ from msgspec.structs import replace
 from agentstepper_nb.core import Debugger
 from agentstepper_nb.errors import ProtocolError
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule, CostBudget, Price
-from agentstepper_nb.protocol.records import Record, RunHistory, RunStarted, SummarySaved
-from agentstepper_nb.protocol.v1 import runfile
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AnswerKind,
     Durability,
     Event,
@@ -27,6 +25,8 @@ from agentstepper_nb.protocol.values import (
     Run,
     RunState,
 )
+from agentstepper_nb.protocol.records import Record, RunHistory, RunStarted, SummarySaved
+from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store import MemoryStore, Store, open_store
 from tests.helpers.stage import Stage
 
@@ -123,7 +123,7 @@ def test_each_append_is_told_recorded_once_and_in_order(stage: Kept) -> None:
 @pytest.mark.parametrize("durable", [False, True])
 def test_callbacks_of_one_kind_come_in_the_order_of_the_calls(stage: Kept, durable: bool) -> None:
     done: list[int] = []
-    synced: list[int] = []
+    on_synced: list[int] = []
 
     async def append() -> None:
         last = asyncio.Event()
@@ -134,13 +134,13 @@ def test_callbacks_of_one_kind_come_in_the_order_of_the_calls(stage: Kept, durab
                 else [],
                 partial(done.append, number),
                 durable=durable and number % 5 == 0,
-                synced=partial(synced.append, number),
+                on_synced=partial(on_synced.append, number),
             )
-        stage.store.append([], synced=last.set)
+        stage.store.append([], on_synced=last.set)
         await last.wait()
 
     stage.loop.run(append())
-    assert done == synced == list(range(20))
+    assert done == on_synced == list(range(20))
 
 
 def test_a_run_is_given_back_whole(stage: Kept) -> None:
@@ -262,8 +262,8 @@ def test_a_sentence_stands_with_what_it_is_about_and_is_known_by_its_key(stage: 
     assert history.halt_points[0] == replace(point, sentence="It greets.")
     assert history.commits[0] == replace(commit, sentence="It fixes.")
     (key,) = {r.key for r in stage.records if isinstance(r, SummarySaved) and r.id == point.id}
-    assert stage.loop.run(stage.store.sentence(key)) == "It greets."
-    assert stage.loop.run(stage.store.sentence("another")) is None
+    assert stage.loop.run(stage.store.find_model_summary(key)) == "It greets."
+    assert stage.loop.run(stage.store.find_model_summary("another")) is None
 
 
 def test_words_are_found_in_all_that_was_appended(stage: Kept) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.v1 import runfile
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     AnswerKind,
     ApprovalPrompt,
     EventKind,
@@ -18,6 +16,8 @@ from agentstepper_nb.protocol.values import (
     RunEnding,
     RunState,
 )
+from agentstepper_nb.protocol.records import RunHistory
+from agentstepper_nb.protocol.v1 import runfile
 from agentstepper_nb.store.archive import render_run_text
 
 RECORDED = Path(__file__).parents[2] / "wire" / "recorded.run"

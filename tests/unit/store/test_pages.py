@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.errors import DamagedRunError
+from agentstepper_nb.protocol.data_model import Event, EventSide, HaltPoint
 from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.values import Event, EventSide, HaltPoint
 from agentstepper_nb.store import MemoryStore, Store, open_store
 from agentstepper_nb.store.base import strip_contents
 from tests.helpers.histories import records_by_chance, rows_of, with_every_field
@@ -67,10 +67,10 @@ def test_a_page_is_a_piece_of_the_run(store: Store, seed: int) -> None:
             assert [each.id for each in page.commits] == standing(history, first, last)
         assert loop.run(store.page("run", 1000, 2000)) == ((), ())
         for row in rows:
-            assert loop.run(store.seq_of("run", row.id)) == row.seq
+            assert loop.run(store.find_seq("run", row.id)) == row.seq
         others = {event.id for event in history.events} - {row.id for row in rows}
         for id in ("none", *others):
-            assert loop.run(store.seq_of("run", id)) is None
+            assert loop.run(store.find_seq("run", id)) is None
         assert loop.run(store.notes("run")) == history.notes
 
 
@@ -78,7 +78,7 @@ def test_rows_are_shown_one_by_one(store: Store) -> None:
     with on_a_loop(store, records_by_chance(1, steps=40)) as loop:
         whole = loop.run(store.page("run", 3, 20))
         shown: list[HaltPoint | Event] = []
-        commits = loop.run(store.look("run", 3, 20, shown.append, lambda point: True))
+        commits = loop.run(store.visit_rows("run", 3, 20, shown.append, lambda point: True))
         assert tuple(sorted(shown, key=lambda row: row.seq)) == whole.rows
         assert commits == whole.commits
 
@@ -194,7 +194,7 @@ def test_contents_that_are_not_needed_are_not_read(hurt: Tabled) -> None:
     connection = hurt.reader._connection
     whole = {row.seq: row for row in hurt.reader.page("run", 1, 100).rows}
     connection.set_trace_callback(asked.append)
-    hurt.reader.look("run", 1, 100, shown.append, lambda point: point.side is EventSide.END)
+    hurt.reader.visit_rows("run", 1, 100, shown.append, lambda point: point.side is EventSide.END)
     connection.set_trace_callback(None)
     assert not [each for each in asked if "JOIN blobs" in each]  # the answers are short
     for point in shown:

@@ -10,7 +10,7 @@ import sys
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from .orders import LandlockOrders
+    from .launch_spec import LandlockRules
 
 
 _PR_SET_PDEATHSIG = 1
@@ -125,17 +125,17 @@ def find_landlock_abi() -> int:
     return max(found, 0)
 
 
-def restrict_access(orders: LandlockOrders) -> None:
+def restrict_access(spec: LandlockRules) -> None:
     """Give up all access but what is granted. It needs `no_new_privs`.
 
     Raises:
         OSError: The kernel refuses.
     """
-    attributes = (ctypes.c_uint64 * 3)(orders["files"], orders["network"], orders["scopes"])
+    attributes = (ctypes.c_uint64 * 3)(spec["files"], spec["network"], spec["scopes"])
     size = ctypes.sizeof(attributes)  # older kernels take more than they know where that is zero
     ruleset = check_result(call_kernel(_CREATE_RULESET, attributes, size, 0))
-    for path, rights in orders["grants"]:
-        _grant(ruleset, path, rights & orders["files"])
+    for path, rights in spec["grants"]:
+        _grant(ruleset, path, rights & spec["files"])
     check_result(call_kernel(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 

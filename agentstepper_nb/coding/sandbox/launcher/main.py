@@ -25,35 +25,35 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from .orders import LaunchOrders
+    from .launch_spec import LaunchSpec
 
 
 # As shells have them: the program can't be run; there is none. And as env(1): who starts it failed.
 _NOT_STARTED, _NOT_EXECUTABLE, _NOT_FOUND = 125, 126, 127
 # Where there may be any number, as macOS has it.
-_MOST_DESCRIPTORS = 1 << 20
+_MAX_DESCRIPTORS = 1 << 20
 # Python ignores these two for itself; programs expect that they end a program.
 _DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-def exec_command(orders: LaunchOrders, keeper: int) -> NoReturn:
+def exec_command(spec: LaunchSpec, supervisor_pid: int) -> NoReturn:
     """Become the command. Failures are printed, as a shell prints them.
 
     Args:
-        orders: How it is started.
-        keeper: The parent's process id.
+        spec: How it is started.
+        supervisor_pid: The parent's process id.
     """
     code = _NOT_STARTED
     try:
-        _prepare(orders, keeper)
+        _prepare(spec, supervisor_pid)
         code = _NOT_EXECUTABLE
-        os.execv(orders["program"], orders["argv"])
+        os.execv(spec["program"], spec["argv"])
     except BaseException as error:
         if code == _NOT_EXECUTABLE and getattr(error, "errno", None) == errno.ENOENT:
             code = _NOT_FOUND
         why = getattr(error, "strerror", None) or repr(error)
-        said = f"agentstepper: {orders['argv'][0]!r} was not started: {why}\n"
-        os.write(2, said.encode("utf-8", "surrogateescape"))
+        message = f"agentstepper: {spec['argv'][0]!r} was not started: {why}\n"
+        os.write(2, message.encode("utf-8", "surrogateescape"))
     os._exit(code)
 
 
@@ -62,25 +62,25 @@ def forbid_core_files() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _prepare(orders: LaunchOrders, keeper: int) -> None:
+def _prepare(spec: LaunchSpec, supervisor_pid: int) -> None:
     kernel.die_with_parent(signal.SIGKILL)
-    if os.getppid() != keeper:
+    if os.getppid() != supervisor_pid:
         os._exit(_NOT_STARTED)
     for each in _DEFAULTS:
         signal.signal(each, signal.SIG_DFL)
     os.setsid()
-    for folder in orders.get("cgroups", ()):
+    for folder in spec.get("cgroups", ()):
         _join(folder)
     forbid_core_files()
-    for limited, most in orders.get("rlimits", ()):
-        _lower(limited, most)
-    if "landlock" in orders:
+    for limited, limit in spec.get("rlimits", ()):
+        _lower(limited, limit)
+    if "landlock" in spec:
         kernel.forbid_new_privileges()
         kernel.drop_capabilities()
-        kernel.restrict_access(orders["landlock"])
-    _close_all_but(orders.get("pass_fds", []))
-    if "seccomp" in orders:
-        kernel.filter_calls(orders["seccomp"])
+        kernel.restrict_access(spec["landlock"])
+    _close_all_but(spec.get("pass_fds", []))
+    if "seccomp" in spec:
+        kernel.filter_calls(spec["seccomp"])
 
 
 def _join(folder: str) -> None:
@@ -92,11 +92,11 @@ def _join(folder: str) -> None:
         os.close(descriptor)
 
 
-def _lower(limited: int, most: int) -> None:
+def _lower(limited: int, limit: int) -> None:
     """Lower a resource's limit; one that is lower already stays."""
     _, hard = resource.getrlimit(limited)
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(limited, (most, most))
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(limited, (limit, limit))
 
 
 def _close_all_but(wanted: list[int]) -> None:
@@ -106,40 +106,40 @@ def _close_all_but(wanted: list[int]) -> None:
         os.closerange(start, each)
         os.set_inheritable(each, True)
         start = each + 1
-    os.closerange(start, min(os.sysconf("SC_OPEN_MAX"), _MOST_DESCRIPTORS))
+    os.closerange(start, min(os.sysconf("SC_OPEN_MAX"), _MAX_DESCRIPTORS))
 
 
 _WATCHED = (signal.SIGCHLD, signal.SIGTERM, signal.SIGQUIT)
 # Seconds until what can't be killed is left: a program of another user, one that waits for a dead disk.
-_PATIENCE_S = 10.0
+_KILL_TIMEOUT_S = 10.0
 
 
-def supervise_command(orders: LaunchOrders, front: int) -> int:
+def supervise_command(spec: LaunchSpec, front_pid: int) -> int:
     """Start the command, wait for its end, and end all that it started.
 
     Args:
-        orders: How the command is started.
-        front: The parent's process id.
+        spec: How the command is started.
+        front_pid: The parent's process id.
 
     Returns:
         How the command ended, as `waitpid` has it.
     """
     os.setsid()  # who kills the front's group doesn't kill its keeper
-    woken = _wake_on_signals()
+    signal_pipe = _open_signal_pipe()
     kernel.become_subreaper()
     kernel.die_with_parent(signal.SIGQUIT)
-    if os.getppid() != front:
+    if os.getppid() != front_pid:
         os._exit(1)
-    keeper = os.getpid()
+    supervisor_pid = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _let_signals_be()
-        exec_command(orders, keeper)
-    family = ProcessTree(pid)
-    _wait(family, woken, orders["lifeline"], orders["grace_s"])
-    _end(family, woken)
-    _say_why(orders.get("cgroups", []))
-    return signal.SIGKILL if family.status is None else family.status
+        _reset_signals()
+        exec_command(spec, supervisor_pid)
+    processes = ProcessTree(pid)
+    _wait(processes, signal_pipe, spec["lifeline"], spec["grace_s"])
+    _end(processes, signal_pipe)
+    _report_memory_kill(spec.get("cgroups", []))
+    return signal.SIGKILL if processes.status is None else processes.status
 
 
 class ProcessTree:
@@ -230,32 +230,32 @@ def _parent(pid: str) -> int | None:
     return None if state in (b"Z", b"X") else int(parent)
 
 
-def _wait(family: ProcessTree, woken: int, lifeline: int, grace_s: float) -> None:
+def _wait(processes: ProcessTree, signal_pipe: int, lifeline: int, grace_s: float) -> None:
     """Wait until the command ends, or until it is to be killed."""
     deadline: float | None = None
-    while family.reap() and family.status is None:
+    while processes.reap() and processes.status is None:
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             return
-        ready, _, _ = select.select([woken, lifeline], [], [], left)
-        signals = os.read(woken, 4096) if woken in ready else b""
+        ready, _, _ = select.select([signal_pipe, lifeline], [], [], left)
+        signals = os.read(signal_pipe, 4096) if signal_pipe in ready else b""
         if lifeline in ready or signal.SIGQUIT in signals:
             return
         if signal.SIGTERM in signals and deadline is None:
             deadline = time.monotonic() + grace_s
-            family.send(signal.SIGTERM)
+            processes.send(signal.SIGTERM)
 
 
-def _end(family: ProcessTree, woken: int) -> None:
+def _end(processes: ProcessTree, signal_pipe: int) -> None:
     """Kill all that is left of a command."""
-    until = time.monotonic() + _PATIENCE_S
-    while family.reap() and time.monotonic() < until:
-        family.kill()
-        if select.select([woken], [], [], 0.05)[0]:
-            os.read(woken, 4096)
+    until = time.monotonic() + _KILL_TIMEOUT_S
+    while processes.reap() and time.monotonic() < until:
+        processes.kill()
+        if select.select([signal_pipe], [], [], 0.05)[0]:
+            os.read(signal_pipe, 4096)
 
 
-def _say_why(groups: list[str]) -> None:
+def _report_memory_kill(groups: list[str]) -> None:
     """Print it where the kernel ended a process for the limit of memory: nobody else says so."""
     for group in groups:
         for name in ("memory.events", "memory.oom_control"):
@@ -279,11 +279,11 @@ def _count(path: str, name: bytes) -> int:
     return next((int(line[1]) for line in lines if line[:1] == [name]), 0)
 
 
-def _wake_on_signals() -> int:
+def _open_signal_pipe() -> int:
     """Have the numbers of signals written to a pipe, and give its end to read from."""
-    woken, waking = os.pipe()
-    os.set_blocking(waking, False)
-    signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    signal_pipe, signal_pipe_end = os.pipe()
+    os.set_blocking(signal_pipe_end, False)
+    signal.set_wakeup_fd(signal_pipe_end, warn_on_full_buffer=False)
     for each in _WATCHED:
         signal.signal(each, lambda number, frame: None)
     for each in (
@@ -292,10 +292,10 @@ def _wake_on_signals() -> int:
     ):  # the front passes them on; the command's are its own
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    return woken
+    return signal_pipe
 
 
-def _let_signals_be() -> None:
+def _reset_signals() -> None:
     """Have all signals do what they do in a new program."""
     signal.set_wakeup_fd(-1)
     for each in (*_WATCHED, signal.SIGINT, signal.SIGHUP):
@@ -319,17 +319,17 @@ def main(descriptor: int) -> None:
         descriptor: A file whose content is the orders, as `marshal` writes them.
     """
     with open(descriptor, "rb") as file:
-        orders: LaunchOrders = marshal.load(file)
+        spec: LaunchSpec = marshal.load(file)
     kernel.die_with_parent(signal.SIGQUIT)
     signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)  # until there is who can be told
-    front = os.getpid()
+    front_pid = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _end_as(supervise_command(orders, front))
+        _end_as(supervise_command(spec, front_pid))
     for each in _FORWARDED:
         signal.signal(each, lambda number, _: os.kill(pid, number))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
-    os.close(orders["lifeline"])
+    os.close(spec["lifeline"])
     _, status = os.waitpid(pid, 0)
     _end_as(status)
 

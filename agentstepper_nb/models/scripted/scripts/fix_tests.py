@@ -76,23 +76,25 @@ def name_files(request: ChatCompletionRequest) -> ScriptedReply:
     return say(f"There are {len(files)} files: {', '.join(files)}.")
 
 
-only_list = says("user", r"(?i)\bonly list\b")
-told = says("user", r"(?i)\bcents\b")
-listed = tool_says("list_files", "")
-green = tool_says("run_tests", r"^exit code 0\b") | tool_says("run_command", r'"exit_code":0\b')
+can_only_list = says("user", r"(?i)\bonly list\b")
+names_files = says("user", r"(?i)\bcents\b")
+has_listed = tool_says("list_files", "")
+tests_pass = tool_says("run_tests", r"^exit code 0\b") | tool_says(
+    "run_command", r'"exit_code":0\b'
+)
 
 script = Script(
     "fix_tests",
     [
-        ScriptRule(only_list & listed, name_files),
-        ScriptRule(only_list, say("I only look.", ScriptedCall("list_files"))),
+        ScriptRule(can_only_list & has_listed, name_files),
+        ScriptRule(can_only_list, say("I only look.", ScriptedCall("list_files"))),
         ScriptRule(turn(0), run_tests("I run the tests, to see what fails.")),
-        ScriptRule(green, say("All tests pass.")),
+        ScriptRule(tests_pass, say("All tests pass.")),
         ScriptRule(
             turn(1),
             say("A total is off. I read the code.", ScriptedCall("read_file", {"path": FILE})),
         ),
-        ScriptRule(turn(2) & told, write_right_fix),
+        ScriptRule(turn(2) & names_files, write_right_fix),
         ScriptRule(turn(2), write_wrong_fix),
         ScriptRule(turn(3), run_tests("Let me see whether that was it.")),
         ScriptRule(turn(4), say("The tests still fail. My fix was wrong, and I stop here.")),

@@ -16,9 +16,9 @@ name, such as pytest::
             await store.close()
             return MyStore(self.path)
 
-        async def forget_state(self, store, session_id): ...  # delete the session's snapshot
+        async def delete_snapshot(self, store, session_id): ...  # delete the session's snapshot
 
-        async def plant(self, store, session_id, text): ...  # put a text where JSON belongs
+        async def write_raw_state(self, store, session_id, text): ...  # put a text where JSON belongs
 
 Where the class is made, its coroutines become plain functions that run on an event loop of their own
 and close the stores that they opened. `effort` says how long the tests by chance are. With pytest,

@@ -41,18 +41,19 @@ from ....protocol.runtime_store_messages import (
 from ..base import RuntimeStore
 
 #: When everything begins, and how long a lease lasts.
-BEGIN: Final = 1_000_000.0
-LEASE: Final = 10.0
+START_TIME: Final = 1_000_000.0
+LEASE_S: Final = 10.0
 
 
 class BaseSuite:
     """A part of the suite.
 
     Attributes:
-        effort: How many schedules are made up in tests by chance, each of some dozens of calls.
+        random_schedules: How many schedules are made up in tests by chance, each of some dozens of
+            calls.
     """
 
-    effort: ClassVar[int] = 5
+    random_schedules: ClassVar[int] = 5
 
     def __init_subclass__(cls, **named: Any) -> None:
         """Let any runner call the tests."""
@@ -71,16 +72,16 @@ class BaseSuite:
         """Close a store, and open what it kept; one that keeps nothing gives itself."""
         raise NotImplementedError
 
-    async def forget_state(self, store: RuntimeStore, session_id: str) -> None:
+    async def delete_snapshot(self, store: RuntimeStore, session_id: str) -> None:
         """Delete a session's snapshot behind the store's back; its steps stay."""
         raise NotImplementedError
 
-    async def plant(self, store: RuntimeStore, session_id: str, text: str) -> None:
+    async def write_raw_state(self, store: RuntimeStore, session_id: str, text: str) -> None:
         """Put a text where the snapshot's `state` has JSON, as another program would."""
         raise NotImplementedError
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[RuntimeStore]:
+    async def opened_store(self) -> AsyncIterator[RuntimeStore]:
         """A new store, which is closed at the end."""
         store = await self.open()
         try:
@@ -106,7 +107,11 @@ def _on_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 def make_state(session_id: str = "s", **fields: Any) -> AgentState:
     """A session's first snapshot."""
     first = AgentState(
-        agent_id="agent", session_id=session_id, moniker="joke", created_at=BEGIN, updated_at=BEGIN
+        agent_id="agent",
+        session_id=session_id,
+        moniker="joke",
+        created_at=START_TIME,
+        updated_at=START_TIME,
     )
     return replace(first, **fields)
 
@@ -115,7 +120,7 @@ def make_action(
     id: str, session_id: str = "s", kind: ActionKind = ActionKind.INPUT, **fields: Any
 ) -> Action:
     """An action that waits."""
-    first = Action(id=id, created_at=BEGIN, kind=kind, agent_id="agent", session_id=session_id)
+    first = Action(id=id, created_at=START_TIME, kind=kind, agent_id="agent", session_id=session_id)
     return replace(first, **fields)
 
 
@@ -123,7 +128,7 @@ def make_step(session_id: str = "s", iteration: int = 0, **fields: Any) -> Agent
     """A session's step."""
     first = AgentStep(
         id=f"{session_id}/{iteration}",
-        created_at=BEGIN + iteration,
+        created_at=START_TIME + iteration,
         agent_id="agent",
         session_id=session_id,
         iteration=iteration,
@@ -137,7 +142,7 @@ def make_step(session_id: str = "s", iteration: int = 0, **fields: Any) -> Agent
 
 def make_conversation(conversation_id: str = "c", **fields: Any) -> Conversation:
     """A conversation."""
-    return replace(Conversation(conversation_id=conversation_id, created_at=BEGIN), **fields)
+    return replace(Conversation(conversation_id=conversation_id, created_at=START_TIME), **fields)
 
 
 def make_participant(participant_id: str, **fields: Any) -> Participant:
@@ -148,7 +153,7 @@ def make_participant(participant_id: str, **fields: Any) -> Participant:
         kind=ParticipantKind.USER,
         user_id=f"user of {participant_id}",
         role=ParticipantRole.MEMBER,
-        joined_at=BEGIN,
+        joined_at=START_TIME,
     )
     return replace(first, **fields)
 
@@ -158,7 +163,7 @@ def make_message(message_id: str, at: float = 0.0, **fields: Any) -> Conversatio
     first = ConversationMessage(
         message_id=message_id,
         conversation_id="c",
-        created_at=BEGIN + at,
+        created_at=START_TIME + at,
         sender_type=SenderType.USER,
         user_id="user",
         text=f"text of {message_id}",
@@ -188,8 +193,10 @@ async def claim_action(
     store: RuntimeStore, owner: str = "one", at: float = 0.0, held: tuple[str, ...] = ()
 ) -> ClaimedAction:
     """Claim, some seconds after the beginning, for as long as leases last."""
-    now = BEGIN + at
-    return await store.claim(ClaimAction(owner=owner, now=now, lease_until=now + LEASE, held=held))
+    now = START_TIME + at
+    return await store.claim(
+        ClaimAction(owner=owner, now=now, lease_until=now + LEASE_S, held=held)
+    )
 
 
 async def claim_action_id(
@@ -200,10 +207,10 @@ async def claim_action_id(
     return None if found is None else found.id
 
 
-def make_finish(action_id: str, owner: str = "one", **fields: Any) -> ActionCompletion:
+def make_completion(action_id: str, owner: str = "one", **fields: Any) -> ActionCompletion:
     """An action is done."""
     done = ActionCompletion(
-        id=action_id, owner=owner, status=ActionStatus.DONE, processed_at=BEGIN + 1
+        id=action_id, owner=owner, status=ActionStatus.DONE, processed_at=START_TIME + 1
     )
     return replace(done, **fields)
 
@@ -212,8 +219,8 @@ async def write_session(
     store: RuntimeStore, session_id: str = "s", **fields: Any
 ) -> SessionWriteResult:
     """Write of a session, in the epoch of its first owner."""
-    ask = SessionWrite(session_id=session_id, epoch=1, owner="one")
-    return await store.write(replace(ask, **fields))
+    request = SessionWrite(session_id=session_id, epoch=1, owner="one")
+    return await store.write(replace(request, **fields))
 
 
 async def finish_action(
@@ -221,7 +228,7 @@ async def finish_action(
 ) -> None:
     """End an action, and no more."""
     owner = more.get("owner", "one")
-    await write_session(store, session_id, finished=(make_finish(action_id, owner),), **more)
+    await write_session(store, session_id, finished=(make_completion(action_id, owner),), **more)
 
 
 async def begin_session(
@@ -235,9 +242,9 @@ async def begin_session(
     await create_session(store, session_id, **fields)
     found = await claim_action(store, owner)
     assert found.state is not None and found.state.session_id == session_id, "others wait"
-    standing = replace(found.state, status=status)
-    finished = (make_finish(f"create {session_id}", owner),)
-    await write_session(store, session_id, owner=owner, state=standing, finished=finished)
+    running_state = replace(found.state, status=status)
+    finished = (make_completion(f"create {session_id}", owner),)
+    await write_session(store, session_id, owner=owner, state=running_state, finished=finished)
     return await read_snapshot(store, session_id)
 
 

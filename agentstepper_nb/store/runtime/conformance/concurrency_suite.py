@@ -7,7 +7,7 @@ import random
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from ....protocol.runtime import CONTROL, ActionKind, ActionStatus, SessionStatus
+from ....protocol.runtime import CONTROL_ACTIONS, ActionKind, ActionStatus, SessionStatus
 from ....protocol.runtime_store_messages import (
     CreateAgentSession,
     EnqueueActions,
@@ -17,15 +17,15 @@ from ....protocol.runtime_store_messages import (
 )
 from ..base import RuntimeStore
 from .base_suite import (
-    LEASE,
+    LEASE_S,
     BaseSuite,
     begin_session,
     claim_action,
     create_session,
     enqueue_actions,
     make_action,
+    make_completion,
     make_conversation,
-    make_finish,
     make_message,
     make_state,
     make_step,
@@ -47,7 +47,7 @@ class _Action:
         """Its place among its session's, before time."""
         if self.kind is ActionKind.CREATE:
             return 0, 0
-        return (1 if self.kind in CONTROL else 2), -self.urgency
+        return (1 if self.kind in CONTROL_ACTIONS else 2), -self.urgency
 
 
 @dataclass
@@ -83,9 +83,9 @@ class QueueModel:
             self.epochs[best.session] += 1
         return best.id, self.epochs[best.session]
 
-    def held(self, owner: str, but: tuple[str, int] | None) -> list[str]:
+    def list_claimed_ids(self, owner: str, except_claim: tuple[str, int] | None) -> list[str]:
         """What an owner is at, without what was claimed just now."""
-        new = but and but[0]
+        new = except_claim and except_claim[0]
         return [each.id for each in self._under_way() if each.owner == owner and each.id != new]
 
     def finish(self, owner: str) -> list[tuple[str, str, int]]:
@@ -95,7 +95,7 @@ class QueueModel:
             each.done = True
         return [(each.id, each.session, self.epochs[each.session]) for each in ended]
 
-    def leap(self) -> None:
+    def expire_leases(self) -> None:
         """All leases are over."""
         self._owners.clear()
         for each in self._under_way():
@@ -122,7 +122,7 @@ class ConcurrencySuite(BaseSuite):
     """Calls that run at the same time, and schedules by chance."""
 
     async def test_each_action_is_claimed_once_in_its_session_s_order(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             sessions, each_has, owners = 4, 6, [f"owner {number}" for number in range(5)]
             for session in range(sessions):
                 await create_session(store, f"{session}")
@@ -133,7 +133,9 @@ class ConcurrencySuite(BaseSuite):
                     )
             done: dict[str, list[str]] = defaultdict(list)
             total = sessions * (1 + each_has)
-            await asyncio.gather(*(_drain(store, owner, done, total) for owner in owners))
+            await asyncio.gather(
+                *(_finish_all_actions(store, owner, done, total) for owner in owners)
+            )
             assert done == {
                 f"{session}": [
                     f"create {session}",
@@ -144,56 +146,56 @@ class ConcurrencySuite(BaseSuite):
             assert len(await read_action_ids(store, status=ActionStatus.DONE)) == total
 
     async def test_of_many_creations_of_a_session_one_is_it(self) -> None:
-        async with self.opened() as store:
-            asks = [
+        async with self.opened_store() as store:
+            requests = [
                 CreateAgentSession(
                     state=make_state(moniker=f"{number}"),
                     action=make_action(f"{number}", kind=ActionKind.CREATE),
                 )
                 for number in range(8)
             ]
-            made = await asyncio.gather(*map(store.create, asks))
+            made = await asyncio.gather(*map(store.create, requests))
             assert sum(each.fresh for each in made) == 1
             assert len({(each.state.moniker, each.action.id) for each in made}) == 1
             assert len(await read_action_ids(store)) == 1
 
     async def test_of_many_actions_with_one_key_one_is_enqueued(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await create_session(store)
-            asks = [
+            requests = [
                 EnqueueActions(actions=(make_action(f"{number}", idem_key="key"),))
                 for number in range(8)
             ]
-            found = await asyncio.gather(*map(store.enqueue, asks))
+            found = await asyncio.gather(*map(store.enqueue, requests))
             assert len({answer.actions for answer in found}) == 1
             assert len(await read_action_ids(store, kind=ActionKind.INPUT)) == 1
 
     async def test_of_the_same_write_many_times_one_is_new(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await begin_session(store)
-            ask = SessionWrite(
+            request = SessionWrite(
                 session_id="s",
                 epoch=1,
                 owner="one",
                 steps=(make_step(),),
                 messages=(make_message("m"),),
             )
-            new = await asyncio.gather(*(store.write(ask) for _ in range(6)))
+            new = await asyncio.gather(*(store.write(request) for _ in range(6)))
             assert sum(bool(each.steps) for each in new) == 1
             assert sum(bool(each.messages) for each in new) == 1
             assert (await store.steps(StepQuery())).steps == (make_step(),)
 
     async def test_who_posts_and_reads_at_the_same_time_sees_whole_posts(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await begin_session(store)
 
             async def post(number: int) -> int:
-                ask = PostMessage(
+                request = PostMessage(
                     message=make_message(f"m{number}", number), actions=(make_action(f"a{number}"),)
                 )
-                await store.post(ask)
+                await store.post(request)
                 return len(await read_action_ids(store, kind=ActionKind.INPUT))
 
             seen = await asyncio.gather(*(post(number) for number in range(8)))
@@ -201,10 +203,10 @@ class ConcurrencySuite(BaseSuite):
             assert min(seen) >= 1  # what one was answered it reads
 
     async def test_one_refused_among_many_undoes_itself_alone(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"))
-            asks = [
+            requests = [
                 EnqueueActions(
                     actions=(
                         make_action(f"b{number}"),
@@ -213,18 +215,20 @@ class ConcurrencySuite(BaseSuite):
                 )
                 for number in range(6)
             ]
-            answers = await asyncio.gather(*map(store.enqueue, asks), return_exceptions=True)
+            answers = await asyncio.gather(*map(store.enqueue, requests), return_exceptions=True)
             assert [isinstance(each, Exception) for each in answers] == [False, True] * 3
             inputs = await read_action_ids(store, kind=ActionKind.INPUT)
             assert sorted(inputs) == ["a", "b0", "b2", "b4", "c0", "c2", "c4"]
 
     async def test_by_chance_it_does_what_a_small_model_does(self) -> None:
-        for seed in range(self.effort):
-            async with self.opened() as store:
-                await _play(store, random.Random(seed))
+        for seed in range(self.random_schedules):
+            async with self.opened_store() as store:
+                await _run_random_schedule(store, random.Random(seed))
 
 
-async def _drain(store: RuntimeStore, owner: str, done: dict[str, list[str]], total: int) -> None:
+async def _finish_all_actions(
+    store: RuntimeStore, owner: str, done: dict[str, list[str]], total: int
+) -> None:
     """Claim and finish until all is done."""
     while sum(map(len, done.values())) < total:
         found = await claim_action(store, owner)
@@ -232,23 +236,21 @@ async def _drain(store: RuntimeStore, owner: str, done: dict[str, list[str]], to
             await asyncio.sleep(0)
             continue
         done[found.action.session_id].append(found.action.id)
-        standing = found.state
+        state = found.state
         await write_session(
             store,
             found.action.session_id,
-            epoch=standing.epoch,
+            epoch=state.epoch,
             owner=owner,
-            state=make_state(
-                standing.session_id, status=SessionStatus.RUNNING, epoch=standing.epoch
-            ),
-            finished=(make_finish(found.action.id, owner),),
+            state=make_state(state.session_id, status=SessionStatus.RUNNING, epoch=state.epoch),
+            finished=(make_completion(found.action.id, owner),),
         )
 
 
 # ---- by chance --------------------------------------------------------------------------------------
 
 
-async def _play(store: RuntimeStore, chance: random.Random) -> None:
+async def _run_random_schedule(store: RuntimeStore, chance: random.Random) -> None:
     """Call by chance, and compare with the model: leases last, or are all over after a leap in time."""
     model, now = QueueModel(), 0.0
     for number in range(50):
@@ -268,10 +270,10 @@ async def _play(store: RuntimeStore, chance: random.Random) -> None:
             case "claim":
                 expected = model.claim(owner)
                 found = await claim_action(
-                    store, owner, now, tuple(model.held(owner, but=expected))
+                    store, owner, now, tuple(model.list_claimed_ids(owner, except_claim=expected))
                 )
-                got = found.action and (found.action.id, found.state and found.state.epoch)
-                assert got == expected, f"call {number}"
+                claimed = found.action and (found.action.id, found.state and found.state.epoch)
+                assert claimed == expected, f"call {number}"
             case "end":
                 for action_id, of, epoch in model.finish(owner):
                     await write_session(
@@ -279,11 +281,11 @@ async def _play(store: RuntimeStore, chance: random.Random) -> None:
                         of,
                         owner=owner,
                         epoch=epoch,
-                        finished=(make_finish(action_id, owner),),
+                        finished=(make_completion(action_id, owner),),
                     )
             case "leap":
-                now += LEASE + 1
-                model.leap()
+                now += LEASE_S + 1
+                model.expire_leases()
     assert (
         await read_action_ids(store, status=ActionStatus.DONE, limit=1000) == model.done_in_order()
     )

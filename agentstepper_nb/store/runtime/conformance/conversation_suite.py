@@ -24,7 +24,7 @@ from ....protocol.runtime_store_messages import (
 )
 from ..base import RuntimeStore
 from .base_suite import (
-    BEGIN,
+    START_TIME,
     BaseSuite,
     assert_refused,
     begin_session,
@@ -45,8 +45,8 @@ async def post_messages(store: RuntimeStore, *ids: str, to: str = "c") -> None:
 
 async def read_message_ids(store: RuntimeStore, **query: Any) -> list[str]:
     """The ids of messages."""
-    ask = replace(MessageQuery(conversation_id="c"), **query)
-    return [each.message_id for each in (await store.messages(ask)).messages]
+    request = replace(MessageQuery(conversation_id="c"), **query)
+    return [each.message_id for each in (await store.messages(request)).messages]
 
 
 async def read_conversation_ids(store: RuntimeStore, **query: Any) -> list[str]:
@@ -57,46 +57,46 @@ async def read_conversation_ids(store: RuntimeStore, **query: Any) -> list[str]:
 
 async def read_participant_ids(store: RuntimeStore, **query: Any) -> list[str]:
     """The ids of participants."""
-    ask = replace(ParticipantQuery(conversation_id="c"), **query)
-    return [each.participant_id for each in (await store.participants(ask)).participants]
+    request = replace(ParticipantQuery(conversation_id="c"), **query)
+    return [each.participant_id for each in (await store.participants(request)).participants]
 
 
 class ConversationSuite(BaseSuite):
     """Conversations, participants, messages, cursors."""
 
     async def test_a_conversation_is_kept_and_changed(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             first = make_conversation(title="jokes", tags=("a", "b"))
             assert await store.save_conversation(first) == first
             closed = replace(first, status=ConversationStatus.CLOSED, tags=())
             assert await store.save_conversation(closed) == closed
-            kept = await store.conversations(ConversationQuery())
-            assert kept.conversations == (closed,)
+            stored = await store.conversations(ConversationQuery())
+            assert stored.conversations == (closed,)
 
     async def test_conversations_by_what_they_are(self) -> None:
-        async with self.opened() as store:
-            shut = ConversationStatus.CLOSED
+        async with self.opened_store() as store:
+            closed_status = ConversationStatus.CLOSED
             for at, (name, tags, status) in enumerate(
                 (
                     ("a", ("red", "blue"), ConversationStatus.OPEN),
-                    ("b", ("re",), shut),
-                    ("c", ("red",), shut),
+                    ("b", ("re",), closed_status),
+                    ("c", ("red",), closed_status),
                 )
             ):
                 await store.save_conversation(
-                    make_conversation(name, tags=tags, status=status, created_at=BEGIN + at)
+                    make_conversation(name, tags=tags, status=status, created_at=START_TIME + at)
                 )
             assert await read_conversation_ids(store) == ["c", "b", "a"]
             assert await read_conversation_ids(store, tag="red") == ["c", "a"]
             assert await read_conversation_ids(store, tag="re") == ["b"]
             assert await read_conversation_ids(store, tag="re%") == []
-            assert await read_conversation_ids(store, status=shut) == ["c", "b"]
-            assert await read_conversation_ids(store, status=shut, tag="red") == ["c"]
+            assert await read_conversation_ids(store, status=closed_status) == ["c", "b"]
+            assert await read_conversation_ids(store, status=closed_status, tag="red") == ["c"]
             assert await read_conversation_ids(store, conversation_id="b") == ["b"]
             assert await read_conversation_ids(store, limit=1, offset=1) == ["b"]
 
     async def test_who_joins_is_there_once(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await assert_refused("unknown_conversation", store.join(make_participant("p")))
             await store.save_conversation(make_conversation())
             first = make_participant("p", user_id="ann", role=ParticipantRole.OWNER)
@@ -106,7 +106,7 @@ class ConversationSuite(BaseSuite):
             assert await read_participant_ids(store) == ["p"]
 
     async def test_sessions_and_users_are_told_apart(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             session = make_participant(
                 "s",
@@ -123,52 +123,54 @@ class ConversationSuite(BaseSuite):
             assert await read_participant_ids(store, session_id="ann") == ["s"]
 
     async def test_who_leaves_stays_known_and_may_come_back(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await assert_refused(
                 "unknown_participant",
-                store.leave(EndParticipation(participant_id="p", at=BEGIN + 1)),
+                store.leave(EndParticipation(participant_id="p", at=START_TIME + 1)),
             )
             first = make_participant("p", user_id="ann")
             await store.join(first)
-            left = await store.leave(EndParticipation(participant_id="p", at=BEGIN + 1))
-            assert left == replace(first, left_at=BEGIN + 1)
-            assert await store.leave(EndParticipation(participant_id="p", at=BEGIN + 2)) == left
-            assert await read_participant_ids(store, here=True) == []
-            back = make_participant("q", user_id="ann", joined_at=BEGIN + 3)
+            left = await store.leave(EndParticipation(participant_id="p", at=START_TIME + 1))
+            assert left == replace(first, left_at=START_TIME + 1)
+            assert (
+                await store.leave(EndParticipation(participant_id="p", at=START_TIME + 2)) == left
+            )
+            assert await read_participant_ids(store, present=True) == []
+            back = make_participant("q", user_id="ann", joined_at=START_TIME + 3)
             assert await store.join(back) == back
             assert await read_participant_ids(store) == ["p", "q"]
-            assert await read_participant_ids(store, here=True) == ["q"]
+            assert await read_participant_ids(store, present=True) == ["q"]
 
     async def test_a_post_is_heard_and_enqueues(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await begin_session(store)
-            ask = PostMessage(
+            request = PostMessage(
                 message=make_message("m"), actions=(make_action("a"), make_action("b"))
             )
-            new = await store.post(ask)
-            assert new == SessionWriteResult(messages=(make_message("m"),), actions=ask.actions)
-            assert await store.post(ask) == SessionWriteResult()
+            new = await store.post(request)
+            assert new == SessionWriteResult(messages=(make_message("m"),), actions=request.actions)
+            assert await store.post(request) == SessionWriteResult()
             assert await read_message_ids(store) == ["m"]
             assert await read_action_ids(store, session_id="s") == ["create s", "a", "b"]
             assert await claim_action_id(store) == "a"
 
     async def test_a_post_is_kept_whole_or_not_at_all(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await assert_refused(
                 "unknown_conversation", store.post(PostMessage(message=make_message("m")))
             )
             await store.save_conversation(make_conversation())
             await begin_session(store)
             actions = (make_action("a"), make_action("b", "nobody"))
-            ask = PostMessage(message=make_message("m"), actions=actions)
-            await assert_refused("unknown_session", store.post(ask))
+            request = PostMessage(message=make_message("m"), actions=actions)
+            await assert_refused("unknown_session", store.post(request))
             assert await read_message_ids(store) == []
             assert await read_action_ids(store, session_id="s") == ["create s"]
 
     async def test_messages_are_read_from_either_end(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             for name in ("c", "other"):
                 await store.save_conversation(make_conversation(name))
             await post_messages(store, "z", "y", "x", "w")
@@ -183,11 +185,11 @@ class ConversationSuite(BaseSuite):
             assert await read_message_ids(store, conversation_id="other") == ["elsewhere"]
             assert await read_message_ids(store, conversation_id="nowhere") == []
             for after in ("unheard of", "elsewhere"):
-                ask = MessageQuery(conversation_id="c", after=after)
-                await assert_refused("unknown_message_id", store.messages(ask))
+                request = MessageQuery(conversation_id="c", after=after)
+                await assert_refused("unknown_message_id", store.messages(request))
 
     async def test_messages_of_one_moment_stay_in_their_order(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             for each in ("b", "a", "c"):
                 await store.post(PostMessage(message=make_message(each)))
@@ -195,17 +197,17 @@ class ConversationSuite(BaseSuite):
             assert await read_message_ids(store, after="b") == ["a", "c"]
 
     async def test_a_cursor_never_goes_back(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await post_messages(store, "z", "y", "x")
-            where = CursorQuery(session_id="s", conversation_id="c")
-            assert (await store.cursor(where)).cursor is None
+            query = CursorQuery(session_id="s", conversation_id="c")
+            assert (await store.cursor(query)).cursor is None
             reached = []
             for each in ("y", "z", "x", "y"):
                 at = ConversationCursor(session_id="s", conversation_id="c", last_message_id=each)
                 reached.append((await store.advance(at)).last_message_id)
-                assert (await store.cursor(where)).cursor == replace(
+                assert (await store.cursor(query)).cursor == replace(
                     at, last_message_id=reached[-1]
                 )
             assert reached == ["y", "y", "x", "x"]
-            assert (await store.cursor(replace(where, session_id="t"))).cursor is None
+            assert (await store.cursor(replace(query, session_id="t"))).cursor is None

@@ -14,8 +14,8 @@ from ....protocol.runtime_store_messages import (
 )
 from ..base import RuntimeStore
 from .base_suite import (
-    BEGIN,
-    LEASE,
+    LEASE_S,
+    START_TIME,
     BaseSuite,
     assert_refused,
     begin_session,
@@ -25,28 +25,28 @@ from .base_suite import (
     enqueue_actions,
     finish_action,
     make_action,
-    make_finish,
+    make_completion,
     make_state,
     read_action,
     read_snapshot,
     write_session,
 )
 
-LATER = LEASE + 1.0
+AFTER_LEASE_S = LEASE_S + 1.0
 
 
 async def renew_leases(
     store: RuntimeStore, owner: str, at: float, sessions: tuple[str, ...] | None = None
 ) -> RenewedLeases:
-    now = BEGIN + at
-    ask = RenewLeases(owner=owner, now=now, lease_until=now + LEASE, sessions=sessions)
-    return await store.renew(ask)
+    now = START_TIME + at
+    request = RenewLeases(owner=owner, now=now, lease_until=now + LEASE_S, sessions=sessions)
+    return await store.renew(request)
 
 
 async def adopt_sessions(store: RuntimeStore, owner: str, at: float, limit: int = 100) -> list[str]:
-    now = BEGIN + at
-    ask = AdoptSessions(owner=owner, now=now, lease_until=now + LEASE, limit=limit)
-    return [each.session_id for each in (await store.adopt(ask)).states]
+    now = START_TIME + at
+    request = AdoptSessions(owner=owner, now=now, lease_until=now + LEASE_S, limit=limit)
+    return [each.session_id for each in (await store.adopt(request)).states]
 
 
 class LeaseSuite(BaseSuite):
@@ -55,129 +55,129 @@ class LeaseSuite(BaseSuite):
     # ---- leases -------------------------------------------------------------------------------------
 
     async def test_an_action_whose_lease_is_over_is_ready_again(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await create_session(store)
             await claim_action(store)
-            assert await claim_action_id(store, "two", LEASE - 1) is None
-            again = await claim_action(store, "two", LATER)
+            assert await claim_action_id(store, "two", LEASE_S - 1) is None
+            again = await claim_action(store, "two", AFTER_LEASE_S)
             assert again.action is not None and again.state is not None
             assert (again.action.id, again.action.attempts) == ("create s", 2)
             assert (again.state.owner, again.state.epoch) == ("two", 2)
 
     async def test_a_lease_that_is_over_lets_control_overtake(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"))
             assert await claim_action_id(store) == "a"
             await enqueue_actions(store, make_action("pause", kind=ActionKind.PAUSE))
-            assert await claim_action_id(store, "two", LATER) == "pause"
-            assert await claim_action_id(store, "three", LATER) is None
-            assert (await renew_leases(store, "one", LATER)).actions == ()  # one at a time
+            assert await claim_action_id(store, "two", AFTER_LEASE_S) == "pause"
+            assert await claim_action_id(store, "three", AFTER_LEASE_S) is None
+            assert (await renew_leases(store, "one", AFTER_LEASE_S)).actions == ()  # one at a time
             await finish_action(store, "pause", owner="two", epoch=2)
-            assert await claim_action_id(store, "two", LATER) == "a"
+            assert await claim_action_id(store, "two", AFTER_LEASE_S) == "a"
 
     async def test_an_answer_that_got_lost_is_given_again(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"), make_action("b"))
             first = await claim_action(store)
             again = await claim_action(store, at=1.0)
             assert first.action is not None and again.action is not None
             assert again.action.id == first.action.id == "a"
-            assert again.action.lease_until == BEGIN + 1.0 + LEASE
+            assert again.action.lease_until == START_TIME + 1.0 + LEASE_S
             assert again.action.attempts == 1
             assert await claim_action_id(store, held=("a",)) is None
 
     async def test_renewing_makes_all_last_and_says_what_that_is(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store, "a")
             await begin_session(store, "b")
             await enqueue_actions(store, make_action("input a", "a"))
             await claim_action(store)
-            had = await renew_leases(store, "one", 8)
-            assert sorted(had.sessions, key=lambda held: held.session_id) == [
+            renewed = await renew_leases(store, "one", 8)
+            assert sorted(renewed.sessions, key=lambda held: held.session_id) == [
                 LeasedSession(session_id="a", epoch=1),
                 LeasedSession(session_id="b", epoch=1),
             ]
-            assert had.actions == ("input a",)
-            assert await claim_action_id(store, "two", 8 + LEASE - 1) is None
-            assert await adopt_sessions(store, "two", 8 + LEASE - 1) == []
-            assert await claim_action_id(store, "two", 8 + LATER) == "input a"
+            assert renewed.actions == ("input a",)
+            assert await claim_action_id(store, "two", 8 + LEASE_S - 1) is None
+            assert await adopt_sessions(store, "two", 8 + LEASE_S - 1) == []
+            assert await claim_action_id(store, "two", 8 + AFTER_LEASE_S) == "input a"
 
     async def test_what_a_renewal_doesnt_name_ends_and_can_be_adopted(self) -> None:
         """As where the answer to an `adopt` got lost: its owner doesn't know of it."""
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             for session in ("a", "b", "other"):
                 await begin_session(store, session, owner="two" if session == "other" else "one")
-            had = await renew_leases(store, "one", 8, ("b", "other", "nobody"))
-            assert had.sessions == (LeasedSession(session_id="b", epoch=1),)
+            renewed = await renew_leases(store, "one", 8, ("b", "other", "nobody"))
+            assert renewed.sessions == (LeasedSession(session_id="b", epoch=1),)
             assert (await renew_leases(store, "one", 9, ())).sessions == ()
-            assert sorted(await adopt_sessions(store, "one", LATER)) == ["a", "other"]
+            assert sorted(await adopt_sessions(store, "one", AFTER_LEASE_S)) == ["a", "other"]
 
     async def test_renewing_leaves_out_what_another_has_by_now(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store, "a")
             await begin_session(store, "b")
             await enqueue_actions(store, make_action("input a", "a"))
             await claim_action(store)
-            await claim_action(store, "two", LATER)
-            had = await renew_leases(store, "one", LATER)
-            assert had == RenewedLeases(
+            await claim_action(store, "two", AFTER_LEASE_S)
+            renewed = await renew_leases(store, "one", AFTER_LEASE_S)
+            assert renewed == RenewedLeases(
                 sessions=(LeasedSession(session_id="b", epoch=1),), actions=()
             )
-            assert (await renew_leases(store, "nobody", LATER)) == RenewedLeases(
+            assert (await renew_leases(store, "nobody", AFTER_LEASE_S)) == RenewedLeases(
                 sessions=(), actions=()
             )
 
     async def test_a_lease_that_was_over_lasts_again_where_nobody_came_meanwhile(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"))
             await claim_action(store)
-            assert (await renew_leases(store, "one", LATER)).actions == ("a",)
-            assert await claim_action_id(store, "two", LATER) is None
-            assert await adopt_sessions(store, "two", LATER) == []
+            assert (await renew_leases(store, "one", AFTER_LEASE_S)).actions == ("a",)
+            assert await claim_action_id(store, "two", AFTER_LEASE_S) is None
+            assert await adopt_sessions(store, "two", AFTER_LEASE_S) == []
             assert (await read_snapshot(store)).epoch == 1
 
     async def test_what_was_ready_for_all_is_its_owner_s_again_after_a_renewal(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             for session in ("a", "b"):
                 await begin_session(store, session)
             await enqueue_actions(store, make_action("to a", "a"), make_action("to b", "b"))
-            assert await claim_action_id(store, "two", LATER) == "to a"
-            assert (await renew_leases(store, "one", LATER)).sessions == (
+            assert await claim_action_id(store, "two", AFTER_LEASE_S) == "to a"
+            assert (await renew_leases(store, "one", AFTER_LEASE_S)).sessions == (
                 LeasedSession(session_id="b", epoch=1),
             )
-            assert await claim_action_id(store, "three", LATER) is None
-            assert await claim_action_id(store, "one", LATER) == "to b"
+            assert await claim_action_id(store, "three", AFTER_LEASE_S) is None
+            assert await claim_action_id(store, "one", AFTER_LEASE_S) == "to b"
 
     async def test_a_claim_shortens_no_lease_on_its_session(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
             await renew_leases(store, "one", 8)
             await enqueue_actions(store, make_action("a"))
             assert await claim_action_id(store, at=1) == "a"
             await finish_action(store, "a")
-            assert await adopt_sessions(store, "two", 8 + LEASE - 1) == []
+            assert await adopt_sessions(store, "two", 8 + LEASE_S - 1) == []
 
     async def test_releasing_cuts_leases_and_leaves_epochs(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store, "a")
             await begin_session(store, "b", "other")
             await enqueue_actions(store, make_action("input a", "a"), make_action("input b", "b"))
             assert await claim_action_id(store) == "input a"
             assert await claim_action_id(store, "other") == "input b"
-            await store.release(ReleaseLeases(owner="one", until=BEGIN + 2))
-            await store.release(ReleaseLeases(owner="one", until=BEGIN + 5))  # never longer
+            await store.release(ReleaseLeases(owner="one", until=START_TIME + 2))
+            await store.release(ReleaseLeases(owner="one", until=START_TIME + 5))  # never longer
             assert (await read_snapshot(store, "a")).epoch == 1
             assert await claim_action_id(store, "two", 1) is None
             assert await claim_action_id(store, "two", 2.5) == "input a"
             assert await claim_action_id(store, "two", 2.5, ("input a",)) is None
 
     async def test_an_owner_that_comes_back_in_time_keeps_what_was_released(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
-            await store.release(ReleaseLeases(owner="one", until=BEGIN + 2))
+            await store.release(ReleaseLeases(owner="one", until=START_TIME + 2))
             assert (await renew_leases(store, "one", 1)).sessions == (
                 LeasedSession(session_id="s", epoch=1),
             )
@@ -187,7 +187,7 @@ class LeaseSuite(BaseSuite):
     # ---- whose a session is -------------------------------------------------------------------------
 
     async def test_an_owner_s_own_and_anybody_s_are_claimed_in_one_order(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store, "mine")
             await create_session(store, "anybody's")
             await enqueue_actions(
@@ -205,7 +205,7 @@ class LeaseSuite(BaseSuite):
             assert await claim_action_id(store, held=("create anybody's",)) == "1"
 
     async def test_a_session_s_actions_go_to_its_owner_alone(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store, "mine", "one")
             await begin_session(store, "yours", "two")
             await enqueue_actions(
@@ -217,16 +217,16 @@ class LeaseSuite(BaseSuite):
             assert (await read_snapshot(store, "mine")).epoch == 1
 
     async def test_whose_owner_is_gone_is_claimed_in_a_new_epoch(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"))
-            found = await claim_action(store, "two", LATER)
+            found = await claim_action(store, "two", AFTER_LEASE_S)
             assert found.state is not None
             assert (found.state.owner, found.state.epoch) == ("two", 2)
             await assert_refused("stale_epoch", write_session(store, state=make_state(), steps=()))
 
     async def test_adopted_are_those_that_go_on_by_themselves_and_have_no_owner(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             going = {
                 "runs": SessionStatus.RUNNING,
                 "paused": SessionStatus.PAUSED,
@@ -244,42 +244,42 @@ class LeaseSuite(BaseSuite):
             await claim_action(store)
             await renew_leases(store, "other", 5)
             assert await adopt_sessions(store, "two", 5) == []
-            assert sorted(await adopt_sessions(store, "two", LATER)) == sorted(going)
+            assert sorted(await adopt_sessions(store, "two", AFTER_LEASE_S)) == sorted(going)
             for session in going:
-                standing = await read_snapshot(store, session)
-                assert (standing.owner, standing.epoch) == ("two", 2)
-            assert await adopt_sessions(store, "three", LATER) == []
+                state = await read_snapshot(store, session)
+                assert (state.owner, state.epoch) == ("two", 2)
+            assert await adopt_sessions(store, "three", AFTER_LEASE_S) == []
 
     async def test_so_many_are_adopted_at_one_go(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             for number in range(5):
                 await begin_session(store, f"{number}")
-            found = [await adopt_sessions(store, "two", LATER, limit=2) for _ in range(4)]
+            found = [await adopt_sessions(store, "two", AFTER_LEASE_S, limit=2) for _ in range(4)]
             assert [len(each) for each in found] == [2, 2, 1, 0]
             assert sorted(chain.from_iterable(found)) == ["0", "1", "2", "3", "4"]
 
     async def test_who_adopts_a_session_gets_its_actions(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"))
             assert await claim_action_id(store) == "a"
-            await adopt_sessions(store, "two", LATER)
-            assert (await renew_leases(store, "one", LATER)).actions == ()
-            assert await claim_action_id(store, "three", LATER) is None
-            assert await claim_action_id(store, "two", LATER) == "a"
+            await adopt_sessions(store, "two", AFTER_LEASE_S)
+            assert (await renew_leases(store, "one", AFTER_LEASE_S)).actions == ()
+            assert await claim_action_id(store, "three", AFTER_LEASE_S) is None
+            assert await claim_action_id(store, "two", AFTER_LEASE_S) == "a"
             await assert_refused("stale_epoch", finish_action(store, "a"))
             await finish_action(store, "a", owner="two", epoch=2)
 
     async def test_an_ended_session_s_actions_are_claimed_without_it(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store, status=SessionStatus.DONE)
             await enqueue_actions(store, make_action("destroy", kind=ActionKind.DESTROY))
             found = await claim_action(store, "two")
             assert found.action is not None and found.state is not None
             assert (found.action.id, found.state.owner, found.state.epoch) == ("destroy", None, 1)
-            late = await claim_action(store, "three", LATER)
+            late = await claim_action(store, "three", AFTER_LEASE_S)
             assert late.action is not None and late.action.attempts == 2
-            done = make_finish("destroy", "two")
+            done = make_completion("destroy", "two")
             await assert_refused("stale_claim", write_session(store, owner="two", finished=(done,)))
             await finish_action(store, "destroy", owner="three")
             assert (await read_action(store, "destroy")).status is ActionStatus.DONE

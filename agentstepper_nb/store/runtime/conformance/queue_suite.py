@@ -9,8 +9,8 @@ from ....protocol.runtime_store_messages import (
     ParticipantQuery,
 )
 from .base_suite import (
-    BEGIN,
-    LEASE,
+    LEASE_S,
+    START_TIME,
     BaseSuite,
     assert_refused,
     begin_session,
@@ -36,7 +36,7 @@ class QueueSuite(BaseSuite):
     # ---- what comes in ------------------------------------------------------------------------------
 
     async def test_a_created_session_waits_for_its_first_action(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             made = await create_session(store)
             assert made.fresh
             assert (made.state, made.action.id) == (make_state(), "create s")
@@ -46,19 +46,19 @@ class QueueSuite(BaseSuite):
             assert (info.live, info.open) == (1, 1)
 
     async def test_creating_a_known_session_answers_it_and_writes_nothing(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await create_session(store)
-            ask = CreateAgentSession(
+            request = CreateAgentSession(
                 state=make_state(moniker="other"),
                 action=make_action("other", kind=ActionKind.CREATE),
             )
-            again = await store.create(ask)
+            again = await store.create(request)
             assert not again.fresh
             assert (again.state.moniker, again.action.id) == ("joke", "create s")
             assert await read_action_ids(store) == ["create s"]
 
     async def test_creating_with_a_known_idem_key_answers_the_first_session(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             for session in ("first", "second"):
                 creation = make_action(
                     f"create {session}", session, ActionKind.CREATE, idem_key="key"
@@ -70,22 +70,22 @@ class QueueSuite(BaseSuite):
             assert await read_action_ids(store) == ["create first"]
 
     async def test_a_session_is_created_into_a_conversation_or_not_at_all(self) -> None:
-        async with self.opened() as store:
-            ask = CreateAgentSession(
+        async with self.opened_store() as store:
+            request = CreateAgentSession(
                 state=make_state(),
                 action=make_action("create s", kind=ActionKind.CREATE),
                 participant=make_participant("p"),
                 message=make_message("joined"),
             )
-            await assert_refused("unknown_conversation", store.create(ask))
+            await assert_refused("unknown_conversation", store.create(request))
             assert await read_action_ids(store) == []
             await store.save_conversation(make_conversation())
-            assert (await store.create(ask)).fresh
-            here = await store.participants(ParticipantQuery(conversation_id="c"))
-            assert [each.participant_id for each in here.participants] == ["p"]
+            assert (await store.create(request)).fresh
+            present = await store.participants(ParticipantQuery(conversation_id="c"))
+            assert [each.participant_id for each in present.participants] == ["p"]
 
     async def test_of_two_actions_with_one_id_or_key_the_first_counts(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await create_session(store)
             first = make_action("a", idem_key="key", payload=1)
             found = await enqueue_actions(
@@ -99,18 +99,18 @@ class QueueSuite(BaseSuite):
             assert await read_action_ids(store) == ["create s", "a"]
 
     async def test_actions_of_an_unknown_session_are_refused_with_all_beside_them(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await create_session(store)
-            ask = EnqueueActions(
+            request = EnqueueActions(
                 actions=(make_action("a"), make_action("b", "nobody"), make_action("c"))
             )
-            await assert_refused("unknown_session", store.enqueue(ask))
+            await assert_refused("unknown_session", store.enqueue(request))
             assert await read_action_ids(store) == ["create s"]
 
     # ---- order --------------------------------------------------------------------------------------
 
     async def test_a_session_is_created_then_controlled_then_told_by_urgency_and_time(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await create_session(store)
             await enqueue_actions(
                 store,
@@ -129,7 +129,7 @@ class QueueSuite(BaseSuite):
             assert (await store.info()).open == 0
 
     async def test_among_sessions_urgency_counts_then_time(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             for number, urgency in enumerate((0, 5, 0, -1, 5)):
                 creation = make_action(f"{number}", f"{number}", ActionKind.CREATE, urgency=urgency)
                 await store.create(
@@ -139,7 +139,7 @@ class QueueSuite(BaseSuite):
             assert order == ["1", "4", "0", "2", "3", None]
 
     async def test_the_first_of_a_session_holds_back_its_more_urgent_ones(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store, "a")
             await begin_session(store, "b")
             await enqueue_actions(store, make_action("input a", "a", urgency=9))
@@ -149,7 +149,7 @@ class QueueSuite(BaseSuite):
             assert await claim_action_id(store, held=("input b",)) == "pause a"
 
     async def test_a_session_has_one_claimed_action_at_a_time(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
             await enqueue_actions(store, make_action("a"), make_action("b"))
             assert await claim_action_id(store) == "a"
@@ -160,14 +160,14 @@ class QueueSuite(BaseSuite):
             assert await claim_action_id(store) == "pause"
 
     async def test_a_claim_tells_what_is_claimed_and_counts_it(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await create_session(store)
             found = await claim_action(store)
             assert found.action is not None and found.state is not None
             assert found.action == await read_action(store, "create s")
             assert found.action.status is ActionStatus.CLAIMED
             assert (found.action.owner, found.action.attempts) == ("one", 1)
-            assert found.action.lease_until == BEGIN + LEASE
+            assert found.action.lease_until == START_TIME + LEASE_S
             assert found.state == await read_snapshot(store)
             assert (found.state.owner, found.state.epoch) == ("one", 1)
-            assert (found.state.lease_until or 0) >= BEGIN + LEASE
+            assert (found.state.lease_until or 0) >= START_TIME + LEASE_S

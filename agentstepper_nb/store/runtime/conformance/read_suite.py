@@ -22,8 +22,8 @@ from ....protocol.runtime_store_messages import (
 )
 from ..base import RuntimeStore
 from .base_suite import (
-    BEGIN,
-    LEASE,
+    LEASE_S,
+    START_TIME,
     BaseSuite,
     begin_session,
     claim_action,
@@ -58,7 +58,7 @@ async def add_three_sessions(store: RuntimeStore) -> None:
     """Three sessions of two agents, the last two made later, with some steps each."""
     for number, (session, agent) in enumerate((("a", "x"), ("b", "y"), ("c", "x"))):
         creation = make_action(f"create {session}", session, ActionKind.CREATE, agent_id=agent)
-        first = make_state(session, agent_id=agent, created_at=BEGIN + number)
+        first = make_state(session, agent_id=agent, created_at=START_TIME + number)
         await store.create(CreateAgentSession(state=first, action=creation))
         await claim_action(store)
         rows = tuple(make_step(session, each, agent_id=agent) for each in range(number + 1))
@@ -68,7 +68,10 @@ async def add_three_sessions(store: RuntimeStore) -> None:
             steps=rows,
             finished=(
                 ActionCompletion(
-                    id=creation.id, owner="one", status=ActionStatus.DONE, processed_at=BEGIN + 1
+                    id=creation.id,
+                    owner="one",
+                    status=ActionStatus.DONE,
+                    processed_at=START_TIME + 1,
                 ),
             ),
         )
@@ -78,7 +81,7 @@ class ReadSuite(BaseSuite):
     """Queries."""
 
     async def test_actions_by_what_they_are(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store, "a")
             await create_session(store, "b")
             await enqueue_actions(
@@ -103,10 +106,10 @@ class ReadSuite(BaseSuite):
             assert await read_action_ids(store, session_id="a", status=ActionStatus.CLAIMED) == []
 
     async def test_snapshots_by_what_they_are(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await add_three_sessions(store)
-            standing = await read_snapshot(store, "b")
-            await write_session(store, "b", state=replace(standing, status=SessionStatus.PAUSED))
+            state = await read_snapshot(store, "b")
+            await write_session(store, "b", state=replace(state, status=SessionStatus.PAUSED))
             assert await read_state_ids(store) == ["c", "b", "a"]
             assert await read_state_ids(store, agent_id="x") == ["c", "a"]
             assert await read_state_ids(store, session_id="a") == ["a"]
@@ -119,7 +122,7 @@ class ReadSuite(BaseSuite):
             assert await read_state_ids(store, limit=5, offset=1) == ["b", "a"]
 
     async def test_steps_by_what_they_are(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await add_three_sessions(store)
             part = make_step("c", 1, id="part", event_seq=1, agent_id="x", status="error")
             await write_session(store, "c", steps=(part,))
@@ -136,13 +139,13 @@ class ReadSuite(BaseSuite):
             assert await read_step_ids(store, max_iteration=0) == ["a/0", "b/0", "c/0"]
             assert await read_step_ids(store, session_id="c", after_iteration=1) == ["c/2"]
             assert await read_step_ids(store, session_id="c", after_iteration=0, limit=1) == ["c/1"]
-            assert await read_step_ids(store, since=BEGIN + 1) == ["b/1", "c/1", "part", "c/2"]
+            assert await read_step_ids(store, since=START_TIME + 1) == ["b/1", "c/1", "part", "c/2"]
             assert await read_step_ids(store, status="error") == ["part"]
             assert await read_step_ids(store, limit=3, offset=2) == everything[2:5]
             assert await read_step_ids(store, session_id="nobody") == []
 
     async def test_the_latest_step_of_each_session(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await add_three_sessions(store)
             part = make_step("b", 1, id="part", event_seq=1, agent_id="y", status="error")
             await write_session(store, "b", steps=(part,))
@@ -163,35 +166,37 @@ class ReadSuite(BaseSuite):
             assert await read_step_ids(store, latest=True, agent_id="nobody") == []
 
     async def test_sessions_of_an_agent(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await add_three_sessions(store)
             found = (await store.sessions(AgentSessionQuery(agent_id="x"))).sessions
             assert [each.session_id for each in found] == ["c", "a"]
             for each in found:
                 assert each.state == await read_snapshot(store, each.session_id)
                 assert (each.status, each.iteration) == ("created", 0)
-                assert (each.first_at, each.last_at) == (each.state.created_at, BEGIN)
+                assert (each.first_at, each.last_at) == (each.state.created_at, START_TIME)
             limited = await store.sessions(AgentSessionQuery(agent_id="x", limit=1))
             assert limited.sessions == found[:1]
             assert (await store.sessions(AgentSessionQuery(agent_id="nobody"))).sessions == ()
 
     async def test_sessions_without_a_snapshot_are_told_by_their_steps(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await add_three_sessions(store)
-            await self.forget_state(store, "c")
-            kept, forgotten = (await store.sessions(AgentSessionQuery(agent_id="x"))).sessions[::-1]
-            if kept.session_id != "a":
-                kept, forgotten = forgotten, kept
-            assert (kept.session_id, forgotten.session_id) == ("a", "c")
-            assert kept.state is not None
+            await self.delete_snapshot(store, "c")
+            stored, forgotten = (await store.sessions(AgentSessionQuery(agent_id="x"))).sessions[
+                ::-1
+            ]
+            if stored.session_id != "a":
+                stored, forgotten = forgotten, stored
+            assert (stored.session_id, forgotten.session_id) == ("a", "c")
+            assert stored.state is not None
             assert forgotten.state is None
             assert (forgotten.agent_id, forgotten.status) == ("x", "running")
             assert forgotten.iteration == 3  # of the next step, as a snapshot's
-            assert (forgotten.first_at, forgotten.last_at) == (BEGIN, BEGIN + 2)
+            assert (forgotten.first_at, forgotten.last_at) == (START_TIME, START_TIME + 2)
             assert await read_step_ids(store, latest=True, session_id="c") == ["c/2"]
 
     async def test_all_of_it_is_there_after_a_restart(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await store.save_conversation(make_conversation())
             await store.join(make_participant("p"))
             await begin_session(store, conversation_id="c")
@@ -209,7 +214,7 @@ class ReadSuite(BaseSuite):
                 assert await claim_action_id(store, held=()) == "b"
                 await finish_action(store, "b")
                 assert await claim_action_id(store, held=()) == "a"
-                assert await claim_action_id(store, "two", LEASE + 1) == "a"
+                assert await claim_action_id(store, "two", LEASE_S + 1) == "a"
             finally:
                 await store.close()
 
@@ -227,7 +232,7 @@ async def _all(store: RuntimeStore) -> list[object]:
 
 
 #: JSON values that something on the way might take for something else.
-TELLING: Final[tuple[Any, ...]] = (
+JSON_VALUES: Final[tuple[Any, ...]] = (
     *(None, True, False, 0, -1, 2**53, -(2**63), 0.1, 1e300, 5e-324),
     *("", "null", "true", "1", "1e400", "not json", '{"a": 1}', '"quoted"', "[1", "\\u0000"),
     *("\x00", "line\nline\r\n", "'; DROP TABLE actions; --", "naïve 🙂 \u2028 אב"),
@@ -235,7 +240,7 @@ TELLING: Final[tuple[Any, ...]] = (
     "x" * 100_000,
 )
 #: Texts that stand where JSON belongs, and what they are read as.
-PLANTED: Final[dict[str, Any]] = {
+RAW_STATE_VALUES: Final[dict[str, Any]] = {
     "not json": "not json",
     "": "",
     "{": "{",
@@ -260,29 +265,29 @@ class ValueSuite(BaseSuite):
     """JSON, texts, and what is neither."""
 
     async def test_json_comes_back_as_it_was(self) -> None:
-        async with self.opened() as store:
-            everything = [*TELLING, make_nested_list(200)]
+        async with self.opened_store() as store:
+            everything = [*JSON_VALUES, make_nested_list(200)]
             await store.save_conversation(make_conversation(tags=("one", "two, three", '"')))
-            standing = await begin_session(store, config=everything)
-            for number, value in enumerate((*TELLING, make_nested_list(200), everything)):
+            state = await begin_session(store, config=everything)
+            for number, value in enumerate((*JSON_VALUES, make_nested_list(200), everything)):
                 left = make_action(f"a{number}", payload=value, metadata=[value])
                 await enqueue_actions(store, left)
                 assert await read_action(store, left.id) == left
                 row = make_step(iteration=number, data=value, state={"v": value}, guidance=value)
                 full = replace(
-                    standing, state=value, result={"v": value}, context=[value], guidance=value
+                    state, state=value, result={"v": value}, context=[value], guidance=value
                 )
-                heard = make_message(f"m{number}", number, data=value)
-                await write_session(store, state=full, steps=(row,), messages=(heard,))
+                message = make_message(f"m{number}", number, data=value)
+                await write_session(store, state=full, steps=(row,), messages=(message,))
                 assert await read_snapshot(store) == full
                 query = StepQuery(session_id="s", min_iteration=number)
                 assert (await store.steps(query)).steps == (row,)
                 last = MessageQuery(conversation_id="c", last=True, limit=1)
-                assert (await store.messages(last)).messages == (heard,)
+                assert (await store.messages(last)).messages == (message,)
             assert (await read_snapshot(store)).config == everything
 
     async def test_every_field_comes_back(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             limits = Limits(
                 stop_on_done=False, max_steps=3, max_runtime_s=1.5, retries=2, backoff_s=0.25
             )
@@ -303,9 +308,9 @@ class ValueSuite(BaseSuite):
             assert {name: getattr(made.state, name) for name in given} == given
 
     async def test_texts_of_any_kind_come_back(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
-            texts = [each for each in TELLING if isinstance(each, str)]
+            texts = [each for each in JSON_VALUES if isinstance(each, str)]
             rows = tuple(
                 make_step(
                     iteration=number, text=text, notes=text, error=text, latency_ms=number / 3
@@ -316,14 +321,14 @@ class ValueSuite(BaseSuite):
             assert (await store.steps(StepQuery(limit=1000))).steps == rows
 
     async def test_plain_text_where_json_belongs_is_read_as_that_text(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
-            for text, value in PLANTED.items():
-                await self.plant(store, "s", text)
+            for text, value in RAW_STATE_VALUES.items():
+                await self.write_raw_state(store, "s", text)
                 assert (await read_snapshot(store)).state == value, text[:20]
 
     async def test_what_no_text_can_carry_is_refused_and_the_store_goes_on(self) -> None:
-        async with self.opened() as store:
+        async with self.opened_store() as store:
             await begin_session(store)
             for bad in ("\ud800", ["\udfff"], {"\ud800": 1}, object()):
                 try:

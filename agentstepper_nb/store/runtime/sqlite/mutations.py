@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from ....errors import CommandError
 from ....protocol.runtime import (
-    CONTROL,
-    LIVE,
+    CONTROL_ACTIONS,
+    LIVE_STATUSES,
     Action,
     ActionKind,
     ActionStatus,
@@ -43,60 +43,68 @@ from .row_codec import (
     make_select,
 )
 
-_CHANGE: Final = STATES.update("session_id")
+_UPDATE_STATE: Final = STATES.update("session_id")
 _STATUS: Final = STATES.columns.index("status")
 _ADD_STEP: Final = STEPS.insert()
 
 
-def write(connection: sqlite3.Connection, ask: SessionWrite) -> SessionWriteResult:
+def write(connection: sqlite3.Connection, request: SessionWrite) -> SessionWriteResult:
     """See `RuntimeStore.write`."""
-    _check(ask, *read_epoch_and_owner(connection, ask.session_id))
-    changed = ask.state is not None and _state(connection, ask.state, ask.epoch)
-    steps = tuple(step for step in ask.steps if _step(connection, step))
-    messages: tuple[ConversationMessage, ...] = tuple(
-        message for message in ask.messages if append_message(connection, message)
+    _check(request, *read_epoch_and_owner(connection, request.session_id))
+    changed = request.state is not None and _store_snapshot(
+        connection, request.state, request.epoch
     )
-    finished = tuple(_finish(connection, ask.session_id, each) for each in ask.finished)
-    refresh_first_action(connection, ask.session_id)
+    steps = tuple(step for step in request.steps if _store_step(connection, step))
+    messages: tuple[ConversationMessage, ...] = tuple(
+        message for message in request.messages if append_message(connection, message)
+    )
+    finished = tuple(
+        _complete_action(connection, request.session_id, each) for each in request.finished
+    )
+    refresh_first_action(connection, request.session_id)
     return SessionWriteResult(
-        state=find_state(connection, ask.session_id) if changed else None,
+        state=find_state(connection, request.session_id) if changed else None,
         steps=steps,
         messages=messages,
         actions=tuple(action for action in finished if action is not None),
     )
 
 
-def _check(ask: SessionWrite, epoch: int, owner: str | None) -> None:
-    if ask.epoch != epoch or owner not in (None, ask.owner):
+def _check(request: SessionWrite, epoch: int, owner: str | None) -> None:
+    if request.epoch != epoch or owner not in (None, request.owner):
         raise CommandError(
-            "stale_epoch", f"Session {ask.session_id} is another worker's by now: it goes on there."
+            "stale_epoch",
+            f"Session {request.session_id} is another worker's by now: it goes on there.",
         )
-    others = {each.session_id for each in (*ask.steps, *((ask.state,) if ask.state else ()))}
-    if others - {ask.session_id}:
+    others = {
+        each.session_id for each in (*request.steps, *((request.state,) if request.state else ()))
+    }
+    if others - {request.session_id}:
         raise CommandError(
-            "invalid_message", f"A write of session {ask.session_id} has another session's rows."
+            "invalid_message",
+            f"A write of session {request.session_id} has another session's rows.",
         )
 
 
-def _state(connection: sqlite3.Connection, state: AgentState, epoch: int) -> bool:
+def _store_snapshot(connection: sqlite3.Connection, state: AgentState, epoch: int) -> bool:
     """Keep a snapshot; False where it is kept already."""
-    row = STATES.row(replace(state, epoch=epoch))
+    row = STATES.encode_row(replace(state, epoch=epoch))
     before = connection.execute(
         f"{make_select(STATES)} WHERE session_id = ?", (state.session_id,)
     ).fetchone()
     if row == before:
         return False
-    if before[_STATUS] not in LIVE:
+    if before[_STATUS] not in LIVE_STATUSES:
         raise CommandError(
             "session_over", f"Session {state.session_id} has ended: nothing of it changes any more."
         )
-    if state.status not in LIVE:
+    if state.status not in LIVE_STATUSES:
         connection.execute("DELETE FROM holds WHERE session_id = ?", (state.session_id,))
-    connection.execute(_CHANGE, (*row, state.session_id))
+    connection.execute(_UPDATE_STATE, (*row, state.session_id))
     return True
 
 
-def _step(connection: sqlite3.Connection, step: AgentStep) -> bool:
+def _store_step(connection: sqlite3.Connection, step: AgentStep) -> bool:
     """Keep a step; False where it is kept already."""
     found = connection.execute(
         "SELECT id, session_id, iteration, event_seq FROM agent_steps"
@@ -104,7 +112,7 @@ def _step(connection: sqlite3.Connection, step: AgentStep) -> bool:
         (step.id, step.session_id, step.iteration, step.event_seq),
     ).fetchall()
     if not found:
-        connection.execute(_ADD_STEP, STEPS.row(step))
+        connection.execute(_ADD_STEP, STEPS.encode_row(step))
         return True
     if found != [(step.id, step.session_id, step.iteration, step.event_seq)]:
         raise CommandError(
@@ -114,75 +122,76 @@ def _step(connection: sqlite3.Connection, step: AgentStep) -> bool:
     return False
 
 
-def _finish(
-    connection: sqlite3.Connection, session: str, finish: ActionCompletion
+def _complete_action(
+    connection: sqlite3.Connection, session: str, completion: ActionCompletion
 ) -> Action | None:
     """Close an action of its owner's and of this session; None where it is closed so already."""
-    action = find_row(connection, ACTIONS, "id", finish.id)
-    if action is None or (action.owner, action.session_id) != (finish.owner, session):
-        raise _stale(finish)
+    action = find_row(connection, ACTIONS, "id", completion.id)
+    if action is None or (action.owner, action.session_id) != (completion.owner, session):
+        raise _make_stale_claim_error(completion)
     if action.status is not ActionStatus.CLAIMED:
-        if (action.status, action.error) != (finish.status, finish.error):
-            raise _stale(finish)
+        if (action.status, action.error) != (completion.status, completion.error):
+            raise _make_stale_claim_error(completion)
         return None
     connection.execute(
         "UPDATE actions SET status = ?, error = ?, processed_at = ?, lease_until = NULL, rank = NULL"
         " WHERE id = ?",
-        (finish.status, finish.error, finish.processed_at, finish.id),
+        (completion.status, completion.error, completion.processed_at, completion.id),
     )
-    return find_row(connection, ACTIONS, "id", finish.id)
+    return find_row(connection, ACTIONS, "id", completion.id)
 
 
-def _stale(finish: ActionCompletion) -> CommandError:
+def _make_stale_claim_error(completion: ActionCompletion) -> CommandError:
     return CommandError(
-        "stale_claim", f"Action {finish.id} isn't {finish.owner}'s any more: it is done elsewhere."
+        "stale_claim",
+        f"Action {completion.id} isn't {completion.owner}'s any more: it is done elsewhere.",
     )
 
 
 # ---- conversations: who takes part, what is said, and how far each has read -----------------------
 
 
-def save_conversation(connection: sqlite3.Connection, ask: Conversation) -> Conversation:
+def save_conversation(connection: sqlite3.Connection, request: Conversation) -> Conversation:
     """See `RuntimeStore.save_conversation`."""
-    row = CONVERSATIONS.row(ask)
+    row = CONVERSATIONS.encode_row(request)
     changed = connection.execute(
-        CONVERSATIONS.update("conversation_id"), (*row, ask.conversation_id)
+        CONVERSATIONS.update("conversation_id"), (*row, request.conversation_id)
     )
     if not changed.rowcount:
         connection.execute(CONVERSATIONS.insert(), row)
-    return ask
+    return request
 
 
-def join(connection: sqlite3.Connection, ask: Participant) -> Participant:
+def join(connection: sqlite3.Connection, request: Participant) -> Participant:
     """See `RuntimeStore.join`."""
-    require_conversation(connection, ask.conversation_id)
-    there = find_row(connection, PARTICIPANTS, "participant_id", ask.participant_id)
-    there = there or _here(connection, ask)
-    if there is None:
-        connection.execute(PARTICIPANTS.insert(), PARTICIPANTS.row(ask))
-    return there or ask
+    require_conversation(connection, request.conversation_id)
+    known = find_row(connection, PARTICIPANTS, "participant_id", request.participant_id)
+    known = known or _find_present_participant(connection, request)
+    if known is None:
+        connection.execute(PARTICIPANTS.insert(), PARTICIPANTS.encode_row(request))
+    return known or request
 
 
-def leave(connection: sqlite3.Connection, ask: EndParticipation) -> Participant:
+def leave(connection: sqlite3.Connection, request: EndParticipation) -> Participant:
     """See `RuntimeStore.leave`."""
     connection.execute(
         "UPDATE conversation_participants SET left_at = ?"
         " WHERE participant_id = ? AND left_at IS NULL",
-        (ask.at, ask.participant_id),
+        (request.at, request.participant_id),
     )
-    participant = find_row(connection, PARTICIPANTS, "participant_id", ask.participant_id)
+    participant = find_row(connection, PARTICIPANTS, "participant_id", request.participant_id)
     if participant is None:
         raise CommandError(
-            "unknown_participant", f"No participant has the id {ask.participant_id}."
+            "unknown_participant", f"No participant has the id {request.participant_id}."
         )
     return participant
 
 
-def post(connection: sqlite3.Connection, ask: PostMessage) -> SessionWriteResult:
+def post(connection: sqlite3.Connection, request: PostMessage) -> SessionWriteResult:
     """See `RuntimeStore.post`."""
-    messages = (ask.message,) if append_message(connection, ask.message) else ()
+    messages = (request.message,) if append_message(connection, request.message) else ()
     actions: tuple[Action, ...] = ()
-    for each in ask.actions:
+    for each in request.actions:
         action, fresh = enqueue_action(connection, each)
         actions += (action,) if fresh else ()
     return SessionWriteResult(messages=messages, actions=actions)
@@ -197,23 +206,28 @@ def append_message(connection: sqlite3.Connection, message: ConversationMessage)
     if find_row(connection, MESSAGES, "message_id", message.message_id) is not None:
         return False
     require_conversation(connection, message.conversation_id)
-    connection.execute(MESSAGES.insert(), MESSAGES.row(message))
+    connection.execute(MESSAGES.insert(), MESSAGES.encode_row(message))
     return True
 
 
-def advance(connection: sqlite3.Connection, ask: ConversationCursor) -> ConversationCursor:
+def advance(connection: sqlite3.Connection, request: ConversationCursor) -> ConversationCursor:
     """See `RuntimeStore.advance`."""
-    new = find_message_number(connection, ask.conversation_id, ask.last_message_id)
+    new = find_message_number(connection, request.conversation_id, request.last_message_id)
     row = connection.execute(
         f"{make_select(CURSORS)} WHERE session_id = ? AND conversation_id = ?",
-        (ask.session_id, ask.conversation_id),
+        (request.session_id, request.conversation_id),
     ).fetchone()
     if row is not None:
-        kept = CURSORS.value(row)
-        if find_message_number(connection, ask.conversation_id, kept.last_message_id) >= new:
-            return kept
-    connection.execute(CURSORS.insert().replace("INSERT", "INSERT OR REPLACE"), CURSORS.row(ask))
-    return ask
+        stored_cursor = CURSORS.decode_row(row)
+        if (
+            find_message_number(connection, request.conversation_id, stored_cursor.last_message_id)
+            >= new
+        ):
+            return stored_cursor
+    connection.execute(
+        CURSORS.insert().replace("INSERT", "INSERT OR REPLACE"), CURSORS.encode_row(request)
+    )
+    return request
 
 
 def find_message_number(connection: sqlite3.Connection, conversation: str, message: str) -> int:
@@ -243,27 +257,29 @@ def require_conversation(connection: sqlite3.Connection, conversation: str) -> N
         raise CommandError("unknown_conversation", f"No conversation has the id {conversation}.")
 
 
-def _here(connection: sqlite3.Connection, ask: Participant) -> Participant | None:
+def _find_present_participant(
+    connection: sqlite3.Connection, request: Participant
+) -> Participant | None:
     """The same user or session, where it takes part and hasn't left."""
-    who = "user_id" if ask.kind is ParticipantKind.USER else "session_id"
+    who = "user_id" if request.kind is ParticipantKind.USER else "session_id"
     row = connection.execute(
         f"{make_select(PARTICIPANTS)} WHERE conversation_id = ? AND kind = ? AND {who} = ?"
         " AND left_at IS NULL LIMIT 1",
-        (ask.conversation_id, ask.kind, getattr(ask, who)),
+        (request.conversation_id, request.kind, getattr(request, who)),
     ).fetchone()
-    return None if row is None else PARTICIPANTS.value(row)
+    return None if row is None else PARTICIPANTS.decode_row(row)
 
 
 # ---- a session's actions: how they come into the queue, and which of them is first ----------------
 
 
 #: The first open action of a session.
-FIRST: Final = (
+SELECT_FIRST_ACTION: Final = (
     "SELECT n, urgency FROM actions WHERE session_id = ? AND rank IS NOT NULL"
     " ORDER BY rank, urgency DESC, n LIMIT 1"
 )
 #: Until when one of a session's is claimed.
-UNDER_WAY: Final = (
+SELECT_CLAIMED_UNTIL: Final = (
     "SELECT max(lease_until) FROM actions INDEXED BY actions_under_way"
     " WHERE session_id = ? AND status = 'claimed'"
 )
@@ -287,8 +303,8 @@ def enqueue_action(connection: sqlite3.Connection, action: Action) -> tuple[Acti
 
 def add_action(connection: sqlite3.Connection, action: Action) -> None:
     """Put an action into the queue."""
-    rank = 0 if action.kind is ActionKind.CREATE else 1 if action.kind in CONTROL else 2
-    connection.execute(_INSERT, (*ACTIONS.row(action), rank))
+    rank = 0 if action.kind is ActionKind.CREATE else 1 if action.kind in CONTROL_ACTIONS else 2
+    connection.execute(_INSERT, (*ACTIONS.encode_row(action), rank))
 
 
 def find_known_action(connection: sqlite3.Connection, action: Action) -> Action | None:
@@ -309,23 +325,23 @@ def refresh_first_action(
         session_id: The session.
         now: Leases that are over by then count no more. Without it all do, until the next claim.
     """
-    first = connection.execute(FIRST, (session_id,)).fetchone()
+    first = connection.execute(SELECT_FIRST_ACTION, (session_id,)).fetchone()
     if first is None:
         connection.execute("DELETE FROM heads WHERE session_id = ?", (session_id,))
         return
-    ((under_way,),) = connection.execute(UNDER_WAY, (session_id,))
+    ((claimed_until,),) = connection.execute(SELECT_CLAIMED_UNTIL, (session_id,))
     hold = connection.execute(
         "SELECT owner, lease_until FROM holds WHERE session_id = ?", (session_id,)
     ).fetchone()
-    owner, busy, due = "", False, None
-    if under_way is not None and under_way > now:
-        busy, due = True, under_way
+    owner, is_busy, due = "", False, None
+    if claimed_until is not None and claimed_until > now:
+        is_busy, due = True, claimed_until
     elif hold is not None and hold[1] > now:
         owner, due = hold
     connection.execute(
         "INSERT OR REPLACE INTO heads (session_id, action, urgency, owner, busy, due)"
         " VALUES (?, ?, ?, ?, ?, ?)",
-        (session_id, *first, owner, busy, due),
+        (session_id, *first, owner, is_busy, due),
     )
 
 
@@ -337,7 +353,7 @@ def read_session(connection: sqlite3.Connection, session_id: str) -> AgentState:
     """
     state = find_state(connection, session_id)
     if state is None:
-        raise _unknown(session_id)
+        raise _make_unknown_session_error(session_id)
     return state
 
 
@@ -349,10 +365,10 @@ def read_epoch_and_owner(connection: sqlite3.Connection, session_id: str) -> tup
         (session_id,),
     ).fetchone()
     if row is None:
-        raise _unknown(session_id)
+        raise _make_unknown_session_error(session_id)
     epoch, owner = row
     return epoch, owner
 
 
-def _unknown(session_id: str) -> CommandError:
+def _make_unknown_session_error(session_id: str) -> CommandError:
     return CommandError("unknown_session", f"No session is called {session_id}.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ....protocol.runtime import LIVE, ActionStatus, AgentState, AgentStep, SessionSummary
+from ....protocol.runtime import LIVE_STATUSES, ActionStatus, AgentState, AgentStep, SessionSummary
 from ....protocol.runtime_store_messages import (
     ActionList,
     ActionQuery,
@@ -72,77 +72,81 @@ class WhereClause:
         return f" WHERE {' AND '.join(self.terms)}" if self.terms else ""
 
 
-def find_actions(connection: sqlite3.Connection, ask: ActionQuery) -> ActionList:
+def find_actions(connection: sqlite3.Connection, request: ActionQuery) -> ActionList:
     """See `RuntimeStore.actions`."""
     where = (
         WhereClause()
-        .add("id = ?", ask.id)
-        .add("idem_key = ?", ask.idem_key)
-        .add("session_id = ?", ask.session_id)
-        .add("agent_id = ?", ask.agent_id)
-        .add("kind = ?", ask.kind)
+        .add("id = ?", request.id)
+        .add("idem_key = ?", request.idem_key)
+        .add("session_id = ?", request.session_id)
+        .add("agent_id = ?", request.agent_id)
+        .add("kind = ?", request.kind)
     )
-    if ask.status is not None:
-        where.add(f"status = '{ask.status.value}'")  # as the conditions of indexes have it
-    if ask.status in _OPEN:
+    if request.status is not None:
+        where.add(f"status = '{request.status.value}'")  # as the conditions of indexes have it
+    if request.status in _OPEN:
         where.add("rank IS NOT NULL")
     rows = connection.execute(
         f"{make_select(ACTIONS)}{where.text} ORDER BY n LIMIT ? OFFSET ?",
-        (*where.values, ask.limit, ask.offset),
+        (*where.values, request.limit, request.offset),
     )
-    return ActionList(actions=ACTIONS.values(rows))
+    return ActionList(actions=ACTIONS.decode_rows(rows))
 
 
-def find_states(connection: sqlite3.Connection, ask: StateQuery) -> AgentStateList:
+def find_states(connection: sqlite3.Connection, request: StateQuery) -> AgentStateList:
     """See `RuntimeStore.states`."""
     where = (
         WhereClause()
-        .add("s.session_id = ?", ask.session_id)
-        .add("s.agent_id = ?", ask.agent_id)
-        .any_of("s.status", ask.status)
+        .add("s.session_id = ?", request.session_id)
+        .add("s.agent_id = ?", request.agent_id)
+        .any_of("s.status", request.status)
     )
     rows = connection.execute(
         f"{SELECT_STATES}{where.text} ORDER BY s.created_at DESC, s.n DESC LIMIT ? OFFSET ?",
-        (*where.values, ask.limit, ask.offset),
+        (*where.values, request.limit, request.offset),
     )
     return AgentStateList(states=tuple(decode_state(row) for row in rows))
 
 
-def find_steps(connection: sqlite3.Connection, ask: StepQuery) -> AgentStepList:
+def find_steps(connection: sqlite3.Connection, request: StepQuery) -> AgentStepList:
     """See `RuntimeStore.steps`."""
     where = (
         WhereClause()
-        .add("iteration >= ?", ask.min_iteration)
-        .add("iteration <= ?", ask.max_iteration)
-        .add("iteration > ?", ask.after_iteration)
-        .add("created_at >= ?", ask.since)
-        .add("status = ?", ask.status)
+        .add("iteration >= ?", request.min_iteration)
+        .add("iteration <= ?", request.max_iteration)
+        .add("iteration > ?", request.after_iteration)
+        .add("created_at >= ?", request.since)
+        .add("status = ?", request.status)
     )
-    if ask.latest:
-        return _latest_steps(connection, ask, where)
-    where.add("session_id = ?", ask.session_id).add("agent_id = ?", ask.agent_id)
+    if request.latest:
+        return _latest_steps(connection, request, where)
+    where.add("session_id = ?", request.session_id).add("agent_id = ?", request.agent_id)
     rows = connection.execute(
         f"{make_select(STEPS)}{where.text} ORDER BY session_id, iteration, event_seq LIMIT ? OFFSET ?",
-        (*where.values, ask.limit, ask.offset),
+        (*where.values, request.limit, request.offset),
     )
-    return AgentStepList(steps=STEPS.values(rows))
+    return AgentStepList(steps=STEPS.decode_rows(rows))
 
 
 def _latest_steps(
-    connection: sqlite3.Connection, ask: StepQuery, filters: WhereClause
+    connection: sqlite3.Connection, request: StepQuery, filters: WhereClause
 ) -> AgentStepList:
     """Of each session the last step that the filters let through; the others aren't read."""
-    sessions = WhereClause().add("session_id = ?", ask.session_id).add("agent_id = ?", ask.agent_id)
+    sessions = (
+        WhereClause()
+        .add("session_id = ?", request.session_id)
+        .add("agent_id = ?", request.agent_id)
+    )
     of_it = WhereClause(["t.session_id = sessions.id", *filters.terms], [*filters.values])
-    of_it.add("agent_id = ?", ask.agent_id)
+    of_it.add("agent_id = ?", request.agent_id)
     rows = connection.execute(
         f"WITH RECURSIVE {select_distinct_sessions(sessions)}"
         f" {make_select(STEPS)} WHERE n IN (SELECT (SELECT t.n FROM agent_steps AS t{of_it.text}"
         " ORDER BY t.iteration DESC, t.event_seq DESC LIMIT 1) FROM sessions)"
         " ORDER BY session_id LIMIT ? OFFSET ?",
-        (*sessions.values, *sessions.values, *of_it.values, ask.limit, ask.offset),
+        (*sessions.values, *sessions.values, *of_it.values, request.limit, request.offset),
     )
-    return AgentStepList(steps=STEPS.values(rows))
+    return AgentStepList(steps=STEPS.decode_rows(rows))
 
 
 def select_distinct_sessions(where: WhereClause) -> str:
@@ -159,75 +163,82 @@ def select_distinct_sessions(where: WhereClause) -> str:
     )
 
 
-def find_conversations(connection: sqlite3.Connection, ask: ConversationQuery) -> ConversationList:
+def find_conversations(
+    connection: sqlite3.Connection, request: ConversationQuery
+) -> ConversationList:
     """See `RuntimeStore.conversations`."""
     where = (
         WhereClause()
-        .add("conversation_id = ?", ask.conversation_id)
-        .add("status = ?", ask.status)
+        .add("conversation_id = ?", request.conversation_id)
+        .add("status = ?", request.status)
         .add(
             "CASE WHEN json_valid(tags) THEN EXISTS"
             " (SELECT 1 FROM json_each(tags) WHERE value = ?) END",
-            ask.tag,
+            request.tag,
         )
     )
     rows = connection.execute(
         f"{make_select(CONVERSATIONS)}{where.text} ORDER BY created_at DESC, n DESC LIMIT ? OFFSET ?",
-        (*where.values, ask.limit, ask.offset),
+        (*where.values, request.limit, request.offset),
     )
-    return ConversationList(conversations=CONVERSATIONS.values(rows))
+    return ConversationList(conversations=CONVERSATIONS.decode_rows(rows))
 
 
-def find_participants(connection: sqlite3.Connection, ask: ParticipantQuery) -> ParticipantList:
+def find_participants(connection: sqlite3.Connection, request: ParticipantQuery) -> ParticipantList:
     """See `RuntimeStore.participants`."""
-    where = WhereClause().add("conversation_id = ?", ask.conversation_id)
-    where.add("session_id = ?", ask.session_id)
-    if ask.here:
+    where = WhereClause().add("conversation_id = ?", request.conversation_id)
+    where.add("session_id = ?", request.session_id)
+    if request.here:
         where.add("left_at IS NULL")
     rows = connection.execute(f"{make_select(PARTICIPANTS)}{where.text} ORDER BY n", where.values)
-    return ParticipantList(participants=PARTICIPANTS.values(rows))
+    return ParticipantList(participants=PARTICIPANTS.decode_rows(rows))
 
 
-def find_messages(connection: sqlite3.Connection, ask: MessageQuery) -> ConversationMessageList:
+def find_messages(connection: sqlite3.Connection, request: MessageQuery) -> ConversationMessageList:
     """See `RuntimeStore.messages`."""
-    where = WhereClause().add("conversation_id = ?", ask.conversation_id)
-    where.add("message_id = ?", ask.message_id)
-    if ask.after is not None:
-        where.add("n > ?", find_message_number(connection, ask.conversation_id, ask.after))
+    where = WhereClause().add("conversation_id = ?", request.conversation_id)
+    where.add("message_id = ?", request.message_id)
+    if request.after is not None:
+        where.add("n > ?", find_message_number(connection, request.conversation_id, request.after))
     rows = connection.execute(
-        f"{make_select(MESSAGES)}{where.text} ORDER BY n {'DESC' if ask.last else 'ASC'} LIMIT ?",
-        (*where.values, ask.limit),
+        f"{make_select(MESSAGES)}{where.text} ORDER BY n {'DESC' if request.last else 'ASC'} LIMIT ?",
+        (*where.values, request.limit),
     )
-    found = MESSAGES.values(rows)
-    return ConversationMessageList(messages=found[::-1] if ask.last else found)
+    found = MESSAGES.decode_rows(rows)
+    return ConversationMessageList(messages=found[::-1] if request.last else found)
 
 
-def find_cursor(connection: sqlite3.Connection, ask: CursorQuery) -> CursorResult:
+def find_cursor(connection: sqlite3.Connection, request: CursorQuery) -> CursorResult:
     """See `RuntimeStore.cursor`."""
     row = connection.execute(
         f"{make_select(CURSORS)} WHERE session_id = ? AND conversation_id = ?",
-        (ask.session_id, ask.conversation_id),
+        (request.session_id, request.conversation_id),
     ).fetchone()
-    return CursorResult(cursor=None if row is None else CURSORS.value(row))
+    return CursorResult(cursor=None if row is None else CURSORS.decode_row(row))
 
 
 # ---- sessions, and how much there is of everything ------------------------------------------------
 
 
-def find_sessions(connection: sqlite3.Connection, ask: AgentSessionQuery) -> AgentSessionList:
+def find_sessions(connection: sqlite3.Connection, request: AgentSessionQuery) -> AgentSessionList:
     """See `RuntimeStore.sessions`."""
-    kept = find_states(connection, StateQuery(agent_id=ask.agent_id, limit=ask.limit)).states
-    found = [_of_state(state) for state in kept]
-    found += [_of_steps(connection, session) for session in _orphans(connection, ask.agent_id)]
+    states = find_states(
+        connection, StateQuery(agent_id=request.agent_id, limit=request.limit)
+    ).states
+    found = [_summarize_state(state) for state in states]
+    found += [
+        _summarize_steps(connection, session)
+        for session in _find_sessions_without_state(connection, request.agent_id)
+    ]
     found.sort(key=lambda each: each.first_at, reverse=True)
-    return AgentSessionList(sessions=tuple(found[: ask.limit]))
+    return AgentSessionList(sessions=tuple(found[: request.limit]))
 
 
 def read_info(connection: sqlite3.Connection, path: Path | None) -> RuntimeStoreInfo:
     """See `RuntimeStore.info`."""
-    marks = ", ".join("?" * len(LIVE))
+    marks = ", ".join("?" * len(LIVE_STATUSES))
     ((live,),) = connection.execute(
-        f"SELECT count(*) FROM agent_state WHERE status IN ({marks})", tuple(LIVE)
+        f"SELECT count(*) FROM agent_state WHERE status IN ({marks})", tuple(LIVE_STATUSES)
     )
     ((open_,),) = connection.execute("SELECT count(*) FROM actions WHERE rank IS NOT NULL")
     return RuntimeStoreInfo(
@@ -239,7 +250,7 @@ def read_info(connection: sqlite3.Connection, path: Path | None) -> RuntimeStore
     )
 
 
-def _of_state(state: AgentState) -> SessionSummary:
+def _summarize_state(state: AgentState) -> SessionSummary:
     return SessionSummary(
         agent_id=state.agent_id,
         session_id=state.session_id,
@@ -251,7 +262,7 @@ def _of_state(state: AgentState) -> SessionSummary:
     )
 
 
-def _orphans(connection: sqlite3.Connection, agent: str) -> list[str]:
+def _find_sessions_without_state(connection: sqlite3.Connection, agent: str) -> list[str]:
     """The agent's sessions that have steps and no snapshot."""
     where = WhereClause().add("agent_id = ?", agent)
     rows = connection.execute(
@@ -262,8 +273,8 @@ def _orphans(connection: sqlite3.Connection, agent: str) -> list[str]:
     return [session for (session,) in rows]
 
 
-def _of_steps(connection: sqlite3.Connection, session: str) -> SessionSummary:
-    first, last = (_end(connection, session, order) for order in ("ASC", "DESC"))
+def _summarize_steps(connection: sqlite3.Connection, session: str) -> SessionSummary:
+    first, last = (_find_end_step(connection, session, order) for order in ("ASC", "DESC"))
     return SessionSummary(
         agent_id=last.agent_id,
         session_id=session,
@@ -274,13 +285,13 @@ def _of_steps(connection: sqlite3.Connection, session: str) -> SessionSummary:
     )
 
 
-def _end(connection: sqlite3.Connection, session: str, order: str) -> AgentStep:
+def _find_end_step(connection: sqlite3.Connection, session: str, order: str) -> AgentStep:
     (row,) = connection.execute(
         f"{make_select(STEPS)} WHERE session_id = ?"
         f" ORDER BY iteration {order}, event_seq {order} LIMIT 1",
         (session,),
     )
-    return STEPS.value(row)
+    return STEPS.decode_row(row)
 
 
 def _size(path: Path) -> int:

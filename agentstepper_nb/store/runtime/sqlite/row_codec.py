@@ -53,22 +53,24 @@ class RowTable(Generic[T]):
         name: The table's.
         type: The class.
         json: The fields whose columns hold JSON.
-        flags: The fields that are true or false.
-        elsewhere: The fields that other tables have.
+        bool_columns: The fields that are true or false.
+        joined_columns: The fields that other tables have.
     """
 
     name: str
     type: type[T]
     json: frozenset[str] = frozenset()
-    flags: frozenset[str] = frozenset()
-    elsewhere: frozenset[str] = frozenset()
+    bool_columns: frozenset[str] = frozenset()
+    joined_columns: frozenset[str] = frozenset()
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns of the fields, in their order."""
-        return tuple(field for field in self.type.__struct_fields__ if field not in self.elsewhere)
+        return tuple(
+            field for field in self.type.__struct_fields__ if field not in self.joined_columns
+        )
 
-    def row(self, value: T) -> tuple[Value, ...]:
+    def encode_row(self, value: T) -> tuple[Value, ...]:
         """A value's columns.
 
         Raises:
@@ -82,8 +84,8 @@ class RowTable(Generic[T]):
     def insert(self, more: Sequence[str] = ()) -> str:
         """The statement that adds a row, with more columns after these."""
         columns = (*self.columns, *more)
-        marks = ", ".join("?" * len(columns))
-        return f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({marks})"
+        placeholders = ", ".join("?" * len(columns))
+        return f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({placeholders})"
 
     def update(self, key: str) -> str:
         """The statement that changes a whole row, found by a column: its value comes last."""
@@ -91,7 +93,7 @@ class RowTable(Generic[T]):
             f"UPDATE {self.name} SET {', '.join(f'{c} = ?' for c in self.columns)} WHERE {key} = ?"
         )
 
-    def value(self, row: Sequence[Value], more: Sequence[str] = ()) -> T:
+    def decode_row(self, row: Sequence[Value], more: Sequence[str] = ()) -> T:
         """The value of a row.
 
         Args:
@@ -105,7 +107,7 @@ class RowTable(Generic[T]):
             name: from_json(column) if name in self.json else column
             for name, column in zip((*self.columns, *more), row, strict=True)
         }
-        for name in self.flags:
+        for name in self.bool_columns:
             fields[name] = bool(fields[name])
         try:
             return msgspec.convert(fields, self.type)
@@ -116,9 +118,9 @@ class RowTable(Generic[T]):
                 "with no Core running."
             ) from error
 
-    def values(self, rows: Iterable[Sequence[Value]]) -> tuple[T, ...]:
+    def decode_rows(self, rows: Iterable[Sequence[Value]]) -> tuple[T, ...]:
         """The values of rows. Raises as `value`."""
-        return tuple(self.value(row) for row in rows)
+        return tuple(self.decode_row(row) for row in rows)
 
 
 ACTIONS: Final = RowTable("actions", Action, frozenset({"payload", "metadata"}))
@@ -146,12 +148,12 @@ SELECT_STATES: Final = (
     f"SELECT {', '.join(f's.{column}' for column in STATES.columns)}, h.owner, h.lease_until"
     " FROM agent_state AS s LEFT JOIN holds AS h ON h.session_id = s.session_id"
 )
-_HELD: Final = ("owner", "lease_until")
+_LEASE_COLUMNS: Final = ("owner", "lease_until")
 
 
 def decode_state(row: Sequence[Value]) -> AgentState:
     """A snapshot of `SELECT_STATES`."""
-    return STATES.value(row, _HELD)
+    return STATES.decode_row(row, _LEASE_COLUMNS)
 
 
 def find_state(connection: sqlite3.Connection, session_id: str) -> AgentState | None:
@@ -165,4 +167,4 @@ def find_row(
 ) -> T | None:
     """The one value that has this in a column."""
     row = connection.execute(f"{make_select(table)} WHERE {column} = ?", (key,)).fetchone()
-    return None if row is None else table.value(row)
+    return None if row is None else table.decode_row(row)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from ....errors import AgentStepperError, CommandError, StoreError
-from ....protocol.values import Durability
+from ....protocol.data_model import Durability
 from ...atomic_files import sync_folder
-from ...base import SYNC_WITHIN
+from ...base import MAX_SYNC_DELAY_S
 from ...sqlite import database, migrations
 from ...sqlite.database import TransactionJournal
 
@@ -27,14 +27,14 @@ log = logging.getLogger(__name__)
 #: The file, in the folder of the runs.
 RUNTIME_FILE: Final = "runtime.sqlite"
 #: "AR" and the version: what the header's application id says.
-APPLICATION: Final = 0x41520000
+APPLICATION_ID: Final = 0x41520000
 
 _FOLDER: Final = Path(__file__).parent / "migrations"
 #: The last version, which this program reads and writes: the number of its migrations.
 VERSION: Final = len(sorted(_FOLDER.glob("[0-9][0-9][0-9][0-9].sql")))
 
-_MARKS: Final = "runtime.marks"  # it has none
-_CACHE: Final = 16 * 1024  # KiB
+_MARKS_FILE: Final = "runtime.marks"  # it has none
+_CACHE_KIB: Final = 16 * 1024  # KiB
 
 
 def open_writer(path: Path | None) -> sqlite3.Connection:
@@ -66,7 +66,7 @@ def open_writer(path: Path | None) -> sqlite3.Connection:
                 "before are only there. `sqlite3 FILE .recover` brings back what can be read of it.",
                 path,
                 error,
-                database.set_aside_database(path, _MARKS),
+                database.set_aside_database(path, _MARKS_FILE),
             )
         return _open(path)
     except StoreError:
@@ -114,11 +114,11 @@ def _open(path: Path) -> sqlite3.Connection:
     path.chmod(0o600)
     connection = database.connect(path, "rw")
     try:
-        found = migrations.read_version(connection, APPLICATION)
+        found = migrations.read_version(connection, APPLICATION_ID)
         migrations.refuse_newer(found, path, VERSION)
         if migrations.read_schema(connection) != migrations.compute_schema(found, _FOLDER):
             raise sqlite3.DatabaseError("its schema is damaged")
-        connection.execute(f"PRAGMA cache_size = -{_CACHE}")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # the writer does it when it is idle
         database.set_journal_mode(connection, path)
         _migrate(connection, path)
@@ -145,7 +145,7 @@ def _create(path: Path) -> None:
 
 def _migrate(connection: sqlite3.Connection, path: Path | None) -> None:
     """Bring the tables to the last version; where a file holds any, a copy is left beside it first."""
-    found = migrations.read_version(connection, APPLICATION)
+    found = migrations.read_version(connection, APPLICATION_ID)
     if found == VERSION:
         return
     if found and path is not None:
@@ -155,21 +155,21 @@ def _migrate(connection: sqlite3.Connection, path: Path | None) -> None:
         for number in range(found + 1, VERSION + 1):
             for statement in migrations.read_statements(number, _FOLDER):
                 connection.execute(statement)
-        migrations.write_version(connection, VERSION, APPLICATION)
+        migrations.write_version(connection, VERSION, APPLICATION_ID)
 
 
 # ---- the thread that writes: all calls that wait go into one transaction, each whole or not at all
 
 
 #: Seconds after the last transaction until the journal is emptied.
-IDLE: Final = 0.5
+IDLE_S: Final = 0.5
 #: Seconds until what couldn't be synced is tried again.
-RETRY: Final = 1.0
+RETRY_S: Final = 1.0
 #: Seconds in which what goes on failing isn't logged again.
-_QUIET: Final = 60.0
+_LOG_INTERVAL_S: Final = 60.0
 #: What a value that JSON or SQLite can't carry is refused with: the file and other calls have no part in
 #: that.
-_UNFIT: Final = (
+_VALUE_ERRORS: Final = (
     *(ValueError, TypeError, OverflowError, RecursionError),
     *(sqlite3.ProgrammingError, sqlite3.IntegrityError, sqlite3.DataError),
 )
@@ -187,7 +187,7 @@ class _Call:
     work: Work[Any]
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
-    writes: bool
+    is_write: bool
     answer: Any = None
     error: BaseException | None = None
 
@@ -211,57 +211,57 @@ class RuntimeStoreWriter:
         self._durability = durability
         self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._sync_at: float | None = None
-        self._empty_at: float | None = None
-        self._told_at: float | None = None
-        self._ended = False
+        self._checkpoint_at: float | None = None
+        self._logged_at: float | None = None
+        self._is_closed = False
         self._thread = threading.Thread(target=self._run, name="agentstepper-runtime", daemon=True)
         self._thread.start()
 
-    async def call(self, work: Work[T], *, writes: bool = True) -> T:
+    async def call(self, work: Work[T], *, is_write: bool = True) -> T:
         """Do something in a transaction, alone or with others, and give what it gives.
 
         Args:
             work: It leaves no trace where it raises.
-            writes: Whether it changes anything.
+            is_write: Whether it changes anything.
 
         Raises:
             CommandError: As the work does; `invalid_message`: JSON or SQLite can't carry a value.
             StoreError: It can't be kept or read.
         """
-        if self._ended:
+        if self._is_closed:
             raise StoreError(f"{self._path} is closed: open it again.")
         loop = asyncio.get_running_loop()
-        call = _Call(work, loop.create_future(), loop, writes)
+        call = _Call(work, loop.create_future(), loop, is_write)
         self._queue.put(call)
         return await call.future  # type: ignore[no-any-return]
 
     async def close(self) -> None:
         """Write what was asked for before, sync, and let go. Idempotent."""
-        if not self._ended:
-            self._ended = True
+        if not self._is_closed:
+            self._is_closed = True
             self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
     # ---- the thread ---------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        going = True
-        while going:
-            calls, going = self._take()
+        is_running = True
+        while is_running:
+            calls, is_running = self._wait_for_calls()
             if calls:
-                self._do(calls)
-                _answer(calls)
+                self._execute(calls)
+                _send_results(calls)
             if _is_due(self._sync_at):
-                self._tidy(self._journal.sync)
-                self._sync_at = None if self._journal.synced else time.monotonic() + RETRY
-            if _is_due(self._empty_at) or (going and self._journal.large):
-                self._empty_at = None
-                self._tidy(self._empty)
-        self._tidy(self._journal.sync)
-        self._tidy(self._empty)
+                self._try_maintenance(self._journal.sync)
+                self._sync_at = None if self._journal.is_synced else time.monotonic() + RETRY_S
+            if _is_due(self._checkpoint_at) or (is_running and self._journal.is_large):
+                self._checkpoint_at = None
+                self._try_maintenance(self._checkpoint)
+        self._try_maintenance(self._journal.sync)
+        self._try_maintenance(self._checkpoint)
         self._journal.close()
 
-    def _take(self) -> tuple[list[_Call], bool]:
+    def _wait_for_calls(self) -> tuple[list[_Call], bool]:
         """Wait until something is to be done, and take all that came; False at the end."""
         calls: list[_Call] = []
         with contextlib.suppress(queue.Empty):
@@ -273,58 +273,58 @@ class RuntimeStoreWriter:
         return calls, True
 
     def _pause(self) -> float | None:
-        due = [at for at in (self._sync_at, self._empty_at) if at is not None]
+        due = [at for at in (self._sync_at, self._checkpoint_at) if at is not None]
         return max(0.0, min(due) - time.monotonic()) if due else None
 
-    def _do(self, calls: Sequence[_Call]) -> None:
+    def _execute(self, calls: Sequence[_Call]) -> None:
         """Do all in one transaction; where the file itself fails, each in one of its own."""
         try:
             self._transact(calls)
         except sqlite3.Error as error:
             if len(calls) == 1:
                 calls[0].error = make_store_error(self._path, error)
-                self._note(error)
+                self._log_failure(error)
                 return
             for call in calls:
-                self._do([call])
+                self._execute([call])
 
-    def _note(self, error: sqlite3.Error) -> None:
+    def _log_failure(self, error: sqlite3.Error) -> None:
         """Log what fails, and what goes on failing once a minute."""
         now = time.monotonic()
-        if self._told_at is None or now - self._told_at > _QUIET:
+        if self._logged_at is None or now - self._logged_at > _LOG_INTERVAL_S:
             log.error("Something can't be written to %s: %s", self._path, error)
-            self._told_at = now
+            self._logged_at = now
 
     def _transact(self, calls: Sequence[_Call]) -> None:
-        if not any(call.writes for call in calls):  # only of a store in memory
+        if not any(call.is_write for call in calls):  # only of a store in memory
             for call in calls:
-                self._one(call)
+                self._execute_call(call)
             return
         full = self._durability is Durability.SYNC
         with self._journal.transaction(full=full):
             for call in calls:
-                self._whole(call)
+                self._execute_atomically(call)
         now = time.monotonic()
-        self._empty_at = now + IDLE
-        if not self._journal.synced and self._sync_at is None:
+        self._checkpoint_at = now + IDLE_S
+        if not self._journal.is_synced and self._sync_at is None:
             relaxed = self._durability is Durability.RELAXED
-            self._sync_at = now + (IDLE if relaxed else SYNC_WITHIN)
+            self._sync_at = now + (IDLE_S if relaxed else MAX_SYNC_DELAY_S)
 
-    def _whole(self, call: _Call) -> None:
+    def _execute_atomically(self, call: _Call) -> None:
         """Do one call, or nothing of it."""
         self._connection.execute("SAVEPOINT call")
-        self._one(call)
+        self._execute_call(call)
         if call.error is not None:
             self._connection.execute("ROLLBACK TO call")
         self._connection.execute("RELEASE call")
 
-    def _one(self, call: _Call) -> None:
+    def _execute_call(self, call: _Call) -> None:
         call.answer = call.error = None
         try:
             call.answer = call.work(self._connection)
         except AgentStepperError as error:
             call.error = error
-        except _UNFIT as error:
+        except _VALUE_ERRORS as error:
             call.error = CommandError("invalid_message", f"A value can't be kept: {error}.")
             call.error.__cause__ = error
         except sqlite3.Error:
@@ -332,27 +332,27 @@ class RuntimeStoreWriter:
         except Exception as error:  # a fault of ours is who asks's to hear: the thread goes on
             call.error = error
 
-    def _empty(self) -> None:
-        if not self._journal.empty():  # somebody reads
-            self._empty_at = time.monotonic() + IDLE
+    def _checkpoint(self) -> None:
+        if not self._journal.checkpoint():  # somebody reads
+            self._checkpoint_at = time.monotonic() + IDLE_S
 
-    def _tidy(self, work: Callable[[], object]) -> None:
+    def _try_maintenance(self, work: Callable[[], object]) -> None:
         """What nobody waits for: where it can't be done now, it is later."""
         try:
             work()
         except sqlite3.Error as error:
-            self._note(error)
+            self._log_failure(error)
 
 
-def _answer(calls: Sequence[_Call]) -> None:
+def _send_results(calls: Sequence[_Call]) -> None:
     """Give the answers, on the loop of who waits; those of one loop at one go."""
     for loop in {call.loop for call in calls}:
         own = [call for call in calls if call.loop is loop]
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, own)
+            loop.call_soon_threadsafe(_set_results, own)
 
 
-def _settle(calls: Sequence[_Call]) -> None:
+def _set_results(calls: Sequence[_Call]) -> None:
     for call in calls:
         if call.future.done():  # who asked doesn't wait any more
             continue

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ....errors import StoreError
+from ....protocol.data_model import Durability
 from ....protocol.runtime_store_messages import (
     RuntimeStoreInfo,
 )
-from ....protocol.values import Durability
 from . import mutations, queries, queue
 from .runtime_file import (
     RUNTIME_FILE,
@@ -34,8 +34,8 @@ def _writes(
 ) -> Callable[[SqliteRuntimeStore, Params], Coroutine[Any, Any, T]]:
     """A method of the store that does something on the writer's connection."""
 
-    async def method(store: SqliteRuntimeStore, ask: Params) -> T:
-        return await store._writer.call(lambda connection: work(connection, ask))
+    async def method(store: SqliteRuntimeStore, request: Params) -> T:
+        return await store._writer.call(lambda connection: work(connection, request))
 
     return method
 
@@ -45,8 +45,8 @@ def _reads(
 ) -> Callable[[SqliteRuntimeStore, Params], Coroutine[Any, Any, T]]:
     """A method of the store that reads the tables."""
 
-    async def method(store: SqliteRuntimeStore, ask: Params) -> T:
-        return await store._read(lambda connection: work(connection, ask))
+    async def method(store: SqliteRuntimeStore, request: Params) -> T:
+        return await store._read(lambda connection: work(connection, request))
 
     return method
 
@@ -112,7 +112,7 @@ class SqliteRuntimeStore:
 
     async def _read(self, work: Work[T]) -> T:
         if self._reader is None:
-            return await self._writer.call(work, writes=False)
+            return await self._writer.call(work, is_write=False)
         return await self._reader.read(work)
 
 

@@ -87,7 +87,7 @@ def _with_snapshot(stage: Stage, sandbox: Sandbox, row: Row) -> tuple[set[str], 
     kept = stage.folder / "kept"
     snapshots = Snapshots(stage.root, kept)
     try:
-        if snapshots.look() is None:
+        if snapshots.save_snapshot() is None:
             return {f"took no snapshot: {snapshots.why_not}"}, ""
         reached, output = stage.run(sandbox, [row.command])
     finally:

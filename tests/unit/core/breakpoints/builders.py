@@ -12,8 +12,7 @@ from agentstepper_nb.core.breakpoints.evaluation import EvaluationFrame
 from agentstepper_nb.core.breakpoints.expression_parser import parse_expression
 from agentstepper_nb.core.breakpoints.watches import UsageTotals
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
-from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     ChangeKind,
     Commit,
     EventKind,
@@ -22,6 +21,7 @@ from agentstepper_nb.protocol.values import (
     HaltPoint,
     Run,
 )
+from agentstepper_nb.protocol.records import RunHistory
 
 LLM, TOOL, CUSTOM = EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM
 BEGIN, END = EventSide.BEGIN, EventSide.END

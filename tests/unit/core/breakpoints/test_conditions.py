@@ -11,7 +11,7 @@ from agentstepper_nb.core.breakpoints import ObservedPoint
 from agentstepper_nb.core.breakpoints.engine import count
 from agentstepper_nb.core.breakpoints.evaluation import ConditionError
 from agentstepper_nb.core.breakpoints.watches import UsageTotals
-from agentstepper_nb.protocol.values import EventKind, EventOutcome, Failure, Usage
+from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Failure, Usage
 
 from .builders import BEGIN, CUSTOM, END, LLM, TOOL, call, point, value
 

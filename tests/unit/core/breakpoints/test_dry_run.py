@@ -27,8 +27,7 @@ from agentstepper_nb.protocol.breakpoint_rules import (
     TokenBudget,
     Touched,
 )
-from agentstepper_nb.protocol.records import RunHistory
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     ChangeKind,
     Commit,
     EventKind,
@@ -38,6 +37,7 @@ from agentstepper_nb.protocol.values import (
     HaltPoint,
     Usage,
 )
+from agentstepper_nb.protocol.records import RunHistory
 
 from .builders import (
     BEGIN,

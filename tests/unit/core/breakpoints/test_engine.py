@@ -18,7 +18,7 @@ from agentstepper_nb.core.breakpoints import (
 )
 from agentstepper_nb.core.breakpoints.watches import compile_glob
 from agentstepper_nb.protocol.breakpoint_rules import Reaction
-from agentstepper_nb.protocol.values import EventKind, EventOutcome, Failure
+from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Failure
 
 from .builders import BEGIN, CUSTOM, END, LLM, TOOL, breakpoint, call, hits, point
 

@@ -16,7 +16,7 @@ from agentstepper_nb.protocol.breakpoint_rules import (
     Touched,
     Watch,
 )
-from agentstepper_nb.protocol.values import Usage
+from agentstepper_nb.protocol.data_model import Usage
 
 from .builders import BEGIN, CUSTOM, END, LLM, TOOL, breakpoint, call, hits, point
 

@@ -17,7 +17,7 @@ from agentstepper_nb.store.runtime.conformance import RuntimeStoreConformance  #
 
 
 class TestLance(RuntimeStoreConformance):
-    effort = 1
+    random_schedules = 1
 
     @pytest.fixture(autouse=True)
     def folder(self, tmp_path: Path) -> None:
@@ -32,12 +32,12 @@ class TestLance(RuntimeStoreConformance):
         await store.close()
         return await LanceRuntimeStore.open(self.path / str(self.opened_times))
 
-    async def forget_state(self, store: RuntimeStore, session_id: str) -> None:
+    async def delete_snapshot(self, store: RuntimeStore, session_id: str) -> None:
         assert isinstance(store, LanceRuntimeStore)
         where = equal("session_id", session_id)
         await store._keeper.read(lambda tables: tables._tables[STATES.name].delete(where), STATES)
 
-    async def plant(self, store: RuntimeStore, session_id: str, text: str) -> None:
+    async def write_raw_state(self, store: RuntimeStore, session_id: str, text: str) -> None:
         assert isinstance(store, LanceRuntimeStore)
         where = equal("session_id", session_id)
         await store._keeper.read(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentstepper_nb.protocol.values import Durability
+from agentstepper_nb.protocol.data_model import Durability
 from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.conformance import RuntimeStoreConformance
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, open_runtime_store
@@ -31,10 +31,10 @@ class OnDisk(RuntimeStoreConformance):
         await store.close()
         return open_runtime_store(self.folder / f"{self.number}", self.durability)
 
-    async def forget_state(self, store: RuntimeStore, session_id: str) -> None:
+    async def delete_snapshot(self, store: RuntimeStore, session_id: str) -> None:
         self._behind("DELETE FROM agent_state WHERE session_id = ?", session_id)
 
-    async def plant(self, store: RuntimeStore, session_id: str, text: str) -> None:
+    async def write_raw_state(self, store: RuntimeStore, session_id: str, text: str) -> None:
         self._behind("UPDATE agent_state SET state = ? WHERE session_id = ?", text, session_id)
 
     def _behind(self, statement: str, *values: str) -> None:
@@ -49,7 +49,7 @@ class TestDurable(OnDisk):
 
 class TestSynced(OnDisk):
     durability = Durability.SYNC
-    effort = 1
+    random_schedules = 1
 
 
 class TestInMemory(RuntimeStoreConformance):
@@ -59,10 +59,10 @@ class TestInMemory(RuntimeStoreConformance):
     async def reopen(self, store: RuntimeStore) -> RuntimeStore:
         return store
 
-    async def forget_state(self, store: RuntimeStore, session_id: str) -> None:
+    async def delete_snapshot(self, store: RuntimeStore, session_id: str) -> None:
         await self._behind(store, "DELETE FROM agent_state WHERE session_id = ?", session_id)
 
-    async def plant(self, store: RuntimeStore, session_id: str, text: str) -> None:
+    async def write_raw_state(self, store: RuntimeStore, session_id: str, text: str) -> None:
         statement = "UPDATE agent_state SET state = ? WHERE session_id = ?"
         await self._behind(store, statement, text, session_id)
 

@@ -19,7 +19,7 @@ from agentstepper_nb.protocol.runtime_store_messages import (
 )
 from agentstepper_nb.store.runtime import RuntimeStore
 from agentstepper_nb.store.runtime.conformance.base_suite import (
-    BEGIN,
+    START_TIME,
     begin_session,
     claim_action,
     create_session,
@@ -32,11 +32,11 @@ from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore, mutations, 
 from agentstepper_nb.store.runtime.sqlite.queries import find_sessions
 
 HOT = {
-    "claim": (queue.CLAIM, {"owner": "one", "until": 1.0}),
-    "the first of a session": (mutations.FIRST, ("s",)),
-    "what is under way": (mutations.UNDER_WAY, ("s",)),
-    "leases that are over": (queue.DUE, (1.0,)),
-    "what an owner has": (queue.CLAIMED, ("one",)),
+    "claim": (queue.CLAIM_NEXT_ACTION, {"owner": "one", "until": 1.0}),
+    "the first of a session": (mutations.SELECT_FIRST_ACTION, ("s",)),
+    "what is under way": (mutations.SELECT_CLAIMED_UNTIL, ("s",)),
+    "leases that are over": (queue.SELECT_DUE_SESSIONS, (1.0,)),
+    "what an owner has": (queue.SELECT_CLAIMED_ACTIONS, ("one",)),
 }
 
 
@@ -46,7 +46,7 @@ def plan(connection: sqlite3.Connection, statement: str, values: object) -> list
 
 
 async def inside(store: SqliteRuntimeStore, work: Callable[[sqlite3.Connection], object]) -> None:
-    await store._writer.call(work, writes=False)
+    await store._writer.call(work, is_write=False)
 
 
 @pytest.mark.parametrize("name", HOT)
@@ -176,7 +176,7 @@ async def cost(
     for n in range(3):
         await store.enqueue(EnqueueActions(actions=(make_action(f"more {n}", urgency=5),)))
     async with Meter(store) as meter:
-        ask = ClaimAction(owner=claimer, now=BEGIN, lease_until=BEGIN + 10)
+        ask = ClaimAction(owner=claimer, now=START_TIME, lease_until=START_TIME + 10)
         found = (await store.claim(ask)).action
         assert found is not None and found.session_id == "s"
         await finish_action(store, found.id, owner=claimer)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import NewerStoreError, StoreError
+from agentstepper_nb.protocol.data_model import Durability
 from agentstepper_nb.protocol.runtime import ActionStatus
 from agentstepper_nb.protocol.runtime_store_messages import (
     ActionQuery,
@@ -23,10 +24,9 @@ from agentstepper_nb.protocol.runtime_store_messages import (
     EnqueueActions,
     StateQuery,
 )
-from agentstepper_nb.protocol.values import Durability
 from agentstepper_nb.store.runtime.conformance.base_suite import (
-    BEGIN,
-    LEASE,
+    LEASE_S,
+    START_TIME,
     begin_session,
     claim_action_id,
     create_session,
@@ -119,11 +119,11 @@ async def test_a_closed_one_says_so_and_has_all(path: Path, durability: Durabili
 async def test_all_is_synced_soon_whoever_goes_on_writing(
     path: Path, durability: Durability, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runtime_file, "IDLE", 0.01)
+    monkeypatch.setattr(runtime_file, "IDLE_S", 0.01)
     store = open_runtime_store(path.parent, durability)
     await begin_session(store)
     number = 0
-    while number == 0 or not store._writer._journal.synced:
+    while number == 0 or not store._writer._journal.is_synced:
         await enqueue_actions(store, make_action(f"{number}"))
         number += 1
         await store.info()
@@ -137,7 +137,7 @@ async def test_a_newer_one_is_refused_by_name(path: Path) -> None:
     await fill(path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE later (x)")
-        migrations.write_version(connection, runtime_file.VERSION + 1, runtime_file.APPLICATION)
+        migrations.write_version(connection, runtime_file.VERSION + 1, runtime_file.APPLICATION_ID)
     before = path.read_bytes()
     with pytest.raises(NewerStoreError) as refused:
         open_runtime_store(path.parent)
@@ -175,7 +175,7 @@ async def test_an_older_one_is_migrated_and_a_copy_is_left(
     assert copy.name == f"runtime.sqlite.before-{older + 1}"
     assert f"from version {older} to {older + 1}; a copy is {copy}" in caplog.text
     with closing(database.connect(copy, "ro")) as connection:
-        assert migrations.read_version(connection, runtime_file.APPLICATION) == older
+        assert migrations.read_version(connection, runtime_file.APPLICATION_ID) == older
         assert connection.execute("SELECT count(*) FROM actions").fetchone() == (51,)
 
 
@@ -188,7 +188,7 @@ async def test_a_migration_happens_whole_or_not_at_all(
     with pytest.raises(StoreError, match="no such table: nowhere"):
         open_runtime_store(path.parent)
     with closing(database.connect(path, "ro")) as connection:
-        assert migrations.read_version(connection, runtime_file.APPLICATION) == older
+        assert migrations.read_version(connection, runtime_file.APPLICATION_ID) == older
 
 
 # ---- damage ---------------------------------------------------------------------------------------
@@ -266,14 +266,14 @@ async def test_a_row_that_is_hurt_is_in_nobody_s_way(
         connection.execute("UPDATE actions SET kind = 'dance' WHERE id = 'create odd'")
         connection.execute("UPDATE agent_state SET limits = '7' WHERE session_id = 'hurt'")
     store = open_runtime_store(path.parent)
-    assert await claim_action_id(store, "two", 2 * LEASE) == "to odd"
-    assert await claim_action_id(store, "two", 2 * LEASE, held=("to odd",)) == "to whole"
-    assert await claim_action_id(store, "two", 2 * LEASE, held=("to odd", "to whole")) is None
+    assert await claim_action_id(store, "two", 2 * LEASE_S) == "to odd"
+    assert await claim_action_id(store, "two", 2 * LEASE_S, held=("to odd",)) == "to whole"
+    assert await claim_action_id(store, "two", 2 * LEASE_S, held=("to odd", "to whole")) is None
     failed = await store.actions(ActionQuery(id="to hurt"))
     assert failed.actions[0].status is ActionStatus.FAILED
     assert "A row of agent_state (agent) is damaged" in (failed.actions[0].error or "")
-    now = BEGIN + 9 * LEASE
-    ask = AdoptSessions(owner="three", now=now, lease_until=now + LEASE)
+    now = START_TIME + 9 * LEASE_S
+    ask = AdoptSessions(owner="three", now=now, lease_until=now + LEASE_S)
     assert [each.session_id for each in (await store.adopt(ask)).states] == ["whole"]
     assert "create odd is over by this" in caplog.text
     assert "Its session ends" in caplog.text

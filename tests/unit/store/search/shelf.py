@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from agentstepper_nb.protocol.data_model import EventKind, EventSide, HaltPoint, Run
 from agentstepper_nb.protocol.records import (
     HaltPointSaved,
     RunHistory,
     RunStarted,
 )
-from agentstepper_nb.protocol.values import EventKind, EventSide, HaltPoint, Run
 from agentstepper_nb.store.search import SearchService
 
 Open = Callable[..., SearchService]

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.protocol.pages import SearchHit, SearchHitPlace
-from agentstepper_nb.protocol.records import CommitSaved, ImportedRunSaved, RunStarted
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     ChangeKind,
     Commit,
     EventKind,
@@ -21,6 +19,8 @@ from agentstepper_nb.protocol.values import (
     FileBody,
     FileChange,
 )
+from agentstepper_nb.protocol.records import CommitSaved, ImportedRunSaved, RunStarted
+from agentstepper_nb.protocol.run_queries import SearchHit, SearchHitPlace
 from agentstepper_nb.store.search.index import SearchIndex
 from tests.helpers.histories import history_by_chance, kept, with_every_field
 from tests.helpers.stage import Stage
@@ -36,7 +36,7 @@ class Found(Stage):
     def perform(self, outputs: Any) -> None:
         before = len(self.records)
         super().perform(outputs)
-        self.index.keep(self.records[before:], {})
+        self.index.apply(self.records[before:], {})
 
     def hits(self, query: str, run: str | None = None, limit: int = 100) -> list[SearchHit]:
         return self.index.find(query, run, limit)
@@ -113,7 +113,7 @@ def test_commits(stage: Found) -> None:
         ),
     )
     commit = Commit(id="c", run="run", at=0.0, title="Mend it", description="why", changes=changes)
-    stage.index.keep([CommitSaved(commit=commit)], {})
+    stage.index.apply([CommitSaved(commit=commit)], {})
     for words in ("mend", "why", "parser.py", "src/parser.py", "old.md", '"fresh line"', "whole"):
         assert stage.places(words) == [(SearchHitPlace.COMMIT, "c")], words
     assert stage.places("gone") == []
@@ -204,7 +204,7 @@ def test_each_run_has_its_own_first_time(stage: Found) -> None:
 
 def test_records_that_come_twice_change_nothing(stage: Found) -> None:
     asked = stage.reach(stage.begin(), data=prompt("words that are long enough to be remembered"))
-    stage.index.keep(stage.records, {})
+    stage.index.apply(stage.records, {})
     assert stage.places("remembered") == [(SearchHitPlace.ROW, asked)]
 
 
@@ -270,7 +270,7 @@ def test_a_run_taken_in_whole_is_as_one_that_was_followed(seed: int) -> None:
     whole, imported = SearchIndex(None), SearchIndex(None)
     whole.replace(history, 3)
     whole.replace(history, 4)
-    imported.keep([ImportedRunSaved(history=history)], {"run": 4})
+    imported.apply([ImportedRunSaved(history=history)], {"run": 4})
     assert everything(whole) == everything(imported) != []
     assert whole.changes() == {"run": 4}
     for index in (whole, imported):
@@ -309,12 +309,12 @@ def test_every_byte_of_a_deleted_run_is_gone(tmp_path: Path) -> None:
     index.replace(secret, 1)
     assert any(b"wiebelkuchen" in file.read_bytes() for file in tmp_path.iterdir())
     index.forget("r")
-    assert index.untidy
+    assert index.needs_cleanup
     index.close()
     index = SearchIndex(path)  # an earlier process had no time for it
-    assert index.untidy
-    assert index.tidy(lambda: True)
-    assert not index.untidy
+    assert index.needs_cleanup
+    assert index.clean_up(lambda: True)
+    assert not index.needs_cleanup
     for file in tmp_path.iterdir():
         assert b"wiebelkuchen" not in file.read_bytes().lower(), file
     assert index.find("named", None, 1)
@@ -327,15 +327,15 @@ def test_tidying_is_broken_off_and_taken_up_again(tmp_path: Path) -> None:
         history = history_by_chance(number, f"run{number}", 40)
         index.replace(history, 1)
     index.forget("run1")
-    assert not index.tidy(lambda: False)
-    assert index.untidy
-    assert index.tidy(lambda: True)
+    assert not index.clean_up(lambda: False)
+    assert index.needs_cleanup
+    assert index.clean_up(lambda: True)
     index.close()
 
 
 def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "search.sqlite"
     index = SearchIndex(path)
-    index.keep([RunStarted(run=with_every_field().run)], {})
+    index.apply([RunStarted(run=with_every_field().run)], {})
     assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
     index.close()

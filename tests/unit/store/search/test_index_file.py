@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.errors import CommandError, ProtocolError
-from agentstepper_nb.protocol.pages import SearchHitPlace
+from agentstepper_nb.protocol.data_model import RowNote
 from agentstepper_nb.protocol.records import (
     NoteSaved,
 )
-from agentstepper_nb.protocol.values import RowNote
+from agentstepper_nb.protocol.run_queries import SearchHitPlace
 from agentstepper_nb.store.search import find_hits_in_file, follower
 from tests.unit.store.search.shelf import Open, Shelf, found, records
 
@@ -28,7 +28,7 @@ from tests.unit.store.search.shelf import Open, Shelf, found, records
 def test_a_file_that_is_no_index_is_made_anew(open: Open, path: Path, content: bytes) -> None:
     path.write_bytes(content)
     index = open()
-    index.mend({"a": 1}, Shelf("a"))
+    index.catch_up({"a": 1}, Shelf("a"))
     assert found(index) == ["a"]
 
 
@@ -38,20 +38,20 @@ def test_an_index_of_another_version_is_made_anew(open: Open, path: Path) -> Non
     db.execute("PRAGMA user_version = 99")
     db.close()
     index = open()
-    index.mend({"a": 1}, Shelf("a"))
+    index.catch_up({"a": 1}, Shelf("a"))
     assert found(index) == ["a"]
 
 
 def test_a_text_that_was_changed_is_not_given(open: Open, path: Path) -> None:
     index = open()
     for run in ("a", "b"):
-        index.keep(records(run, "needle haystack"), {run: 1})
+        index.apply(records(run, "needle haystack"), {run: 1})
     index.close()
     data = path.read_bytes()
     assert b"needle haystack" in data
     path.write_bytes(data.replace(b"needle haystack", b"needle haystocc"))
     index = open()
-    index.mend({"a": 1, "b": 1}, Shelf("a", "b"))
+    index.catch_up({"a": 1, "b": 1}, Shelf("a", "b"))
     assert found(index) == ["b", "a"]
     assert found(index, "haystack") == []  # the store never had it
 
@@ -60,7 +60,7 @@ def test_bytes_changed_by_chance_are_never_shown(open: Open, path: Path) -> None
     runs = [f"r{number}" for number in range(8)]
     index = open()
     for run in runs:
-        index.keep(records(run), {run: 1})
+        index.apply(records(run), {run: 1})
     index.close()
     whole = path.read_bytes()
     for seed in range(12):
@@ -70,7 +70,7 @@ def test_bytes_changed_by_chance_are_never_shown(open: Open, path: Path) -> None
             hurt[chance.randrange(len(hurt))] = chance.randrange(256)
         path.write_bytes(hurt)
         index = open()
-        index.mend(dict.fromkeys(runs, 1), Shelf(*runs))
+        index.catch_up(dict.fromkeys(runs, 1), Shelf(*runs))
         for hit in asyncio.run(index.search("needle of")):
             assert (hit.place, hit.id) == (SearchHitPlace.ROW, f"b-{hit.run}")
             assert "".join(hit.snippet) == f"needle of {hit.run}"
@@ -82,7 +82,7 @@ def test_it_is_hurt_while_it_is_used(
 ) -> None:
     index = open()
     shelf = Shelf("a", "b")
-    index.mend({"a": 1, "b": 1}, shelf)
+    index.catch_up({"a": 1, "b": 1}, shelf)
     assert found(index) == ["b", "a"]
     other = sqlite3.connect(path)
     other.execute("DROP TABLE words_data")
@@ -96,7 +96,7 @@ def test_it_is_hurt_while_it_is_used(
 def test_a_folder_that_can_not_be_written(open: Open, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     index = open(tmp_path / "file" / "search.sqlite")
-    index.keep(records("a"), {"a": 1})
+    index.apply(records("a"), {"a": 1})
     with pytest.raises(CommandError, match="can't be used"):
         found(index)
 
@@ -109,7 +109,7 @@ def test_where_sqlite_lacks_fts5(
 
     monkeypatch.setattr(follower, "SearchIndex", lacking)
     index = open()
-    index.keep(records("a"), {"a": 1})
+    index.apply(records("a"), {"a": 1})
     for _ in range(2):
         with pytest.raises(CommandError, match="needs SQLite with FTS5") as error:
             found(index)
@@ -125,7 +125,7 @@ def test_where_sqlite_lacks_fts5(
 @pytest.mark.parametrize("journal", ["WAL", "TRUNCATE"])
 def test_looking_beside_the_thread_that_keeps_it(open: Open, path: Path, journal: str) -> None:
     index = open(journal=journal)
-    index.keep(records("a"), {"a": 1})
+    index.apply(records("a"), {"a": 1})
     assert found(index) == ["a"]
     assert [hit.run for hit in find_hits_in_file(path, "needle")] == ["a"]
     assert find_hits_in_file(path, "needle", "other") == []
@@ -149,7 +149,7 @@ def test_on_a_network_nothing_is_shared_in_memory(
 ) -> None:
     monkeypatch.setattr(follower, "find_network_file_system", lambda _: "nfs4")
     index = open()
-    index.keep(records("a"), {"a": 1})
+    index.apply(records("a"), {"a": 1})
     assert found(index) == ["a"]
     assert [file.name for file in path.parent.glob("search.sqlite-*[wm]*")] == []
 
@@ -159,9 +159,9 @@ def test_records_that_can_not_be_taken_in_cost_only_a_reading(
 ) -> None:
     index = open()
     shelf = Shelf("a", "b")
-    index.mend({"a": 1}, shelf)
+    index.catch_up({"a": 1}, shelf)
     bad: Any = RowNote(run=None, message="b-a", text="no run has it", at=1.0)  # type: ignore[arg-type]
-    index.keep([NoteSaved(note=bad), *records("b")], {"b": 1})
+    index.apply([NoteSaved(note=bad), *records("b")], {"b": 1})
     assert found(index) == ["b", "a"]
     assert shelf.read == ["a", "b"]
     assert "The search index failed" in caplog.text
@@ -172,21 +172,21 @@ def test_a_disk_that_was_full_for_a_while(
 ) -> None:
     full = sqlite3.OperationalError("database or disk is full")
     full.sqlite_errorcode = sqlite3.SQLITE_FULL
-    real = follower.SearchIndex.keep
+    real = follower.SearchIndex.apply
     failed = threading.Event()
 
-    def keep(self: Any, *arguments: Any) -> None:
+    def apply(self: Any, *arguments: Any) -> None:
         if not failed.is_set():
             failed.set()
             raise full
         real(self, *arguments)
 
-    monkeypatch.setattr(follower.SearchIndex, "keep", keep)
+    monkeypatch.setattr(follower.SearchIndex, "apply", apply)
     index = open()
     shelf = Shelf("a", "b")
-    index.mend({"a": 1}, shelf)
+    index.catch_up({"a": 1}, shelf)
     assert found(index) == ["a"]
-    index.keep(records("b"), {"b": 1})
+    index.apply(records("b"), {"b": 1})
     assert found(index) == ["b", "a"]
     assert shelf.read == ["a", "b"]  # the file was fine
     assert "database or disk is full" in caplog.text
@@ -194,7 +194,7 @@ def test_a_disk_that_was_full_for_a_while(
 
 def test_words_that_can_not_be_found_any_more_are_noticed(open: Open, path: Path) -> None:
     index = open()
-    index.keep(records("a"), {"a": 1})
+    index.apply(records("a"), {"a": 1})
     index.close()
     db = sqlite3.connect(path)
     db.execute("UPDATE words_content SET c0 = 'other words'")  # as the words' own index has it not
@@ -202,13 +202,13 @@ def test_words_that_can_not_be_found_any_more_are_noticed(open: Open, path: Path
     db.close()
     shelf = Shelf("a")
     following = follower.IndexFollower(path)
-    following.follow({"a": 1}, shelf)
-    assert following.unchecked
+    following.catch_up({"a": 1}, shelf)
+    assert following.needs_check
     assert not following.is_behind
     following.check()
-    assert not following.unchecked
+    assert not following.needs_check
     while following.is_behind:
-        following.mend_one()
+        following.reindex_one()
     assert [hit.run for hit in following.find("needle", None, 9) or ()] == ["a"]
     assert shelf.read == ["a"]
     following.close()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.errors import ProtocolError
-from agentstepper_nb.store.search.query import MOST, make_fts_expression
+from agentstepper_nb.store.search.query import MAX_TERMS, make_fts_expression
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_words_and_phrases(query: str, becomes: str) -> None:
         ("== -- ++", "no word"),
         ('"open', "isn't closed"),
         ('a " b', "isn't closed"),
-        ("w " * (MOST + 1), f"up to {MOST} words"),
+        ("w " * (MAX_TERMS + 1), f"up to {MAX_TERMS} words"),
     ],
 )
 def test_what_can_not_be_looked_for(query: str, says: str) -> None:

@@ -11,14 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from agentstepper_nb.errors import CommandError, DamagedRunError, ProtocolError
-from agentstepper_nb.protocol.pages import SearchHitPlace
+from agentstepper_nb.protocol.data_model import RowNote
 from agentstepper_nb.protocol.records import (
     NoteSaved,
     RunDeleted,
     RunHistory,
     RunStarted,
 )
-from agentstepper_nb.protocol.values import RowNote
+from agentstepper_nb.protocol.run_queries import SearchHitPlace
 from agentstepper_nb.store.search import service
 from tests.unit.store.search.shelf import Open, Shelf, found, history, records
 
@@ -28,7 +28,7 @@ from tests.unit.store.search.shelf import Open, Shelf, found, history, records
 def test_a_search_finds_all_that_was_kept_before(open: Open) -> None:
     for index in (open(), open(None)):
         for number in range(50):
-            index.keep(records(f"r{number}"), {f"r{number}": 1})
+            index.apply(records(f"r{number}"), {f"r{number}": 1})
         assert found(index) == [f"r{number}" for number in reversed(range(50))]
         assert found(index, run="r7") == ["r7"]
 
@@ -37,18 +37,18 @@ def test_what_is_kept_stays(open: Open) -> None:
     shelf = Shelf("a", "b")
     index = open()
     for run in shelf.runs:
-        index.keep(records(run), {run: 3})
+        index.apply(records(run), {run: 3})
     index.close()
     index.close()
     again = open()
-    again.mend({"a": 3, "b": 3}, shelf)
+    again.catch_up({"a": 3, "b": 3}, shelf)
     assert found(again) == ["b", "a"]
     assert shelf.read == []
 
 
 def test_searches_at_once(open: Open) -> None:
     index = open()
-    index.keep(records("a"), {"a": 1})
+    index.apply(records("a"), {"a": 1})
 
     async def ask() -> list[int]:
         asked = [index.search(word) for word in ("needle", "nothing", "run a", "P")]
@@ -64,7 +64,7 @@ def test_what_can_not_be_looked_for_is_refused(open: Open) -> None:
 
 def test_a_search_that_is_given_up_disturbs_no_other(open: Open) -> None:
     index = open()
-    index.keep(records("a"), {"a": 1})
+    index.apply(records("a"), {"a": 1})
 
     async def ask() -> list[Any]:
         given_up = asyncio.ensure_future(index.search("needle"))
@@ -78,7 +78,7 @@ def test_a_search_that_is_given_up_disturbs_no_other(open: Open) -> None:
 def test_after_the_end(open: Open) -> None:
     index = open()
     index.close()
-    index.keep(records("a"))
+    index.apply(records("a"))
     with pytest.raises(CommandError, match="store is closed"):
         found(index)
 
@@ -89,11 +89,11 @@ def test_after_the_end(open: Open) -> None:
 def test_what_it_missed_is_taken_in(open: Open) -> None:
     index = open()
     for run in ("old", "changed", "gone"):
-        index.keep(records(run, "straw"), {run: 1})
+        index.apply(records(run, "straw"), {run: 1})
     index.close()
     shelf = Shelf("old", "changed", "new")
     index = open()
-    index.mend({"old": 1, "changed": 2, "new": 1}, shelf)
+    index.catch_up({"old": 1, "changed": 2, "new": 1}, shelf)
     assert found(index) == ["new", "changed"]
     assert found(index, "straw") == ["old"]
     assert sorted(shelf.read) == ["changed", "new"]
@@ -102,11 +102,11 @@ def test_what_it_missed_is_taken_in(open: Open) -> None:
 def test_records_that_come_meanwhile_are_found_once(open: Open) -> None:
     index = open()
     shelf = Shelf("a")
-    index.mend({"a": 5}, shelf)
-    index.keep(records("a"), {"a": 6})
+    index.catch_up({"a": 5}, shelf)
+    index.apply(records("a"), {"a": 6})
     note = RowNote(run="a", message="b-a", text="noted", at=1.0)
     shelf.runs["a"] = replace(shelf.runs["a"], notes=(note,))  # the store has it first
-    index.keep([NoteSaved(note=note)], {"a": 7})
+    index.apply([NoteSaved(note=note)], {"a": 7})
     hits = asyncio.run(index.search("needle"))
     assert [(hit.run, hit.place, hit.id) for hit in hits] == [("a", SearchHitPlace.ROW, "b-a")]
     assert found(index, "noted") == ["a"]
@@ -121,13 +121,13 @@ def test_what_dies_in_between_is_taken_in_the_next_time(open: Open, path: Path) 
         raise KeyError(run)
 
     index = open()
-    index.mend({"first": 1, "second": 9}, read)
-    index.keep([RunStarted(run=history("second").run)], {"second": 10})
+    index.catch_up({"first": 1, "second": 9}, read)
+    index.apply([RunStarted(run=history("second").run)], {"second": 10})
     waiting.set()
     index.close()
     shelf = Shelf("first", "second")
     index = open()
-    index.mend({"first": 1, "second": 10}, shelf)
+    index.catch_up({"first": 1, "second": 10}, shelf)
     assert sorted(found(index)) == ["first", "second"]
 
 
@@ -142,7 +142,7 @@ def test_runs_that_are_hurt_or_gone_are_left_out(
         return {"good": history("good")}[run]
 
     index = open()
-    index.mend({"hurt": 1, "gone": 1, "odd": 1, "good": 1}, read)
+    index.catch_up({"hurt": 1, "gone": 1, "odd": 1, "good": 1}, read)
     assert found(index) == ["good"]
     assert "Run hurt can't be searched" in caplog.text
     assert "nobody expected this" in caplog.text
@@ -151,25 +151,25 @@ def test_runs_that_are_hurt_or_gone_are_left_out(
 def test_a_deleted_run_is_not_taken_in(open: Open) -> None:
     index = open()
     shelf = Shelf("a", "b")
-    index.keep(records("a"), {"a": 1})
-    index.keep([RunDeleted(run="a")])
-    index.mend({"b": 1}, shelf)
-    index.keep([RunDeleted(run="b")])
+    index.apply(records("a"), {"a": 1})
+    index.apply([RunDeleted(run="a")])
+    index.catch_up({"b": 1}, shelf)
+    index.apply([RunDeleted(run="b")])
     assert found(index) == []
 
 
 def test_bytes_of_a_deleted_run_are_gone_at_the_end(open: Open, path: Path) -> None:
     index = open()
-    index.keep(records("a", "Zwiebelkuchen"), {"a": 1})
+    index.apply(records("a", "Zwiebelkuchen"), {"a": 1})
     assert found(index, "zwiebelkuchen") == ["a"]
-    index.keep([RunDeleted(run="a")])
+    index.apply([RunDeleted(run="a")])
     index.close()
     for file in path.parent.iterdir():
         assert b"wiebelkuchen" not in file.read_bytes().lower()
 
 
 def test_a_long_wait_ends_with_an_answer(open: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "_PATIENCE", 0.01)
+    monkeypatch.setattr(service, "_SEARCH_TIMEOUT_S", 0.01)
     waiting = threading.Event()
 
     begun = threading.Event()
@@ -180,7 +180,7 @@ def test_a_long_wait_ends_with_an_answer(open: Open, monkeypatch: pytest.MonkeyP
         return history(run)
 
     index = open()
-    index.mend({"a": 1, "b": 1}, read)
+    index.catch_up({"a": 1, "b": 1}, read)
     begun.wait(60)
     try:
         with pytest.raises(CommandError, match="2 runs are still to be taken in") as error:
@@ -188,5 +188,5 @@ def test_a_long_wait_ends_with_an_answer(open: Open, monkeypatch: pytest.MonkeyP
     finally:
         waiting.set()
     assert error.value.code == "cannot_search"
-    monkeypatch.setattr(service, "_PATIENCE", 60)
+    monkeypatch.setattr(service, "_SEARCH_TIMEOUT_S", 60)
     assert found(index) == ["b", "a"]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from agentstepper_nb.protocol.records import (
-    CommitSaved,
-    Record,
-)
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     ChangeKind,
     Commit,
     FileBody,
     FileChange,
+)
+from agentstepper_nb.protocol.records import (
+    CommitSaved,
+    Record,
 )
 from agentstepper_nb.store import SqliteStore
 from tests.helpers.stage import Stage
@@ -20,7 +20,7 @@ from tests.helpers.stage import Stage
 
 async def keep(store: SqliteStore, records: list[Record]) -> None:
     done = asyncio.Event()
-    store.append(records, synced=done.set)
+    store.append(records, on_synced=done.set)
     await done.wait()
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstepper_nb.errors import DamagedRunError
-from agentstepper_nb.protocol.segments import WHOLE, split_content
+from agentstepper_nb.protocol.segments import MIN_SPLIT_BYTES, split_content
 from agentstepper_nb.store.sqlite import contents, migrations
 from agentstepper_nb.store.sqlite.contents import ContentReader, ContentWriter
 from agentstepper_nb.store.sqlite.row_codec import decode_text as lenient
@@ -83,7 +83,7 @@ def test_texts_come_out_as_they_went_in(tables: sqlite3.Connection) -> None:
         assert ContentReader(tables, 1, "run").text(content) == text
 
     put()
-    whole = ContentReader(tables, 1, "run", every=True)
+    whole = ContentReader(tables, 1, "run", is_preloaded=True)
     assert [whole.text(content) for content, _ in kept] == [text for _, text in kept]
 
 
@@ -91,8 +91,10 @@ def test_a_short_text_stands_in_its_row(tables: sqlite3.Connection) -> None:
     keeps = writer(tables)
     assert keeps.put(1, "run", None) is None
     assert keeps.put(1, "run", "") == b""
-    assert keeps.put(1, "run", "ü" * (WHOLE // 2)) == "ü".encode() * (WHOLE // 2)
-    assert isinstance(keeps.put(1, "run", "ü" * (WHOLE // 2 + 1)), int)
+    assert keeps.put(1, "run", "ü" * (MIN_SPLIT_BYTES // 2)) == "ü".encode() * (
+        MIN_SPLIT_BYTES // 2
+    )
+    assert isinstance(keeps.put(1, "run", "ü" * (MIN_SPLIT_BYTES // 2 + 1)), int)
 
 
 def test_what_comes_again_is_kept_once(tables: sqlite3.Connection) -> None:
@@ -100,7 +102,7 @@ def test_what_comes_again_is_kept_once(tables: sqlite3.Connection) -> None:
     text = json.dumps([f"{number} " * 300 for number in range(5)])
     assert keeps.put(1, "run", text) == keeps.put(1, "run", text)
     kept = rows(tables, "blobs")
-    keeps.forget()
+    keeps.clear_cache()
     assert keeps.put(1, "run", text)
     assert rows(tables, "blobs") == kept
     keeps.put(2, "other", text)
@@ -117,7 +119,7 @@ def test_a_prompt_that_grows_costs_what_is_new(tables: sqlite3.Connection, known
         messages.append({"role": "user", "content": chance.randbytes(300).hex()})
         keeps.put(1, "run", json.dumps({"model": "m", "messages": messages, "tools": tools}))
         if not known:
-            keeps.forget()
+            keeps.clear_cache()
     # What is before, between and after the messages, and each of these.
     assert rows(tables, "blobs") == 3 + 50
     assert rows(tables, "nodes") == 1 + 50 + 49 + 50
@@ -142,7 +144,7 @@ def test_a_list_of_numbers_is_one_piece_and_a_long_one_of_texts_has_few() -> Non
 def test_the_writer_remembers_the_latest_nodes(
     tables: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents, "_KNOWN", 8)
+    monkeypatch.setattr(contents, "_MAX_KNOWN_NODES", 8)
     keeps = writer(tables)
     text = json.dumps([f"{number} " * 300 for number in range(30)])
     node = keeps.put(1, "run", text)
@@ -166,14 +168,14 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("every", [True, False])
+@pytest.mark.parametrize("is_preloaded", [True, False])
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_what_is_hurt_is_named(tables: sqlite3.Connection, damage: str, every: bool) -> None:
+def test_what_is_hurt_is_named(tables: sqlite3.Connection, damage: str, is_preloaded: bool) -> None:
     content = writer(tables).put(1, "run", json.dumps([f"{n} " * 300 for n in range(5)]))
-    assert ContentReader(tables, 1, "run", every=every).text(content)
+    assert ContentReader(tables, 1, "run", is_preloaded=is_preloaded).text(content)
     tables.execute(damage)
     with pytest.raises(DamagedRunError, match="run run is damaged: a piece of a content"):
-        ContentReader(tables, 1, "run", every=every).text(content)
+        ContentReader(tables, 1, "run", is_preloaded=is_preloaded).text(content)
 
 
 @pytest.mark.parametrize("content", [1.5, "text", b"\xff", 99])

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agentstepper_nb.protocol.records import (
-    ImportedRunSaved,
-    Record,
-    RunHistory,
-    RunStarted,
-)
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     Durability,
     Event,
     EventKind,
     Run,
     RunState,
+)
+from agentstepper_nb.protocol.records import (
+    ImportedRunSaved,
+    Record,
+    RunHistory,
+    RunStarted,
 )
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer
@@ -38,7 +38,7 @@ async def test_of_a_deleted_run_no_byte_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     emptied = threading.Event()
-    monkeypatch.setattr(writer, "IDLE", 0.05)
+    monkeypatch.setattr(writer, "IDLE_S", 0.05)
     monkeypatch.setattr(TransactionMarks, "clear", _then(TransactionMarks.clear, emptied.set))
     store = open_store(tmp_path)
     stage = told(text="Xyzzyverysecret")
@@ -46,7 +46,7 @@ async def test_of_a_deleted_run_no_byte_is_left(
     other = told("other", "plain")
     await keep(store, [*stage.records, *other.records])
     # What is compressed would be left without its words being found.
-    packed = [row[0] for row in store._indexed._connection.execute("SELECT bytes FROM blobs")]
+    packed = [row[0] for row in store._index_reader._connection.execute("SELECT bytes FROM blobs")]
     secret = [data for data in packed if b"secret" in zlib.decompress(data).lower()]
     assert len(secret) == 3
     await journal_emptied(tmp_path, emptied)
@@ -77,18 +77,18 @@ async def journal_emptied(folder: Path, emptied: threading.Event) -> None:
 
 def test_deleting_gives_room_back(tmp_path: Path) -> None:
     with tabled(tmp_path) as kept:
-        kept.journal.empty()
+        kept.journal.checkpoint()
         empty = kept.path.stat().st_size
         stage = told()
         for number in range(30):
             stage.say(f'"{number} {os.urandom(20_000).hex()}"')
         stage.finish()
         kept.keep(stage.records)
-        assert kept.journal.empty()
+        assert kept.journal.checkpoint()
         assert kept.path.stat().st_size > empty + 600_000
         stage.delete()
         kept.keep(stage.records[-1:])
-        assert kept.journal.empty()
+        assert kept.journal.checkpoint()
         assert kept.path.stat().st_size == empty
 
 
@@ -123,13 +123,13 @@ async def test_what_is_to_go(store: SqliteStore) -> None:
     live = RunStarted(run=Run(id="live", name="live", program="P", started_at=1))
     runs = [ended("c", 30), ended("a", 10), ended("kept", 5, tags=("keep",)), ended("b", 20), live]
     await keep(store, runs)
-    assert await store.expired(None, None) == []
-    assert await store.expired(25, None) == ["a", "b"]
-    assert await store.expired(None, 0) == ["a", "b", "c"]
+    assert await store.find_expired(None, None) == []
+    assert await store.find_expired(25, None) == ["a", "b"]
+    assert await store.find_expired(None, 0) == ["a", "b", "c"]
     size = (await store.info()).size
     assert size is not None
-    assert await store.expired(None, size + 1_000_000) == []
-    assert await store.expired(None, size - 50) == ["a"]
+    assert await store.find_expired(None, size + 1_000_000) == []
+    assert await store.find_expired(None, size - 50) == ["a"]
 
 
 async def test_no_more_goes_than_there_is_too_much_of(store: SqliteStore) -> None:
@@ -138,7 +138,7 @@ async def test_no_more_goes_than_there_is_too_much_of(store: SqliteStore) -> Non
     await keep(store, [ImportedRunSaved(history=RunHistory(run=run)) for run in ended])
     size = (await store.info()).size
     assert size is not None
-    gone = await store.expired(None, size * 2 // 3)
+    gone = await store.find_expired(None, size * 2 // 3)
     assert gone == [run.id for run in runs[: len(gone)]]
     assert 90 <= len(gone) <= 110  # a third of them, though most of it is in indexes and page ends
 

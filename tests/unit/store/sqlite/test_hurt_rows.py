@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentstepper_nb.errors import DamagedRunError
-from agentstepper_nb.protocol.values import (
+from agentstepper_nb.protocol.data_model import (
     RunState,
 )
 from agentstepper_nb.store import SqliteStore
@@ -42,7 +42,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with tabled(folder) as kept:
         kept.keep(told("one").records)
         kept.keep(told("two").records)
-        kept.journal.empty()
+        kept.journal.checkpoint()
     return folder / STORE_FILE
 
 
@@ -66,13 +66,13 @@ def test_damage_is_named_and_hurts_one_run(damaged: Tabled, damage: str) -> None
 
 def test_a_hurt_header_is_listed_with_what_can_be_read(damaged: Tabled) -> None:
     damaged.connection.execute(DAMAGE["a hurt header"])
-    listed = damaged.reader.listed()
+    listed = damaged.reader.list_runs()
     assert [(each.run.id, each.damaged, each.run.state) for each in listed] == [
         ("one", True, RunState.IDLE),
         ("two", False, RunState.STEP),
     ]
     damaged.connection.execute("UPDATE runs SET header = 'x', id = x'00' WHERE n = 1")
-    assert damaged.reader.headers()[0].name == "Damaged run 1"
+    assert damaged.reader.list_headers()[0].name == "Damaged run 1"
 
 
 def test_a_hurt_row_is_not_made_right_by_writing_it_again(damaged: Tabled) -> None:
@@ -85,21 +85,21 @@ def test_a_hurt_row_is_not_made_right_by_writing_it_again(damaged: Tabled) -> No
     stage.finish("one")
     stage.delete("one")
     damaged.keep(stage.records[-1:])
-    assert [run.id for run in damaged.reader.headers()] == ["two"]
+    assert [run.id for run in damaged.reader.list_headers()] == ["two"]
 
 
 def test_a_hurt_sentence_is_asked_for_again(damaged: Tabled) -> None:
     key = "key of A sentence: hello."
-    assert damaged.reader.sentence(key) == "A sentence: hello."
+    assert damaged.reader.find_model_summary(key) == "A sentence: hello."
     damaged.connection.execute("UPDATE sentences SET text = 'other' WHERE run = 1")
-    assert damaged.reader.sentence(key) == "A sentence: hello."  # the other run's
+    assert damaged.reader.find_model_summary(key) == "A sentence: hello."  # the other run's
     damaged.connection.execute("UPDATE sentences SET text = 'other'")
-    assert damaged.reader.sentence(key) is None
+    assert damaged.reader.find_model_summary(key) is None
 
 
 def test_reading_needs_no_owner_and_no_journal(two_runs: Path, store: SqliteStore) -> None:
     for path in (two_runs, store._folder / STORE_FILE):
         reader = StoreReader(path)
-        reader.headers()
+        reader.list_headers()
         reader.close()
         reader.close()

@@ -60,7 +60,7 @@ def test_a_first_version_s_store_opens_in_the_last_with_all_its_runs(
     assert histories(path.parent) == {history.run.id: history for history in truth}
     assert f"goes from version 1 to {migrations.VERSION}" in caplog.text
     about = examine_folder(path.parent)
-    assert (about.damaged, about.structure, about.missing) == ((), (), ())
+    assert (about.damaged, about.structure_problems, about.missing) == ((), (), ())
 
 
 def test_rows_and_commits_of_a_first_version_s_store_are_found_by_their_place(path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_hurt_body_doesn_t_keep_a_store_from_being_migrated(path: Path) -> Non
 
 
 def test_a_copy_of_before_is_left_for_its_owner_alone(path: Path) -> None:
-    stale = path.with_name(f"{path.name}{migrations.BEFORE}1")
+    stale = path.with_name(f"{path.name}{migrations.COPY_SUFFIX}1")
     stale.write_bytes(b"of an earlier migration")
     database.open_writer(path).close()
     (copy,) = migrations.list_migration_copies(path)
@@ -147,7 +147,7 @@ def test_a_reader_of_an_older_one_says_what_to_do(path: Path) -> None:
     with pytest.raises(StoreError, match=r"is of version 1, .*reads version \d+: start a Core"):
         database.open_reader(path)
     about = examine_folder(path.parent)
-    assert (about.version, about.unopened) == (1, None)
+    assert (about.version, about.unopened_store) == (1, None)
 
 
 def test_the_schema_has_room_on_the_first_page(path: Path) -> None:

@@ -15,7 +15,7 @@ from agentstepper_nb.protocol.records import EndedRunLoaded, Record
 from agentstepper_nb.store.sqlite.reader import StoreReader, read_restart_records
 from tests.helpers.stage import Stage
 from tests.helpers.tables import tabled
-from tests.unit.core.test_machine import Anything
+from tests.unit.core.test_state_invariants import Anything
 
 
 def kept_in_parts(records: list[Record], folder: Path) -> RunStates:
@@ -31,7 +31,7 @@ def kept_in_parts(records: list[Record], folder: Path) -> RunStates:
 
 def restarted(reader: StoreReader) -> RunStates:
     debugger = Debugger()
-    debugger.replay(read_restart_records(reader, reader.listed()))
+    debugger.replay(read_restart_records(reader, reader.list_runs()))
     return debugger._runs
 
 
@@ -48,7 +48,7 @@ class Restarted(Anything):
         assert list(runs.breakpoints) == list(expected.breakpoints)
         for run, status in expected.status.items():
             assert list(runs.status[run].pending) == list(status.pending)
-            assert list(runs.status[run].open) == list(status.open)
+            assert list(runs.status[run].open_events) == list(status.open_events)
 
 
 TestRestarted = Restarted.TestCase
@@ -82,12 +82,12 @@ def test_only_what_waits_comes_with_its_contents(tmp_path: Path) -> None:
     with tabled(tmp_path) as store:
         store.keep(stage.records)
         debugger = Debugger()
-        records = list(read_restart_records(store.reader, store.reader.listed()))
+        records = list(read_restart_records(store.reader, store.reader.list_runs()))
         debugger.replay(records)
         assert debugger._runs == stage.debugger._runs
         points = [record.halt_point for record in records if hasattr(record, "halt_point")]
     assert [point.data for point in points] == ["", '"hello"']
-    assert event in debugger._runs.status["run"].open
+    assert event in debugger._runs.status["run"].open_events
 
 
 @pytest.mark.parametrize("table", ["runs", "events", "breakpoints", "commits"])
@@ -103,7 +103,7 @@ def test_a_live_run_that_is_hurt_is_given_up_and_the_others_go_on(
         store.keep(stage.records)
         key = "id = 'hurt'" if table == "runs" else "run = 1"
         store.connection.execute(f"UPDATE {table} SET checksum = x'00' WHERE {key}")
-        records = list(read_restart_records(store.reader, store.reader.listed()))
+        records = list(read_restart_records(store.reader, store.reader.list_runs()))
     found, *others = records
     assert isinstance(found, EndedRunLoaded)
     assert found.run.id == "hurt"

@@ -12,18 +12,18 @@ import pytest
 
 from agentstepper_nb.core import Debugger
 from agentstepper_nb.errors import StoreError, StoreTakenError
+from agentstepper_nb.protocol.data_model import (
+    Durability,
+    Event,
+    EventKind,
+    StoreInfo,
+)
 from agentstepper_nb.protocol.records import (
     EventSaved,
     ImportedRunSaved,
     RunHistory,
 )
 from agentstepper_nb.protocol.v1 import runfile
-from agentstepper_nb.protocol.values import (
-    Durability,
-    Event,
-    EventKind,
-    StoreInfo,
-)
 from agentstepper_nb.store import SqliteStore, open_store
 from agentstepper_nb.store.sqlite import writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE
@@ -88,7 +88,7 @@ def test_what_the_journal_lost_is_told_and_stays_told(
     debugger = Debugger()
     debugger.replay(store.load())
     assert ("2 changes" in str(debugger.run("run").failure)) is not ended
-    assert list(read_losses(store._indexed._connection)) == ["run"]
+    assert list(read_losses(store._index_reader._connection)) == ["run"]
     assert debugger.run("other").failure is None
     store.close()
 
@@ -99,7 +99,7 @@ def test_a_list_of_runs_that_cannot_be_read_is_refused_in_words(tmp_path: Path) 
         ((root,),) = kept.connection.execute(
             "SELECT rootpage FROM sqlite_schema WHERE name = 'runs'"
         )
-        kept.journal.empty()
+        kept.journal.checkpoint()
     path = tmp_path / STORE_FILE
     data = bytearray(path.read_bytes())
     data[(root - 1) * 4096] ^= 0xFF
@@ -135,7 +135,7 @@ async def test_a_released_breakpoint_waits_for_nobody_where_that_is_chosen(tmp_p
 async def test_trouble_is_told_on_the_loop(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "RETRY", 0.001)
+    monkeypatch.setattr(writer, "RETRY_S", 0.001)
     await keep(store, told().records)
     connection = store._writer._journal._connection
     ((pages,),) = connection.execute("PRAGMA page_count")

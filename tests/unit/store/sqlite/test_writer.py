@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agentstepper_nb.protocol.data_model import AnswerKind, Durability, Event, EventKind, Run
 from agentstepper_nb.protocol.records import (
     EventSaved,
     HaltPointAnswered,
@@ -18,7 +19,6 @@ from agentstepper_nb.protocol.records import (
     Record,
     RunStarted,
 )
-from agentstepper_nb.protocol.values import AnswerKind, Durability, Event, EventKind, Run
 from agentstepper_nb.store.sqlite import database, writer
 from agentstepper_nb.store.sqlite.database import STORE_FILE, open_writer
 from agentstepper_nb.store.sqlite.reader import StoreReader
@@ -49,11 +49,11 @@ class Heard:
         self.connection = open_writer(self.path)
         self.connection.set_trace_callback(self._trace)
         ears = WriterCallbacks(
-            run_calls=self._tell,
+            run_callbacks=self._tell,
             on_transaction=self._kept,
-            on_emptied=self._emptied,
+            on_checkpoint=self._emptied,
             on_trouble=self._trouble,
-            on_ending=lambda: None,
+            on_close=lambda: None,
         )
         self._hold.set()
         self.writer = StoreWriter(self.connection, self.path, durability, ears)
@@ -65,7 +65,7 @@ class Heard:
                 records,
                 partial(self.said.append, name),
                 durable=durable,
-                synced=partial(self.said.append, f"{name} synced"),
+                on_synced=partial(self.said.append, f"{name} synced"),
             )
         )
 
@@ -81,7 +81,7 @@ class Heard:
     def settle(self, *, durable: bool = True) -> None:
         """Wait until all that was put is durable; by the timer alone where that isn't asked for."""
         done = threading.Event()
-        self.writer.put(AppendRequest(durable=durable, synced=done.set))
+        self.writer.put(AppendRequest(durable=durable, on_synced=done.set))
         assert done.wait(20)
 
     def said_since(self, name: str) -> list[str]:
@@ -102,7 +102,7 @@ class Heard:
         self._held.set()
         self._hold.wait()
 
-    def _tell(self, calls: list[writer.Call]) -> None:
+    def _tell(self, calls: list[writer.Callback]) -> None:
         for call in calls:
             call()
 
@@ -118,7 +118,7 @@ class Heard:
 
 @pytest.fixture
 def heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Heard]:
-    monkeypatch.setattr(writer, "SYNC_WITHIN", 3600.0)  # nothing happens by itself
+    monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 3600.0)  # nothing happens by itself
     heard = Heard(tmp_path, Durability.DURABLE)
     yield heard
     heard.writer.close()
@@ -149,7 +149,7 @@ def test_all_that_waits_is_one_transaction(heard: Heard) -> None:
 def test_what_is_recorded_is_synced_soon_after(
     heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "SYNC_WITHIN", 0.01)
+    monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 0.01)
     heard.said.clear()
     heard.put("one", [run("one")])
     heard.settle(durable=False)
@@ -193,7 +193,7 @@ def test_where_everything_is_synced_nothing_waits_for_it(tmp_path: Path) -> None
 def test_an_event_shares_the_transaction_of_its_breakpoint(
     heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "SHORTLY", 3600.0)
+    monkeypatch.setattr(writer, "GATHER_S", 3600.0)
     heard.put("run", [run("run")])
     heard.settle()
     heard.said.clear()
@@ -213,18 +213,18 @@ def test_a_lonely_event_waits_shortly(heard: Heard) -> None:
 def test_what_nobody_waits_for_is_gathered_and_synced_at_once(
     heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "SYNC_WITHIN", 0.01)
+    monkeypatch.setattr(writer, "MAX_SYNC_DELAY_S", 0.01)
     heard.said.clear()
-    synced = threading.Event()
-    heard.writer.put(AppendRequest([run("one")], synced=synced.set))
-    assert synced.wait(20)
+    on_synced = threading.Event()
+    heard.writer.put(AppendRequest([run("one")], on_synced=on_synced.set))
+    assert on_synced.wait(20)
     assert heard.said == ["commit"]  # it is set to FULL from before
 
 
 def test_who_reads_does_not_wait_for_what_is_gathered(heard: Heard) -> None:
     heard.writer.put(AppendRequest([run("one")]))
     done = threading.Event()
-    heard.writer.put(AppendRequest(done=done.set, reading=True))
+    heard.writer.put(AppendRequest(on_recorded=done.set, is_for_read=True))
     assert done.wait(20)
     assert heard.history("one") == []
 
@@ -240,15 +240,15 @@ def test_what_waits_for_nothing_is_told_without_a_transaction(heard: Heard) -> N
 def test_the_journal_is_emptied_when_nothing_comes(
     heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "IDLE", 0.001)
+    monkeypatch.setattr(writer, "IDLE_S", 0.001)
     heard.put("one", [run("one")])
     assert heard.emptied.wait(20)
     assert set(heard.sizes) == {0}
 
 
 def test_a_large_journal_is_emptied_at_once(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "IDLE", 3600.0)
-    monkeypatch.setattr(database, "LARGE", 1 << 16)
+    monkeypatch.setattr(writer, "IDLE_S", 3600.0)
+    monkeypatch.setattr(database, "LARGE_JOURNAL_BYTES", 1 << 16)
     heard.put(
         "one", [run("run"), event("e", data=f'"{random.Random(1).randbytes(100_000).hex()}"')]
     )
@@ -256,7 +256,7 @@ def test_a_large_journal_is_emptied_at_once(heard: Heard, monkeypatch: pytest.Mo
 
 
 def test_who_reads_only_delays_that(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "IDLE", 0.001)
+    monkeypatch.setattr(writer, "IDLE_S", 0.001)
     reader = sqlite3.connect(heard.path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM runs").fetchone()
@@ -277,7 +277,7 @@ def fill(heard: Heard) -> None:
 def test_a_full_disk_is_told_and_nothing_is_lost(
     heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "RETRY", 0.001)
+    monkeypatch.setattr(writer, "RETRY_S", 0.001)
     heard.put("run", [run("run")])
     heard.settle()
     fill(heard)
@@ -288,7 +288,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
         if len(heard.troubles) == 1:
             heard.put("small", [event("small"), MessagesReceived(run="run", n=1)])
             heard.writer.put(
-                AppendRequest(done=partial(heard.said.append, "reading"), reading=True)
+                AppendRequest(on_recorded=partial(heard.said.append, "reading"), is_for_read=True)
             )
         if "reading" in heard.said and why is not None:
             heard.connection.execute("PRAGMA max_page_count = 1000000")

@@ -1,0 +1,142 @@
+"""How a person at a terminal approves or denies what an agent's call asks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+
+from ..protocol import ui
+from ..protocol.data_model import Risk
+from ..protocol.tool_names import find_tool_name
+from .step_session import StepSession
+
+_ALWAYS: Final = "always"
+
+
+class ApprovalCommands:
+    """Carries out `a` and `deny`.
+
+    Args:
+        session: What is known, and the way to the Core.
+        read_next_line: Gives the next line that is typed to a function.
+    """
+
+    def __init__(
+        self, session: StepSession, read_next_line: Callable[[Callable[[str], None]], None]
+    ) -> None:
+        self._session = session
+        self._screen = session.screen
+        self._read_next_line = read_next_line
+
+    def approve(self, how: str) -> None:
+        """Approve the call that the run is halted at; of high risk, once the person confirms it.
+
+        Args:
+            how: The words behind the key: nothing, or `always`.
+        """
+        halted = self._session.halted
+        if halted is None or halted.approval is None:
+            self._screen.write_line("Nothing asks for an approval here. s steps.", "yellow")
+            self._session.prompt()
+        elif how not in ("", _ALWAYS):
+            self._screen.write_line("a approves; “a always” also from now on.", "yellow")
+            self._session.prompt()
+        elif halted.approval.risk is Risk.HIGH:
+            self._confirm(halted, always=how == _ALWAYS)
+        else:
+            self._send_approval(halted, always=how == _ALWAYS)
+
+    def _confirm(self, halted: ui.MessageBody, *, always: bool) -> None:
+        """Ask once more, for another gesture than the key."""
+        words = choose_confirmation_words(
+            find_tool_name(halted.data if halted.edit is None else halted.edit) or ""
+        )
+
+        def handle_line(line: str) -> None:
+            if self._session.halted is not halted:
+                self._screen.write_line("The call was answered or edited meanwhile.", "yellow")
+            elif line.strip() == words:
+                self._send_approval(halted, always=always, confirmed=True)
+                return
+            self._screen.write_line("Nothing was approved.")
+            self._session.prompt()
+
+        self._read_next_line(handle_line)
+        self._screen.show_prompt(make_confirmation_prompt(words))
+
+    def _send_approval(
+        self, halted: ui.MessageBody, *, always: bool, confirmed: bool = False
+    ) -> None:
+        command = ui.ApproveCall(
+            run=halted.run,
+            halt_point=halted.message,
+            revision=halted.revision,
+            always=always,
+            confirmed=confirmed,
+        )
+        self._session.send_command(command, _ignore_answer)
+
+    def deny(self, reason: str) -> None:
+        """Deny the call that the run is halted at.
+
+        Args:
+            reason: What the agent is told; "" asks the person for it.
+        """
+        if self._session.halted is None:
+            self._screen.write_line(
+                "Only a call that the agent is halted at can be denied.", "yellow"
+            )
+        elif reason:
+            self._send_denial(reason)
+        else:
+            self._read_next_line(self._send_denial)
+            self._screen.show_prompt("Why not? The agent reads it; an empty line denies nothing: ")
+
+    def _send_denial(self, reason: str) -> None:
+        run, halted = self._session.run, self._session.halted
+        if run is None or halted is None:
+            self._screen.write_line("The agent went on meanwhile. Nothing was denied.", "yellow")
+        elif not reason.strip():
+            self._screen.write_line("Nothing was denied.")
+            self._session.prompt()
+        else:
+            command = ui.DenyCall(
+                run=run.id,
+                halt_point=halted.message,
+                revision=halted.revision,
+                reason=reason.strip(),
+            )
+            self._session.send_command(command, _ignore_answer)
+
+
+def _ignore_answer(_: Struct) -> None:
+    """The answer says nothing that isn't pushed as well."""
+
+
+#: Names that are easily typed, and that no answer to a question is.
+_TYPEABLE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{2,39}")
+_RESERVED_WORDS: Final = frozenset(
+    {"yes", "always", "approve", "deny", "edit", "step", "next", "continue"}
+)
+_DEFAULT_CONFIRMATION: Final = "I approve"
+
+
+def choose_confirmation_words(tool: str) -> str:
+    """What a person types to approve a call of high risk: no key, and no word that answers otherwise.
+
+    Args:
+        tool: The tool's name; where that can't be typed well, the words are the same for all such tools.
+    """
+    return (
+        tool
+        if _TYPEABLE.fullmatch(tool) and tool.lower() not in _RESERVED_WORDS
+        else _DEFAULT_CONFIRMATION
+    )
+
+
+def make_confirmation_prompt(words: str) -> str:
+    """What a person is asked once more."""
+    return f"High risk: type “{words}” and Enter to approve it; anything else doesn't: "

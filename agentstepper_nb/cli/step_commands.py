@@ -1,0 +1,398 @@
+"""What a person types, and what it does."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from ..protocol import ui
+from ..protocol.data_model import Commit, Run, RunMode, RunState, TimelineRow
+from ..protocol.opaque_values import is_opaque_value
+from ..suggestions import did_you_mean
+from .approval_commands import ApprovalCommands
+from .json_editor import EditorError
+from .run_formatting import format_actors, format_change, format_commit, format_run
+from .screen import ScreenPrompt
+from .step_session import APPROVAL_PROMPT, HALTED_PROMPT, StepSession
+from .terminal_text import (
+    find_json_error,
+    find_read_only,
+    find_read_only_edit,
+    format_readable,
+    indent_json,
+)
+
+HELP: Final = """\
+n, s      next, step: let the agent go on with the message it is halted at, up
+          to the next; neither approves
+c         continue: let it go on without halting; what asks for an approval
+          still waits
+a         approve what it asks, edited or not; a always: and from now on; of
+          high risk it asks again
+deny WHY  deny the call it is about to make, and tell it why
+h         halt at its next message
+e         edit the message it is halted at, as JSON
+x         stop: end the agent at its next message
+v N       view message N whole; v alone, the one it is halted at
+d N       the files that changes N made, as diffs; d alone lists all changes
+r N       look at run N; r alone lists all runs
+q         quit; agents stay as they are\
+"""
+
+_ABBREVIATIONS: Final = {
+    "next": "n",
+    "step": "s",
+    "continue": "c",
+    "halt": "h",
+    "edit": "e",
+    "approve": "a",
+    "deny": "deny",
+    "stop": "x",
+    "view": "v",
+    "diff": "d",
+    "changes": "d",
+    "runs": "r",
+    "quit": "q",
+    "help": "?",
+}
+_COMMAND: Final = re.compile(r"([^\W\d]+|\?)(?:\s*(\d*)|\s+(.+))")
+_HALTED_PROMPT: Final = ScreenPrompt(f"{HALTED_PROMPT.rstrip()}\n> ", is_prompt=True)
+_APPROVAL_PROMPT: Final = ScreenPrompt(f"{APPROVAL_PROMPT.rstrip()}\n> ", is_prompt=True)
+_RUNNING_PROMPT: Final = ScreenPrompt(
+    "Running: [h]alt [c]ontinue [x] stop [v]iew N [d]iff N [r]uns [q]uit [?]\n> ", is_prompt=True
+)
+_IDLE_PROMPT: Final = ScreenPrompt("[v]iew N [d]iff N [r]uns [q]uit [?]\n> ", is_prompt=True)
+#: The keys that take words.
+_TEXT_COMMANDS: Final = ("a", "deny")
+#: Characters of a line that is shown where it means nothing.
+_MAX_SHOWN_CHARS: Final = 40
+_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
+
+
+class StepCommands:
+    """Carries out lines.
+
+    Args:
+        session: What is known, and the way to the Core.
+        edit: Opens the person's editor on a text and gives back what they saved; None where there is
+            no terminal: the text is then the next line.
+    """
+
+    def __init__(self, session: StepSession, edit: Callable[[str], str] | None = None) -> None:
+        self._session = session
+        self._screen = session.screen
+        self._edit_text = edit
+        self._draft: tuple[str, str] | None = None  # a halt point, and an edit that wasn't JSON
+        self._line_handler: Callable[[str], None] | None = None  # what the next line is for
+        self._approvals = ApprovalCommands(session, self._read_next_line)
+        self._commands: dict[str, Callable[[str], None]] = {
+            "n": self._step,
+            "s": self._step,
+            "c": self._continue,
+            "h": self._halt,
+            "e": self._edit,
+            "a": self._approve,
+            "deny": self._approvals.deny,
+            "x": self._stop,
+            "v": self._view,
+            "d": self._diff,
+            "r": self._runs,
+            "q": self._quit,
+            "?": self._help,
+        }
+
+    def line(self, text: str) -> None:
+        """Carry out a line."""
+        self._screen.end_prompt()
+        if self._line_handler is not None:
+            handler, self._line_handler = self._line_handler, None
+            handler(text)
+            return
+        form = _COMMAND.fullmatch(text.strip())
+        word = form[1].lower() if form else ""
+        name = _ABBREVIATIONS.get(word, word)
+        key = self._commands.get(name)
+        if form and key and (form[3] is None or name in _TEXT_COMMANDS):
+            key(form[3] or form[2] or "")
+            return
+        if text.strip():
+            typed = text.strip()[:_MAX_SHOWN_CHARS]
+            like = did_you_mean(word, _ABBREVIATIONS) if key is None else ""
+            self._screen.write_line(
+                f"{typed} means nothing here: ? lists the keys.{like}", "yellow"
+            )
+        self._session.prompt()
+
+    @property
+    def question(self) -> ScreenPrompt:
+        """What a person is asked where lines are edited."""
+        run, halted = self._session.run, self._session.halted
+        if self._line_handler is not None:
+            return ScreenPrompt(self._screen.question)
+        if halted is not None:
+            return _HALTED_PROMPT if halted.approval is None else _APPROVAL_PROMPT
+        return _RUNNING_PROMPT if run is not None and run.live else _IDLE_PROMPT
+
+    def words(self, before: str) -> Iterable[tuple[str, str]]:
+        """What may stand behind the beginning of a line, and how each is listed."""
+        match _ABBREVIATIONS.get(before.strip(), before.strip()):
+            case "":
+                return [(word, word) for word in _ABBREVIATIONS]
+            case "a":
+                return [("always", "always")]
+            case "r":
+                return _numbered(format_run(run) for run in self._session.runs.values())
+            case "d":
+                return _numbered(commit.title for commit in self._session.commits.values())
+        return []
+
+    def _read_next_line(self, handler: Callable[[str], None]) -> None:
+        """Let the next line be for something else than keys."""
+        self._line_handler = handler
+
+    # ---- control ------------------------------------------------------------------------------------
+
+    def _step(self, _: str) -> None:
+        run, halted = self._live_run(), self._session.halted
+        if run is None:
+            return
+        if halted and halted.approval:
+            self._step_past(run, halted.message)
+        elif halted:
+            command = ui.StepRun(run=run.id, halt_point=halted.message, revision=halted.revision)
+            self._session.send_command(command, self._nothing)
+        elif run.pending:
+            self._screen.write_line("The message it is halted at is still on its way.", "yellow")
+        elif run.mode is RunMode.CONTINUE:
+            self._session.send_command(ui.StepRun(run=run.id), self._will_halt)
+        else:
+            self._screen.write_line("The agent is running; it halts at its next message.")
+
+    def _step_past(self, run: Run, asks: str) -> None:
+        """Leave what asks for an approval as it is, and look at what else waits."""
+        text = "A step never approves: a approves this call, deny WHY denies it."
+        self._screen.write_line(text, "yellow")
+        later = run.pending[run.pending.index(asks) + 1 :]
+        if later:
+            self._session.show_message(later[0])
+        else:
+            self._session.prompt()
+
+    def _continue(self, _: str) -> None:
+        run, halted = self._live_run(), self._session.halted
+        if run is None:
+            return
+        command = ui.ContinueRun(run=run.id)
+        if halted:
+            command = ui.ContinueRun(
+                run=run.id, halt_point=halted.message, revision=halted.revision
+            )
+        self._session.send_command(command, self._goes_on)
+
+    def _goes_on(self, _: Struct) -> None:
+        halted = self._session.halted
+        if halted is None or halted.approval is None:
+            self._screen.write_line("Going on. h halts.", "dim")
+            return
+        self._screen.write_line("Going on. What asks for an approval still waits.", "dim")
+        self._session.prompt()
+
+    def _halt(self, _: str) -> None:
+        run = self._live_run()
+        if run and run.state is RunState.HALTED:
+            self._screen.write_line("It is halted.")
+            self._session.prompt()
+        elif run:
+            self._session.send_command(ui.HaltRun(run=run.id), self._will_halt)
+
+    def _stop(self, _: str) -> None:
+        run = self._live_run()
+        if run:
+            told = "It was told to stop." if run.pending else "It ends at its next message."
+            self._session.send_command(
+                ui.StopRun(run=run.id), lambda _: self._screen.write_line(told, "dim")
+            )
+
+    def _approve(self, how: str) -> None:
+        if self._live_run() is not None:
+            self._approvals.approve(how)
+
+    def _live_run(self) -> Run | None:
+        run = self._session.run
+        if run is None:
+            self._screen.write_line(
+                "There is no run to look at yet. r lists those there are.", "yellow"
+            )
+        elif not run.live:
+            self._screen.write_line(
+                "This run has ended: start the agent again, or choose another: r.", "yellow"
+            )
+        else:
+            return run
+        return None
+
+    def _nothing(self, _: Struct) -> None:
+        """Nothing to say: rows tell what became of it."""
+
+    def _will_halt(self, _: Struct) -> None:
+        self._screen.write_line("It halts at its next message.", "dim")
+
+    # ---- editing ------------------------------------------------------------------------------------
+
+    def _edit(self, _: str) -> None:
+        halted = self._session.halted
+        if halted is None:
+            self._screen.write_line(
+                "Only the message that the agent is halted at can be edited.", "yellow"
+            )
+        elif self._is_read_only(halted):
+            self._session.prompt()
+        elif self._edit_text is None:
+            self._line_handler = self._send_edit
+            self._screen.show_prompt(
+                "The new message as a line of JSON; an empty line changes nothing: "
+            )
+        else:
+            self._edit_in(self._edit_text, halted)
+
+    def _is_read_only(self, halted: ui.MessageBody) -> bool:
+        """Say what of a message can't be edited; whether that is all of it."""
+        places = find_read_only(halted.data)
+        for place, why in places:
+            self._screen.write_line(f"{place} is read-only: {why}.", "dim")
+        return len(places) == 1 and is_opaque_value(json.loads(halted.data))
+
+    def _edit_in(self, edit: Callable[[str], str], halted: ui.MessageBody) -> None:
+        before = indent_json(halted.data if halted.edit is None else halted.edit)
+        draft = self._draft
+        begin = draft[1] if draft and draft[0] == halted.message else before
+        self._draft = None
+        try:
+            text = edit(begin)
+        except EditorError as error:
+            self._screen.write_line(f"{error} Nothing was changed.", "red")
+            self._session.prompt()
+            return
+        self._send_edit("" if text == before else text)
+
+    def _send_edit(self, text: str) -> None:
+        run, halted = self._session.run, self._session.halted
+        if run is None or halted is None:
+            self._screen.write_line("The agent went on meanwhile. Nothing was changed.", "yellow")
+        elif not text.strip():
+            self._screen.write_line("Nothing was changed.")
+            self._session.prompt()
+        elif problem := find_json_error(text):
+            self._draft = (halted.message, text)
+            self._screen.write_line(
+                f"This isn't JSON: {problem}. Nothing was sent; e tries again.", "red"
+            )
+            self._session.prompt()
+        elif refusal := find_read_only_edit(halted.data, text):
+            self._draft = (halted.message, text)
+            self._screen.write_line(f"{refusal} Nothing was sent; e tries again.", "red")
+            self._session.prompt()
+        else:
+            self._session.editing = halted.message
+            command = ui.SetEdit(
+                run=run.id, halt_point=halted.message, revision=halted.revision, edit=text
+            )
+            self._session.send_command(command, self._edited)
+
+    def _edited(self, _: Struct) -> None:
+        edited, self._session.editing = self._session.editing, None
+        if edited:
+            self._session.show_message(edited)
+
+    # ---- looking ------------------------------------------------------------------------------------
+
+    def _view(self, number: str) -> None:
+        halted = self._session.halted
+        if not number and halted:
+            row = self._session.rows.get(halted.message)
+        else:
+            row = next((row for row in self._session.rows.values() if str(row.seq) == number), None)
+        run = self._session.run
+        if row is None and run and number.isdecimal() and 0 < int(number) <= run.rows:
+            rows = ui.GetRows(run=run.id, first=int(number), last=int(number))
+            self._session.send_command(rows, self._view_page)
+        else:
+            self._view_row(row)
+
+    def _view_page(self, page: Struct) -> None:
+        assert isinstance(page, ui.RowsPage)
+        self._view_row(next(iter(page.rows), None))
+
+    def _view_row(self, row: TimelineRow | None) -> None:
+        if row is None:
+            self._screen.write_line("Which message? v and its number shows it.", "yellow")
+            self._session.prompt()
+            return
+        run = self._session.current or ""
+        self._session.send_command(
+            ui.GetMessage(run=run, message=row.id), partial(self._viewed, row)
+        )
+
+    def _viewed(self, row: TimelineRow, body: Struct) -> None:
+        assert isinstance(body, ui.MessageBody)
+        self._screen.write_line(f"{row.seq}, {format_actors(row)}:", "bold")
+        self._screen.write_line(format_readable(body.data))
+        if body.edit is not None:
+            self._screen.write_line("edited to:", "bold")
+            self._screen.write_line(format_readable(body.edit))
+        self._session.prompt()
+
+    def _diff(self, number: str) -> None:
+        commits = list(self._session.commits.values())
+        if number.isdecimal() and 0 < int(number) <= len(commits):
+            self._show_changes(int(number), commits[int(number) - 1])
+            return
+        for index, commit in enumerate(commits, 1):
+            self._screen.write_line(format_commit(index, commit), "cyan")
+        self._screen.write_line("d and a number shows its diffs." if commits else "No changes yet.")
+        self._session.prompt()
+
+    def _show_changes(self, number: int, commit: Commit) -> None:
+        self._screen.write_line(format_commit(number, commit), "cyan")
+        run = self._session.current or ""
+        for change in commit.changes:
+            command = ui.GetChange(run=run, commit=commit.id, path=change.path)
+            self._session.send_command(command, partial(self._show_change, format_change(change)))
+
+    def _show_change(self, line: str, body: Struct) -> None:
+        assert isinstance(body, ui.ChangeBody)
+        self._screen.write_line(line, "bold")
+        if body.body is None:
+            self._screen.write_line("    binary, or too large to show")
+            return
+        for each in body.body.diff.splitlines():
+            self._screen.write_line(f"    {each}", _STYLES.get(each[:1], ""))
+
+    def _runs(self, number: str) -> None:
+        runs = list(self._session.runs.values())
+        if number.isdecimal() and 0 < int(number) <= len(runs):
+            self._session.select_run(runs[int(number) - 1])
+            return
+        for index, run in enumerate(runs, 1):
+            mark = "*" if run.id == self._session.current else " "
+            self._screen.write_line(f"{index:>4}{mark} {format_run(run)}, {run.rows} messages")
+        self._screen.write_line("r and a number looks at it." if runs else "No runs yet.")
+        self._session.prompt()
+
+    # ---- the rest -----------------------------------------------------------------------------------
+
+    def _help(self, _: str) -> None:
+        self._screen.write_line(HELP)
+        self._session.prompt()
+
+    def _quit(self, _: str) -> None:
+        self._session.is_over = True
+
+
+def _numbered(lines: Iterable[str]) -> list[tuple[str, str]]:
+    return [(f"{number}", f"{number} {line}") for number, line in enumerate(lines, 1)]

@@ -1,0 +1,198 @@
+"""The parts that a coding session is opened with: workspace, log, agent, the debugger's run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import AgentStepperError, AgentStopped, SessionError, WorkspaceError
+from ..llm_wire.conversation import ChatMessage
+from ..llm_wire.events import TraceEvent
+from ..sdk.async_stepper import AsyncAgentStepper
+from ..sdk.base_stepper import make_ambient
+from ..sdk.drivers import run_in_thread
+from .confinement import Confinement
+from .options import CodingLimits, CodingOptions, override_limits, select_tools
+from .orchestrator import AgentOrchestrator
+from .policy import DefaultPolicyEngine, RuleBook, load_policy
+from .policy.denied_files import FileDenials
+from .session_list import CodingFolders
+from .session_log import SessionLog, SessionStartEntry
+from .snapshots import Snapshots
+from .tool_results import OutputStore
+from .transcript import Listener, Transcript, load_messages
+from .workspace import LocalWorkspace
+
+if TYPE_CHECKING:
+    from ..models.provider import ModelProvider
+
+
+def open_workspace(folder: str, rules: RuleBook) -> LocalWorkspace:
+    """Open a session's workspace, whose denied files no tool reads or changes.
+
+    Args:
+        folder: The workspace.
+        rules: The rules that deny.
+
+    Raises:
+        SessionError: The workspace is no folder, or can't be read.
+    """
+    try:
+        return LocalWorkspace(folder, FileDenials(rules, Path(folder)))
+    except OSError as error:
+        raise SessionError(f"The workspace {folder} can't be used: {error.strerror}.") from None
+
+
+async def begin_log(
+    log: SessionLog, start: SessionStartEntry, transcript: Transcript, warnings: list[str]
+) -> list[ChatMessage]:
+    """Load the conversation of a log, log that the session starts, and send warnings.
+
+    Args:
+        log: The session's log.
+        start: What the session is started with.
+        transcript: Logs and sends the warnings.
+        warnings: What a person should know of the settings; the log's own are added.
+
+    Raises:
+        SessionError: The log can't be read or written.
+    """
+    try:
+        # Of a long session it takes a while, and others may share the loop.
+        messages = await asyncio.to_thread(load_messages, log.path, warnings.append)
+        log.append(start)
+    except OSError as error:
+        raise SessionError(f"The session's log {log.path} can't be used: {error}.") from None
+    for text in warnings:
+        transcript.record_event(TraceEvent("warning", {"message": text}))
+    return messages
+
+
+def make_agent(
+    start: SessionStartEntry,
+    folders: CodingFolders,
+    workspace: LocalWorkspace,
+    provider: ModelProvider,
+    log: SessionLog,
+    options: CodingOptions,
+    rules: RuleBook,
+    snapshots: Snapshots,
+    confinement: Confinement,
+) -> AgentOrchestrator:
+    """Make a session's agent, with the policy that its options choose.
+
+    Args:
+        start: What the session is started with.
+        folders: The session's files.
+        workspace: The folder that the agent works in.
+        provider: Who serves the model.
+        log: The session's log.
+        options: The session's options.
+        rules: What people allowed and denied for good.
+        snapshots: Stores the workspace before each change.
+        confinement: What holds commands.
+
+    Raises:
+        RulesError: The chosen policy can't be used.
+    """
+
+    def save_rule(tool: str, args: Any) -> None:
+        rules.allow_similar(tool, args, workspace)
+
+    default = DefaultPolicyEngine(
+        rules,
+        workspace,
+        auto_approve=options.get("auto_approve") or False,
+        mode=confinement.mode,
+        is_confined=confinement.is_confined,
+        grants=confinement.grants,
+        saved_files=snapshots,
+        can_send_signals=confinement.can_send_signals,
+    )
+    return AgentOrchestrator(
+        provider,
+        start.model,
+        workspace,
+        select_tools(options),
+        load_policy(options.get("policy"), default),
+        approver=options.get("approver"),
+        on_tool_start=options.get("on_tool_start"),
+        session_log=log,
+        listeners=collect_listeners(options),
+        limits=override_limits(options.get("limits") or CodingLimits(), options),
+        temperature=options.get("temperature"),
+        tool_choice=options.get("tool_choice"),
+        outputs=OutputStore(folders.outputs(start.session_id)),
+        save_rule=save_rule,
+        snapshots=snapshots,
+        confinement=confinement,
+    )
+
+
+def collect_listeners(options: CodingOptions) -> tuple[Listener, ...]:
+    """Who hears a session's events."""
+    listener = options.get("listener")
+    return () if listener is None else (listener,)
+
+
+class NoDebuggerError(AgentStepperError):
+    """There is none to be had; the text says why."""
+
+
+async def open_run(
+    name: str, workspace: Path | None, *, step: bool, notice: str = ""
+) -> AsyncAgentStepper:
+    """Open a run in the debugger that is found here.
+
+    Args:
+        name: What the agent is called there.
+        workspace: The folder whose changes are shown, if that can be done.
+        step: Whether it begins stepping; else it goes on until a stop or an approval halts it.
+        notice: What a person must know of the whole run.
+
+    Raises:
+        NoDebuggerError: There is none, or there are several, or it refuses.
+    """
+    try:
+        try:
+            return await _connect(name, workspace, step, notice)
+        except WorkspaceError:  # what can't be watched can be worked in
+            return await _connect(name, None, step, notice)
+    except (AgentStepperError, OSError) as error:
+        raise NoDebuggerError(str(error)) from None
+
+
+async def join_run(dbg: AsyncAgentStepper, name: str, workspace: Path) -> AsyncAgentStepper:
+    """Take part in a run that is somebody else's, and stays theirs; arguments and errors as `open_run`.
+
+    Args:
+        dbg: Theirs.
+        name: What the agent is called there.
+        workspace: The folder; where they watch it, its changes are told once.
+    """
+    with make_ambient(dbg):
+        return await open_run(
+            name, workspace if dbg._find_watched_workspace(workspace) is None else None, step=False
+        )
+
+
+async def find_run_name(dbg: AsyncAgentStepper) -> str | None:
+    """What the debugger calls a run, as `Run #3 of code`; None where it doesn't say."""
+    timeline = await run_in_thread(dbg._timeline)
+    return None if timeline is None else timeline.run.name
+
+
+async def end_stopped(dbg: AsyncAgentStepper) -> None:
+    """End a run in which Stop was pressed, and say that it ends by that."""
+    await dbg.__aexit__(AgentStopped, AgentStopped("The person pressed Stop."), None)
+
+
+async def _connect(name: str, workspace: Path | None, step: bool, notice: str) -> AsyncAgentStepper:
+    return await AsyncAgentStepper.connect(
+        name,
+        agent_workspace_path=workspace,
+        stop_on_entry=False,
+        mode="step" if step else "continue",
+        notice=notice,
+    )

@@ -1,0 +1,180 @@
+"""What UIs of version 2 may read, and how its contents travel: docs/design/0012-pieces.md."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ..core import EventTypeRegistry, make_debug_row, make_row
+from ..errors import CommandError
+from ..protocol import ui as v2
+from ..protocol.data_model import EventKind, HaltPoint, TimelineRow
+from ..protocol.delta_encoding import DeltaEncoder
+from ..protocol.records import RunHistory
+from ..protocol.run_queries import SearchResults
+from ..store.base import strip_contents
+from . import pagination
+from .run_service import RunService
+
+#: The commands that change nothing.
+ViewQuery = (
+    v2.ReadRun
+    | v2.ListRuns
+    | v2.GetRows
+    | v2.GetCommits
+    | v2.GetMessage
+    | v2.GetChange
+    | v2.ExportRun
+    | v2.SearchRuns
+    | v2.GetStore
+)
+
+
+async def answer_query(hub: RunService, command: ViewQuery) -> v2.CoreToUi:
+    """Answer a command that reads.
+
+    Args:
+        hub: Where.
+        command: The command.
+
+    Raises:
+        CommandError: `unknown_run`, or `unknown_content`.
+        ProtocolError: `invalid_search`, or `invalid_message`: too many rows.
+        DamagedRunError: What is kept of the run is hurt.
+    """
+    return await ANSWERS[type(command)](hub, command)
+
+
+async def _run(hub: RunService, command: v2.ReadRun) -> v2.RunOpened:
+    history = await hub.history(command.run)
+    # On a thread: to sum up long contents takes a while, in which others would wait.
+    return await asyncio.to_thread(make_opened_run, history, hub.event_registry)
+
+
+async def _runs(hub: RunService, command: v2.ListRuns) -> v2.RunsListed:
+    return pagination.list_runs_before(await hub.listed(), command.before, command.limit)
+
+
+async def _search(hub: RunService, command: v2.SearchRuns) -> SearchResults:
+    return await hub.search(command.query, command.run, command.limit)
+
+
+async def _store(hub: RunService, command: v2.GetStore) -> v2.StoreChanged:
+    return v2.StoreChanged(store=await hub.store.info())
+
+
+async def _message(hub: RunService, command: v2.GetMessage) -> v2.MessageBody:
+    found = await hub.find_row(command.run, command.message)
+    if isinstance(found, HaltPoint):
+        return v2.MessageBody(
+            run=command.run,
+            message=command.message,
+            revision=found.revision,
+            data=found.data,
+            edit=found.edit,
+            strict=found.strict,
+            approval=found.approval,
+            reason=found.reason,
+            always=found.always,
+            traceback=found.traceback,
+        )
+    return v2.MessageBody(
+        run=command.run,
+        message=command.message,
+        revision=1,
+        data=found.data or "null",
+        edit=None,
+        strict=True,
+    )
+
+
+async def _change(hub: RunService, command: v2.GetChange) -> v2.ChangeBody:
+    hub.run(command.run)
+    try:
+        commit = await hub.store.commit(command.run, command.commit)
+    except Exception:
+        hub.run(command.run)  # deleted meanwhile
+        raise
+    for change in commit.changes if commit else ():
+        if change.path == command.path:
+            return v2.ChangeBody(
+                run=command.run, commit=command.commit, path=change.path, body=change.body
+            )
+    raise CommandError(
+        "unknown_content", "This run has no such commit or file: open the run again.", command.run
+    )
+
+
+async def _export(hub: RunService, command: v2.ExportRun) -> v2.RunExported:
+    name, data = await hub.export(command.run, command.format)
+    if command.format == "archive":
+        data = base64.b64encode(data)
+    return v2.RunExported(name=name, data=data.decode("ascii"), format=command.format)
+
+
+#: What answers a command, by its type: each type of `ViewQuery` has one.
+ANSWERS: Final[dict[type[ViewQuery], Callable[[RunService, Any], Awaitable[v2.CoreToUi]]]] = {
+    v2.ReadRun: _run,
+    v2.ListRuns: _runs,
+    v2.GetRows: pagination.read_page,
+    v2.GetCommits: pagination.read_commits,
+    v2.GetMessage: _message,
+    v2.GetChange: _change,
+    v2.ExportRun: _export,
+    v2.SearchRuns: _search,
+    v2.GetStore: _store,
+}
+
+
+def make_opened_run(history: RunHistory, event_registry: EventTypeRegistry) -> v2.RunOpened:
+    """A run, whole, as a view shows it, without contents.
+
+    Args:
+        history: The run.
+        event_registry: What extensions add to the debugger's words.
+    """
+    return v2.RunOpened(
+        run=history.run,
+        rows=make_rows(history, event_registry),
+        commits=tuple(strip_contents(commit) for commit in history.commits),
+        notes=history.notes,
+    )
+
+
+def make_rows(history: RunHistory, event_registry: EventTypeRegistry) -> tuple[TimelineRow, ...]:
+    """A run's rows, in order."""
+    made = [make_row(halt_point, event_registry) for halt_point in history.halt_points]
+    made += [
+        make_debug_row(event) for event in history.events if event.kind is EventKind.DEBUG_MESSAGE
+    ]
+    return tuple(sorted(made, key=lambda each: each.seq))
+
+
+#: Bytes above which a content is cut on a thread: others would wait meanwhile.
+_LARGE_BYTES: Final = 64 * 1024
+
+
+class ContentSender:
+    """The contents that are sent on one connection."""
+
+    def __init__(self) -> None:
+        self._sender = DeltaEncoder()
+
+    async def encode(self, message: v2.CoreToUi) -> v2.CoreToUi:
+        """A message with its contents in pieces. It is to be sent before the next one is made.
+
+        Args:
+            message: An answer; one without contents stays as it is.
+        """
+        if not isinstance(message, v2.MessageBody):
+            return message
+        text = message.data.encode()
+        if len(text) > _LARGE_BYTES:
+            pieces = await asyncio.to_thread(self._sender.pieces, text)
+        else:
+            pieces = self._sender.pieces(text)
+        return message if pieces is None else replace(message, data="", pieces=pieces)

@@ -1,0 +1,171 @@
+"""What a UI is told of the runs that it has open: at once, and no faster than a person reads.
+
+Of what comes faster, the last page of new rows is told at the end of a span; the others are there to be
+asked for, which a run's header tells by its number of rows. Never left out are commits, notes, what is
+pending, and what becomes of a row that was told. A run's header comes after the rows that it is about.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from ..protocol import ui as v2
+from ..protocol.data_model import Run
+from .pagination import PAGE_ROWS
+
+#: Seconds between two tellings of what came together, and messages that meanwhile go at once.
+SPAN_S: Final = 0.05
+MAX_PER_SPAN: Final = 16
+#: Bytes that wait for a UI that is behind: it is told the rest once it has caught up.
+MAX_WAITING_BYTES: Final = 1 << 20
+
+MakeMessage = Callable[[], v2.CoreToUi]
+
+
+class TimerHandle(Protocol):
+    """What calls back later."""
+
+    def cancel(self) -> None:
+        """Don't call."""
+
+
+class LoopClock(Protocol):
+    """An event loop's time."""
+
+    def time(self) -> float:
+        """Seconds, from any start."""
+
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> TimerHandle:
+        """Call after so many seconds."""
+
+
+@dataclass
+class _Opened:
+    """A run that a UI has open."""
+
+    last_seq: int  # the number of the last row that it was told, or could have been
+    waiting: dict[object, MakeMessage] = field(default_factory=dict)  # in their order; rows by id
+    new_row_ids: deque[str] = field(default_factory=deque)  # new rows that may be left out
+    header: Run | None = None
+
+
+class ViewUpdates:
+    """One UI's.
+
+    Args:
+        send: Sends a message.
+        clock: The loop's time.
+        waiting: How many bytes wait for the UI.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[v2.CoreToUi], None],
+        clock: Callable[[], LoopClock],
+        waiting: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._send = send
+        self._clock = clock
+        self._waiting = waiting
+        self._runs: dict[str, _Opened] = {}
+        self._timer: TimerHandle | None = None
+        self._span_began = float("-inf")  # the span
+        self._remaining = 0  # messages that go at once within it
+
+    def __contains__(self, run: str) -> bool:
+        return run in self._runs
+
+    def open(self, run: str, last_seq: int) -> None:
+        """A run is opened.
+
+        Args:
+            run: Its id.
+            last_seq: The number of the last row that its UI has.
+        """
+        self.flush()  # it may have been open before
+        self._runs[run] = _Opened(last_seq)
+
+    def close(self, run: str) -> None:
+        """A run is closed, or gone."""
+        self._runs.pop(run, None)
+
+    def add_row(self, run: str, id: str, seq: int, make: MakeMessage, *, pending: bool) -> None:
+        """A row is new or changed.
+
+        Args:
+            run: An open run.
+            id: The row's.
+            seq: Its number.
+            make: Makes the message; called only where it is sent.
+            pending: Whether it waits for a person.
+        """
+        opened = self._runs[run]
+        new, opened.last_seq = seq > opened.last_seq, max(seq, opened.last_seq)
+        if self._can_send_now():
+            self._send(make())
+            return
+        opened.waiting[id] = make
+        if new and not pending:
+            opened.new_row_ids.append(id)
+            if len(opened.new_row_ids) > PAGE_ROWS:
+                opened.waiting.pop(opened.new_row_ids.popleft(), None)
+
+    def add_message(self, run: str, make: MakeMessage) -> None:
+        """Something else of an open run is to be told, in its order."""
+        if self._can_send_now():
+            self._send(make())
+        else:
+            self._runs[run].waiting[object()] = make
+
+    def set_header(self, run: Run) -> None:
+        """An open run's header is to be told, after all that it is about."""
+        if self._can_send_now():
+            self._send(v2.RunChanged(run=run))
+        else:
+            self._runs[run.id].header = run
+
+    def flush(self) -> None:
+        """Tell all that waits."""
+        if self._timer is None:
+            return
+        self._timer.cancel()
+        self._timer = None
+        self._span_began, self._remaining = self._clock().time(), 0
+        for opened in list(self._runs.values()):
+            waiting, opened.waiting = opened.waiting, {}
+            header, opened.header = opened.header, None
+            opened.new_row_ids.clear()
+            for make in waiting.values():
+                self._send(make())
+            if header is not None:
+                self._send(v2.RunChanged(run=header))
+
+    def end(self) -> None:
+        """Tell nothing any more."""
+        self._runs.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _can_send_now(self) -> bool:
+        """Whether a message goes now, and not at the end of the span."""
+        if self._timer is not None:
+            return False
+        clock = self._clock()
+        now = clock.time()
+        if now - self._span_began >= SPAN_S:
+            self._span_began, self._remaining = now, MAX_PER_SPAN
+        if self._remaining:
+            self._remaining -= 1
+            return True
+        self._timer = clock.call_later(self._span_began + SPAN_S - now, self._end_span)
+        return False
+
+    def _end_span(self) -> None:
+        if self._waiting() > MAX_WAITING_BYTES:
+            self._timer = self._clock().call_later(SPAN_S, self._end_span)
+        else:
+            self.flush()

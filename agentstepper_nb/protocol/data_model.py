@@ -1,0 +1,411 @@
+"""The nouns of the debugger, as frozen values: run, event, halt point, commit.
+
+Contents (prompts, answers, arguments, results) are held as the JSON text that the agent sent. Nothing
+between agent and editor re-encodes them, so that large integers, `1.0` and the order of keys survive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from itertools import dropwhile
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+#: POSIX seconds, of a year that every calendar has.
+Time = Annotated[float, Meta(ge=0, lt=253402300800)]
+#: A whole number that JavaScript holds exactly.
+Count = Annotated[int, Meta(ge=0, lt=2**53)]
+#: What an agent names its runs, events, halt points and commits by.
+Id = Annotated[str, Meta(min_length=1, max_length=200)]
+#: What an agent calls itself, its tools and its models.
+Name = Annotated[str, Meta(max_length=1000)]
+#: Why something is denied, for the agent to read.
+Reason = Annotated[str, Meta(max_length=10_000)]
+
+
+class EventKind(StrEnum):
+    """What an event is."""
+
+    PROGRAM_STARTED = "program_started"
+    LLM_QUERY = "llm_query"
+    TOOL_INVOCATION = "tool_invocation"
+    CUSTOM = "custom"  # of a type that an agent named: its event's name is `EVENT_NAME`
+    DEBUG_MESSAGE = "debug_message"
+    PROGRAM_FINISHED = "program_finished"
+
+
+#: Kinds whose events have a begin and an end halt point; the others have one at most.
+PAIRED_EVENT_KINDS = frozenset({EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION, EventKind.CUSTOM})
+
+#: What the type of a custom event may be called: "retrieval", "plan_step".
+EVENT_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
+#: The same for people, to end a sentence with.
+EVENT_NAME_RULE: Final = (
+    "name it by a lower-case word like “retrieval”, of up to 40 letters, digits and underscores."
+)
+
+
+class EventSide(StrEnum):
+    """Which side of its event a halt point stands on."""
+
+    BEGIN = "begin"
+    END = "end"
+
+
+class RunMode(StrEnum):
+    """What a run does at its next halt point: halt (step) or go on (continue)."""
+
+    STEP = "step"
+    CONTINUE = "continue"
+
+
+class RunState(StrEnum):
+    """The state a person is shown."""
+
+    IDLE = "idle"
+    HALTED = "halted"
+    STEP = "step"
+    CONTINUE = "continue"
+    DETACHED = "detached"  # its agent is away and may come back
+
+
+class AgentActivity(StrEnum):
+    """What the agent is doing."""
+
+    RUNNING = "running"
+    LLM_THINKING = "llm_thinking"
+    TOOL_EXECUTING = "tool_executing"
+    HALTED = "halted"
+    HALTING = "halting"
+    WAITING = "waiting"  # for the next message of a person: nothing runs until then
+    FINISHED = "finished"
+
+
+class RunEnding(StrEnum):
+    """How a run ended."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    CRASHED = "crashed"
+    LOST = "lost"
+
+
+class EventOutcome(StrEnum):
+    """How an event ended."""
+
+    OK = "ok"
+    ERROR = "error"
+    STOPPED = "stopped"
+
+
+class Actor(StrEnum):
+    """Who speaks or listens in the timeline."""
+
+    AGENT = "agent"
+    LLM = "llm"
+    TOOLS = "tools"
+    SYSTEM = "system"
+
+
+class AnswerKind(StrEnum):
+    """How a halt point was answered."""
+
+    RESUME = "resume"
+    SKIP = "skip"
+    DENY = "deny"
+    RAISE = "raise"
+    STOP = "stop"
+    WITHDRAWN = "withdrawn"
+
+
+class Risk(StrEnum):
+    """How much a call can spoil."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class ChangeKind(StrEnum):
+    """What happened to a file between two commits."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    RENAMED = "renamed"
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """An exception, as far as it travels."""
+
+    type: str  # the class's qualified name
+    message: str
+
+
+class ApprovalPrompt(Struct, frozen=True, kw_only=True):
+    """What a person is asked before a tool is called: such a halt point waits in every mode."""
+
+    risk: Risk
+    why: Annotated[str, Meta(max_length=1000)]  # the rule that asks, in words
+    rule: Name | None = None  # what "always allow this here" would allow, in words; None: nothing
+
+
+#: The type of the failure of a run whose last changes the store has lost. An agent that comes back sends
+#: them again, since it wasn't told that they are kept for good.
+CHANGES_LOST: Final = "ChangesLost"
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """What a query cost, in tokens."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None  # US dollars
+    estimated: bool = False  # whether the cost is made of tokens and prices that a person set
+
+
+class BreakpointHits(Struct, frozen=True, kw_only=True, rename={"breakpoint": "stop"}):
+    """How often a breakpoint hit in a run, and where last."""
+
+    breakpoint: str
+    count: int
+    last: int  # the seq of the row
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """The header of one execution of an agent program."""
+
+    id: str
+    name: str
+    program: str
+    started_at: float  # POSIX seconds; the Core's clock, in version 1 the agent's
+    ended_at: float | None = None
+    state: RunState = RunState.STEP
+    agent_state: AgentActivity = AgentActivity.RUNNING
+    mode: RunMode = RunMode.STEP
+    pending: tuple[str, ...] = ()  # halt points that wait for a person, oldest first
+    ending: RunEnding | None = None  # None while it lives, and for imported runs
+    failure: Failure | None = None  # what ended it, where an exception did
+    can_stop: bool = True  # agents of version 1 can't be stopped
+    stopping: bool = False  # Stop was pressed; the next waiting halt point is answered with it
+    rows: int = 0
+    #: As a list of changes shows them: commits that the agent asked for, and the snapshots after the
+    #: last of these. A snapshot is counted no longer once such a commit has its changes. Not counted
+    #: is what is committed before anything has changed: the state that changes are compared with.
+    commits: int = 0
+    workspace: str | None = None  # the folder the agent works on
+    pid: int | None = None
+    host: str | None = None
+    tags: tuple[str, ...] = ()  # a person's words to find it by, in their order
+    usage: Usage | None = None  # of all its queries together, where any told it
+    query_bytes: int = 0  # of the contents of its queries and their answers together
+    halted_at: float | None = None  # since when it waits for a person; POSIX seconds, Core's clock
+    halted_s: float | None = None  # seconds that it waited for one before; None: not known
+    detached_at: float | None = (
+        None  # since when its agent is away; POSIX seconds, the Core's clock
+    )
+    exit_code: int | None = None  # of its process, where its parent told it; -9: ended by signal 9
+    last_event: str | None = None  # of a run that broke off: what it did last, in words
+    hits: tuple[BreakpointHits, ...] = ()
+    #: What a person must know of the whole run, as "No sandbox: approvals …". Views warn with what
+    #: stands before the first colon, and give all of it as the explanation. "": nothing.
+    notice: str = ""
+
+    @property
+    def live(self) -> bool:
+        """Whether its agent may still send."""
+        return self.state is not RunState.IDLE
+
+    @property
+    def of_version_1(self) -> bool:
+        """Whether an agent of version 1 made it, here: imported runs have no ending, or could
+        breakpoint.
+        """
+        return not self.can_stop and (self.live or self.ending is not None)
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """One thing an agent did."""
+
+    id: str
+    run: str
+    kind: EventKind
+    at: float  # POSIX seconds; the agent's clock
+    parent: str | None = None  # the event it happened inside
+    depth: int = 0  # how many events it is inside of
+    name: str | None = None  # the tool, the model or the custom event's type, where known
+    seq: int = 0  # the number of its row; only debug messages are rows themselves
+    data: str | None = None  # JSON text: a program's name, a debug message
+    outcome: EventOutcome | None = None
+    ended_at: float | None = None
+
+
+class HaltPoint(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={"breakpoints": "stops", "breakpoint_error": "stop_error"},
+):
+    """The begin or the end of an event, where the run can halt and data can be edited."""
+
+    id: str
+    run: str
+    event: str
+    seq: int  # its row's number in the run, from 1
+    side: EventSide
+    kind: EventKind  # of its event
+    name: str | None = None  # of its event
+    depth: int = 0  # of its event
+    at: float  # POSIX seconds; the agent's clock
+    data: str  # JSON text as the agent sent it
+    waits: bool = True  # whether the agent waits for an answer
+    strict: bool = True  # False: text that only a lenient parser takes (NaN, from version 1)
+    agent: str = ""  # the agent's name, as version 1 sends it
+    summary: str | None = None  # the agent's own; None: made by rule when shown
+    outcome: EventOutcome | None = None  # of the event, on its end
+    failure: Failure | None = None
+    traceback: str = ""  # of the failure: the agent's own frames, as Python prints them
+    usage: Usage | None = None
+    duration: float | None = None  # seconds between the begin's answer and the end, Core's clock
+    revision: int = 1  # grows with every edit
+    edit: str | None = None  # JSON text; None is no edit, "null" is an edit to null
+    sentence: str | None = None  # what a model made of it in one sentence
+    answer: AnswerKind | None = None  # None while it is pending
+    answered_at: float | None = None  # POSIX seconds, the Core's clock
+    breakpoints: tuple[str, ...] = ()  # that hit here, by their ids
+    breakpoint_error: str | None = None  # the condition of a breakpoint failed here, and how
+    approval: ApprovalPrompt | None = None  # on the begin of a tool invocation that asks for one
+    reason: str | None = None  # why it was denied
+    always: bool = False  # approved, and from now on without being asked
+
+    @property
+    def current(self) -> str:
+        """The JSON text in force: the edit where there is one."""
+        return self.data if self.edit is None else self.edit
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the JSON text that the agent sent, in bytes."""
+        return count_utf8_bytes(self.data)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether a person's edit stands in the place of the exception that ended the event."""
+        holds = self.answer in (None, AnswerKind.RESUME)
+        return self.failure is not None and self.edit is not None and holds
+
+
+def count_utf8_bytes(text: str) -> int:
+    """The size of a text in bytes."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+class FileBody(Struct, frozen=True, kw_only=True):
+    """The contents of a changed text file."""
+
+    diff: str = ""
+    content: str = ""
+    previous_content: str = ""
+
+
+class FileChange(Struct, frozen=True, kw_only=True):
+    """One file of a commit."""
+
+    path: str
+    kind: ChangeKind
+    previous_path: str | None = None  # of a renamed file
+    added: int = 0  # lines
+    removed: int = 0  # lines
+    binary: bool = False
+    size: int | None = None  # bytes, of files whose contents don't travel
+    digest: str | None = None  # of such files
+    body: FileBody | None = None  # None: binary or too large
+
+
+class Commit(Struct, frozen=True, kw_only=True):
+    """What an agent changed in its workspace up to one moment."""
+
+    id: str  # git's hash
+    run: str = ""
+    at: float  # POSIX seconds
+    title: str
+    description: str = ""
+    event: str | None = None  # the event that made it
+    seq: int = 0  # the number of the run's last row before it
+    snapshot: bool = False  # made at a tool's end by the SDK, where the agent asked for no commit
+    ruled: bool = False  # its title was made by rule
+    sentence: str | None = None  # what a model made of it in one sentence
+    changes: tuple[FileChange, ...] = ()
+
+
+def drop_unchanged_commits(commits: Iterable[Commit]) -> tuple[Commit, ...]:
+    """A run's commits from the first change on, as `Run.commits` counts them.
+
+    Args:
+        commits: The run's commits, oldest first.
+    """
+    return tuple(dropwhile(lambda each: not each.snapshot and not each.changes, commits))
+
+
+class TimelineRow(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={"breakpoints": "stops", "breakpoint_error": "stop_error"},
+):
+    """One line of the timeline: a halt point or a debug message, without its contents."""
+
+    id: str  # of the halt point, or of the debug message's event
+    seq: int
+    event: str
+    kind: EventKind
+    side: EventSide | None  # None for a debug message
+    source: Actor
+    target: Actor
+    summary: str
+    at: float
+    size: int  # of the contents, in bytes
+    name: str | None = None
+    depth: int = 0
+    pending: bool = False
+    revision: int = 1
+    edited: bool = False
+    answer: AnswerKind | None = None
+    outcome: EventOutcome | None = None
+    failure: Failure | None = None
+    usage: Usage | None = None
+    duration: float | None = None
+    breakpoints: tuple[str, ...] = ()
+    breakpoint_error: str | None = None
+    approval: bool = False  # whether it asks, or asked, for an approval
+    reason: str | None = None  # why it was denied, in one line
+
+
+class RowNote(Struct, frozen=True, kw_only=True):
+    """What a person wrote beside a row."""
+
+    run: str
+    message: str  # the row's id
+    text: str  # "" where it was taken back
+    at: float  # POSIX seconds, the Core's clock
+
+
+class Durability(StrEnum):
+    """When what is kept outlives what: docs/design/0008-store.md has the table."""
+
+    RELAXED = "relaxed"  # released when handed to the writer, recorded at most 10 ms later
+    DURABLE = "durable"  # released when recorded; halts, edits and acknowledgements when synced
+    SYNC = "sync"  # all of it when synced
+
+
+class StoreInfo(Struct, frozen=True, kw_only=True):
+    """How a Core keeps its runs."""
+
+    kind: str  # "sqlite", or "memory": gone with the process
+    durability: Durability | None = None  # None: there is nothing to sync
+    folder: str | None = None
+    size: int | None = None  # bytes on disk, every file counted
+    trouble: str | None = None  # why nothing can be kept right now, for a person

@@ -1,0 +1,202 @@
+"""Contents that travel as what is new in them: docs/design/0012-pieces.md.
+
+Each side of a connection remembers the last contents that travelled one way, in pieces. A content is
+told by how many pieces it has in common with the beginning of one of these, and by what follows: the
+number of a piece that both sides know, or a new one. Pieces are numbered from 1 as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from ..errors import ProtocolError
+from .data_model import Count
+from .frame import MAX_MESSAGE_BYTES
+from .segments import MIN_SPLIT_BYTES, split_content
+
+#: Contents that are remembered, at most.
+MAX_CONTENTS: Final = 256
+#: What all that is remembered weighs, at most.
+MAX_MEMORY_BYTES: Final = 16 * 1024 * 1024
+#: What a piece weighs beside its bytes, and a content for each of its pieces: few bytes can name many.
+PART_OVERHEAD_BYTES: Final = 64
+REFERENCE_BYTES: Final = 8
+
+
+class EncodedContent(Struct, frozen=True, kw_only=True):
+    """A text in pieces: joined they are the text as it was."""
+
+    number: Count  # the content's own, from 1 on each connection: none may be left out
+    like: Count = 0  # the number of the content it begins like; 0: none
+    keep: Count = 0  # how many pieces of that one it begins with
+    then: tuple[int | str, ...] = ()  # what follows: a known piece's number, or a new piece
+
+
+class DeltaEncoder:
+    """Tells contents to the other side of a connection."""
+
+    def __init__(self) -> None:
+        self._memory = _Memory()
+        self._numbers: dict[bytes, int] = {}
+
+    def pieces(self, text: bytes) -> EncodedContent | None:
+        """A content as it travels; None where it travels as it is, and isn't remembered.
+
+        Args:
+            text: JSON in UTF-8.
+        """
+        return self.encode_parts(split_content(text)) if is_delta_encoded(len(text)) else None
+
+    def encode_parts(self, parts: Sequence[bytes]) -> EncodedContent:
+        """A content as it travels.
+
+        Args:
+            parts: The content as `split` cuts it, in UTF-8 each.
+        """
+        known = [self._numbers.get(part, 0) for part in parts]
+        like, keep = self._memory.find_longest_prefix(known)
+        then: list[int | str] = []
+        content = known[:keep]
+        for part in parts[keep:]:
+            number = self._numbers.get(part, 0)
+            then.append(number or part.decode())
+            if not number:
+                number = self._numbers[part] = self._memory.add(part)
+            content.append(number)
+        for piece in self._memory.keep(content):
+            del self._numbers[piece]
+        return EncodedContent(number=self._memory.last, like=like, keep=keep, then=tuple(then))
+
+
+class DeltaDecoder:
+    """Takes contents from the other side of a connection."""
+
+    def __init__(self) -> None:
+        self._memory = _Memory()
+
+    def text(self, pieces: EncodedContent) -> bytes:
+        """The content that was told.
+
+        Raises:
+            ProtocolError: `unknown_content`: it is made of what this side doesn't know, and no other can
+                be understood after it; or `too_large`.
+        """
+        memory = self._memory
+        if pieces.number != memory.last + 1:
+            raise _unknown(f"content {pieces.number} after {memory.last}")
+        content = memory.get_prefix(pieces.like, pieces.keep)
+        new: dict[int, bytes] = {}
+        for each in pieces.then:
+            if isinstance(each, str):
+                number = memory.numbered + len(new) + 1
+                new[number] = each.encode()
+            elif each in memory.pieces or each in new:
+                number = each
+            else:
+                raise _unknown(f"piece {each}")
+            content.append(number)
+        texts = [new[number] if number in new else memory.pieces[number] for number in content]
+        if sum(map(len, texts)) > MAX_MESSAGE_BYTES:
+            raise ProtocolError(
+                "too_large", "The content's pieces joined pass the limit of 64 MiB."
+            )
+        for text in new.values():
+            memory.add(text)
+        memory.keep(content)
+        return b"".join(texts)
+
+
+def is_delta_encoded(size: int) -> bool:
+    """Whether a content of so many bytes is cut: not what is short, or could never be remembered."""
+    return MIN_SPLIT_BYTES < size <= MAX_MEMORY_BYTES
+
+
+class _Memory:
+    """The last contents that travelled. Both sides do the same with it, so that they hold the same."""
+
+    def __init__(self) -> None:
+        self.pieces: dict[int, bytes] = {}
+        self.last = 0  # the last content's number
+        self.numbered = 0  # the last piece's
+        self._contents: dict[int, list[int]] = {}
+        self._newest: dict[int, int] = {}  # the last content that each piece is in
+        self._memory_bytes = 0
+
+    def add(self, piece: bytes) -> int:
+        """Number a new piece, of the content that is kept next."""
+        self.numbered += 1
+        self.pieces[self.numbered] = piece
+        self._memory_bytes += len(piece) + PART_OVERHEAD_BYTES
+        return self.numbered
+
+    def keep(self, content: list[int]) -> Iterable[bytes]:
+        """Remember a content, and forget the oldest ones where that is too much.
+
+        Returns:
+            The pieces that are forgotten.
+        """
+        self.last += 1
+        self._contents[self.last] = content
+        self._newest.update(dict.fromkeys(content, self.last))
+        self._memory_bytes += REFERENCE_BYTES * len(content)
+        forgotten: list[bytes] = []
+        while len(self._contents) > MAX_CONTENTS or self._memory_bytes > MAX_MEMORY_BYTES:
+            forgotten += self._forget_oldest()
+        return forgotten
+
+    def _forget_oldest(self) -> list[bytes]:
+        oldest = next(iter(self._contents))
+        content = self._contents.pop(oldest)
+        gone = [number for number in set(content) if self._newest[number] == oldest]
+        for number in gone:
+            del self._newest[number]
+        forgotten = [self.pieces.pop(number) for number in gone]
+        self._memory_bytes -= REFERENCE_BYTES * len(content) + sum(
+            len(piece) + PART_OVERHEAD_BYTES for piece in forgotten
+        )
+        return forgotten
+
+    def get_prefix(self, number: int, keep: int) -> list[int]:
+        """The first pieces of a content.
+
+        Raises:
+            ProtocolError: `unknown_content`.
+        """
+        if not keep:
+            return []
+        content = self._contents.get(number, [])
+        if keep > len(content):
+            raise _unknown(f"{keep} pieces of content {number}")
+        return content[:keep]
+
+    def find_longest_prefix(self, pieces: list[int]) -> tuple[int, int]:
+        """The content that begins most like these pieces, and with how many of them."""
+        like = keep = 0
+        for number, content in reversed(self._contents.items()):
+            # What isn't alike up to one more than what was found is passed over, and that quickly.
+            if (
+                content[keep : keep + 1] == pieces[keep : keep + 1]
+                and content[:keep] == pieces[:keep]
+            ):
+                common = _common(content, pieces)
+                if common > keep:
+                    like, keep = number, common
+        return like, keep
+
+
+def _common(one: list[int], other: list[int]) -> int:
+    """How many items two lists have in common in front."""
+    for index, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return index
+    return min(len(one), len(other))
+
+
+def _unknown(what: str) -> ProtocolError:
+    return ProtocolError(
+        "unknown_content",
+        f"This connection doesn't know {what}: open another, and send the content again.",
+    )

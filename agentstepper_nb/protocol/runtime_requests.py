@@ -1,0 +1,205 @@
+"""What the runtime's clients and workers ask the Core's service `runtime`, and what it tells them.
+
+It travels on the line of `protocol.worker`: requests both ways, streams with credit. A line has a right:
+to watch, to control, or to work. Names of methods are those of `store.runtime.base` where they are a
+store's, else of the classes here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta, Struct
+
+from .data_model import Count, Id
+from .runtime import (
+    Action,
+    ActionKind,
+    AgentState,
+    AgentStep,
+    Conversation,
+    ConversationMessage,
+    Delivery,
+    Json,
+    Limits,
+    Named,
+    Participant,
+    ParticipantKind,
+    ParticipantRole,
+    Text,
+    Title,
+    Urgency,
+)
+from .runtime_store_messages import RuntimeStoreInfo
+
+#: The service's name, in the Core and of the workers that have a dispatcher.
+SERVICE: Final = "runtime"
+#: Where clients connect, behind the Jupyter server's base URL.
+RUNTIME_PATH: Final = "agentstepper/runtime"
+
+
+class CreateAgentPayload(Struct, frozen=True, kw_only=True):
+    """The payload of `agent_create`."""
+
+    moniker: Named
+    config: Json = None
+    conversation_id: Id | None = None
+    delivery: Delivery = Delivery.PUSH
+    limits: Limits = Limits()
+    step: bool = False  # whether its run begins stepping
+
+
+class InterruptPayload(Struct, frozen=True, kw_only=True):
+    """The payload of `agent_interrupt`: takes the place of what the next frame was to be told."""
+
+    guidance: Annotated[str, Meta(min_length=1, max_length=100_000)]
+
+
+class InputPayload(Struct, frozen=True, kw_only=True):
+    """The payload of `agent_input`: told to the next frame after what it is told already."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=1_000_000)]
+    message_id: Id | None = None  # where it was said in a conversation
+
+
+class DestroyPayload(Struct, frozen=True, kw_only=True):
+    """The payload of `agent_destroy`."""
+
+    timeout_s: Annotated[float, Meta(ge=0, le=3600)] = 10.0  # until it is cancelled
+
+
+class NewAction(Struct, frozen=True, kw_only=True):
+    """`POST actions`, and `act`: by `session_id`, or by `agent_id`, which means its latest session.
+
+    `agent_create` needs `agent_id`; a `session_id` of the client's makes it idempotent.
+    """
+
+    kind: ActionKind
+    agent_id: Named | None = None
+    session_id: Id | None = None
+    urgency: Urgency = 0
+    payload: Json = None
+    metadata: Json = None
+    idem_key: Id | None = None
+
+
+class ActionEnqueued(Struct, frozen=True, kw_only=True):
+    """The action that was enqueued; `fresh` is false where it was one that had been."""
+
+    action: Action
+    session_id: Id
+    fresh: bool
+
+
+class NewConversation(Struct, frozen=True, kw_only=True):
+    """`POST conversations`, and `create_conversation`."""
+
+    title: Title = ""
+    created_by: Named = "user"
+    tags: Annotated[tuple[Named, ...], Meta(max_length=100)] = ()
+    conversation_id: Id | None = None  # the client's makes it idempotent
+
+
+class SetConversation(Struct, frozen=True, kw_only=True):
+    """`PATCH conversations/ID`, and `set_conversation`: closes it, say."""
+
+    conversation_id: Id
+    status: Literal["open", "closed"] | None = None
+    title: Title | None = None
+    tags: Annotated[tuple[Named, ...], Meta(max_length=100)] | None = None
+
+
+class NewParticipant(Struct, frozen=True, kw_only=True):
+    """`POST conversations/ID/participants`, and `join`."""
+
+    conversation_id: Id = "-"  # in the path, over HTTP
+    kind: ParticipantKind
+    user_id: Named | None = None
+    agent_id: Named | None = None
+    session_id: Id | None = None
+    role: ParticipantRole = ParticipantRole.MEMBER
+    delivery: Delivery = Delivery.PUSH
+
+
+class LeaveConversation(Struct, frozen=True, kw_only=True):
+    """`DELETE conversations/ID/participants/PID`, and `leave`: they stay listed, with when they left."""
+
+    conversation_id: Id
+    participant_id: Id
+
+
+class NewMessage(Struct, frozen=True, kw_only=True):
+    """`POST conversations/ID/messages`, and `say`: a user posts."""
+
+    conversation_id: Id = "-"  # in the path, over HTTP
+    user_id: Named = "user"
+    text: Text = ""
+    data: Json = None
+    idem_key: Id | None = None  # of two posts to a conversation with the same one, the first counts
+
+
+class AdvanceCursor(Struct, frozen=True, kw_only=True):
+    """`read_on`: what a session that pulls hasn't read; it has, then."""
+
+    session_id: Id
+    conversation_id: Id
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+class GetRuntimeStatus(Struct, frozen=True, kw_only=True):
+    """`status`: how it stands with all of them."""
+
+
+class RuntimeStatus(Struct, frozen=True, kw_only=True):
+    """Where the rows are, how much of them is open, and how many workers there are for it."""
+
+    dispatchers: Count
+    store: RuntimeStoreInfo | None = None  # None: a worker keeps the rows, and isn't there
+
+
+# ---- streams ----------------------------------------------------------------------------------------
+
+#: `session:ID`, `conversation:ID`; `sessions` and `conversations` tell of all of them.
+Topic = Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class WatchTopic(Struct, frozen=True, kw_only=True):
+    """`watch` a topic: a stream of `TopicEvent`, whose first is a `begin`."""
+
+    topic: Topic
+
+
+class TopicEvent(Struct, frozen=True, kw_only=True):
+    """Something that happened, with a number that grows by one in its topic.
+
+    `begin` comes first, and again where the reader fell behind: it has the last known rows and the
+    number of the last notice before it. What is in between can be asked for: `steps` after an iteration,
+    `messages` after a message. What happened while the rows were read may be told after them again.
+
+    `sessions` and `conversations` begin with the newest rows; `sessions` has states without their
+    `state` and `context`.
+    """
+
+    topic: Topic
+    n: Count
+    event: Literal["begin", "state", "step", "action", "message", "participant", "conversation"]
+    states: tuple[AgentState, ...] = ()
+    steps: tuple[AgentStep, ...] = ()
+    actions: tuple[Action, ...] = ()
+    messages: tuple[ConversationMessage, ...] = ()
+    participants: tuple[Participant, ...] = ()
+    conversations: tuple[Conversation, ...] = ()
+
+
+class DispatcherWake(Struct, frozen=True, kw_only=True):
+    """`wakes`: what a dispatcher is sent where something may be ready for it. A worker that reads this
+    stream is one that dispatches: it says who it is by its `owner`.
+    """
+
+    n: Count
+
+
+class SubscribeWakes(Struct, frozen=True, kw_only=True):
+    """Asks for the stream of `DispatcherWake`."""
+
+    owner: Named

@@ -1,0 +1,136 @@
+"""Chats with sessions of the queue, on a Core in the test's own loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from agentstepper_nb import AsyncAgents, discover
+from agentstepper_nb.chat.connector import Item, Turn
+from agentstepper_nb.chat.connectors.queue_session import QueueSession
+from agentstepper_nb.hub.runtime import MethodRight, RuntimeService
+from agentstepper_nb.protocol.chat import AgentOutput, Message
+from agentstepper_nb.protocol.runtime import AgentState
+from agentstepper_nb.protocol.runtime_methods import Request, Result, RuntimeMethod
+from agentstepper_nb.rpc.service_client import ServiceClient
+from agentstepper_nb.runtime.service import create
+from agentstepper_nb.worker.services import ServiceContext
+from tests.runtime.breakable_connection import BreakableConnection
+from tests.runtime.harness import Core, a_core
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No Core is found but the test's."""
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.delenv(discover.URL_VARIABLE, raising=False)
+
+
+class Line:
+    """A client's line to a Core in the same loop."""
+
+    url = "ws://core"
+
+    def __init__(self, core: Core) -> None:
+        self._doorway = BreakableConnection(RuntimeService(core.runtime, MethodRight.CONTROL))
+        self._doorway.connect()
+
+    async def call(self, method: RuntimeMethod[Request, Result], request: Request) -> Result:
+        return await self._doorway.connection.call("runtime", method.name, request, method.result)
+
+    def items(
+        self, method: RuntimeMethod[Request, Result], request: Request
+    ) -> AsyncGenerator[Result, None]:
+        return self._doorway.connection.stream("runtime", method.name, request, method.result)
+
+    async def close(self) -> None:
+        pass
+
+
+class QueueChat:
+    """A chat with a session.
+
+    Args:
+        core: The Core in this loop that has it; None: the agent looks for one itself.
+        queue: The agent.
+        folder: For what is kept.
+
+    Attributes:
+        said: What was said in the newest turn.
+    """
+
+    def __init__(self, core: Core | None, queue: QueueSession, folder: Path) -> None:
+        self.queue = queue
+        if core is not None:
+            self.core = core
+            self.agents = queue._agents = AsyncAgents(cast(ServiceClient, Line(core)))
+        self.said: list[Item] = []
+        self.turn = Turn(
+            session_id="c1",
+            window=(),
+            confirm=cast(Any, None),
+            dbg=None,
+            workspace=None,
+            data_dir=folder,
+        )
+
+    async def send(
+        self, text: str, role: Any = "user", chat: str = "c1", *, is_continuation: bool = False
+    ) -> list[Item]:
+        self.said = []
+        message = Message(id="m", session_id=chat, role=role, content=text, created_at=0)
+        answer = self.queue.chat(
+            message, replace(self.turn, session_id=chat, is_continuation=is_continuation)
+        )
+        async with aclosing(answer) as items:
+            async for item in items:
+                self.said.append(item)
+        return self.said
+
+    async def next(self) -> list[Item]:
+        """As AutoChat asks."""
+        assert self.queue.continuation_prompt is not None
+        return await self.send(self.queue.continuation_prompt, "system", is_continuation=True)
+
+    def begins(self, text: str) -> asyncio.Task[list[Item]]:
+        return asyncio.create_task(self.send(text))
+
+    async def told(self, text: str) -> AgentState:
+        """Wait until the session was told something."""
+        async with aclosing(self.agents.watch("session:s")) as notices:
+            async for notice in notices:
+                for state in notice.states:
+                    if text in str(state.guidance):
+                        return state
+        raise AssertionError
+
+
+@asynccontextmanager
+async def counting(folder: Path, **options: Any) -> AsyncGenerator[QueueChat, None]:
+    """A chat with the session `s`, whose steps a test lets go, and which say what they are told."""
+    async with a_core(folder) as core, core.worker():
+        await core.done(await core.create("s"))
+        yield QueueChat(core, QueueSession("s", **options), folder)
+
+
+@asynccontextmanager
+async def working(folder: Path, **options: Any) -> AsyncGenerator[QueueChat, None]:
+    """A chat whose sessions live in a worker with all that is installed."""
+    async with a_core(folder) as core:
+        doorway = BreakableConnection(RuntimeService(core.runtime, MethodRight.WORK))
+        doorway.connect()
+        worker = create(ServiceContext(data_dir=folder, core=doorway.connection))
+        try:
+            yield QueueChat(core, QueueSession(**options), folder)
+        finally:
+            await worker.close()
+
+
+def text(content: str) -> AgentOutput:
+    return AgentOutput(content=content)

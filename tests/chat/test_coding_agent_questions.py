@@ -1,0 +1,137 @@
+"""What the coding agent asks in a chat, and what cancelling takes back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat.connector import Item
+from agentstepper_nb.protocol.chat import AgentOutput
+from tests.chat.coding_chats import RISKY, call, command, output, result, risky, talking, text
+from tests.coding.scripted_parts import HANGS, FakeProvider, calls, says
+
+# ---- what it asks ------------------------------------------------------------------------------------
+
+
+async def test_it_asks_before_it_does_harm_after_what_it_said(tmp_path: Path) -> None:
+    said_before: list[Item] = []
+    asked: list[tuple[str, Sequence[str]]] = []
+    async with talking(tmp_path, risky()) as talk:
+        (talk.workspace / "build").mkdir()
+
+        async def confirm(question: str, choices: Sequence[str], *, details: Any = None) -> str:
+            said_before[:] = talk.said
+            assert "\n\n```bash\nrm -rf build\n```" in question
+            assert (details["tool"], details["args"], details["call_id"]) == (
+                "run_command",
+                RISKY,
+                "1",
+            )
+            assert details["risk"] and details["why"]
+            asked.append((question.partition("?")[0], choices))
+            if len(asked) == 2:
+                return "Yes, call it"
+            assert "rm -rf build" in question.rpartition("\n\n")[2]
+            return "Allow"
+
+        said = await talk.send(confirm=confirm)
+        assert said_before == [text("I clean up.")]
+        assert asked == [
+            ("May it call `run_command`", ("Allow", "Always allow here", "Deny")),
+            ("The risk is high: shall it really call `run_command`", ("Deny", "Yes, call it")),
+        ]
+        assert said[1:] == [
+            command("rm -rf build"),
+            output("It ended with exit code 0, and said nothing."),
+            text("Done."),
+        ]
+        assert not (talk.workspace / "build").exists()
+
+
+@pytest.mark.parametrize("choices", [("Allow", "Deny"), ("Always allow here", "Deny")])
+async def test_high_risk_is_asked_twice_and_the_same_choice_twice_denies(
+    tmp_path: Path, choices: tuple[str, str]
+) -> None:
+    again = calls(("2", "run_command", RISKY))
+    model = risky(again, says("Done."))
+    async with talking(tmp_path, model, *choices, "Allow", "Yes, call it") as talk:
+        (talk.workspace / "build").mkdir()
+        _, _, denied, _ = await talk.send()
+        assert denied == result("1", "A person denied this.", ok=False)
+        assert (talk.workspace / "build").exists()
+        first, second = (choices for _, choices, _ in talk.person.asked)
+        assert first[0] == "Allow"
+        assert second[0] == "Deny", "the same number or place twice denies"
+        await talk.send()
+        assert len(talk.person.asked) == 4, "nothing is allowed from now on"
+
+
+async def test_denied_it_is_a_call_that_failed(tmp_path: Path) -> None:
+    async with talking(tmp_path, risky(), "Deny") as talk:
+        (talk.workspace / "build").mkdir()
+        assert await talk.send() == [
+            text("I clean up."),
+            call("1", "run_command", RISKY),
+            result("1", "A person denied this.", ok=False),
+            text("Done."),
+        ]
+        assert (talk.workspace / "build").exists()
+
+
+async def test_always_isnt_asked_again(tmp_path: Path) -> None:
+    again = calls(("2", "run_command", RISKY))
+    model = risky(again, says("Done."))
+    async with talking(tmp_path, model, "Always allow here", "Yes, call it") as talk:
+        await talk.send()
+        await talk.send()
+        assert len(talk.person.asked) == 2
+
+
+async def test_nobody_who_answers_in_time_is_a_denial(tmp_path: Path) -> None:
+    async with talking(tmp_path, risky(), None, approval_timeout=0.01) as talk:
+        _, _, denied, _ = await talk.send()
+        assert isinstance(denied, AgentOutput)
+        assert "Nobody answered within 0.01 seconds." in denied.result
+        assert talk.person.withdrawn.is_set()
+
+
+# ---- cancelling --------------------------------------------------------------------------------------
+
+
+async def test_closing_takes_the_question_to_the_model_back(tmp_path: Path) -> None:
+    model = FakeProvider([*says("Well, …")[:1], HANGS], says("Here."))
+    async with talking(tmp_path, model) as talk:
+        answer = talk.agent.chat(talk.message("Go."), talk.turn)
+        assert await anext(answer) == text("Well,")
+        await answer.aclose()
+        assert model.closed_early.is_set()
+        assert await talk.send() == [text("Here.")]
+
+
+async def test_cancelling_ends_the_command_that_runs(tmp_path: Path) -> None:
+    line = "exec 3> pipe; echo here >&3; while true; do sleep 1; done"
+    model = FakeProvider(calls(("1", "run_command", {"command": line})))
+    async with talking(tmp_path, model, auto_approve=True) as talk:
+        pipe = talk.workspace / "pipe"
+        os.mkfifo(pipe)
+        turn = asyncio.create_task(talk.send())
+        with await asyncio.to_thread(pipe.open) as told:
+            assert await asyncio.to_thread(told.readline) == "here\n"
+            turn.cancel()
+            await asyncio.wait({turn})
+            assert turn.cancelled()
+            assert await asyncio.to_thread(told.read) == ""  # once nobody has its other end
+
+
+async def test_cancelling_withdraws_what_it_asks(tmp_path: Path) -> None:
+    async with talking(tmp_path, risky(), None) as talk:
+        turn = asyncio.create_task(talk.send())
+        await talk.person.waits.wait()
+        turn.cancel()
+        await asyncio.wait({turn})
+        assert talk.person.withdrawn.is_set()

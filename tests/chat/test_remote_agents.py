@@ -1,0 +1,249 @@
+"""Agents from outside: what they are asked, what they may say, and how they go."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.chat import outputs
+from agentstepper_nb.chat.remote.agent_connector import RemoteAgent
+from agentstepper_nb.protocol.chat import (
+    AgentTurnRequest,
+    ChatAgentPhase,
+    Message,
+    OptionChosen,
+    ServeChatAgent,
+    TurnEnding,
+)
+from tests.chat.chats import Agent, Held, soon
+from tests.chat.harness import PNG, message
+from tests.chat.remote_harness import Poet, asking, code_of, stream_refused, way
+
+
+def said(messages: tuple[Message, ...]) -> list[tuple[str, str | None, str]]:
+    return [(each.type, each.agent_name, each.content) for each in messages]
+
+
+async def test_an_agent_answers_from_outside(tmp_path: Path) -> None:
+    async with way(tmp_path) as harness:
+        poet = Poet(harness, role="THOUGHT", description="Writes poems.")
+        await poet.comes()
+        (_, info) = poet.info.agents
+        assert (info.name, info.role, info.description) == ("poet", "THOUGHT", "Writes poems.")
+        asked = await poet.is_asked()
+        assert (asked.message.content, asked.window, asked.cancelled) == ("A poem", (), False)
+        await poet.give(asked, "Roses ")
+        await poet.give(asked, "are red.")
+        await poet.give(asked, outputs.code("print(1)", "python"))
+        await poet.give(asked, outputs.image(PNG))
+        await poet.done(asked)
+        assert said(await harness.until_stop()) == [
+            ("MESSAGE", "poet", "A poem"),
+            ("MESSAGE", "poet", "Roses are red."),
+            ("CODE", "poet", "print(1)"),
+            ("IMAGE", "poet", ""),
+        ]
+        again = await poet.is_asked("Another")
+        assert [each.content for each in again.window] == [
+            "A poem",
+            "Roses are red.",
+            "print(1)",
+            "",
+        ]
+        assert [each.data for each in again.window] == [None] * 4
+        await poet.done(again)
+        await poet.leaves()
+        assert [each.name for each in poet.info.agents] == ["parrot"]
+
+
+async def test_an_agent_from_outside_asks_the_person(tmp_path: Path) -> None:
+    async with asking(tmp_path) as (harness, poet, asked):
+        giving = asyncio.ensure_future(
+            poet.give(asked, outputs.confirmation("Rhymed?", ("Y", "N")))
+        )
+        await poet.waits()
+        harness.interpreter.choose(harness.session, poet.info.waiting, "N")
+        assert await giving == OptionChosen(choice="N")
+        await poet.done(asked)
+        confirmation = (await harness.until_stop())[-1]
+        assert (confirmation.type, confirmation.chosen) == ("CONFIRMATION", "N")
+
+
+async def test_an_agent_from_outside_fails(tmp_path: Path) -> None:
+    async with asking(tmp_path) as (harness, poet, asked):
+        await poet.give(asked, "Roses")
+        await poet.done(asked, error="I am out of rhymes.")
+        messages = await harness.until_stop()
+        assert [(each.role, each.content) for each in messages[1:]] == [
+            ("assistant", "Roses"),
+            ("system", "I am out of rhymes."),
+        ]
+        assert poet.info.ending is TurnEnding.ERROR
+        assert await code_of(poet.give(asked, "late")) == "unknown_turn"
+        assert await code_of(poet.done(asked)) == "unknown_turn"
+
+
+async def test_a_turn_that_is_stopped_is_taken_back(tmp_path: Path) -> None:
+    async with asking(tmp_path) as (harness, poet, asked):
+        question = outputs.confirmation("Rhymed?")
+        giving = asyncio.ensure_future(poet.give(asked, question))
+        await poet.waits()
+        await soon(harness.interpreter.stop(harness.session))
+        assert await code_of(giving) == "unknown_turn"
+        back = await poet.next()
+        assert (back.turn, back.cancelled) == (asked.turn, True)
+        assert await code_of(poet.give(asked, "late")) == "unknown_turn"
+        assert poet.info.ending is TurnEnding.STOPPED
+
+
+@pytest.mark.parametrize("when", ["before it says anything", "while a person is asked"])
+async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> None:
+    async with way(tmp_path) as harness:
+        poet = Poet(harness)
+        await poet.comes()
+        asked = await poet.is_asked()
+        giving = None
+        if when == "while a person is asked":
+            giving = asyncio.ensure_future(poet.give(asked, outputs.confirmation("Rhymed?")))
+            await poet.waits()
+        await poet.leaves()
+        last = (await harness.until_stop())[-1]
+        assert last.content == "The agent poet is gone: it answered from outside."
+        assert (poet.info.ending, poet.info.waiting) == (TurnEnding.ERROR, None)
+        assert [each.phase for each in poet.info.agents] == [ChatAgentPhase.CREATED]
+        if giving is not None:
+            assert await code_of(giving) == "unknown_turn"
+
+
+async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
+    """As where a connection broke and nobody has noticed yet."""
+    async with way(tmp_path) as harness:
+        first = Poet(harness)
+        await first.comes()
+        asked = await first.is_asked()
+        second = Poet(harness)
+        second_asked = asyncio.ensure_future(second.next())
+        last = (await harness.until_stop())[-1]
+        assert last.content == "Somebody else attends as poet now, with its token."
+        assert await code_of(first.next()) == "stream_taken"
+        assert await code_of(first.give(asked, "late")) == "unknown_turn"
+        harness.interpreter.set(harness.session, default_agent="poet")
+        harness.interpreter.post(harness.session, "Another")
+        again = await second_asked
+        await second.give(again, "Violets")
+        await second.done(again)
+        assert said(await harness.until_stop())[-1] == ("MESSAGE", "poet", "Violets")
+        await second.leaves()
+
+
+async def test_nobody_is_an_agent_that_is_there(tmp_path: Path) -> None:
+    async with way(tmp_path, Agent(name="poet")) as harness:
+        token = harness.token("answer")
+        assert await stream_refused(harness.stream(token, "attend")) == "invalid_message"
+        assert await code_of(harness.ask(token, "give", turn="t", piece={})) == "unknown_turn"
+        assert [each.name for each in harness.interpreter.info(harness.session).agents] == ["poet"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        {"role": "user"},
+        {"role": "system"},
+        {"role": "nobody"},
+        {"type": "NONSENSE"},
+        {"type": "IMAGE", "path": "secret.png"},
+        {"type": "CODE", "path": "/etc/passwd", "format": "source", "language": "text"},
+    ],
+)
+async def test_what_an_agent_from_outside_may_not_say(
+    tmp_path: Path, piece: dict[str, Any]
+) -> None:
+    """It speaks for nobody else, and names no files: who reads the chat would be shown them."""
+    async with asking(tmp_path) as (harness, poet, asked):
+        giving = harness.ask(poet.token, "give", turn=asked.turn, piece=piece)
+        assert await code_of(giving) == "invalid_message"
+        await poet.give(asked, "It goes on.")
+        await poet.done(asked)
+        assert said(await harness.until_stop())[1:] == [("MESSAGE", "poet", "It goes on.")]
+
+
+async def test_handing_on_is_talking(tmp_path: Path) -> None:
+    async with way(tmp_path) as harness:
+        poet = Poet(harness, role="SUPERVISOR")
+        await poet.comes()
+        asked = await poet.is_asked()
+        assert await code_of(poet.done(asked, hand_on="parrot")) == "out_of_scope"
+        await poet.leaves()
+        await harness.until_stop()
+        speaker = Poet(harness, "talk", role="SUPERVISOR")
+        await speaker.comes()
+        asked = await speaker.is_asked()
+        await speaker.done(asked, hand_on="parrot", text="You write it.")
+        messages = await harness.until_stop()
+        assert said(messages)[-1] == ("MESSAGE", "parrot", "You said: You write it.")
+        await speaker.leaves()
+
+
+async def test_one_piece_at_a_time(tmp_path: Path) -> None:
+    async with asking(tmp_path) as (harness, poet, asked):
+        giving = asyncio.ensure_future(poet.give(asked, outputs.confirmation("Rhymed?")))
+        await poet.waits()
+        assert await code_of(poet.give(asked, "and")) == "too_many"
+        giving.cancel()
+        await asyncio.wait((giving,))
+        harness.interpreter.choose(harness.session, poet.info.waiting, "Yes")
+        await poet.give(asked, "It goes on.")
+        await poet.done(asked)
+        assert said(await harness.until_stop())[-1] == ("MESSAGE", "poet", "It goes on.")
+
+
+async def test_what_nobody_has_read_is_taken_back_unread(tmp_path: Path) -> None:
+    """Who doesn't read is asked no more than it has to answer."""
+    held = Held()
+    async with way(tmp_path, Agent(held)) as harness:
+        poet = Poet(harness)
+        await poet.comes()
+        first = await poet.is_asked()
+        await soon(harness.interpreter.stop(harness.session))
+        for number in range(50):
+            harness.interpreter.set(harness.session, default_agent="poet")
+            harness.interpreter.post(harness.session, str(number))
+            await asyncio.sleep(0)
+            await soon(harness.interpreter.stop(harness.session))
+        back = await poet.next()
+        assert (back.turn, back.cancelled, back.window) == (first.turn, True, ())
+        last = await poet.is_asked("Now")
+        assert last.message.content == "Now"
+        await poet.leaves()
+
+
+async def test_what_is_taken_back_at_once_ends_no_attending() -> None:
+    """A turn is stopped before who waits for its message has woken up: the next one comes."""
+    agent = RemoteAgent("poet", ServeChatAgent(session="s"))
+    first, second = (
+        AgentTurnRequest(turn=turn, message=message("Hello"), window=()) for turn in ("one", "two")
+    )
+    async with aclosing(agent.asked()) as asked:
+        waiting = asyncio.ensure_future(anext(asked))
+        await asyncio.sleep(0)
+        agent._send(first)
+        agent._withdraw(first)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        agent._send(second)
+        assert await soon(waiting) == second
+
+
+async def test_a_session_that_is_removed_asks_nobody(tmp_path: Path) -> None:
+    async with way(tmp_path) as harness:
+        poet = Poet(harness)
+        await poet.comes()
+        asked = await poet.is_asked()
+        await soon(harness.interpreter.remove(harness.session))
+        assert await code_of(poet.next()) == "unknown_session"
+        assert await code_of(poet.give(asked, "late")) == "unknown_turn"
+        assert await stream_refused(harness.stream(poet.token, "attend")) == "unknown_session"

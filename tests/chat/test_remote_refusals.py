@@ -1,0 +1,163 @@
+"""Who comes to a chat from outside and is turned away: at its door, or in the middle."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Raw, Struct
+from websockets.asyncio.client import connect
+
+from agentstepper_nb.chat.remote.client import AsyncChatClient
+from agentstepper_nb.chat.remote.tokens import ChatTokens
+from agentstepper_nb.errors import CommandError, ConnectionLostError
+from agentstepper_nb.hub import AgentStepperCore, chat_registry
+from tests.chat.chats import contents, soon
+from tests.chat.harness import refused
+from tests.chat.remote_harness import RemoteHarness, remote_harness
+
+
+async def turned_away(harness: RemoteHarness, token: str) -> str:
+    with pytest.raises(ConnectionLostError) as caught:
+        await harness.enter(token)
+    return str(caught.value)
+
+
+async def test_inv_session_002_at_the_door(tmp_path: Path, worker_core: AgentStepperCore) -> None:
+    """A session is entered by a good token of its own alone: all others aren't let in at all."""
+    async with remote_harness(tmp_path) as harness:
+        revoked = harness.tokens.issue(harness.session)
+        harness.tokens.revoke(revoked)
+        foreign = ChatTokens(tmp_path / "elsewhere").issue(harness.session)
+        for token, why in {
+            revoked: "was revoked",
+            foreign: "is none of this chat's",
+            "nonsense": "is none of this chat's",
+            "x" * 3000: "is none of this chat's",
+            "": "is none of this chat's",
+            worker_core.tokens.worker: "is none of this chat's",
+        }.items():
+            said = await turned_away(harness, token)
+            assert f"(401): invalid_token: The chat token {why}. Ask for a new one" in said
+
+
+async def test_inv_session_002_in_the_middle(tmp_path: Path, worker_core: AgentStepperCore) -> None:
+    """A session is entered by a good token of its own alone: who is in is turned out when it counts no
+    more.
+    """
+    async with remote_harness(tmp_path) as harness:
+        client = await harness.client("talk", "answer", agent_name="poet")
+        attending = asyncio.ensure_future(client.serve_agent(lambda message: "Roses"))
+        await harness.has("parrot", "poet")
+        async with aclosing(client.watch()) as events:
+            await soon(anext(events))
+            harness.tokens.rotate(drop_old=True)
+            with refused("invalid_token"):
+                while True:
+                    await soon(anext(events))
+        with pytest.raises(CommandError, match="is none of this chat's"):
+            await soon(attending)
+        with pytest.raises(CommandError, match="is none of this chat's"):
+            await soon(client.send("Hello"))
+        await harness.has("parrot")
+        again = await harness.client("talk")
+        assert contents(await soon(again.send("Hello"))) == ["You said: Hello"]
+
+
+async def test_after_a_rotation_who_is_in_stays(
+    tmp_path: Path, worker_core: AgentStepperCore
+) -> None:
+    async with remote_harness(tmp_path) as harness:
+        client = await harness.client("talk")
+        harness.tokens.rotate()
+        assert contents(await soon(client.send("Hello"))) == ["You said: Hello"]
+        await harness.client("talk")
+
+
+async def test_an_address_of_nobody(tmp_path: Path, worker_core: AgentStepperCore) -> None:
+    async with remote_harness(tmp_path) as harness:
+        address = await harness.remote_access.open()
+        token = harness.tokens.issue(harness.session)
+        nobody = address[:-3] + "abc"
+        with pytest.raises(
+            ConnectionLostError, match=r"\(404\): unknown_service: No chat is served"
+        ):
+            await soon(AsyncChatClient.connect(nobody, token))
+        for path in ("/chat/", "/chat", "/chat/a/b", "/chat/%2e%2e", f"/chat/{'x' * 101}"):
+            elsewhere = address.partition("/chat/")[0] + path
+            with pytest.raises(ConnectionLostError, match=r"\(401\): unauthorized"):
+                await soon(AsyncChatClient.connect(elsewhere, token))
+        await harness.remote_access.close()
+        with pytest.raises(ConnectionLostError, match=r"\(404\): unknown_service"):
+            await soon(AsyncChatClient.connect(address, token))
+
+
+async def test_a_web_page_with_a_token(tmp_path: Path, worker_core: AgentStepperCore) -> None:
+    async with remote_harness(tmp_path) as harness:
+        address = await harness.remote_access.open()
+        token = harness.tokens.issue(harness.session)
+        headers = {"Authorization": f"Bearer {token}"}
+        for origin in ("http://localhost", "null", address.partition("/chat/")[0]):
+            with pytest.raises(Exception, match="HTTP 403"):
+                await soon(connect(address, additional_headers=headers, origin=origin, proxy=None))  # type: ignore[arg-type]
+
+
+async def test_so_many_clients_and_no_more(
+    tmp_path: Path, worker_core: AgentStepperCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_registry, "MAX_CLIENTS", 2)
+    monkeypatch.setattr(chat_registry, "MAX_OPEN_REQUESTS", 3)
+    monkeypatch.setattr(chat_registry, "MAX_REQUEST_BYTES", 20_000)
+    async with remote_harness(tmp_path) as harness:
+        first, _ = await harness.client("talk"), await harness.client("talk")
+        with pytest.raises(ConnectionLostError, match="has 2 clients already"):
+            await harness.client("talk")
+        watches = [first.watch() for _ in range(3)]
+        for each in watches:
+            await soon(anext(each))
+        with pytest.raises(CommandError, match="3 requests are open"):
+            await soon(first.info())
+        for each in watches:
+            await each.aclose()
+        with refused("too_large"):
+            await soon(first.send("x" * 20_000))
+        assert contents(await soon(first.send("x"))) == ["You said: x"]
+
+
+class Slow:
+    """A chat whose process takes its time to say who may come in."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Semaphore(0)
+        self.go = asyncio.Event()
+
+    def find(self, service: str) -> Any:
+        return self
+
+    async def call(self, service: str, method: str, params: Struct) -> Raw:
+        self.asked.release()
+        await self.go.wait()
+        raise CommandError("invalid_token", "It is none of ours.")
+
+
+async def test_a_flood_of_those_whom_nobody_knows_is_bounded() -> None:
+    """A chat's process is asked about a few of them at once, and about others again after that."""
+    slow: Any = Slow()
+    core = chat_registry.ChatRegistry(slow, logging.getLogger())
+    coming = [
+        asyncio.ensure_future(core.admit("c", str(n))) for n in range(chat_registry.MAX_ADMITTING)
+    ]
+    for _ in coming:
+        await soon(slow.asked.acquire())
+    with refused("too_many", "Many come to this chat at once"):
+        await soon(core.admit("c", "one more"))
+    other = asyncio.ensure_future(core.admit("another", "t"))
+    await soon(slow.asked.acquire())
+    slow.go.set()
+    for each in (*coming, other, core.admit("c", "again")):
+        with refused("invalid_token"):
+            await soon(each)

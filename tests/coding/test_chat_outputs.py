@@ -1,0 +1,183 @@
+"""What a session does as the pieces of a chat's answer, where a person or a model does odd things."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.coding.chat_pieces import MAX_VALUE_CHARS, ChatPieceWriter, limit_value
+from agentstepper_nb.coding.tool import ToolResult
+from agentstepper_nb.llm_wire.events import (
+    ResponseCompleted,
+    TextDelta,
+    ToolCallReady,
+    ToolResultEvent,
+    TraceEvent,
+)
+from agentstepper_nb.protocol.chat import AgentOutput
+
+
+class Heard(ChatPieceWriter):
+    """Pieces, with what was said; a replaced text as a plain one.
+
+    Attributes:
+        said: What was said.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(self)
+        self.said: list[AgentOutput | str] = []
+
+    def send(self, piece: AgentOutput) -> None:
+        self.said.append(piece)
+
+    def replace_text(self, text: str) -> None:
+        self.said.append(text)
+
+    def text(self, text: str) -> None:
+        self.on_event(TextDelta(text))
+        self.on_event(ResponseCompleted("stop"))
+
+    def calls(self, name: str, args_json: str = "{}", id: str = "1") -> None:
+        self.on_event(ToolCallReady(id, name, args_json))
+
+    def result(self, data: Any = None, *, id: str = "1", **given: Any) -> None:
+        self.on_event(ToolResultEvent(id, ToolResult(**{"ok": True, "data": data} | given)))
+
+    def edited(self, **data: Any) -> None:
+        self.on_event(TraceEvent("edited", data))
+
+    def answered(self, content: str | None) -> None:
+        self.edited(what="answer", message={"role": "assistant", "content": content})
+
+    @property
+    def last(self) -> AgentOutput:
+        assert isinstance(self.said[-1], AgentOutput)
+        return self.said[-1]
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+# ---- text --------------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_a_person_gives_unasked_is_just_said(heard: Heard) -> None:
+    heard.text("One.")
+    heard.on_event(TextDelta("Two, "))  # and an edit of an answer that isn't complete can't be
+    heard.on_event(TextDelta("all of it."))
+    heard.on_event(ResponseCompleted("stop"))
+    heard.answered("Mine.")
+    heard.answered("Mine.")
+    assert heard.said[-1] == "Mine."
+    assert len(heard.said) == 4
+
+
+def test_a_text_that_a_person_adds_to_calls_alone(heard: Heard) -> None:
+    heard.on_event(ResponseCompleted("tool_calls"))
+    heard.answered("Look.")
+    assert heard.said == [AgentOutput(content="Look.")]
+
+
+def test_a_text_that_a_person_takes_away(heard: Heard) -> None:
+    heard.text("Rude.")
+    heard.answered(None)
+    assert heard.said == [AgentOutput(content="Rude."), ""]
+
+
+def test_a_conversation_that_is_edited_in_a_question_says_nothing(heard: Heard) -> None:
+    heard.edited(kept=1, messages=[])
+    heard.on_event(TraceEvent("reasoning", {"text": "Hm."}))
+    heard.on_event(TraceEvent("error", {"kind": "refused", "message": "No."}))  # the result tells
+    assert heard.said == []
+
+
+def test_what_is_wrong_with_the_log_is_a_note(heard: Heard) -> None:
+    heard.on_event(TraceEvent("error", {"kind": "log", "message": "The disk is full."}))
+    heard.on_event(TraceEvent("warning", {"message": "A rule can't be kept."}))
+    assert [(each.role, each.content) for each in heard.said if isinstance(each, AgentOutput)] == [
+        ("system", "The disk is full."),
+        ("system", "A rule can't be kept."),
+    ]
+
+
+# ---- calls -------------------------------------------------------------------------------------------
+
+
+def test_a_call_whose_result_a_person_gives_is_said_with_it(heard: Heard) -> None:
+    heard.calls("run_command", '{"command": "rm -rf /"}')
+    heard.edited(what="result", call_id="1", result={"ok": True, "data": "done"})
+    heard.result("done")
+    called, returned = heard.said
+    assert isinstance(called, AgentOutput) and isinstance(returned, AgentOutput)
+    assert (called.type, called.name, called.arguments) == (
+        "FUNCTION",
+        "run_command",
+        {"command": "rm -rf /"},
+    )
+    assert (returned.call_id, returned.result, returned.ok) == ("1", "done", True)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "said"),
+    [
+        ({"exit_code": 0, "output": "one\ntwo\n"}, None, "one\ntwo"),
+        ("as a person wrote it", None, "as a person wrote it"),
+        ([1, 2], None, "[1,2]"),
+        (None, "It was ended.", "It was ended."),
+        ({"output": "half"}, "It was ended.", "half\nIt was ended."),
+        ({"exit_code": 0, "output": ""}, None, "It ended with exit code 0, and said nothing."),
+    ],
+)
+def test_output_as_it_is_in_force(heard: Heard, data: Any, error: str | None, said: str) -> None:
+    heard.calls("run_command", '{"command": "x"}')
+    heard.on_tool_start("run_command", {"command": "x"})
+    heard.result(data, ok=error is None, error=error)
+    assert (heard.last.type, heard.last.role, heard.last.content) == ("CONSOLE", "computer", said)
+
+
+def test_a_command_that_isnt_one_is_a_call(heard: Heard) -> None:
+    heard.calls("run_command", '{"command": ["ls"]}')
+    heard.on_tool_start("run_command", {"command": ["ls"]})
+    heard.result(ok=False, error="Wrong arguments.")
+    assert [each.type for each in heard.said if isinstance(each, AgentOutput)] == ["FUNCTION"] * 2
+
+
+def test_a_failure_with_more_to_say_says_it(heard: Heard) -> None:
+    heard.calls("search")
+    heard.on_tool_start("search", {})
+    heard.result({"found": 1}, ok=False, error="Cut off.")
+    assert heard.last.result == {"ok": False, "data": {"found": 1}, "error": "Cut off."}
+
+
+def test_a_picture_as_a_person_made_it(heard: Heard) -> None:
+    for data in ({"path": "b.png", "media_type": "text/html"}, {"path": ""}, {"path": 1}, "no"):
+        heard.calls("show_image", '{"path": "a.png"}')
+        heard.on_tool_start("show_image", {"path": "a.png"})
+        heard.result(data)
+    picture, *rest = heard.said
+    assert picture == AgentOutput(type="IMAGE", path="b.png", content="b.png")
+    assert {each.type for each in rest if isinstance(each, AgentOutput)} == {"FUNCTION"}
+
+
+def test_a_result_that_nobody_called_for_is_nothing(heard: Heard) -> None:
+    heard.on_tool_start("list_files", {})
+    heard.result("late")
+    assert heard.said == []
+
+
+# ---- sizes -------------------------------------------------------------------------------------------
+
+
+def test_values_are_cut_where_they_are_too_large_or_too_deep() -> None:
+    assert limit_value({"a": [1]}) == {"a": [1]}
+    large = limit_value(["x" * MAX_VALUE_CHARS])
+    assert large.startswith('["xxx')
+    assert large.endswith("[… 200,004 characters in all]")
+    deep: Any = []
+    for _ in range(60):
+        deep = [deep]
+    assert limit_value(deep).startswith("[[[[")

@@ -1,0 +1,72 @@
+"""Two agents and two UIs: one pair that is spoken to badly, and one that must not notice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.hub.conftest import Stand
+from tests.hub.socket_agents import Agent
+from tests.hub.socket_uis import Ui
+
+
+class Scene:
+    """A subject of any version, and bystanders of both.
+
+    Args:
+        stand: The Core.
+        agent: The version of the subject's agent.
+        ui: The version of the subject's UI.
+    """
+
+    def __init__(self, stand: Stand, agent: int = 2, ui: int = 2) -> None:
+        self.stand = stand
+        self.other_agent = stand.started(3 - agent, "Other")
+        self.other_ui = stand.ui(3 - ui)
+        self.other_run = self.other_ui.find("Other")
+        # With this token it may say all that programs may.
+        control = {"Authorization": f"Bearer {stand.core.tokens.control}"}
+        self.agent: Agent = stand.agent(agent, additional_headers=control)
+        self.ui: Ui = stand.ui(ui)
+        self._turn = 0
+
+    def start(self) -> str:
+        """The subject's program starts: its run."""
+        self.agent.start("Subject")
+        self.run = self.ui.find("Subject")
+        return self.run
+
+    def all_is_well(self) -> None:
+        """The subject and the bystanders are stepped as ever, on the connections they have."""
+        if self.ui.runs.get(getattr(self, "run", ""), {}).get("state") in (
+            None,
+            "idle",
+            "detached",
+        ):
+            self.agent.start("Subject again")
+            self.run = self.ui.find("Subject again")
+        self.steps(self.agent, self.ui, self.run)
+        self.steps(self.other_agent, self.other_ui, self.other_run)
+
+    def steps(self, agent: Agent, ui: Ui, run: str) -> None:
+        """What is pending goes on, and then a query is halted and stepped."""
+        self._turn += 1
+        agent.begin()
+        asked = agent.reach(self._turn)
+        while ui.pending(run) != asked:
+            if ui.pending(run) is None:
+                ui.halted(run)
+                continue
+            ui.step(run)
+            agent.hear()
+        ui.step(run)
+        assert agent.answer() == self._turn
+
+
+def reads_well(error: dict[str, Any]) -> None:
+    """An error's text is a sentence or two for a person."""
+    text = error["message"]
+    assert 20 < len(text) < 500, text
+    assert text[0].isupper() or text[0] in "“" or ": " in text, text
+    assert text.endswith((".", ".)")), text
+    assert "Traceback" not in text
+    assert "object at 0x" not in text

@@ -1,0 +1,97 @@
+"""A hub whose rows a model in this process puts into sentences."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from agentstepper_nb.core import RecordOutput
+from agentstepper_nb.hub import Hub
+from agentstepper_nb.hub.model_summaries import ModelSummaries
+from agentstepper_nb.hub.rate_limit import RateLimits
+from agentstepper_nb.protocol.data_model import Commit, HaltPoint
+from agentstepper_nb.protocol.records import SummarySaved
+from agentstepper_nb.store import Store
+from tests.helpers.clock import Clock
+from tests.helpers.stage import Stage
+
+PATIENCE = 30  # seconds after which a test that waits for what never comes fails
+
+
+class Model:
+    """Says what a prompt is about; where it is held, not before it is let go."""
+
+    name = "m"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.answered = 0
+        self.cancelled = 0
+        self.closed = 0
+        self.reply: Callable[[str], str] = "It is about {}.".format
+        self.free = asyncio.Event()
+        self.free.set()
+        self._came = asyncio.Event()
+
+    async def text(self, system: str, prompt: str, max_tokens: int) -> str:
+        data = prompt.partition("<data>\n")[2].partition("\n</data>")[0].strip('"')
+        self.asked.append(data)
+        self._came.set()
+        try:
+            await self.free.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        self.answered += 1
+        return self.reply(data)
+
+    async def was_asked(self, times: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while len(self.asked) < times:
+                self._came.clear()
+                await self._came.wait()
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+class HubStage(Stage):
+    """An agent and a person at a hub whose rows a model summarises."""
+
+    def __init__(self, store: Store, pace: RateLimits) -> None:
+        super().__init__()
+        self.hub = Hub(store, extensions=[])
+        self.debugger = self.hub.debugger
+        self.model = Model()
+        self.clock = Clock()
+        self.sentences = ModelSummaries(self.hub, self.model, self.clock.pacer(pace))
+        self.hub.listeners += [self.sentences, self]
+        self.made: list[str] = []
+
+    def notify(self, saved: RecordOutput) -> None:
+        """Keep what the UIs are told."""
+        if isinstance(saved.record, SummarySaved):
+            self.made.append(saved.record.text)
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    def perform(self, outputs: list[Any]) -> None:
+        self.hub.perform(outputs)
+
+    def ask(self, prompt: str, run: str = "run", **fields: Any) -> str:
+        """Reach the begin of a query."""
+        return self.reach(self.begin(run=run), data=f'"{prompt}"', run=run, **fields)
+
+    async def settled(self) -> None:
+        """Until all that was recorded has been summarised, or is not going to be."""
+        await self.hub.recorded()
+        async with asyncio.timeout(PATIENCE):
+            await self.sentences.wait_idle()
+
+    async def sentence(self, about: str, run: str = "run") -> str | None:
+        """What stands with a halt point or a commit."""
+        found = await self.hub.store.message(run, about) or await self.hub.store.commit(run, about)
+        assert isinstance(found, (HaltPoint, Commit))
+        return found.sentence

@@ -1,0 +1,224 @@
+"""A filter that is asked again looks at what is new or has changed, and finds what a new one finds."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.hub import Hub, row_search
+from agentstepper_nb.hub.row_search import RowSearch
+from agentstepper_nb.protocol.data_model import Commit
+from agentstepper_nb.protocol.ui import FindRows
+from agentstepper_nb.store import MemoryStore
+from agentstepper_nb.store.base import ContentPredicate, RowConsumer
+from tests.hub.harness import Agent, Person, a_hub
+
+LOOK = 7
+
+
+@pytest.fixture(autouse=True)
+def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_search, "_PAGE_ROWS", LOOK)
+
+
+class Noting(MemoryStore):
+    """Notes which rows were looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks: list[tuple[int, int]] = []
+
+    async def visit_rows(
+        self, run: str, first: int, last: int, take: RowConsumer, needs: ContentPredicate
+    ) -> tuple[Commit, ...]:
+        self.looks.append((first, last))
+        return await super().visit_rows(run, first, last, take, needs)
+
+
+async def begun(store: MemoryStore | None = None) -> tuple[Hub, Agent, Person]:
+    """A run of twenty messages, “x1” and so on, that a person has open."""
+    hub = await a_hub(store)
+    agent = Agent()
+    await agent.connect(hub)
+    for number in range(1, 21):
+        agent.begin(f"d{number}", kind="debug_message", data=f"x{number}")
+    await hub.recorded()
+    return hub, agent, Person(hub)
+
+
+def changes(agent: Agent, id: str, event: str, path: str) -> None:
+    """A snapshot says that an event changed a file."""
+    change = {"path": path, "kind": "changed"}
+    agent.say("commit", id=id, at=1.0, title="t", event=event, snapshot=True, changes=[change])
+
+
+async def seqs(person: Person, text: str) -> list[int]:
+    await person.session.hub.recorded()
+    answer: list[int] = (await person.command("find_rows", run="r", text=text))["body"]["seqs"]
+    return answer
+
+
+async def test_whole_results_and_answers_are_looked_at_but_no_prompts() -> None:
+    hub, agent, person = await begun()
+    agent.begin("tool", kind="tool_invocation", name="read")
+    call: Any = {"Tool": "read", "Argument": {"path": "a"}}
+    agent.reach("call", call, "tool", waits=False)
+    agent.reach("result", "first line\nsecond\nthe Needle", "tool", side="end", waits=False)
+    agent.begin("query", kind="llm_query")
+    agent.reach("prompt", ["the needle", "x", "hello"], "query", waits=False)
+    agent.reach("answer", "so it is\nneedle", "query", side="end", waits=False)
+    assert await seqs(person, "needle") == [22, 24]
+    assert await seqs(person, "tools needle") == [22]
+    assert await seqs(person, "x1 needle") == []
+    await hub.close()
+
+
+async def test_only_what_is_new_is_looked_at() -> None:
+    store = Noting()
+    hub, agent, person = await begun(store)
+    assert await seqs(person, "x1") == [1, *range(10, 20)]
+    assert store.looks == [(14, 20), (7, 13), (1, 6)]
+    store.looks.clear()
+    assert await seqs(person, "x1") == [1, *range(10, 20)]
+    assert store.looks == []
+    agent.begin("more", kind="debug_message", data="x1")
+    assert await seqs(person, "x1") == [1, *range(10, 20), 21]
+    assert store.looks == [(21, 21)]
+    store.looks.clear()
+    assert await seqs(person, "x2") == [2, 20]
+    assert len(store.looks) == 3
+    await hub.close()
+
+
+async def test_a_row_that_changed_is_looked_at_again() -> None:
+    store = Noting()
+    hub, agent, person = await begun(store)
+    agent.reach("b", "asks")
+    for number in range(20):
+        agent.begin(f"after{number}", kind="debug_message", data="after")
+    assert await seqs(person, "halted") == [21]
+    store.looks.clear()
+    await person.command("step", run="r", breakpoint="b", revision=1)
+    assert await seqs(person, "halted") == []
+    assert store.looks == [(21, 21)]
+    await hub.close()
+
+
+async def test_files_that_came_later_are_found_at_the_last_row_of_their_event() -> None:
+    hub, agent, person = await begun()
+    agent.begin("tool", kind="tool_invocation", name="write")
+    agent.reach("b", {"Tool": "write"}, event="tool", waits=False)
+    for number in range(10):
+        agent.begin(f"m{number}", kind="debug_message", data="after")
+    assert await seqs(person, "file.py") == []
+    changes(agent, "k", "tool", "src/file.py")
+    assert await seqs(person, "file.py") == [21]
+    agent.reach("e", "done", event="tool", side="end", waits=False)
+    assert await seqs(person, "file.py") == [32]
+    changes(agent, "k2", "tool", "other.py")
+    assert await seqs(person, "file.py") == [32]
+    await hub.close()
+
+
+async def test_of_a_run_that_was_deleted_or_closed_nothing_is_remembered() -> None:
+    store = Noting()
+    hub, agent, person = await begun(store)
+    await seqs(person, "x")
+    await person.command("close_run", run="r")
+    store.looks.clear()
+    await seqs(person, "x")
+    assert len(store.looks) == 3
+    agent.bye()
+    await hub.recorded()
+    await person.command("delete_run", run="r")
+    refused = (await person.command("find_rows", run="r", text="x"))["body"]
+    assert refused["code"] == "unknown_run"
+    other = Agent()
+    await other.connect(hub)
+    other.begin("one", kind="debug_message", data="x")
+    assert await seqs(person, "x") == [1]
+    await hub.close()
+
+
+async def test_who_is_not_asked_again_keeps_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Noting()
+    hub, agent, person = await begun(store)
+    monkeypatch.setattr(row_search, "_MAX_CHANGED", 2)
+    await seqs(person, "x")
+    store.looks.clear()
+    for number in range(3):
+        changes(agent, f"k{number}", f"d{number + 18}", "file.py")
+    assert len(await seqs(person, "x")) == 20
+    assert len(store.looks) == 3  # at all of it
+    await hub.close()
+
+
+async def test_a_look_that_failed_is_begun_anew() -> None:
+    hub, _, person = await begun()
+    visit_rows = hub.store.visit_rows
+
+    async def fails(*of: Any) -> tuple[Commit, ...]:
+        raise OSError("for a moment")
+
+    hub.store.visit_rows = fails  # type: ignore[method-assign, assignment]
+    answer = await person.command("find_rows", run="r", text="x1")
+    assert answer["type"] == "error"
+    hub.store.visit_rows = visit_rows  # type: ignore[method-assign]
+    assert await seqs(person, "x1") == [1, *range(10, 20)]
+    await hub.close()
+
+
+class Chance:
+    """An agent that does anything."""
+
+    def __init__(self, hub: Hub, agent: Agent, person: Person, seed: int) -> None:
+        self._hub, self._agent, self._person = hub, agent, person
+        self._random = random.Random(seed)
+        self._made = 0
+        self._open: list[str] = []  # events whose end is yet to come
+        self._events: list[str] = []
+        self._waiting: list[str] = []
+
+    async def act(self) -> None:
+        """One thing."""
+        self._made += 1
+        id = f"n{self._made}"
+        match self._random.randrange(6):
+            case 0:
+                self._agent.begin(id, kind="debug_message", data=self._random.choice("ab"))
+            case 1:
+                event = f"e{id}"
+                self._agent.begin(event, kind="tool_invocation", name="t")
+                self._reach(id, event, waits=self._random.random() < 0.5)
+                self._open.append(event)
+                self._events.append(event)
+            case 2 if self._open:
+                event = self._open.pop(self._random.randrange(len(self._open)))
+                self._reach(id, event, side="end", waits=False)
+            case 3 | 4 if self._events:
+                changes(self._agent, id, self._random.choice(self._events[-12:]), "a/b.py")
+            case 5 if self._waiting:
+                await self._hub.recorded()
+                await self._person.command("step", run="r", breakpoint=self._waiting.pop(0))
+
+    def _reach(self, id: str, event: str, *, waits: bool, **fields: Any) -> None:
+        data = self._random.choice("ab")
+        self._agent.reach(id, data, event=event, waits=waits, **fields)
+        if waits:
+            self._waiting.append(id)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_it_finds_what_a_new_one_finds(seed: int) -> None:
+    hub, agent, person = await begun()
+    chance = Chance(hub, agent, person, seed)
+    for text in ("a", "a/b", "halted"):
+        for _ in range(12):
+            for _ in range(5):
+                await chance.act()
+            found = await seqs(person, text)
+            new = await RowSearch(hub).find(FindRows(run="r", text=text), lambda: True)
+            assert tuple(found) == new.seqs
+    await hub.close()

@@ -1,0 +1,190 @@
+"""Opening a line to a Core, and staying connected: what it says where that can't be, and coming back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, suppress
+
+import msgspec
+import pytest
+
+from agentstepper_nb.discover import CoreEndpoint
+from agentstepper_nb.errors import CommandError, ConnectionLostError, ProtocolError
+from agentstepper_nb.rpc import persistent_connection
+from agentstepper_nb.rpc.connection import RpcRefusedError, open_connection
+from agentstepper_nb.rpc.persistent_connection import (
+    FindEndpoint,
+    ReconnectingCaller,
+    maintain_connection,
+)
+from tests.worker.cores import Core, refuse
+from tests.worker.worker_pair import LOG, Echo, Said
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Who dials again does so at once."""
+    monkeypatch.setattr(persistent_connection, "_FIRST_WAIT_S", 0.0)
+    yield
+
+
+@asynccontextmanager
+async def connected(
+    find: FindEndpoint, services: dict[str, Echo] | None = None
+) -> AsyncGenerator[tuple[ReconnectingCaller, asyncio.Task[object]], None]:
+    door = ReconnectingCaller()
+    staying = asyncio.create_task(maintain_connection(find, services or {}, door, LOG))
+    try:
+        yield door, staying
+    finally:
+        staying.cancel()
+        with suppress(asyncio.CancelledError, ConnectionLostError):
+            await staying
+
+
+async def echo(door: ReconnectingCaller, text: str = "hello") -> Said:
+    return await door.call("echo", "echo", Said(text), Said)
+
+
+async def test_both_ends_ask() -> None:
+    async with Core() as core:
+        served = Echo()
+        opened = await open_connection(core.endpoint, {"mine": served}, LOG)
+        assert core.tokens == ["Bearer the token"]
+        session = await core.connected()
+        assert core.hello.services == ("mine",)
+        answer = await opened.rpc_session.call("echo", "echo", Said("to the Core"))
+        assert msgspec.json.decode(answer, type=Said) == Said("to the Core")
+        answer = await session.rpc_session.call("mine", "echo", Said("back"))
+        assert msgspec.json.decode(answer, type=Said) == Said("back")
+        await opened.close()
+        await opened.close()
+        assert await opened.closed() in ("1000", "")
+
+
+async def test_who_is_asked_when_the_line_is_gone_hears_of_it_after_the_door_is_shut() -> None:
+    async with Core() as core:
+        opened = await open_connection(core.endpoint, {}, LOG)
+        shut: list[str] = []
+        opened.on_lost = lambda: shut.append("shut")
+
+        async def ask() -> list[str]:
+            with pytest.raises(CommandError, check=lambda error: error.code == "worker_lost"):
+                await opened.rpc_session.call("echo", "never", None)
+            return list(shut)
+
+        asking = asyncio.create_task(ask())
+        await core.echo.reached.wait()
+        core.sessions[-1].connection.close(1001, "The Core is stopping.")
+        assert await opened.closed() == "The Core is stopping."
+        assert await asking == ["shut"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("unauthorized: send the\ntoken.\n", r"\(401\): unauthorized: send the token\."),
+        ('{"code": "unauthorized", "message": "Wrong token."}', r"\(401\): Wrong token\."),
+        ("[1]", r"\(401\): \[1\]"),
+        ("", r"\(401\): it says no more"),
+    ],
+)
+async def test_a_refusal_is_final_and_says_why(text: str, said: str) -> None:
+    async with Core() as core:
+        core.refuse = refuse(401, text)
+        with pytest.raises(RpcRefusedError, match=said):
+            await open_connection(core.endpoint, {}, LOG)
+
+
+@pytest.mark.parametrize(
+    ("greets", "said"),
+    [
+        ("{", "isn't readable"),
+        ('{"n": 1, "type": "result", "id": "1", "body": {}}', "isn't a welcome"),
+        (
+            '{"n": 1, "type": "failed", "body": {"code": "version_mismatch", "message": "Upgrade."}}',
+            "refused this connection: Upgrade.",
+        ),
+    ],
+)
+async def test_an_answer_that_is_no_welcome(greets: str, said: str) -> None:
+    async with Core() as core:
+        core.greets = greets
+        with pytest.raises(RpcRefusedError, match=said):
+            await open_connection(core.endpoint, {}, LOG)
+
+
+async def test_what_may_be_otherwise_the_next_time() -> None:
+    core = Core()
+    await core.start()
+    core.refuse = refuse(503, "later")
+    with pytest.raises(ConnectionLostError, match="can't be reached now") as caught:
+        await open_connection(core.endpoint, {}, LOG)
+    assert not isinstance(caught.value, RpcRefusedError)
+    await core.stop()
+    with pytest.raises(ConnectionLostError, match="can't be reached now"):
+        await open_connection(core.endpoint, {}, LOG)
+    with pytest.raises(RpcRefusedError, match="is no address of a Core"):
+        await open_connection(CoreEndpoint("gopher://x"), {}, LOG)
+
+
+async def test_it_comes_back_with_the_token_of_the_new_start() -> None:
+    async with Core() as core:
+        tokens = iter(["first", "second", "third"])
+
+        def find() -> CoreEndpoint:
+            return CoreEndpoint(core.endpoint.url, next(tokens))
+
+        async with connected(find) as (door, _):
+            await door.connected()
+            assert await echo(door) == Said("hello")
+            await core.stop()
+            with pytest.raises(CommandError):
+                await echo(door)
+            assert "connection to the Core" in door.away_reason
+            await core.start()
+            await door.connected()
+            assert await echo(door) == Said("hello")
+        assert core.tokens[0] == "Bearer first"
+        assert core.tokens[-1] in ("Bearer second", "Bearer third")
+        assert not door.is_open
+
+
+async def test_a_core_that_starts_again_may_refuse_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It listens before its new token can be found."""
+
+    async with Core() as core:
+        async with connected(lambda: core.endpoint) as (door, staying):
+            await door.connected()
+            refused = asyncio.Event()
+
+            def once(connection: object, request: object) -> object:
+                core.refuse = lambda connection, request: None
+                refused.set()
+                return refuse(401, "not yet")(connection, request)  # type: ignore[arg-type]
+
+            core.refuse = once  # type: ignore[assignment]
+            core.sessions[-1].connection.close(1001, "")
+            await refused.wait()
+            await door.connected()
+            assert await echo(door) == Said("hello")
+            monkeypatch.setattr(persistent_connection, "_REFUSAL_GRACE_S", -1.0)
+            core.sessions[-1].connection.close(1001, "")
+            await core.connected()
+            core.refuse = refuse(401, "no more")
+            await door.connected()
+            core.sessions[-1].connection.close(1001, "")
+            with pytest.raises(RpcRefusedError, match="no more"):
+                await staying
+
+
+async def test_a_door_says_what_it_can_not_read() -> None:
+    async with Core() as core, connected(lambda: core.endpoint) as (door, _):
+        await door.connected()
+        with pytest.raises(ProtocolError, match="are both of one version"):
+            await door.call("echo", "echo", Said("text"), int)
+        items = [item async for item in door.stream("echo", "three", None, Said)]
+        assert items == [Said("0"), Said("1"), Said("2")]

@@ -1,0 +1,143 @@
+"""Under `continue` an agent goes on without its Core; with a full buffer it waits after all."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from agentstepper_nb.protocol.agent import (
+    HaltPointReached,
+    Withdraw,
+)
+from agentstepper_nb.protocol.data_model import EventKind
+from agentstepper_nb.sdk import outbox
+from tests.sdk.both_steppers import both
+from tests.sdk.resume.agents import FINISHED, Agent, ask, await_log
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore, edit, go_on, waiting
+
+
+@both
+def test_it_goes_on_unedited_and_catches_up(agent: Agent, core: ScriptedCore) -> None:
+    passed = threading.Event()
+
+    async def scenario(dbg: Any) -> Any:
+        first = await dbg.begin_llm_query_breakpoint("p")
+        second = await dbg.end_llm_query_breakpoint("r")
+        passed.set()
+        await agent.step(0)
+        return first, second, await dbg.begin_tool_invocation_breakpoint("t", {"a": 1})
+
+    working = agent.run(scenario, on_disconnect="continue")
+    first = core.peer()
+    point = waiting(first)
+    core.stop()
+    assert passed.wait(PATIENCE)  # with the Core back it would wait at the end, too
+    core.start()
+    second = core.peer()
+    assert second.hello is not None
+    assert second.hello.waiting == ()
+    assert second.next(Withdraw).halt_point == point.id
+    end = second.next(HaltPointReached)
+    assert (end.event, end.waits) == (point.event, False)
+    agent.go()
+    later = waiting(second)
+    assert later.event != point.event, "with the Core back it waits again"
+    second.answer(later.id, edit('{"Tool": "t", "Argument": 2}'))
+    assert working.result(PATIENCE) == ("p", "r", ("t", 2))
+    assert second.ends() == FINISHED
+
+
+@both
+def test_every_wait_is_passed(agent: Agent, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> Any:
+        sync = getattr(dbg, "dbg", None)
+        if sync is None:
+            return await asyncio.gather(*(ask(dbg) for _ in range(5)))
+        with ThreadPoolExecutor(5) as threads:
+            return list(threads.map(sync.begin_llm_query_breakpoint, "ppppp"))
+
+    working = agent.run(scenario, on_disconnect="continue")
+    first = core.peer()
+    points = {waiting(first).id for _ in range(5)}
+    first.drop()
+    second = core.peer()
+    assert {second.next(Withdraw).halt_point for _ in range(5)} == points
+    assert working.result(PATIENCE) == list("ppppp")
+
+
+# ---- what is full ----------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("policy", ["wait", "continue"])
+def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
+    agent: Agent,
+    core: ScriptedCore,
+    policy: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(outbox, "MAX_AWAY_BYTES", 5000)
+    said: list[int] = []
+    said_when_full: list[int] = []
+
+    async def scenario(dbg: Any) -> None:
+        await agent.step(0)
+        watching = asyncio.create_task(watch())
+        for n in range(60):
+            await dbg.post_debug_message(str(n))
+            said.append(n)
+        await watching
+
+    async def watch() -> None:
+        """Runs meanwhile where the loop isn't blocked, and that is only where nobody awaits."""
+        await asyncio.to_thread(await_log, caplog, "the agent waits, too")
+        said_when_full.append(len(said))
+
+    working = agent.run(scenario, on_disconnect=policy)
+    first = core.peer()
+    first.next(HaltPointReached)
+    core.stop()
+    agent.go()
+    await_log(caplog, "messages wait for the Core, which is still away: now the agent waits, too.")
+    assert 0 < len(said) < 60
+    core.start()
+    working.result(PATIENCE)
+    if agent.stepper_kind == "async":
+        assert 0 < said_when_full[0] < 60
+    else:
+        assert said_when_full == [60]
+    peer = core.peer()
+    peer.ends()
+    messages = [event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE]
+    assert [bytes(event.data) for event in messages] == [b'"%d"' % n for n in range(60)]  # type: ignore[arg-type]
+    assert caplog.text.count("the agent waits, too") == 1
+
+
+@both
+def test_at_a_breakpoint_continue_waits_where_the_buffer_is_full(
+    agent: Agent, core: ScriptedCore, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    monkeypatch.setattr(outbox, "MAX_AWAY_BYTES", 2500)
+    passed: list[int] = []
+
+    async def scenario(dbg: Any) -> None:
+        for n in range(20):
+            await dbg.begin_llm_query_breakpoint("x" * 200)
+            passed.append(n)
+
+    working = agent.run(scenario, on_disconnect="continue")
+    first = core.peer()
+    waiting(first)
+    core.stop()
+    await_log(caplog, "the agent waits, too")
+    assert 0 < len(passed) < 10
+    core.policy = go_on
+    core.start()
+    working.result(PATIENCE)
+    assert core.peer().ends() == FINISHED
+    assert passed == list(range(20))

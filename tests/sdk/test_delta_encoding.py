@@ -1,0 +1,292 @@
+"""Prompts that repeat those before them: kept once, written as what is new, and told anew where lost."""
+
+from __future__ import annotations
+
+import json
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any, cast
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+from msgspec import UNSET, Raw
+from websockets.exceptions import ConnectionClosedError
+
+from agentstepper_nb import AgentStepperCore
+from agentstepper_nb.discover import CoreEndpoint
+from agentstepper_nb.errors import ProtocolError
+from agentstepper_nb.hub import agents_v2
+from agentstepper_nb.protocol.agent import (
+    HaltPointReached,
+    MessagesAcknowledged,
+    Welcome,
+    from_agent,
+    to_agent,
+)
+from agentstepper_nb.protocol.data_model import EventKind, EventSide
+from agentstepper_nb.protocol.delta_decoding import decode_contents
+from agentstepper_nb.protocol.delta_encoding import DeltaDecoder, EncodedContent
+from agentstepper_nb.sdk import run_protocol
+from agentstepper_nb.sdk.agent_protocol import AgentProtocol
+from agentstepper_nb.sdk.send_queue import (
+    DeltaMessage,
+    MessageBatch,
+    PendingFutures,
+    ResendBuffer,
+    split_message,
+)
+from agentstepper_nb.sdk.wire_versions import WireVersion1, WireVersion2
+from tests.sdk.both_steppers import both, run
+from tests.sdk.person import Person
+from tests.sdk.run_protocols import a_run
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+
+SAID = 600
+
+
+def prompt(count: int) -> list[str]:
+    """A conversation after so many messages."""
+    return [f"{number} " * (SAID // 3) for number in range(100, 100 + count)]
+
+
+def reached(data: Any, id: str = "b") -> HaltPointReached:
+    raw = UNSET if data is None else Raw(json.dumps(data).encode())
+    return HaltPointReached(
+        id=id, event="e", side=EventSide.BEGIN, waits=False, at=1.0, clock=1.0, data=raw
+    )
+
+
+# ---- what is kept ------------------------------------------------------------------------------------
+
+
+def test_a_message_is_kept_without_its_contents() -> None:
+    whole = reached(prompt(4))
+    parted = split_message(whole)
+    assert parted is not None
+    assert parted.message == reached(None)
+    assert parted.size == len(bytes(cast(Raw, whole.data)))
+    assert b"".join(parted.parts) == bytes(cast(Raw, whole.data))
+
+
+@pytest.mark.parametrize("data", [None, "short", {"a": 1}], ids=str)
+def test_what_is_short_travels_as_it_is(data: Any) -> None:
+    assert split_message(reached(data)) is None
+
+
+def test_version_1_has_no_pieces() -> None:
+    assert isinstance(WireVersion1("P").encode(reached(prompt(4)), 2), bytes)
+
+
+def test_what_waits_is_known_though_it_is_in_pieces() -> None:
+    dialect = WireVersion2()
+    waiting = HaltPointReached(
+        id="w",
+        event="e",
+        side=EventSide.BEGIN,
+        waits=True,
+        at=1,
+        clock=1,
+        data=reached(prompt(4)).data,
+    )
+    assert isinstance(dialect.encode(waiting, 7), DeltaMessage)
+    assert not dialect.is_waiting("w", 6)
+    assert dialect.is_waiting("w", 7)
+
+
+def kept(buffer: ResendBuffer, data: Any) -> DeltaMessage:
+    parted = split_message(reached(data))
+    assert parted is not None
+    buffer.add(parted)
+    return parted
+
+
+def test_what_messages_have_in_common_is_held_once() -> None:
+    buffer = ResendBuffer()
+    for count in range(10, 60):
+        kept(buffer, prompt(count))
+    assert buffer.size < 3 * len(json.dumps(prompt(60)))
+    assert buffer.count_unacknowledged_bytes(buffer.last) > 20 * len(json.dumps(prompt(60)))
+
+
+@given(st.lists(st.integers(2, 9), max_size=20), st.integers(1, 21))
+def test_what_nobody_needs_is_let_go(counts: list[int], until: int) -> None:
+    buffer, fresh = ResendBuffer(), ResendBuffer()
+    for count in counts:
+        kept(buffer, prompt(count))
+    buffer.acknowledge(until)
+    for count in counts[until - 1 :]:
+        kept(fresh, prompt(count))
+    assert buffer.size == fresh.size
+    assert buffer.count_unacknowledged_bytes(buffer.last) == fresh.count_unacknowledged_bytes(
+        fresh.last
+    )
+    assert buffer.count_unacknowledged_bytes(min(until, buffer.last)) == 0
+    buffer.clear()
+    assert buffer.size == 0
+    buffer.add(b"next")
+    assert buffer.count_unacknowledged_bytes(buffer.last) == 4
+
+
+# ---- what is written ---------------------------------------------------------------------------------
+
+
+class Written:
+    """A run that a Core takes, and what is written of it on its connection."""
+
+    def __init__(self) -> None:
+        self.run = a_run(PendingFutures())
+        self.protocol = AgentProtocol(CoreEndpoint("ws://core"), lambda: None)
+        self.protocol.add(self.run)
+        self.connect(received=1)
+
+    def connect(self, received: int) -> None:
+        self.written: list[bytes] = []
+        self.protocol.connection_opened(
+            self.run, Welcome(version=2, core="", run="r", received=received)
+        )
+
+    def write(self, *messages: HaltPointReached) -> None:
+        self.protocol.accept_items(
+            self.run, [MessageBatch((message,), 0) for message in messages], 0.0
+        )
+        while (text := self.protocol.data_to_send(0.0)) is not None:
+            self.written.append(text)
+
+    def acknowledge(self, number: int) -> None:
+        text = to_agent.encode(MessagesAcknowledged(received=number), 2)
+        self.protocol.receive_data(text, 0.0)
+
+    def heard(self) -> list[Any]:
+        """What arrives of it."""
+        receiver = DeltaDecoder()
+        return [decode_contents(from_agent.decode(text)[1], receiver) for text in self.written]
+
+
+def test_each_connection_is_told_from_the_start() -> None:
+    out = Written()
+    messages = [reached(prompt(count), f"b{count}") for count in range(3, 10)]
+    out.write(*messages)
+    assert out.heard() == messages
+    assert sum(map(len, out.written)) < len(json.dumps(prompt(10))) + len(messages) * 400
+    out.acknowledge(3)
+    out.protocol.connection_lost(ConnectionClosedError(None, None), 0.0)
+    out.connect(received=4)
+    out.write()
+    assert out.heard() == messages[3:]
+
+
+def test_few_bytes_that_tell_much_wait_for_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = len(json.dumps(prompt(10)))
+    monkeypatch.setattr(run_protocol, "WINDOW_BYTES", 3 * text - 1)
+    out = Written()
+    messages = [reached(prompt(10), f"b{number}") for number in range(5)]
+    out.write(*messages)
+    assert out.heard() == messages[:3]
+    out.acknowledge(2)
+    out.write()
+    assert out.heard() == messages[:4]
+    out.acknowledge(5)
+    out.write()
+    assert out.heard() == messages
+
+
+def test_what_the_core_keeps_counts_as_delivered_while_the_rest_is_written() -> None:
+    out = Written()
+    messages = [reached(prompt(10), f"b{number}") for number in range(4)]
+    out.protocol.accept_items(out.run, [MessageBatch((message,), 0) for message in messages], 0.0)
+    left: list[int] = []
+    while out.protocol.data_to_send(0.0) is not None:
+        left.append(out.run.undelivered)
+        out.acknowledge(len(left) + 1)
+    assert left == [4, 3, 2, 1]
+    assert out.run.undelivered == 0
+
+
+@both
+def test_prompts_arrive_as_they_were(stepper_kind: str, core: ScriptedCore) -> None:
+    async def scenario(dbg: Any) -> None:
+        for count in range(3, 30):
+            async with dbg.llm(prompt(count)) as query:
+                query.response = {"role": "assistant", "content": "é" * 700}
+
+    run(stepper_kind, core, scenario)
+    peer = core.peer()
+    asked = [event.id for event in peer.events if event.kind is EventKind.LLM_QUERY]
+    points = [point for point in peer.points if point.event in asked]
+    begun = [point for point in points if point.side is EventSide.BEGIN]
+    assert [json.loads(bytes(cast(Raw, each.data))) for each in begun] == [
+        prompt(count) for count in range(3, 30)
+    ]
+    pieces = b"".join(peer.receiver._memory.pieces.values())
+    assert len(pieces) < 2 * len(json.dumps(prompt(30)))
+
+
+# ---- a Core that forgot ------------------------------------------------------------------------------
+
+
+class Forgetful(DeltaDecoder):
+    """Forgets all at the sixth content of the first connection."""
+
+    forgot = False
+    made = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        Forgetful.made += 1
+        self._taken = 0
+
+    def text(self, pieces: EncodedContent) -> bytes:
+        self._taken += 1
+        if self._taken == 6 and not Forgetful.forgot:
+            Forgetful.forgot = True
+            self._memory = DeltaDecoder()._memory
+            with pytest.raises(ProtocolError, match="doesn't know"):
+                super().text(pieces)
+        return super().text(pieces)
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> type[Forgetful]:
+    monkeypatch.setattr(agents_v2, "DeltaDecoder", Forgetful)
+    monkeypatch.setattr(Forgetful, "forgot", False)
+    monkeypatch.setattr(Forgetful, "made", 0)
+    return Forgetful
+
+
+@both
+@pytest.mark.parametrize("steps", [True, False], ids=["stepped", "continued"])
+def test_a_core_that_forgot_is_told_again(
+    stepper_kind: str,
+    steps: bool,
+    forgetful: type[Forgetful],
+    live: AgentStepperCore,
+    person: Person,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(dbg: Any) -> list[Any]:
+        answers = []
+        for count in range(3, 13):
+            async with dbg.llm(prompt(count)) as query:
+                query.response = prompt(count)[-1]
+            answers.append(query.prompt)
+        return answers
+
+    caplog.set_level(logging.WARNING)
+    with ThreadPoolExecutor(1) as pool:
+        core = cast(ScriptedCore, SimpleNamespace(port=live.client_port))
+        working = pool.submit(run, stepper_kind, core, scenario)
+        for _ in range(21 if steps else 0):
+            person.step()
+        if not steps:
+            person.halted()
+            person.go_on()
+        assert working.result(PATIENCE) == [prompt(count) for count in range(3, 13)]
+    assert (forgetful.forgot, forgetful.made) == (True, 2)
+    assert "an agent's connection is closed: This connection doesn't know content" in caplog.text
+    person.over()
+    rows = person.rows()
+    assert [row.seq for row in rows] == list(range(1, 23))
+    asked = [row for row in rows if (row.kind, row.side) == (EventKind.LLM_QUERY, EventSide.BEGIN)]
+    assert [person.body(row) for row in asked] == [prompt(count) for count in range(3, 13)]

@@ -1,0 +1,97 @@
+"""What an agent's breakpoints count while it runs is what they count on the run as it is recorded."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from agentstepper_nb import AgentStepper
+from agentstepper_nb.core.breakpoints import dry_run
+from agentstepper_nb.hub import agent_codec
+from agentstepper_nb.protocol.agent import (
+    CommitMade,
+    EventBegun,
+    HaltPointReached,
+    LeaseMessage,
+)
+from agentstepper_nb.protocol.breakpoint_rules import (
+    BreakpointRule,
+    Reaction,
+    Repeated,
+    TokenBudget,
+    Touched,
+)
+from agentstepper_nb.protocol.data_model import EventKind, EventSide, RunMode
+from agentstepper_nb.protocol.records import RunHistory
+from tests.helpers.histories import kept
+from tests.helpers.stage import Stage
+from tests.sdk.scripted_core import Peer, ScriptedCore
+
+LOG = Reaction.LOG
+STOPS = (
+    BreakpointRule(id="every third", kind=EventKind.TOOL_INVOCATION, hit_count=3, then=LOG),
+    BreakpointRule(id="one halt", name="b*", hit_count=5, once=True),
+    BreakpointRule(
+        id="inside", side=EventSide.BEGIN, condition="depth > 0 and args != 1", then=LOG
+    ),
+    BreakpointRule(id="errors", on_error=True, then=LOG),
+    BreakpointRule(id="again", watch=Repeated(times=2), then=LOG),
+    BreakpointRule(id="budget", watch=TokenBudget(limit=100), then=LOG),
+    BreakpointRule(id="file", watch=Touched(path="*.txt"), side=EventSide.END, then=LOG),
+)
+
+
+def work(dbg: AgentStepper, seed: int) -> None:
+    """One thread's calls: some inside each other, some of which fail."""
+    chance = random.Random(seed)
+    for _ in range(8):
+        with dbg.event("turn"):
+            usage = {"prompt_tokens": chance.randrange(9), "completion_tokens": 1}
+            dbg.begin_llm_query_breakpoint(chance.randrange(2))
+            dbg.end_llm_query_breakpoint({"usage": usage})
+            try:
+                with dbg.tool(chance.choice(["a", "b", "bb"]), chance.randrange(3)):
+                    if chance.random() < 0.2:
+                        raise LookupError
+            except LookupError:
+                pass
+
+
+def recorded(peer: Peer) -> RunHistory:
+    """The run as a Core has it that heard all that the agent said."""
+    stage = Stage()
+    stage.start("run", program="T")
+    debugger = stage.debugger
+    for message in peer.sent:
+        match message:
+            case EventBegun():
+                stage.perform(debugger.begin_event(agent_codec.decode_event(message, "run")))
+            case HaltPointReached():
+                point = agent_codec.decode_point(message, "run")
+                leased = message.epoch > 0
+                stage.perform(debugger.reach_halt_point(point, 0, leased=leased))
+            case CommitMade():
+                stage.perform(debugger.add_commit(agent_codec.decode_commit(message, "run")))
+    return kept(stage.records, "run")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hits_live_are_hits_on_the_recorded_run(
+    seed: int, core: ScriptedCore, tmp_path: object
+) -> None:
+    core.lease = LeaseMessage(epoch=1, mode=RunMode.CONTINUE, breakpoints=STOPS)
+    with AgentStepper("T", "127.0.0.1", core.port) as dbg, ThreadPoolExecutor(4) as threads:
+        for thread in range(4):
+            threads.submit(work, dbg, 10 * seed + thread)
+    peer = core.peer()
+    assert peer.ends() is not None
+    history = recorded(peer)
+    alone = {point.id for point in peer.points if not point.epoch}  # where the Core decided
+    for breakpoint in STOPS:
+        live = [point.id for point in peer.points if breakpoint.id in point.breakpoints]
+        by_seq = {point.seq: point.id for point in history.halt_points}
+        trial = dry_run(breakpoint, history)
+        assert [id for id in map(by_seq.__getitem__, trial.hits) if id not in alone] == live
+    assert sum(len(point.breakpoints) for point in peer.points) > 20

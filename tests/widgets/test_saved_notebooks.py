@@ -1,0 +1,244 @@
+"""What a notebook keeps of runs that ended, in real kernels: saved, exported, read without a view."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import cast
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter, MarkdownExporter
+
+from agentstepper_nb.hub.standalone import AgentStepperCore
+from agentstepper_nb.magics import timeline_saver
+from agentstepper_nb.protocol import ui as v2
+from agentstepper_nb.protocol.agent import Bye
+from agentstepper_nb.protocol.data_model import RunEnding
+from agentstepper_nb.sdk import BaseStepper
+from agentstepper_nb.widgets import DisplayedView
+from tests.widgets import hostile
+from tests.widgets.kernel import Kernel, Ran
+from tests.widgets.pages import Page
+from tests.widgets.person import Person, sit_down
+
+VIEW = "application/vnd.agentstepper.view+json"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+AGENT = """%%step tidy --workspace place
+from pathlib import Path
+print("READY")
+with dbg.llm({"prompt": "What now?"}) as q:
+    q.response = "Write a file."
+with dbg.tool("write_file", {"path": "a.py"}) as t:
+    Path("place/a.py").write_text("one\\ntwo\\n")
+    t.result = "written"
+dbg.commit_agent_changes("Add a")
+"""
+
+
+def let_go(person: Person) -> None:
+    """Wait until an agent halts, and press Continue."""
+    person.do(v2.ContinueRun(run=person.when_halted().id))
+
+
+def pages(ran: Ran) -> list[str]:
+    """The pages that stood under a cell's view, one after the other."""
+    shown = [content["data"] for kind, content in ran.outputs if "display_data" in kind]
+    return [data["text/html"] for data in shown if VIEW in data]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def place(kernel: Kernel) -> None:
+    """The folders that the agents work on."""
+    made = "[pathlib.Path(name).mkdir() for name in ('place', 'hostile')]"
+    assert kernel.run(f"import pathlib; {made}").status == "ok"
+
+
+# ---- under %%step ----------------------------------------------------------------------------------
+
+
+def test_the_timeline_takes_the_sentences_place(kernel: Kernel, person: Person) -> None:
+    ran = kernel.run(AGENT, lambda: let_go(person))
+    assert ran.status == "ok", ran
+    before, after = pages(ran)
+    assert "Once the run has ended, its timeline is kept here." in before
+    page = Page(after)
+    assert page.found == []
+    assert "of tidy: ✓ finished" in page.text
+    assert ["3", "LLM → Agent", "Write a file."] in [cells[:3] for cells in page.rows]
+    assert any("added a.py +2" in cells[-1] for cells in page.rows)
+    first, second = (c["data"] for kind, c in ran.outputs if "display_data" in kind)
+    kept = {"text/html": after, VIEW: first[VIEW] | {"kept": True}}
+    assert first | kept == second, "all else stays as it is"
+
+
+def test_how_it_ended(kernel: Kernel, person: Person) -> None:
+    crashed = Page(pages(kernel.run("%%step bad\nraise KeyError('<b>')"))[-1])
+    assert crashed.found == []
+    assert "of bad: ✗ crashed" in crashed.text
+    assert "KeyError: '<b>'" in crashed.text
+    endless = "%%step endless\nprint('READY')\nwhile True: dbg.tool('t', {}).__enter__()"
+    stopped = kernel.run(endless, person.stop)
+    assert "of endless: ■ stopped" in Page(pages(stopped)[-1]).text
+
+
+def test_a_connection_that_was_lost(kernel: Kernel) -> None:
+    ran = kernel.run("%%step gone\ndbg._live().link.give_up()\ndbg._live().link.closed.result(60)")
+    assert "could not be read from the Core" in Page(pages(ran)[-1]).text
+
+
+# ---- under %agentstepper ---------------------------------------------------------------------------
+
+ASYNC = """
+async def main():
+    async with agentstepper_nb.AsyncAgentStepper("async agent", stop_on_entry=False) as dbg:
+        await dbg.post_debug_message("hello")
+await main()
+"""
+
+
+def test_each_run_of_the_kernel_is_kept_under_the_last_view(kernel: Kernel) -> None:
+    kernel.run("import agentstepper_nb")
+    first, second = kernel.run("%agentstepper"), kernel.run("%agentstepper")
+    assert pages(first) != []
+    ids = [shown_as(ran) for ran in (first, second)]
+    plain = kernel.run("agentstepper_nb.AgentStepper('plain', stop_on_entry=False).close()")
+    assert [shown_as(plain)] == ids[1:], "the view before keeps what it has"
+    assert "of plain: ✓ finished" in Page(pages(plain)[-1]).text
+    awaited = kernel.run(ASYNC)
+    assert "of async agent: ✓ finished" in Page(pages(awaited)[-1]).text
+    assert "hello" in Page(pages(awaited)[-1]).text
+
+
+def shown_as(ran: Ran) -> str:
+    """The display id of a cell's view."""
+    (id,) = {c["transient"]["display_id"] for kind, c in ran.outputs if "display_data" in kind}
+    return str(id)
+
+
+def test_a_run_that_has_ended_is_there_at_once(kernel: Kernel, person: Person) -> None:
+    kernel.run("%%step over\npass")
+    assert "of over: ✓ finished" in Page(pages(kernel.run("%agentstepper"))[-1]).text
+
+
+def test_a_forked_child_leaves_the_notebook_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline_saver, "on_closing", lambda callback: None)
+    monkeypatch.setattr(timeline_saver, "render_timeline", lambda timeline: "page")
+    monkeypatch.setattr(timeline_saver, "_ended", lambda timeline, bye: timeline)
+    keeper, view, bye = timeline_saver._TimelineSaver(), View(), Bye(ending=RunEnding.FINISHED)
+    keeper.following = cast(DisplayedView, view)
+    keeper.pid = os.getpid() + 1
+    keeper._on_closing(cast(BaseStepper, View()), bye)
+    assert view.kept == []
+    keeper.pid = os.getpid()
+    keeper._on_closing(cast(BaseStepper, View()), bye)
+    assert view.kept == ["page"]
+
+
+class View:
+    """What was kept; also a run that ends."""
+
+    run_id = "r"
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+
+    def set_fallback(self, html: str) -> None:
+        self.kept.append(html)
+
+    def _timeline(self) -> str:
+        return "timeline"
+
+
+# ---- saved and exported ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def execute(
+    core: AgentStepperCore, environment: dict[str, str], folder: Path
+) -> Callable[[str], Path]:
+    """Execute a notebook with one agent in it as `jupyter execute` does, and save it."""
+    env = environment | {
+        "AGENTSTEPPER_URL": f"ws://127.0.0.1:{core.client_port}",
+        "AGENTSTEPPER_TOKEN": core.tokens.agent,
+    }
+
+    def run(code: str) -> Path:
+        cells = [nbformat.v4.new_code_cell(each) for each in ("%load_ext agentstepper_nb", code)]
+        notebook = nbformat.v4.new_notebook(cells=cells)
+        client = NotebookClient(
+            notebook,
+            timeout=120,
+            allow_errors=True,
+            resources={"metadata": {"path": str(folder)}},
+        )
+        with sit_down(f"ws://127.0.0.1:{core.ui_port}") as person, ThreadPoolExecutor() as pool:
+            stepped = pool.submit(let_go, person)
+            client.execute(env=env)
+            stepped.result(60)
+        path = folder / "saved.ipynb"
+        nbformat.write(notebook, path)
+        return path
+
+    return run
+
+
+def kept(path: Path) -> str:
+    """The page in a saved notebook."""
+    (page,) = [
+        "".join(output["data"]["text/html"])
+        for cell in json.loads(path.read_text())["cells"]
+        for output in cell["outputs"]
+        if VIEW in output.get("data", {})
+    ]
+    return page
+
+
+def exported(web: str) -> Page:
+    """The page within an export, where it is written anew."""
+    begin, last = "<div>\n<p><b>", "</table>\n</div>"
+    start = web.index(begin)
+    return Page(web[start : web.index(last, start) + len(last)])
+
+
+def test_a_saved_notebook_has_the_timeline_and_no_widget_state(
+    execute: Callable[[str], Path],
+) -> None:
+    path = execute(AGENT)
+    assert "of tidy: ✓ finished" in Page(kept(path)).text
+    assert path.stat().st_size < 20_000
+    assert "widgets" not in json.loads(path.read_text())["metadata"]
+
+
+def test_an_export_shows_the_timeline(execute: Callable[[str], Path]) -> None:
+    path = execute(AGENT)
+    page = kept(path)
+    web, _ = HTMLExporter().from_filename(str(path))
+    assert exported(web).rows == Page(page).rows
+    assert WIDGET not in web
+    assert "AgentStepper: the view of run" not in web, "the text of terminals"
+    text, _ = MarkdownExporter().from_filename(str(path))
+    assert page in text
+    assert "AgentStepper: the view of run" not in text
+
+
+def test_a_hostile_run_is_harmless(execute: Callable[[str], Path]) -> None:
+    path = execute(hostile.CELL)
+    made = kept(path)
+    page = Page(made)
+    assert page.found == []
+    assert "window.hacked" in page.text, "it is read"
+    assert "✗ crashed" in page.text
+    assert "Evil" not in page.text, "the class has the name that it gave itself"
+    assert any("javascript:window.hacked" in cells[-1] for cells in page.rows)
+    assert any("[31m" in cells[2] for cells in page.rows)
+    assert not set("\x1b\x00\u202e") & set(made)
+    made.encode()  # nothing in it that a file can't hold
+    web, _ = HTMLExporter().from_filename(str(path))
+    assert exported(web).found == []
+    assert exported(web).text == page.text
