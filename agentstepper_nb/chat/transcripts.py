@@ -371,7 +371,7 @@ def make_closed_info(session: ChatSessionInfo) -> ChatSessionInfo:
         waiting=None,
         halted=False,
         no_debugger=None,
-        stored=0,
+        kept=0,
         window_from=None,
         live=False,
     )

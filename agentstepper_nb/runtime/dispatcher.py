@@ -176,9 +176,7 @@ class Dispatcher:
                 last_error = ""
 
     async def _listen_for_wakes(self) -> None:
-        async with aclosing(
-            self._queue.subscribe_wakes(SubscribeWakes(owner=self._owner))
-        ) as wakes:
+        async with aclosing(self._queue.wakes(SubscribeWakes(owner=self._owner))) as wakes:
             # Leases are cut where a connection breaks: with the next one they are ours again.
             async for _ in wakes:
                 self._wake_requested.set()

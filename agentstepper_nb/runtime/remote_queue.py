@@ -66,16 +66,14 @@ class RemoteQueue:
         """Keep what became of a session; see `RuntimeStore.write`."""
         return await self._call(methods.WRITE, request)
 
-    async def subscribe_wakes(
-        self, request: SubscribeWakes
-    ) -> AsyncGenerator[DispatcherWake, None]:
+    async def wakes(self, request: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
         """Hear where something may be ready. It begins with the next connection, and ends with it."""
         try:
             await self._core.connected()
             async with aclosing(
                 self._core.stream(SERVICE, methods.WATCH_WAKES.name, request, DispatcherWake)
-            ) as subscribe_wakes:
-                async for wake in subscribe_wakes:
+            ) as wakes:
+                async for wake in wakes:
                     yield wake
         except CommandError as error:
             await self._wait_to_retry(error)

@@ -189,7 +189,7 @@ class AgentSocketHandler(ProgramSocketHandler):
 
     refusal_message = (
         "The agent token is missing or wrong. Send it as `Authorization: Bearer TOKEN`; "
-        "it is AGENTSTEPPER_TOKEN (for stops and prices AGENTSTEPPER_CONTROL_TOKEN), or in the "
+        "it is AGENTSTEPPER_TOKEN (for breakpoints and prices AGENTSTEPPER_CONTROL_TOKEN), or in the "
         "server's data folder, which its runtime file names."
     )
 

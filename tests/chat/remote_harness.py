@@ -171,7 +171,7 @@ class Poet:
     """Who attends as an agent.
 
     Args:
-        house: Where.
+        harness: Where.
         scope: What its token is for beside.
     """
 

@@ -118,7 +118,7 @@ async def test_an_agent_of_another_process(tmp_path: Path, worker_core: AgentSte
         "    if message == 'Hang':\n"
         "        time.sleep(600)\n"
         "with ChatClient.connect(*sys.argv[1:3]) as chat:\n"
-        "    chat.attend(clock)\n"
+        "    chat.serve_agent(clock)\n"
     )
 
     async with remote_harness(tmp_path) as harness:

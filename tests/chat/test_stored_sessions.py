@@ -105,12 +105,12 @@ ROOT = Path(__file__).parents[2]
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from agentstepper_nb.chat import pieces
-from tests.chat.harness import Actor, Gate, house
+from agentstepper_nb.chat import outputs
+from tests.chat.harness import Actor, Gate, harness
 
 async def main():
-    gate = Gate([pieces.console("one"), "half"])
-    async with house(Path(sys.argv[1]), Actor(gate)) as home:
+    gate = Gate([outputs.console("one"), "half"])
+    async with harness(Path(sys.argv[1]), Actor(gate)) as home:
         home.send("Go.")
         await gate.reached.wait()
         print(home.session, flush=True)

@@ -50,7 +50,7 @@ class View(Person):
 
     def _approve(self, edit: Any, always: bool) -> None:
         halted, text = self.halted(), None if edit is None else json.dumps(edit)
-        meant = {"run": self.run.id, "breakpoint": halted, "revision": 1, "edit": text}
+        meant = {"run": self.run.id, "halt_point": halted, "revision": 1, "edit": text}
         self._command(ui.ApproveCall(**meant, always=always, confirmed=True))
 
     async def denies(self, reason: str) -> None:

@@ -183,7 +183,7 @@ def approve_each(person: Person, times: int) -> None:
     for number in range(1, times + 1):
         run = person.until(partial(asks, person, number))
         (halted,) = run.pending
-        meant = {"run": run.id, "breakpoint": halted, "revision": 1, "edit": edit}
+        meant = {"run": run.id, "halt_point": halted, "revision": 1, "edit": edit}
         person._command(ui.ApproveCall(**meant, confirmed=True))
         person.until(lambda run: not run.pending)
 

@@ -93,7 +93,7 @@ def test_a_core_has_to_let_go_first() -> None:
             replace(WELL, damaged_rules=1),
             "rules",
             FindingStatus.WRONG,
-            "1 row of the stops and prices",
+            "1 row of the breakpoints and prices",
         ),
         (replace(WELL, damaged_marks=2), "marks", FindingStatus.NOTE, "2 marks beside the journal"),
         (

@@ -265,7 +265,7 @@ async def closing_takes_all_back(opened: Open) -> None:
         await stage.hub.close()
         point = replace(stage.debugger.pending("other")[0], summary=None)
         stage.sentences.notify(RecordOutput(HaltPointSaved(halt_point=point), point))
-        await stage.sentences.settled()
+        await stage.sentences.wait_idle()
         assert (len(stage.model.asked), stage.model.cancelled) == (2, 2)
 
 

@@ -27,7 +27,7 @@ class Session:
     """One of them.
 
     Args:
-        house: Where the Core lives.
+        host: Where the Core runs.
         folder: Where everything else lies.
         seed: Decides when a Core dies, and what is edited.
         relaxed: Whether the Core answers before it records.

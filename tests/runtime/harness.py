@@ -136,7 +136,7 @@ class Worker:
             core.monikers.find,
             core.monikers.check,
             lease_s=LEASE_S,
-            **({"batch": options.pop("batch")} if "batch" in options else {}),
+            **({"batch_size": options.pop("batch_size")} if "batch_size" in options else {}),
         )
         self.dispatcher = Dispatcher(
             queue,

@@ -41,7 +41,7 @@ from agentstepper_nb.runtime.session_agent import SessionAgent
 from agentstepper_nb.runtime.session_writer import RuntimeContext
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 
-#: Seconds that a claim lasts, by the house's clock, which nobody moves but the test.
+#: Seconds that a claim lasts, by the harness's clock, which nobody moves but the test.
 LEASE = 10_000.0
 
 Does = Callable[[FrameIn], Awaitable[Any]]
@@ -279,7 +279,7 @@ class Harness:
 
 @asynccontextmanager
 async def harness(data_dir: Path, *, debugger: bool = False) -> AsyncIterator[Harness]:
-    """A house whose agents end with the test."""
+    """A harness whose agents end with the test."""
     made = Harness(data_dir, debugger=debugger)
     try:
         yield made

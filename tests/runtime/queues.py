@@ -117,7 +117,7 @@ class ScriptedQueue:
         await self._note("write", self.writes, ask)
         return SessionWriteResult()
 
-    async def subscribe_wakes(self, ask: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
+    async def wakes(self, ask: SubscribeWakes) -> AsyncGenerator[DispatcherWake, None]:
         self.listeners += 1
         try:
             while (wake := await self._wakes.get()) is not None:

@@ -146,7 +146,7 @@ def test_what_lives_here_or_is_under_way_is_renewed() -> None:
     """What it was given, and never heard of, isn't: somebody has to be given that again."""
 
     class Some(NoSessions):
-        def held(self) -> Mapping[str, int]:
+        def held_epochs(self) -> Mapping[str, int]:
             return {"here": 1}
 
     async def test() -> None:

@@ -99,7 +99,7 @@ def test_many_come_back_a_few_at_a_time(tmp_path: Path) -> None:
             return states
 
         core.runtime.adopt = counted  # type: ignore[method-assign]
-        async with core.worker(batch=20) as second:
+        async with core.worker(batch_size=20) as second:
             for id in ids:
                 await core.until(id, epoch=2)
             assert len(second.registry) == len(ids)
@@ -312,7 +312,7 @@ def test_sessions_that_dont_fit_into_one_answer_come_back_a_few_at_a_time(tmp_pa
             return states
 
         core.runtime.adopt = at_most_two  # type: ignore[method-assign]
-        async with core.worker(poll_s=QUICK, batch=10):
+        async with core.worker(poll_s=QUICK, batch_size=10):
             for number in range(5):
                 core.monikers.permit(f"s{number}", 1)
                 await core.until(f"s{number}", iteration=1)

@@ -129,13 +129,13 @@ def test_wakes_begin_with_a_connection_and_end_with_it() -> None:
         asyncio.get_running_loop().call_soon(doorway.connect)
         heard = []
         for _ in range(2):
-            async with aclosing(queue.subscribe_wakes(SubscribeWakes(owner=OWNER))) as wakes:
+            async with aclosing(queue.wakes(SubscribeWakes(owner=OWNER))) as wakes:
                 async for wake in wakes:
                     heard.append(wake.n)
                     if wake.n:
                         doorway.break_off(again=True)
         with pytest.raises(CommandError, check=lambda error: error.code == "watch_only"):
-            async with aclosing(queue.subscribe_wakes(SubscribeWakes(owner=OWNER))) as wakes:
+            async with aclosing(queue.wakes(SubscribeWakes(owner=OWNER))) as wakes:
                 async for wake in wakes:
                     heard.append(wake.n)
         assert heard == [1, 2]

@@ -234,7 +234,7 @@ def test_a_core_that_does_not_let_go_is_cut_off(
             EventKind.LLM_QUERY, "x" * 30_000_000
         )
         ask = next(point)
-        link.ask(ask.messages, ask.halt_point)
+        link.request_answer(ask.messages, ask.halt_point)
         point.close()
         await dbg.close()
         return link

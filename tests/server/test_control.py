@@ -29,7 +29,7 @@ PATIENCE = 60
 CELL = f"""
 import os
 %load_ext agentstepper_nb
-%agentstepper stop before tool open
+%agentstepper break before tool open
 %agentstepper price gpt-mini 1 2
 assert os.environ["AGENTSTEPPER_TOKEN"]
 assert "AGENTSTEPPER_CONTROL_TOKEN" not in os.environ

@@ -88,7 +88,9 @@ def test_how_it_ended(kernel: Kernel, person: Person) -> None:
 
 
 def test_a_connection_that_was_lost(kernel: Kernel) -> None:
-    ran = kernel.run("%%step gone\ndbg._live().link.give_up()\ndbg._live().link.closed.result(60)")
+    ran = kernel.run(
+        "%%step gone\ndbg._current_session().link.give_up()\ndbg._current_session().link.closed.result(60)"
+    )
     assert "could not be read from the Core" in Page(pages(ran)[-1]).text
 
 

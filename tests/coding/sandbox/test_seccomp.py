@@ -24,7 +24,7 @@ supported = pytest.mark.skipif(
 CALLS = """
 import ctypes, errno, fcntl, os, socket, sys
 from tests.coding.sandbox.without_userns import install
-from agentstepper_nb.coding.sandbox.seccomp import ALWAYS, CALLS, SyscallRefusal
+from agentstepper_nb.coding.sandbox.seccomp import ALWAYS_REFUSED, SYSCALL_NUMBERS, SyscallRefusal
 libc = ctypes.CDLL(None, use_errno=True)
 
 def show(name, code):
@@ -37,11 +37,11 @@ def family(number):
     except OSError as error:
         print("family", number, errno.errorcode[error.errno])
 
-install((*ALWAYS, SyscallRefusal(("socket",), 0, "none of", (socket.AF_INET, socket.AF_INET6), 97)))
+install((*ALWAYS_REFUSED, SyscallRefusal(("socket",), 0, "none of", (socket.AF_INET, socket.AF_INET6), 97)))
 show("unshare", libc.unshare(0x10000000))
 show("unshare files", libc.unshare(0x400))
-show("keyctl", libc.syscall(CALLS["keyctl"][column := int(os.uname().machine == "aarch64")], 0, 0))
-show("clone3", libc.syscall(CALLS["clone3"][column], 0, 0))
+show("keyctl", libc.syscall(SYSCALL_NUMBERS["keyctl"][column := int(os.uname().machine == "aarch64")], 0, 0))
+show("clone3", libc.syscall(SYSCALL_NUMBERS["clone3"][column], 0, 0))
 show("setns", libc.setns(0, 0))
 show("TIOCSTI", libc.ioctl(0, 0x5412, b"x"))
 show("TIOCLINUX", libc.ioctl(0, 0x541C, b"x"))

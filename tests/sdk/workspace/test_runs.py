@@ -104,7 +104,7 @@ FAULTS = [
     ("cache.EntryCache.save", 1),
     ("cache._replace", 1),
     ("workspace.compare_commits", 1),
-    ("commit_draft.CommitDraft.take", 1),
+    ("commit_draft.CommitDraft.set_tree", 1),
     ("changes._Describer.describe", 1),
     *(
         pytest.param(where, count, marks=pytest.mark.soak)
