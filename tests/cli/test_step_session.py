@@ -354,8 +354,8 @@ def test_what_halted_the_run_is_told() -> None:
     stage.halts()
     *before, halted, _, _ = stage.shown().splitlines()
     assert before == [
-        "Halted by stop before any.",
-        "Halted, since a stop failed here. no \\x1b[1m number",
+        "Halted by breakpoint before any.",
+        "Halted, since a breakpoint failed here. no \\x1b[1m number",
     ]
     assert halted.startswith("Halted at 1")
 

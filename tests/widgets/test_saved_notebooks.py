@@ -89,7 +89,7 @@ def test_how_it_ended(kernel: Kernel, person: Person) -> None:
 
 def test_a_connection_that_was_lost(kernel: Kernel) -> None:
     ran = kernel.run(
-        "%%step gone\ndbg._current_session().link.give_up()\ndbg._current_session().link.closed.result(60)"
+        "%%step gone\nlink = dbg._current_session().link\nlink.give_up()\nlink.closed.result(60)"
     )
     assert "could not be read from the Core" in Page(pages(ran)[-1]).text
 

@@ -37,10 +37,12 @@ def family(number):
     except OSError as error:
         print("family", number, errno.errorcode[error.errno])
 
-install((*ALWAYS_REFUSED, SyscallRefusal(("socket",), 0, "none of", (socket.AF_INET, socket.AF_INET6), 97)))
+internet = socket.AF_INET, socket.AF_INET6
+install((*ALWAYS_REFUSED, SyscallRefusal(("socket",), 0, "none of", internet, 97)))
 show("unshare", libc.unshare(0x10000000))
 show("unshare files", libc.unshare(0x400))
-show("keyctl", libc.syscall(SYSCALL_NUMBERS["keyctl"][column := int(os.uname().machine == "aarch64")], 0, 0))
+column = int(os.uname().machine == "aarch64")
+show("keyctl", libc.syscall(SYSCALL_NUMBERS["keyctl"][column], 0, 0))
 show("clone3", libc.syscall(SYSCALL_NUMBERS["clone3"][column], 0, 0))
 show("setns", libc.setns(0, 0))
 show("TIOCSTI", libc.ioctl(0, 0x5412, b"x"))

@@ -1,8 +1,8 @@
-"""Print the path of one breakpoint with an edit: files and functions, in order of first call.
+"""Print the path of one halt point with an edit: files and functions, in order of first call.
 
 An agent, a Core and a view of version 2 talk in this process over real sockets. What is traced begins
 as the agent asks, and ends once it has the edited prompt: the agent's threads, the Core's loop and its
-store. It is the run's second breakpoint, so that what only happens at a run's start isn't in it. A
+store. It is the run's second halt point, so that what only happens at a run's start isn't in it. A
 comprehension or a lambda belongs to the function that it stands in.
 """
 
@@ -103,7 +103,7 @@ class Person:
 
 
 def trace() -> Tracer:
-    """Trace one breakpoint with an edit."""
+    """Trace one halt point with an edit."""
     tracer = Tracer()
     threading.setprofile(tracer)
     sys.setprofile(tracer)

@@ -1,4 +1,4 @@
-"""The path of one breakpoint with an edit: it is printed, and gets no longer."""
+"""The path of one halt point with an edit: it is printed, and gets no longer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "trace_breakpoint.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "trace_halt_point.py"
 # What it is, and three functions that may run or not as threads meet.
 FILES, FUNCTIONS = 39, 235
 
