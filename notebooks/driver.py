@@ -20,7 +20,7 @@ from agentstepper_nb.protocol.delta_decoding import decode_contents
 from agentstepper_nb.protocol.delta_encoding import DeltaDecoder
 from agentstepper_nb.protocol.frame import SUBPROTOCOL, VERSION
 
-#: Programs of tutorials whose reader presses Continue, and where a stop halts them what is edited
+#: Programs of tutorials whose reader presses Continue, and where a breakpoint halts them what is edited
 #: in the call: where its argument stands, and what it is to be.
 CONTINUED: Final[dict[str, tuple[tuple[str, ...], Any]]] = {
     "bookkeeper": (("cents",), 125_000),
@@ -133,13 +133,13 @@ class Driver:
             self._approve(body, json.dumps(call))
 
     def _approve(self, body: ui.MessageBody, edit: str) -> None:
-        meant = {"run": body.run, "breakpoint": body.message, "revision": body.revision}
+        meant = {"run": body.run, "halt_point": body.message, "revision": body.revision}
         self._send(ui.ApproveCall(**meant, edit=edit, confirmed=True))
 
     def _go_on(self, run: str, halt_point: str, revision: int, edit: str | None = None) -> None:
         """Press Continue where the tutorial says so, else Step."""
         press = ui.ContinueRun if self._programs.get(run) in CONTINUED else ui.StepRun
-        self._send(press(run=run, breakpoint=halt_point, revision=revision, edit=edit))
+        self._send(press(run=run, halt_point=halt_point, revision=revision, edit=edit))
 
     def _send(self, message: Struct) -> None:
         self._sent += 1

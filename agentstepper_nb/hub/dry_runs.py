@@ -69,7 +69,7 @@ async def dry_run(
 def _check_wanted(is_wanted: Callable[[], bool]) -> None:
     if not is_wanted():
         raise CommandError(
-            "superseded", "Another stop was tried meanwhile: its answer comes instead."
+            "superseded", "Another dry run was requested meanwhile: its answer comes instead."
         )
 
 

@@ -41,7 +41,7 @@ PROGRAMS = {
     ("attach", "wrapped.py"): ("You said: Hello 5", 5),
     ("changes", "writer.py"): ("", 3),
     # It halts at what asks alone.
-    ("stops", "approvals.py"): ("ran rm -r build this once", 1),
+    ("breakpoints", "approvals.py"): ("ran rm -r build this once", 1),
 }
 #: Pages whose files other tests run.
 ELSEWHERE = {

@@ -150,7 +150,7 @@ class _Armed:
 def _failed(breakpoint: BreakpointRule, error: ConditionError) -> str:
     text = " ".join((breakpoint.condition or "").split())
     shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-    return f"Stop “{shown}”: {error}"
+    return f"Breakpoint “{shown}”: {error}"
 
 
 #: As many rows are named; all are counted.

@@ -98,7 +98,7 @@ def test_a_renamed_file_is_touched_under_both_names() -> None:
 def test_it_ends_where_the_condition_fails() -> None:
     points = [call({"n": 3}), call({"n": 1}), call({"n": "x"}), call({"n": 3})]
     run = history(*(recorded(seq, each) for seq, each in enumerate(points, 1)))
-    said = "Stop “args.n > 2”: a text and a number don't go together with >"
+    said = "Breakpoint “args.n > 2”: a text and a number don't go together with >"
     assert dry_run(breakpoint(condition="args.n > 2"), run) == DryRunOutcome(
         run="run", rows=3, hits=(1, 3), total=2, error=said
     )

@@ -185,7 +185,7 @@ def test_a_condition_that_fails_halts_and_says_so(then: Reaction) -> None:
     breakpoints = BreakpointEngine(
         "coder", [breakpoint(condition="args.n > 1", then=then, hit_count=2), breakpoint(id="all")]
     )
-    said = "Stop “args.n > 1”: a text and a number don't go together with >"
+    said = "Breakpoint “args.n > 1”: a text and a number don't go together with >"
     assert breakpoints.reach(call({"n": "x"})) == RuleVerdict(("all",), halts=True, error=said)
     # It was no match.
     assert breakpoints.reach(call({"n": 2})).hits == ("all",)

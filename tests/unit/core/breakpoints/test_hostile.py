@@ -299,7 +299,7 @@ def test_whatever_is_written_is_answered(text: str) -> None:
         breakpoints = BreakpointEngine("coder", [breakpoint(condition=text or "1")])
         verdict = breakpoints.reach(call({"path": "a", "n": 1}))
     assert verdict.halts in (True, False)
-    assert verdict.error is None or verdict.error.startswith("Stop “")
+    assert verdict.error is None or verdict.error.startswith("Breakpoint “")
 
 
 NAMED = ["args", "args.n", "args.t", "args.l", "text", "data", "run", "side", "tokens", "x"]
