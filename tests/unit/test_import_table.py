@@ -1,4 +1,4 @@
-"""Who may import whom: the table of docs/design/0001-house.md, enforced.
+"""Who may import whom: the table of docs/design/0001-architecture.md, enforced.
 
 Nothing is imported here; every module's source is parsed and each import in it is looked up.
 """
@@ -17,20 +17,20 @@ SOURCES = Path(__file__).parents[2] / PACKAGE
 
 @dataclass(frozen=True)
 class Row:
-    """What one room may import beside itself and the standard library."""
+    """What one package, or module right below it, may import beside itself and the standard library."""
 
-    # Rooms, or single modules of a room: "core" or "core.breakpoints".
-    rooms: tuple[str, ...] = ()
+    # Packages, or single modules of one: "core" or "core.breakpoints".
+    packages: tuple[str, ...] = ()
     # The same, but only where importing costs nothing until used: in a function, or for types.
     on_use: tuple[str, ...] = ()
-    # Top-level packages, each with the one module that may name it, "" for the whole room.
-    packages: dict[str, str] = field(default_factory=dict)
-    # A room without I/O, time or chance: those are passed in.
+    # Packages of others, each with the one module that may name it, "" for the whole package.
+    third_party: dict[str, str] = field(default_factory=dict)
+    # A package without I/O, time or chance: those are passed in.
     pure: bool = False
 
 
 ANYTHING = "*"
-# Leaves that every room may import.
+# Leaves that every package may import.
 EVERYWHERE = ("errors", "entry_point_loader", "suggestions", "_version")
 # Who may import the protocol handles its values, and those are msgspec's.
 WITH_PROTOCOL = "msgspec"
@@ -40,36 +40,36 @@ TABLE = {
     "errors": Row(),
     "entry_point_loader": Row(),
     "suggestions": Row(pure=True),
-    "protocol": Row(packages={"msgspec": "", "regex": "protocol.text_escaping"}, pure=True),
-    "core": Row(rooms=("protocol",), packages={"regex": "core.breakpoints"}, pure=True),
-    "llm_wire": Row(rooms=("protocol",), pure=True),
+    "protocol": Row(third_party={"msgspec": "", "regex": "protocol.text_escaping"}, pure=True),
+    "core": Row(packages=("protocol",), third_party={"regex": "core.breakpoints"}, pure=True),
+    "llm_wire": Row(packages=("protocol",), pure=True),
     "store": Row(
-        rooms=("protocol",),
-        packages={
+        packages=("protocol",),
+        third_party={
             "sqlite3": "",
             "filelock": "store.folder_lock",
             "lancedb": "store.lance",
             "pyarrow": "store.lance",
         },
     ),
-    "discover": Row(packages={"jupyter_core": "", "filelock": "discover.tokens"}),
+    "discover": Row(third_party={"jupyter_core": "", "filelock": "discover.tokens"}),
     # Where the built JavaScript lies.
     "static_files": Row(),
     "sdk": Row(
-        rooms=("protocol", "core.breakpoints", "discover", "llm_wire", "rpc.backoff"),
+        packages=("protocol", "core.breakpoints", "discover", "llm_wire", "rpc.backoff"),
         on_use=("models.provider",),
-        packages={"websockets": "", "wrapt": "", "uuid_utils": ""},
+        third_party={"websockets": "", "wrapt": "", "uuid_utils": ""},
     ),
     "models": Row(
-        rooms=("protocol", "llm_wire"),
-        packages={
+        packages=("protocol", "llm_wire"),
+        third_party={
             "openai": "models.openai",
             "anthropic": "models.anthropic",
             "xllamacpp": "models.local",
         },
     ),
     "hub": Row(
-        rooms=(
+        packages=(
             "protocol",
             "core",
             "store",
@@ -77,44 +77,44 @@ TABLE = {
             "models.provider",
             "rpc",
         ),
-        packages={"websockets": "", "uuid_utils": ""},
+        third_party={"websockets": "", "uuid_utils": ""},
     ),
     # Runs that are kept, for notebooks: pandas costs nothing until a table is asked for.
     "history": Row(
-        rooms=("protocol", "core", "store", "discover", "sdk.handshake"),
-        packages={"pandas": "", "uuid_utils": ""},
+        packages=("protocol", "core", "store", "discover", "sdk.handshake"),
+        third_party={"pandas": "", "uuid_utils": ""},
     ),
     # What people set for runs to come, for notebooks: it asks the Core, as agents reach it.
-    "breakpoints": Row(rooms=("protocol", "discover"), on_use=("sdk.handshake",)),
-    # The public door to what extensions need.
-    "extend": Row(rooms=("protocol", "core", "hub")),
+    "breakpoints": Row(packages=("protocol", "discover"), on_use=("sdk.handshake",)),
+    # The public names that extensions need.
+    "extend": Row(packages=("protocol", "core", "hub")),
     "runtime": Row(
-        rooms=("protocol", "sdk", "store", "models", "llm_wire", "rpc", "worker", "discover"),
+        packages=("protocol", "sdk", "store", "models", "llm_wire", "rpc", "worker", "discover"),
     ),
     # Processes that dial in and serve what the Core's own must not run.
-    "worker": Row(rooms=("protocol", "discover", "rpc")),
+    "worker": Row(packages=("protocol", "discover", "rpc")),
     # Requests both ways over one connection: for workers and for clients.
-    "rpc": Row(rooms=("protocol", "discover"), packages={"websockets": ""}),
+    "rpc": Row(packages=("protocol", "discover"), third_party={"websockets": ""}),
     "coding": Row(
-        rooms=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
-        packages={
+        packages=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
+        third_party={
             "regex": "coding.tools.search",
             "pathspec": "coding.tools.search",
             "filelock": "",
         },
     ),
     "chat": Row(
-        rooms=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
-        packages={"jwt": "chat.remote.tokens", "filelock": ""},
+        packages=("protocol", "sdk", "models", "llm_wire", "rpc", "worker", "runtime", "discover"),
+        third_party={"jwt": "chat.remote.tokens", "filelock": ""},
     ),
     # traitlets is how the Jupyter server and widgets are configured and synced.
     "server_ext": Row(
-        rooms=("protocol", "hub", "store", "discover", "static_files"),
-        packages={"jupyter_server": "", "tornado": "", "traitlets": ""},
+        packages=("protocol", "hub", "store", "discover", "static_files"),
+        third_party={"jupyter_server": "", "tornado": "", "traitlets": ""},
     ),
     # The hub is for a Core inside the kernel.
     "widgets": Row(
-        rooms=(
+        packages=(
             "protocol",
             "discover",
             "static_files",
@@ -123,7 +123,7 @@ TABLE = {
             "runtime.client",
             "chat",
         ),
-        packages={
+        third_party={
             "anywidget": "",
             "ipywidgets": "",
             "traitlets": "",
@@ -133,20 +133,20 @@ TABLE = {
     ),
     # What it examines it imports when it gets there: the rest works where that is missing or broken.
     "doctor": Row(
-        rooms=("discover", "static_files"), on_use=(ANYTHING,), packages={"jupyter_core": ""}
+        packages=("discover", "static_files"), on_use=(ANYTHING,), third_party={"jupyter_core": ""}
     ),
-    "magics": Row(rooms=(ANYTHING,)),
-    "cli": Row(rooms=(ANYTHING,)),
-    "__main__": Row(rooms=(ANYTHING,)),
-    # The front door: public names, each imported when first asked for.
+    "magics": Row(packages=(ANYTHING,)),
+    "cli": Row(packages=(ANYTHING,)),
+    "__main__": Row(packages=(ANYTHING,)),
+    # The public names, each imported when first asked for.
     "__init__": Row(on_use=(ANYTHING,)),
 }
 
-# What a pure room may not touch: waiting, clocks, chance, files, and the log.
+# What a pure package may not touch: waiting, clocks, chance, files, and the log.
 IMPURE = {"asyncio", "threading", "socket", "time", "random", "uuid", "os", "pathlib", "logging"}
 CLOCKS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
 # Beside what does not come with Python, these need a row's leave: sqlite3 is the store's alone.
-GUARDED = {name for row in TABLE.values() for name in row.packages}
+GUARDED = {name for row in TABLE.values() for name in row.third_party}
 
 
 @dataclass(frozen=True)
@@ -161,40 +161,40 @@ class Import:
 
 def refusals(module: str, source: str, *, is_package: bool = False) -> list[str]:
     """Say what in ``source`` the table does not allow to ``module`` (a name below the package)."""
-    room = module.partition(".")[0]
+    top = module.partition(".")[0]
     tree = ast.parse(source)
     package = module if is_package else module.rpartition(".")[0]
     found = []
     for imported in imports(tree, f"{PACKAGE}.{package}".strip(".")):
-        why = refusal(room, module, imported)
+        why = refusal(top, module, imported)
         if why:
             found.append(f"{module}:{imported.line}: {imported.name}: {why}")
-    if TABLE[room].pure:
+    if TABLE[top].pure:
         found += [f"{module}:{line}: {what}: time is passed in" for line, what in clocks(tree)]
     return found
 
 
-def refusal(room: str, module: str, imported: Import) -> str | None:
-    row = TABLE[room]
+def refusal(package: str, module: str, imported: Import) -> str | None:
+    row = TABLE[package]
     top, _, inside = imported.name.partition(".")
     if row.pure and top in IMPURE:
-        return f"{room} is pure"
+        return f"{package} is pure"
     if top == PACKAGE:
-        return None if may_reach(room, row, inside, imported.deferred) else f"not for {room}"
+        return None if may_reach(package, row, inside, imported.deferred) else f"not for {package}"
     if top in sys.stdlib_module_names and top not in GUARDED:
         return None
-    if covers((*row.rooms, *(row.on_use if imported.deferred else ())), ANYTHING):
+    if covers((*row.packages, *(row.on_use if imported.deferred else ())), ANYTHING):
         return None
-    if top == WITH_PROTOCOL and "protocol" in row.rooms:
+    if top == WITH_PROTOCOL and "protocol" in row.packages:
         return None
-    if top not in row.packages:
-        return f"no third-party name of {room}"
-    only = row.packages[top]
+    if top not in row.third_party:
+        return f"no third-party name of {package}"
+    only = row.third_party[top]
     return None if covers((only,), module) or not only else f"only {only} may name it"
 
 
-def may_reach(room: str, row: Row, target: str, deferred: bool) -> bool:
-    allowed = (room, *EVERYWHERE, *row.rooms, *(row.on_use if deferred else ()))
+def may_reach(package: str, row: Row, target: str, deferred: bool) -> bool:
+    allowed = (package, *EVERYWHERE, *row.packages, *(row.on_use if deferred else ()))
     return covers(allowed, target) or covers(allowed, ANYTHING)
 
 
@@ -254,9 +254,9 @@ def dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
-@pytest.mark.parametrize("room", TABLE)
-def test_every_import_is_in_the_table(room: str) -> None:
-    modules = [path for path in MODULES if dotted(path).partition(".")[0] == room]
+@pytest.mark.parametrize("package", TABLE)
+def test_every_import_is_in_the_table(package: str) -> None:
+    modules = [path for path in MODULES if dotted(path).partition(".")[0] == package]
     assert modules
     refused = [
         refusal
@@ -270,13 +270,13 @@ def test_every_import_is_in_the_table(room: str) -> None:
     assert refused == []
 
 
-def test_every_room_has_a_row() -> None:
+def test_every_package_has_a_row() -> None:
     assert {dotted(path).partition(".")[0] for path in MODULES} <= set(TABLE)
 
 
-def test_the_table_names_only_rooms_that_it_has() -> None:
-    named = {room for row in TABLE.values() for room in (*row.rooms, *row.on_use)}
-    assert {room.partition(".")[0] for room in named} - {ANYTHING} <= set(TABLE)
+def test_the_table_names_only_packages_that_it_has() -> None:
+    named = {name for row in TABLE.values() for name in (*row.packages, *row.on_use)}
+    assert {name.partition(".")[0] for name in named} - {ANYTHING} <= set(TABLE)
 
 
 @pytest.mark.parametrize(
