@@ -1,4 +1,9 @@
-"""Breakpoints and the prices of models, set from Python."""
+"""Breakpoints and the prices of models, set and listed from Python.
+
+Imports `protocol`, `discover`; on use `sdk.handshake`.
+Begin reading in `breakpoint`: the class and the functions; `breakpoint_syntax` reads and writes its
+words.
+"""
 
 from .breakpoint import Breakpoint, Breakpoints, add_breakpoint, list_breakpoints
 from .dry_runs import DryRunResults, dry_run

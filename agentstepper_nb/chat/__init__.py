@@ -1,10 +1,13 @@
-"""The chat interpreter: sessions in which people and agents talk, each turn of which can be debugged.
+"""The chat interpreter: sessions in which people and agents talk, each turn of which is debuggable.
 
-A chat in a notebook or a program is `agentstepper_nb.Chat`. Here are the parts that agents, backends and
-clients are made of, each imported when it is first asked for: an agent's `InterpreterABC`, `Turn` and
-`Handoff`, what shows a chat, `Backend`, with `UserInput`, the clients from outside, `ChatClient` and
-`AsyncChatClient`, and for a program with an event loop of its own the `Interpreter`, with what it works
-by. The outputs of answers are in `outputs`, the agents that come with it in `connectors`.
+Imports `protocol`, `sdk`, `models`, `llm_wire`, `rpc`, `worker`, `runtime`, `discover`.
+Begin reading in `session`: one session and its turns; `connector` has the interface of agents,
+`backend` that of what shows a chat.
+
+A chat in a notebook or a program is `agentstepper_nb.Chat`. The names below are imported when they
+are first asked for: `InterpreterABC`, `Turn` and `Handoff` for agents, `Backend` and `UserInput`
+for what shows a chat, `ChatClient` and `AsyncChatClient` for clients from outside, and
+`Interpreter` for a program with an event loop of its own.
 """
 
 from __future__ import annotations

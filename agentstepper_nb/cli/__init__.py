@@ -1,4 +1,8 @@
-"""The command `agentstepper`. Each subcommand is a module, imported when it is asked for."""
+"""The command `agentstepper`. Each subcommand is a module, imported when it is asked for.
+
+Imports anything.
+Begin reading in `arguments`, then in the subcommand's module: `step`, `serve`, `code`.
+"""
 
 from __future__ import annotations
 

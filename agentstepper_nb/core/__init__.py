@@ -1,4 +1,8 @@
-"""The rules of the debugger, sans I/O: no clock, no socket, no thread."""
+"""The rules of the debugger, without I/O: a fold over records that gives answers, leases and records.
+
+Imports `protocol`.
+Begin reading in `debugger`, then in `transitions` and `run_state`.
+"""
 
 from .commands import DebuggerCommands
 from .debugger import Debugger

@@ -1,9 +1,8 @@
 """Where the Core is, and the token that it asks for.
 
-A Core that runs inside a Jupyter server leaves a runtime file beside Jupyter's own, which names the data
-folder where its tokens lie. `discover` looks in this order: what the caller says, the environment, the
-runtime file of the server whose kernel this is, the only running server of this user. Several are
-listed, never guessed among.
+Imports nothing of the other packages.
+Begin reading in `core_lookup`: it looks at the caller's arguments, the environment, the runtime
+file of the server whose kernel this is, and the only running server of this user, in this order.
 """
 
 from .addresses import (

@@ -1,8 +1,8 @@
-"""What is connected to what, what is wrong, and what to do.
+"""Examines what is connected to what and what is wrong, and advises what to do.
 
-`fact_collection` asks the machine, once, and gives facts; `machine_findings` and its siblings make
-findings of facts, and touch nothing else; `findings` writes them. So each finding can be shown
-by a test that needs no such machine.
+Imports `discover`, `static_files`; on use anything.
+Begin reading in `fact_collection`, which reads the machine, then in `machine_findings`, which makes
+findings of those facts and reads nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Runs that are kept, in Python: as tables of pandas, beside a running Core or without one."""
+"""Stored runs in Python: as tables of pandas, beside a running Core or without one.
+
+Imports `protocol`, `core`, `store`, `discover`, `sdk.handshake`.
+Begin reading in `run_list`, then in `stored_run`: one run.
+"""
 
 from .run_import import import_run
 from .run_list import list_runs, search_runs

@@ -1,4 +1,8 @@
-"""`%load_ext agentstepper_nb`: `%agentstepper` and `%%step`."""
+"""`%load_ext agentstepper_nb`: the magics `%agentstepper` and `%%step`.
+
+Imports anything.
+Begin reading in `agentstepper_magics`, then in `step_magic` and `cell_mode`.
+"""
 
 from __future__ import annotations
 

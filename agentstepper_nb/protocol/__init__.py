@@ -1,5 +1,6 @@
-"""The words of the debugger: frozen values, no I/O, no clock.
+"""The frozen values of all wires and of the store, without I/O or clock.
 
-`data_model` has the nouns, `records` what is stored, `frame`, `agent` and `ui` version 2's wire, `v1`
-AgentStepper's own, `error_codes` every error that travels.
+Imports nothing of the other packages.
+Begin reading in `data_model`: the nouns; `records` is what is stored, `frame`, `agent` and `ui` are
+version 2's wire, `v1` is AgentStepper's own, `error_codes` has every error that travels.
 """

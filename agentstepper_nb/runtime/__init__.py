@@ -1,6 +1,6 @@
-"""Agents that run on their own: docs/design/0015-runtime.md.
+"""Background agents: their sessions, steps and queue, as docs/design/0015-runtime.md describes them.
 
-`frame` and `moniker` are what a person writes an agent with; `agent_base`, `session_agent` and
-`step_runner` run it; `dispatcher`, `action_handlers` and `session_host` bring it what the queue says;
-`client` is the notebook's door.
+Imports `protocol`, `sdk`, `store`, `models`, `llm_wire`, `rpc`, `worker`, `discover`.
+Begin reading in `session_agent`, then in `step_runner`; `frame` and `moniker` are what a person
+writes an agent with, `client` is what notebooks import.
 """

@@ -1,7 +1,9 @@
-"""The agent's door: what an agent imports to be debugged.
+"""What an agent imports to be debugged.
 
-`halt_flow` has the path of one halt point, written once; `stepper` and `async_stepper` only drive it.
-`run_link` has the connection, `workspace` the files.
+Imports `protocol`, `core.breakpoints`, `discover`, `llm_wire`, `rpc.backoff`; on use
+`models.provider`.
+Begin reading in `halt_flow`: the path of one halt point, written once; `stepper` and
+`async_stepper` drive it, `run_link` has the connection.
 """
 
 from .approvals import Approval

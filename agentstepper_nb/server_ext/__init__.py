@@ -1,6 +1,8 @@
-"""The Core inside the Jupyter server: one Hub, its sockets, its REST face, its page.
+"""The Core inside the Jupyter server: one Hub with its sockets, REST handlers and page.
 
-The Jupyter server loads this when `jpserver_extensions` names it; the package's installation does.
+Imports `protocol`, `hub`, `store`, `discover`, `static_files`.
+Begin reading in `app`: the extension that `jpserver_extensions` names; the package's installation
+enables it.
 """
 
 from __future__ import annotations

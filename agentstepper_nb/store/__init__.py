@@ -1,4 +1,8 @@
-"""What a Core keeps: the `Store` protocol, the store on disk, and a store in memory."""
+"""What a Core stores: the `Store` protocol, the store on disk, and a store in memory.
+
+Imports `protocol`.
+Begin reading in `base`: the protocol; `memory` shows it without a disk.
+"""
 
 from .base import Store
 from .memory import MemoryStore

@@ -1,4 +1,8 @@
-"""The view in a notebook."""
+"""The views in a notebook, and a Core inside the kernel.
+
+Imports `protocol`, `discover`, `static_files`, `hub`, `rpc`, `runtime.client`, `chat`.
+Begin reading in `debugger_widget`, then in `kernel_core` and `core_relay`.
+"""
 
 from __future__ import annotations
 

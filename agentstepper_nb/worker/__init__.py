@@ -1,4 +1,5 @@
-"""Processes that dial in to the Core and serve what its own process must not run.
+"""Processes that connect to the Core and serve what its own process must not run.
 
-`services` says what a worker serves, `serve_loop` is its life; `rpc` has the connection.
+Imports `protocol`, `discover`, `rpc`.
+Begin reading in `serve_loop`: a worker from start to end; `services` loads what it serves.
 """

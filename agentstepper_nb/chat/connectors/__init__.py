@@ -1,7 +1,8 @@
-"""The agents that the interpreter can talk to, each imported when it is first asked for.
+"""The agents that come with the chat, each imported when it is first asked for.
 
-`make_connector` makes one of a function or of an installed connector's name; `list_connectors` lists
-those.
+Imports what `chat` may.
+Begin reading in `registry`: `make_connector` makes a connector of a function or of an installed
+name.
 """
 
 from __future__ import annotations

@@ -1,1 +1,5 @@
-"""The way into a chat from outside: tokens, what is served by the Core's port, and its clients."""
+"""Access to a chat from outside its process: tokens, the service at the Core's port, and the clients.
+
+Imports what `chat` may.
+Begin reading in `service`, then in `client`.
+"""

@@ -1,4 +1,8 @@
-"""Whether a call may be carried out: allowed, denied, or a person is asked."""
+"""Decides whether a call may be made: it is allowed, denied, or a person is asked.
+
+Imports what `coding` may.
+Begin reading in `engine`: the order of rules; `command_judge` judges shell commands.
+"""
 
 from .command_parts import CommandFinding, CommandReport
 from .danger_list import judge_command

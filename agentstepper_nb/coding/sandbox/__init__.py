@@ -1,4 +1,8 @@
-"""Confines the agent's commands by means of the operating system: what they reach, what is granted."""
+"""Confines the agent's commands by means of the operating system: what they reach, what is granted.
+
+Imports what `coding` may.
+Begin reading in `choice`: which sandbox works here; `launch` starts a command in one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The tools of the coding agent, and the registry that a session has them in."""
+"""The tools of the coding agent, and the registry that a session has them in.
+
+Imports what `coding` may.
+Begin reading in `read_file`: a small tool; `run_command` is the largest.
+"""
 
 from __future__ import annotations
 

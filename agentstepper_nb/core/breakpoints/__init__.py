@@ -1,4 +1,9 @@
-"""Where a run halts by itself: the same rules in the agent's SDK, in the Core, and on recorded runs."""
+"""Where a run halts by itself: the same rules in the agent's SDK, in the Core, and on recorded runs.
+
+Imports what `core` may.
+Begin reading in `engine`: one engine a run; `watches` and `conditions` are the parts of a
+breakpoint.
+"""
 
 from .engine import (
     BreakpointEngine,

@@ -1,4 +1,8 @@
-"""Agents that run on their own, at the Core: the rules around their store, and telling what happens."""
+"""Background agents at the Core: the rules around their store, and the notifications of changes.
+
+Imports what `hub` may.
+Begin reading in `runtime`, then in `service`: what clients and workers request.
+"""
 
 from ...protocol.runtime_methods import MethodRight
 from .runtime import Runtime

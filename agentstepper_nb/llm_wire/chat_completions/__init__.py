@@ -1,7 +1,8 @@
 """The Chat Completions API.
 
-`wire` has its values as they are sent and served, `request` turns a conversation into a request and
-back, `stream` reads answers as they come.
+Imports what `llm_wire` may.
+Begin reading in `request`: a conversation to a request and back; `wire` has the values as they are
+sent and served, `stream` reads answers.
 """
 
 from .request import LimitName, decode_model_request, encode_model_request

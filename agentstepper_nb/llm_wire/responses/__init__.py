@@ -1,6 +1,8 @@
 """OpenAI's Responses API, as a client speaks it.
 
-`request` turns a conversation into a request and back, `answers` writes and reads answers.
+Imports what `llm_wire` may.
+Begin reading in `request`: a conversation to a request and back; `answers` writes and reads
+answers.
 """
 
 from .answers import ResponsesStream

@@ -1,12 +1,12 @@
 """A small model on this machine: nothing leaves it, and no account is needed.
 
-`LocalProvider` is the provider. `model_process` finds the model: a server of one's own, a GGUF file,
-or the weights that a package brings. A process of its own (`model_server`) serves a file, since
-loading one holds the interpreter for seconds.
+Imports what `models` may.
+Begin reading in `provider`: `LocalProvider`; `model_process` finds the model and starts
+`model_server`, since loading a file holds the interpreter for seconds.
 
-Small models call no tools by themselves, or not in a form that can be read. So tools are told in words,
-the answer is held to a JSON schema (`constrained_request`), and what comes is read as calls
-(`constrained_answer`); `provider` does both.
+Small models call no tools by themselves, or not in a readable form. So the prompt lists the tools
+in words (`constrained_request`), a JSON schema constrains the answer, and `constrained_answer`
+reads calls from it.
 """
 
 from .provider import LocalProvider

@@ -1,4 +1,8 @@
-"""A model that says what a script says: a server for tests, demos and tutorials.
+"""A model that answers by a script: a server for tests, demos and tutorials.
+
+Imports what `models` may.
+Begin reading in `script`: rules and replies; `server` serves Chat Completions, Responses and
+Messages by them.
 
 It speaks OpenAI's Chat Completions and Responses APIs and Anthropic's Messages API.
 

@@ -1,4 +1,5 @@
 """Version 1: AgentStepper's own wire, taken whole, as an adapter at the edge.
 
-`agent` is the agents' side, `ui` the web UI's, `runfile` the `.run` file.
+Imports what `protocol` may.
+Begin reading in `agent`: the agents' side; `ui` is the web UI's, `runfile` the `.run` file.
 """

@@ -1,4 +1,8 @@
-"""Clients of the Core's agents: `AsyncAgents` on an event loop, `Agents` without one."""
+"""Clients of the Core's background agents: `AsyncAgents` on an event loop, `Agents` without one.
+
+Imports what `runtime` may.
+Begin reading in `agents`.
+"""
 
 from .agents import Agents, AsyncAgents
 

@@ -1,7 +1,8 @@
-"""The care of a store's folder: what is wrong with it, and what can be repaired.
+"""Examines a store's folder and repairs it.
 
-`examine_folder` looks and changes nothing, beside a Core that runs or without one; `repair_folder` takes
-the folder's lock. What is damaged is read around the damage (`salvage`), into a new store.
+Imports what `store` may.
+Begin reading in `folder_report`: `examine_folder` changes nothing, beside a Core or without one;
+`repairs` takes the folder's lock, `salvage` reads around damage into a new store.
 """
 
 from .folder_report import DamagedRun, FolderReport, SetAsideStore, examine_folder

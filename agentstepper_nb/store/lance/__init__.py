@@ -1,6 +1,8 @@
-"""The runtime's rows in LanceDB, for programs that read its tables as they are.
+"""The background agents' store in LanceDB, for programs that read its tables as they are.
 
-What it promises, beside the other backends: docs/guide/runtime-stores.md.
+Imports what `store` may.
+Begin reading in `store`: its guarantees beside the other backends are in
+docs/guide/runtime-stores.md.
 """
 
 from .store import LanceRuntimeStore

@@ -1,6 +1,8 @@
-"""What background agents keep: their queue, snapshots, steps and conversations.
+"""The stores of background agents: their queue, snapshots, steps and conversations.
 
-`base` has the protocol, `conformance` what every backend has to show. docs/design/0015-runtime.md.
+Imports what `store` may.
+Begin reading in `base`: the protocol; `conformance` has the tests that every backend passes. See
+docs/design/0015-runtime.md.
 """
 
 from ...protocol.runtime_methods import RuntimeMethod

@@ -1,1 +1,5 @@
-"""Scripts that ship with the package; each module has one, named `script`."""
+"""Scripts that come with the package; each module has one, named `script`.
+
+Imports what `models` may.
+Begin reading in `fix_tests`.
+"""

@@ -1,4 +1,7 @@
-"""What every store of the runtime has to show: `RuntimeStoreConformance`, a suite without a test runner.
+"""The test suite that every store of background agents passes: `RuntimeStoreConformance`.
+
+Imports what `store` may.
+Begin reading in `queue_suite`: the claims of the queue; `base_suite` opens the stores.
 
 Each promise of `store.runtime.base` is a method `test_…`, in which the only clock is the one that is
 passed in. A backend of yours is shown by a subclass, which any runner takes that finds classes by
