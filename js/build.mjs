@@ -87,7 +87,7 @@ const LATER = {
   "src/inspector/context/index.tsx": 2 * KB,
   "src/inspector/drafted.tsx": 20 * KB,
   "src/inspector/markdown/index.tsx": 32 * KB,
-  "src/stops/index.tsx": 14 * KB,
+  "src/breakpoints/index.tsx": 14 * KB,
   "src/view/ended.tsx": 2 * KB,
   "src/view/help.tsx": 2 * KB,
   "src/view/runs/list.tsx": 4 * KB,

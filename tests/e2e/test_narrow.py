@@ -41,9 +41,9 @@ def test_no_title_is_cut(gallery: Gallery, page: Page, scene: str, width: int) -
 
 @pytest.mark.parametrize("width", sampled(HEIGHTS, 340))
 def test_why_it_is_halted_is_said_at_each_width(gallery: Gallery, page: Page, width: int) -> None:
-    show(gallery, page, "halted-by-stop", width)
-    stop = "at the stop “Before a tool where"
-    expect(page.get_by_text(stop).locator("visible=true")).to_have_count(1)
+    show(gallery, page, "halted-by-breakpoint", width)
+    breakpoint = "at the breakpoint “Before a tool where"
+    expect(page.get_by_text(breakpoint).locator("visible=true")).to_have_count(1)
 
 
 @pytest.mark.parametrize("width", sampled(HEIGHTS, 340))

@@ -1,4 +1,4 @@
-/** The editor of a pending breakpoint: the chunk that holds CodeMirror, fetched when it is first needed. */
+/** The editor of a pending halt point: the chunk that holds CodeMirror, fetched when it is first needed. */
 
 import { effect } from "@preact/signals";
 import type { RefObject } from "preact";

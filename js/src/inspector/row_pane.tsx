@@ -237,14 +237,14 @@ function copyLabel(shape: Shape, view: Wanted): string {
   return view === "raw" ? "Copy the JSON text, exactly" : `Copy the ${NOUNS[shape]}`;
 }
 
-// ---- Which stops the agent is halted at: in narrow views, whose header has no room to say it.
+// ---- Which breakpoints the agent is halted at: in narrow views, whose header has no room to say it.
 
 export function HaltReason({ model, row }: { model: Model; row: TimelineRow }) {
   if (!row.pending || row.stops.length === 0) return null;
   return (
     <p class="as-HaltReason as-Small">
       <Icon name="halted" small />
-      <span>{`Halted at the stop ${visible(model.stops.named(row.stops))}`}</span>
+      <span>{`Halted at the breakpoint ${visible(model.breakpoints.named(row.stops))}`}</span>
     </p>
   );
 }

@@ -10,9 +10,9 @@ const NO_ARGUMENTS = { args: { type: "object", properties: {} } };
 
 /** What is asked of the run that is shown. */
 const ORDERS: { id: string; name: keyof Controls; label: string; caption: string }[] = [
-  { id: "step", name: "step", label: "Step", caption: "Step the agent to its next breakpoint" },
+  { id: "step", name: "step", label: "Step", caption: "Step the agent to its next event" },
   { id: "continue", name: "resume", label: "Continue", caption: "Let the agent run on" },
-  { id: "halt", name: "halt", label: "Halt", caption: "Halt the agent at its next breakpoint" },
+  { id: "halt", name: "halt", label: "Halt", caption: "Halt the agent at its next event" },
   { id: "stop", name: "stop", label: "Stop", caption: "Stop the agent" },
 ];
 

@@ -71,11 +71,11 @@ function running(run: Run, draftError: string | null, asks: boolean): Omit<Contr
   return {
     step: { held: away ? "The agent is away" : NOT_YET, primary: !away },
     resume: { held: null },
-    halt: { held: "The agent halts at its next breakpoint anyway" },
+    halt: { held: "The agent halts at its next event anyway" },
   };
 }
 
-const NOT_YET = "The agent hasn’t reached its next breakpoint yet";
+const NOT_YET = "The agent hasn’t reached its next event yet";
 
 /** A run's state as it would be if its agent were here: the Core takes the same commands meanwhile. */
 export function stateIfHere({ state, pending, mode }: Run): Exclude<RunState, "detached"> {
@@ -90,7 +90,7 @@ export function deniable({ pending, side, kind }: TimelineRow): boolean {
 
 function stopping(run: Run): Control {
   return {
-    held: run.stopping ? "Stop is on its way: the agent ends at its next breakpoint" : null,
+    held: run.stopping ? "Stop is on its way: the agent ends at its next event" : null,
   };
 }
 

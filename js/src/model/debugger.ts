@@ -4,6 +4,7 @@ import { Client, CommandError, type Listener } from "../client/client";
 import { browserTimers, type Timers, type Transport } from "../client/transport";
 import type { PushName } from "../protocol/messages";
 import type { CoreHello, RunOpened, StoreInfo, ToUi, WriteNote } from "../protocol/types.gen";
+import { Breakpoints, isBreakpointPush } from "./breakpoints";
 import { Commands } from "./commands";
 import { entriesOf, filesOfEvents } from "./commits";
 import { type ContentPush, Contents, Reader, runOf } from "./contents";
@@ -13,7 +14,6 @@ import { Inbox, nextFrame, type Schedule } from "./inbox";
 import type { Approving, Comparison, Draft, Model, Problem, Run, TimelineRow } from "./model";
 import { Notes } from "./notes";
 import { RunList } from "./run_list";
-import { isStopPush, Stops } from "./stops";
 import { browserMemory, Drafts, type Memory } from "./storage";
 import { Whereabouts } from "./whereabouts";
 
@@ -63,7 +63,7 @@ export class Debugger extends Whereabouts implements Model, Listener {
   /** What the Runs tab works on. */
   readonly looksBack: HistoryOptions;
   /** Where runs halt by themselves. */
-  readonly stops: Stops;
+  readonly breakpoints: Breakpoints;
 
   readonly #shown = signal<string | null>(null);
   #goesOn: boolean;
@@ -158,7 +158,7 @@ export class Debugger extends Whereabouts implements Model, Listener {
       store: this.store,
       focused: signal(null),
     };
-    this.stops = new Stops({ client: this.#client, run: this.run });
+    this.breakpoints = new Breakpoints({ client: this.#client, run: this.run });
     this.notes = new Notes({
       kept: this.#contents.notes,
       run: this.run,
@@ -223,7 +223,7 @@ export class Debugger extends Whereabouts implements Model, Listener {
 
   hello({ runs, more, store, ...told }: CoreHello): void {
     this.#inbox.flush();
-    this.stops.hello(told);
+    this.breakpoints.hello(told);
     const shown = this.wanted.peek() === this.#shown.peek() ? this.run.peek() : null;
     this.#runs.hello(runs, more, shown, () => this.#openChosen());
     this.store.value = store;
@@ -247,7 +247,7 @@ export class Debugger extends Whereabouts implements Model, Listener {
         if (push.type === "run") this.#header(push.body.run);
         else if (push.type === "run_gone") this.#gone(push.body.run);
         else if (push.type === "store") this.store.value = push.body.store;
-        else if (isStopPush(push)) this.stops.fold(push);
+        else if (isBreakpointPush(push)) this.breakpoints.fold(push);
         else contents.push(push);
       }
       const shown = this.#shown.peek();

@@ -45,7 +45,7 @@ export interface Problem {
   message: string;
 }
 
-export type Tab = "timeline" | "changes" | "stops" | "runs";
+export type Tab = "timeline" | "changes" | "breakpoints" | "runs";
 
 /** A file under a row of the timeline; without a path the line that counts the rest. */
 export interface SelectedFile {
@@ -133,10 +133,10 @@ export interface Model {
   readonly confirming: Signal<Confirming | null>;
   /** The row whose approval a person was led to by what doesn't answer it: a new object each time. */
   readonly led: ReadonlySignal<{ row: string } | null>;
-  /** Breakpoints that were answered from here; the Core has yet to say so. */
+  /** Halt points that were answered from here; the Core has yet to say so. */
   readonly sent: ReadonlySignal<ReadonlySet<string>>;
-  /** Stops in words, by their ids. */
-  readonly stops: { named(ids: readonly string[]): string };
+  /** Breakpoints in words, by their ids. */
+  readonly breakpoints: { named(ids: readonly string[]): string };
 
   /** The person picks a row. */
   select(rowId: string): void;

@@ -74,17 +74,17 @@ interface Shown {
   awaited: boolean;
   /** Whether its contents are on their way. */
   opening: boolean;
-  /** The stops that hit where it is halted, in words; "" where none did. */
-  stops?: string;
+  /** The breakpoints that hit where it is halted, in words; "" where none did. */
+  breakpoints?: string;
 }
 
 /** The view's state: that of the link while it doesn't stand, else that of the run. */
 export function viewStatus(
   connection: Connection,
-  { run, pending, awaited, opening, stops }: Shown,
+  { run, pending, awaited, opening, breakpoints }: Shown,
 ): Status {
   if (connection.kind !== "open") return linkStatus(connection);
-  if (run) return runStatus(run, pending, stops);
+  if (run) return runStatus(run, pending, breakpoints);
   if (opening) return busy("Opening the run…", "", "off");
   const words = awaited ? "Waiting for the run" : "No run yet";
   return { words, detail: "", icon: "diamond", tone: "off" };
@@ -94,21 +94,25 @@ export function viewStatus(
  * A run's state.
  *
  * @param pending The rows that wait, where they are known: they say what the agent is halted at.
- * @param stops The stops that hit there, in words.
+ * @param breakpoints The breakpoints that hit there, in words.
  */
-export function runStatus(run: Run, pending: readonly TimelineRow[] = [], stops = ""): Status {
+export function runStatus(
+  run: Run,
+  pending: readonly TimelineRow[] = [],
+  breakpoints = "",
+): Status {
   if (run.state === "idle") return endStatus(run);
   if (run.state === "detached") return awayStatus(run);
-  if (run.state === "halted") return haltStatus(run, pending, stops);
+  if (run.state === "halted") return haltStatus(run, pending, breakpoints);
   if (run.agent_state === "waiting") return waitStatus(run);
-  if (run.stopping) return busy("Stopping…", "at the agent’s next breakpoint", "agent");
+  if (run.stopping) return busy("Stopping…", "at the agent’s next event", "agent");
   switch (run.agent_state) {
     case "llm_thinking":
       return busy("LLM thinking…", "the agent waits for it", "llm");
     case "tool_executing":
       return busy("Tool executing…", "the agent waits for it", "tools");
     case "halting":
-      return busy("Halting…", "at the agent’s next breakpoint", "agent");
+      return busy("Halting…", "at the agent’s next event", "agent");
     default:
       return busy("Agent running…", "", "agent");
   }
@@ -140,8 +144,8 @@ function again(ms: number): string {
   return ms > 0 ? `retry in ${Math.ceil(ms / 1000)} s` : "retrying…";
 }
 
-function haltStatus(run: Run, pending: readonly TimelineRow[], stops: string): Status {
-  const why = stops ? `at the stop ${stops}` : "the agent waits for you";
+function haltStatus(run: Run, pending: readonly TimelineRow[], breakpoints: string): Status {
+  const why = breakpoints ? `at the breakpoint ${breakpoints}` : "the agent waits for you";
   const detail = run.stopping ? "Stop is on its way" : why;
   const asks = pending.filter(({ approval }) => approval).length;
   const many = run.pending.length;
@@ -149,7 +153,7 @@ function haltStatus(run: Run, pending: readonly TimelineRow[], stops: string): S
     const words = many > 1 ? `Waiting for ${many} approvals` : "Waiting for approval";
     return { words, detail, icon: "shield", tone: "you" };
   }
-  const words = many > 1 ? `Halted at ${many} breakpoints` : haltedAt(pending[0]);
+  const words = many > 1 ? `Halted at ${many} events` : haltedAt(pending[0]);
   return { words, detail, icon: "halted", tone: "you" };
 }
 

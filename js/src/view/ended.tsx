@@ -118,7 +118,7 @@ function facts(run: Run, commits: number, edits: number | null): string[] {
     costFigure(run.usage),
     commits > 0 && count(commits, "commit"),
     edits !== null && edits > 0 && `${count(edits, "message")} edited by a person`,
-    hits > 0 && `stops hit ${hits === 1 ? "once" : `${hits.toLocaleString("en-US")} times`}`,
+    hits > 0 && `breakpoints hit ${hits === 1 ? "once" : `${hits.toLocaleString("en-US")} times`}`,
   ].filter((fact) => typeof fact === "string");
 }
 

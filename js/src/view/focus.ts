@@ -38,7 +38,7 @@ export function useRoving<T extends HTMLElement>() {
 const HEIRS = [
   '.as-Row[tabindex="0"]',
   '.as-Pair[tabindex="0"]',
-  '.as-StopRow[tabindex="0"]',
+  '.as-BreakpointRow[tabindex="0"]',
   '.as-RunRow[tabindex="0"]',
   '.as-Hit[tabindex="0"]',
   '.as-Tab[aria-selected="true"]',

@@ -77,7 +77,7 @@ function State({ model, run, pending }: PartProps) {
     pending,
     awaited,
     opening: model.opening.value !== null,
-    stops: model.stops.named(pending[0]?.stops ?? []),
+    breakpoints: model.breakpoints.named(pending[0]?.stops ?? []),
   });
   const shown = { ...status, detail: visible(status.detail) };
   return <StateLine status={shown} connection={connection} live="polite" />;
@@ -101,7 +101,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
       <Button
         {...(drafted ? {} : { icon: "step" })}
         name={drafted ? "Step with edit" : "Step"}
-        hint={`${drafted ? "Step, sending your edit" : "Step to the next breakpoint"} (F10)`}
+        hint={`${drafted ? "Step, sending your edit" : "Step to the next event"} (F10)`}
         {...possible.step}
         onClick={() => void model.step()}
       >
@@ -122,7 +122,7 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
       </Button>
       <Button
         icon="pause"
-        hint="Halt at the next breakpoint (F6)"
+        hint="Halt at the next event (F6)"
         {...possible.halt}
         onClick={() => void model.halt()}
       >

@@ -17,7 +17,7 @@ const KEYS: [string, string[]][] = [
   ["Show the original", ["o"]],
   ["Back to reading", ["Esc"]],
   ["Write a note on an event", ["n"]],
-  ["Add a stop like an event", ["s"]],
+  ["Add a breakpoint like an event", ["s"]],
   ["Go through the events", ["↑", "↓"]],
   ["Fold, show an event’s files", ["←", "→"]],
   ["First, last event", ["Home", "End"]],

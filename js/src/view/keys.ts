@@ -1,11 +1,11 @@
 /** The keys of the view. They act only while the focus is inside it, and leave text fields alone. */
 
 import { useEffect } from "preact/hooks";
+import { addBreakpointLike } from "../model/breakpoints";
 import { deniable, isUsable } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Tab, TimelineRow } from "../model/model";
 import { rowOf } from "../model/rows";
-import { stopLike } from "../model/stops";
 import { isInSight } from "./focus";
 import type { Place } from "./hooks";
 
@@ -41,12 +41,12 @@ const LETTERS: Record<string, Act> = {
   },
   "1": toTab("timeline"),
   "2": toTab("changes"),
-  "3": toTab("stops"),
+  "3": toTab("breakpoints"),
   "4": toTab("runs"),
   s: (model) => {
     const row = rowOf(model.rows.peek(), model.selectedRow.peek());
     const possible = model.control.peek() && model.tab.peek() === "timeline";
-    if (row?.side && possible) stopLike(model, row);
+    if (row?.side && possible) addBreakpointLike(model, row);
   },
   n: (model) => writeNote(model),
   "?": (_, place) => {

@@ -52,7 +52,7 @@ export function Root({ model, place }: RootProps) {
               <div class="as-Main">
                 <Tabs model={model} empty={empty} />
                 <Banner model={model} />
-                <StopTrouble model={model} />
+                <BreakpointFailure model={model} />
                 <StoreTrouble model={model} />
               </div>
             </>
@@ -96,9 +96,9 @@ function Tabs({ model, empty }: TabsProps) {
           {empty ?? <ChangesTab model={model} />}
         </Panel>
       )}
-      {seen.has("stops") && (
-        <Panel shown={tab === "stops"} label="Stops">
-          <StopsTab model={model} />
+      {seen.has("breakpoints") && (
+        <Panel shown={tab === "breakpoints"} label="Breakpoints">
+          <BreakpointsTab model={model} />
         </Panel>
       )}
       {seen.has("runs") && (
@@ -146,9 +146,9 @@ export const RunsTab = lazy<{ model: Debugger }>(async () => {
   return withStyles(Runs, "history", styles);
 });
 
-export const StopsTab = lazy<{ model: Debugger }>(async () => {
-  const { StopsView, styles } = await import("../stops");
-  return withStyles(StopsView, "stops", styles);
+export const BreakpointsTab = lazy<{ model: Debugger }>(async () => {
+  const { BreakpointsView, styles } = await import("../breakpoints");
+  return withStyles(BreakpointsView, "breakpoints", styles);
 });
 
 export const Help = lazy<{ place: Place }>(async () => {
@@ -195,26 +195,26 @@ export function StoreTrouble({ model }: { model: Debugger }) {
   );
 }
 
-/** That a stop’s condition failed where the run is halted, and what to do. */
-export function StopTrouble({ model }: { model: Debugger }) {
+/** That a breakpoint’s condition failed where the run is halted, and what to do. */
+export function BreakpointFailure({ model }: { model: Debugger }) {
   const why = model.target.value?.stop_error;
-  if (!why || model.tab.value === "stops") return null;
+  if (!why || model.tab.value === "breakpoints") return null;
   const text = `${visible(why).replace(/\.?$/, ".")} It halts where it can’t tell: correct the condition, or switch it off.`;
   return (
     <div class="as-Banner as-mod-bad" role="alert">
       <Icon name="warn" />
       <div class="as-Banner-text" title={text}>
-        <b>A stop’s condition failed here</b>
+        <b>A breakpoint’s condition failed here</b>
         <span class="as-Muted as-Small">{text}</span>
       </div>
       <button
         type="button"
         class="as-Link"
         onClick={() => {
-          model.tab.value = "stops";
+          model.tab.value = "breakpoints";
         }}
       >
-        Look at the stops
+        Open Breakpoints
       </button>
     </div>
   );

@@ -30,14 +30,14 @@ const MOST_COUNTED = 99;
 const TABS: { id: Tab; label: string; key: string }[] = [
   { id: "timeline", label: "Timeline", key: "1" },
   { id: "changes", label: "Changes", key: "2" },
-  { id: "stops", label: "Stops", key: "3" },
+  { id: "breakpoints", label: "Breakpoints", key: "3" },
   { id: "runs", label: "Runs", key: "4" },
 ];
 
 function Tabs({ model }: { model: Debugger }) {
   const marks: Partial<Record<Tab, VNode>> = {
     changes: <Counted n={model.commitCount.value} />,
-    stops: <Counted n={model.stops.inForce.value} />,
+    breakpoints: <Counted n={model.breakpoints.inForce.value} />,
   };
   return (
     <TabList
@@ -84,7 +84,7 @@ function Figures({ model, via }: BesideProps) {
       )}
       {connection.kind === "open" && !connection.control && (
         <span class="as-Tag as-Watching" title="This login may watch, not control">
-          Watching only
+          Watching<span class="as-x-slim"> only</span>
         </span>
       )}
       <span class="as-Events">

@@ -31,12 +31,12 @@ export interface Script {
   read?: Story[];
   /** What every search finds. */
   found?: ToUi["found"];
-  /** The stops that are set. */
-  stops?: BreakpointRule[];
-  /** Where a stop would have hit: in the shown run, then in others. */
-  tried?: DryRunOutcome[];
-  /** Why no stop can be tried. */
-  untried?: string;
+  /** The breakpoints that are set. */
+  breakpoints?: BreakpointRule[];
+  /** Where a breakpoint would have hit: in the shown run, then in others. */
+  dryRuns?: DryRunOutcome[];
+  /** Why no dry run is possible. */
+  dryRunProblem?: string;
   /** What commands are refused with. */
   refuses?: { code: string; message: string };
 }
@@ -101,7 +101,7 @@ export class ScriptedCore implements Transport {
       get_message: () => ["message", this.#message(body)],
       get_change: () => ["change", this.#change(body)],
       get_store: () => ["store", { store: this.#store() }],
-      try_stop: () => this.#tried(body),
+      try_stop: () => this.#dryRun(body),
       // The view finds what its rows say; inside what they hold there is nothing more.
       find_rows: () => ["rows_found", { run: "a", seqs: [], total: 0 }],
       search: () => ["found", this.#script.found ?? { hits: [], more: false }],
@@ -119,15 +119,21 @@ export class ScriptedCore implements Transport {
   }
 
   #hello(): ToUi["hello"] {
-    const { story, others = [], read = [], control = true, stops = [] } = this.#script;
+    const { story, others = [], read = [], control = true, breakpoints = [] } = this.#script;
     const runs = [...others, ...read.map(({ run }) => run), ...(story ? [story.run] : [])];
-    return aHello(runs, { core: "agentstepper_nb 0.1", control, stops, store: this.#store() });
+    return aHello(runs, {
+      core: "agentstepper_nb 0.1",
+      control,
+      stops: breakpoints,
+      store: this.#store(),
+    });
   }
 
-  #tried({ run }: FromUi["try_stop"]): [keyof ToUi, unknown] {
-    const { tried = [], untried } = this.#script;
-    if (untried) return ["error", { code: "invalid_stop", message: untried, run: null }];
-    return ["stop_tried", { trials: run === null ? tried : tried.slice(0, 1) }];
+  #dryRun({ run }: FromUi["try_stop"]): [keyof ToUi, unknown] {
+    const { dryRuns = [], dryRunProblem } = this.#script;
+    if (dryRunProblem)
+      return ["error", { code: "invalid_stop", message: dryRunProblem, run: null }];
+    return ["stop_tried", { trials: run === null ? dryRuns : dryRuns.slice(0, 1) }];
   }
 
   #store(): StoreInfo {

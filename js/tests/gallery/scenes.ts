@@ -1,13 +1,13 @@
 /** The scenes by name: what the Core knows, and what a person did before one looks. */
 import { aRun } from "../helpers/values";
 import { APPROVALS } from "./approvals";
+import { BREAKPOINT_SCENES } from "./breakpoints";
 import type { Hand } from "./hand";
 import { HISTORY } from "./history";
 import { KEEPING } from "./keeping";
 import { MOVING } from "./moving";
 import { beginning, CART, changing, finished, TESTS } from "./plots";
 import { type Scene, shows } from "./scene";
-import { STOP_SCENES } from "./stops";
 import { BEGIN, Story } from "./story";
 import * as texts from "./texts";
 
@@ -211,7 +211,7 @@ export const SCENES: Record<string, Scene> = {
   keys: () => shows(beginning().halted(), (hand) => hand.key("?")),
   problem: () =>
     shows(beginning().halted(), (hand) => hand.press("Step"), {
-      refuses: { code: "stale", message: "Another view has answered this breakpoint meanwhile." },
+      refuses: { code: "stale", message: "Another view has answered this event meanwhile." },
     }),
   filter: () => shows(finished().ended("finished"), (hand) => hand.type(".as-Filter", "cart.py")),
   "filter-none": () =>
@@ -253,7 +253,7 @@ export const SCENES: Record<string, Scene> = {
   ...HISTORY,
   ...KEEPING,
   ...MOVING,
-  ...STOP_SCENES,
+  ...BREAKPOINT_SCENES,
 };
 
 function longStory(): Story {

@@ -195,12 +195,12 @@ export class Story {
     return this.#changed({ answer: "deny", reason, summary: `Denied: ${reason}` });
   }
 
-  /** Stops hit at the last row. */
-  hit(...stops: string[]): this {
-    return this.#changed({ stops });
+  /** Breakpoints hit at the last row. */
+  hit(...breakpoints: string[]): this {
+    return this.#changed({ stops: breakpoints });
   }
 
-  /** The condition of a stop failed at the last row. */
+  /** The condition of a breakpoint failed at the last row. */
   stumbled(stop_error: string): this {
     return this.#changed({ stop_error });
   }

@@ -173,7 +173,7 @@ export const aStore = (fields: Partial<StoreInfo> = {}): StoreInfo => ({
 });
 
 /** Before any tool of any agent, unless told otherwise. */
-export const aStop = (id: string, fields: Partial<BreakpointRule> = {}): BreakpointRule => ({
+export const aBreakpoint = (id: string, fields: Partial<BreakpointRule> = {}): BreakpointRule => ({
   id,
   program: "*",
   kind: "tool_invocation",
@@ -190,7 +190,7 @@ export const aStop = (id: string, fields: Partial<BreakpointRule> = {}): Breakpo
   ...fields,
 });
 
-export const aTrial = (run: string, hits: number[] = [], fields: Partial<DryRunOutcome> = {}) => ({
+export const aDryRun = (run: string, hits: number[] = [], fields: Partial<DryRunOutcome> = {}) => ({
   run,
   rows: 13,
   hits,

@@ -78,7 +78,7 @@ export function fakeModel(laid: [TimelineRow, Content][] = []): FakeModel {
     denying: signal<string | null>(null),
     confirming: signal(null),
     led: signal(null),
-    stops: { named: (ids) => ids.map((id) => `“${id}”`).join(", ") },
+    breakpoints: { named: (ids) => ids.map((id) => `“${id}”`).join(", ") },
     sent: signal<ReadonlySet<string>>(new Set()),
     draft(id) {
       const known = drafts.get(id) ?? signal<Draft | null>(null);

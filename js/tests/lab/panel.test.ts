@@ -130,7 +130,7 @@ test("what is impossible is disabled, and says why", async () => {
     false,
     true,
   ]);
-  expect(caption("step")).toContain("next breakpoint");
+  expect(caption("step")).toContain("next event");
   played.hide();
   expect(command("step").isEnabled?.()).toBe(false);
   expect(caption("step")).toContain("Show the agent debugger’s panel first");

@@ -129,7 +129,7 @@ test("in CONTINUE, Halt is possible while something asks, and Continue has nothi
 test.each<[string, TimelineRow[]]>([
   ["Waiting for approval", [asking(1)]],
   ["Waiting for 2 approvals", [asking(1), asking(2)]],
-  ["Halted at 2 breakpoints", [asking(1), pendingRow(2)]],
+  ["Halted at 2 events", [asking(1), pendingRow(2)]],
 ])("the state says %s", (words, rows) => {
   const run = haltedRun("a", ...rows.map(({ id }) => id));
   expect(runStatus(run, rows).words).toBe(words);

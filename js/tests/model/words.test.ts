@@ -26,7 +26,7 @@ test.each<[string, Partial<Run>]>([
   ["Waiting for a message", { agent_state: "waiting", stopping: true }],
   ["Halting…", { agent_state: "halting" }],
   ["Stopping…", { stopping: true }],
-  ["Halted at 2 breakpoints", { state: "halted", pending: ["r1", "r2"] }],
+  ["Halted at 2 events", { state: "halted", pending: ["r1", "r2"] }],
   ["Finished", { state: "idle", ending: "finished" }],
   ["Stopped", { state: "idle", ending: "stopped" }],
   ["Crashed", { state: "idle", ending: "crashed" }],

@@ -303,7 +303,7 @@ describe("states", () => {
       const text = box.querySelector(".as-Banner")?.textContent;
       expect(text).toContain("Finished after 0:41");
       expect(text).toContain(
-        "14.6k tokens · ≈$0.018 · 2 commits · 1 message edited by a person · stops hit 3 times",
+        "14.6k tokens · ≈$0.018 · 2 commits · 1 message edited by a person · breakpoints hit 3 times",
       );
     });
     expect(box.querySelector(".as-Totals")?.textContent).toBe("14.6k tokens≈$0.018");

@@ -183,7 +183,7 @@ const ANSWERS: Partial<Record<NonNullable<TimelineRow["answer"]>, string>> = {
   withdrawn: "Withdrawn: the agent no longer waited for an answer.",
 };
 
-/** How a breakpoint was answered, where the agent did not simply go on. */
+/** How a halt point was answered, where the agent did not simply go on. */
 export function AnswerNote({ row }: { row: TimelineRow }) {
   const words = row.answer ? ANSWERS[row.answer] : undefined;
   return words ? <p class="as-Note">{words}</p> : null;

@@ -1,34 +1,34 @@
 /** One row: number, from → to, what happened, marks, a figure. Always one line of the same height. */
 import type { ComponentChildren } from "preact";
 import { Icon } from "../../icons/icon";
+import type { Breakpoints } from "../../model/breakpoints";
 import type { TimelineRow } from "../../model/model";
-import type { Stops } from "../../model/stops";
 import type { Actor } from "../../protocol/types.gen";
 import { tokenFigure, usageWords } from "../figures";
 import { cx } from "../hooks";
 import { actorIcon, actorLabel, clock, count, duration, visible } from "../words";
 
-// ---- What stops made of a row: that one halted there, that it was only logged, or that its
+// ---- What breakpoints made of a row: that one halted there, that it was only logged, or that its
 // condition failed.
 
-interface StopMarkProps {
+interface BreakpointMarkProps {
   row: TimelineRow;
-  stops: Stops;
+  breakpoints: Breakpoints;
 }
 
-const hasStopMark = ({ stops, stop_error }: TimelineRow): boolean =>
-  stops.length > 0 || stop_error !== null;
+const hasBreakpointMark = ({ stops: breakpoints, stop_error }: TimelineRow): boolean =>
+  breakpoints.length > 0 || stop_error !== null;
 
-function StopMarks({ row, stops }: StopMarkProps) {
+function BreakpointMarks({ row, breakpoints }: BreakpointMarkProps) {
   return (
     <>
-      {row.stops.length > 0 && <Hit ids={row.stops} stops={stops} />}
+      {row.stops.length > 0 && <Hit ids={row.stops} breakpoints={breakpoints} />}
       {row.stop_error !== null && (
         <span
           class="as-Bad"
           role="img"
-          aria-label="a stop’s condition failed"
-          title={`A stop’s condition failed here: ${visible(row.stop_error)}`}
+          aria-label="a breakpoint’s condition failed"
+          title={`A breakpoint’s condition failed here: ${visible(row.stop_error)}`}
         >
           <Icon name="warn" small />
         </span>
@@ -37,15 +37,15 @@ function StopMarks({ row, stops }: StopMarkProps) {
   );
 }
 
-function Hit({ ids, stops }: { ids: readonly string[]; stops: Stops }) {
-  const logged = stops.onlyLog(ids);
-  const noun = ids.length === 1 ? "stop" : "stops";
+function Hit({ ids, breakpoints }: { ids: readonly string[]; breakpoints: Breakpoints }) {
+  const logged = breakpoints.onlyLog(ids);
+  const noun = ids.length === 1 ? "breakpoint" : "breakpoints";
   return (
     <span
       class={logged ? "as-Muted" : "as-You"}
       role="img"
-      aria-label={logged ? "logged by a stop" : "hit by a stop"}
-      title={`${logged ? "Logged by" : "Hit by"} the ${noun} ${stops.named(ids)}`}
+      aria-label={logged ? "logged by a breakpoint" : "hit by a breakpoint"}
+      title={`${logged ? "Logged by" : "Hit by"} the ${noun} ${breakpoints.named(ids)}`}
     >
       <Icon name={logged ? "system" : "halted"} small />
     </span>
@@ -92,16 +92,27 @@ interface RowLineProps extends PlaceProps {
   paired: boolean;
   /** What a person wrote beside it; "" is nothing. */
   note: string;
-  stops: Stops;
+  breakpoints: Breakpoints;
   onSelect(): void;
-  /** Begins a stop like this row; absent where this login may set none. */
-  onStop: (() => void) | null;
+  /** Begins a breakpoint like this row; absent where this login may set none. */
+  onAddBreakpoint: (() => void) | null;
   onFold(open: boolean): void;
 }
 
 export function RowLine(props: RowLineProps) {
-  const { row, asked, files, open, paired, note, stops, onSelect, onFold, onStop, ...place } =
-    props;
+  const {
+    row,
+    asked,
+    files,
+    open,
+    paired,
+    note,
+    breakpoints,
+    onSelect,
+    onFold,
+    onAddBreakpoint,
+    ...place
+  } = props;
   const summary = visible(row.summary);
   const marked =
     row.edited ||
@@ -109,7 +120,7 @@ export function RowLine(props: RowLineProps) {
     row.answer === "deny" ||
     row.answer === "stop" ||
     row.outcome === "error" ||
-    hasStopMark(row) ||
+    hasBreakpointMark(row) ||
     note !== "" ||
     files > 0;
   return (
@@ -136,7 +147,7 @@ export function RowLine(props: RowLineProps) {
         <Summary row={row} summary={row.approval ? summary.replace(ASKS, "") : summary} />
       </span>
       <span class="as-Row-marks" role="gridcell">
-        <StopMarks row={row} stops={stops} />
+        <BreakpointMarks row={row} breakpoints={breakpoints} />
         <Marks row={row} />
         {note && (
           <span class="as-Muted" role="img" aria-label={`note: ${noted(note)}`} title={noted(note)}>
@@ -146,7 +157,9 @@ export function RowLine(props: RowLineProps) {
         {files > 0 && <Twist files={files} open={open} onFold={onFold} />}
       </span>
       <Figure row={row} asked={asked}>
-        {onStop && row.side && <AddStop row={row} onStop={onStop} />}
+        {onAddBreakpoint && row.side && (
+          <AddBreakpoint row={row} onAddBreakpoint={onAddBreakpoint} />
+        )}
       </Figure>
     </div>
   );
@@ -335,17 +348,17 @@ function Figure({ row, asked, children }: FigureProps) {
 }
 
 /** Over the figure while the row is pointed at; the key `s` does the same for the selected one. */
-function AddStop({ row, onStop }: { row: TimelineRow; onStop(): void }) {
+function AddBreakpoint({ row, onAddBreakpoint }: { row: TimelineRow; onAddBreakpoint(): void }) {
   return (
     <button
       type="button"
       class="as-Row-act"
-      title="Add a stop like this (s)"
-      aria-label={`Add a stop like event ${row.seq}`}
+      title="Add a breakpoint like this (s)"
+      aria-label={`Add a breakpoint like event ${row.seq}`}
       tabIndex={-1}
       onClick={(event) => {
         event.stopPropagation();
-        onStop();
+        onAddBreakpoint();
       }}
     >
       <Icon name="halted" small />

@@ -2,11 +2,11 @@
 import { useComputed, useSignalEffect } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Diffstat, Letter } from "../../changes/marks";
+import { addBreakpointLike } from "../../model/breakpoints";
 import type { Debugger } from "../../model/debugger";
 import { nextFrame } from "../../model/inbox";
 import type { SelectedFile, TimelineRow } from "../../model/model";
 import { rowOf } from "../../model/rows";
-import { stopLike } from "../../model/stops";
 import { pageOf, targetOf } from "../focus";
 import { count, visible } from "../words";
 import type { FileLine, Line, Lines, MoreLine } from "./lines";
@@ -113,8 +113,10 @@ export function Rows({ model, lines }: RowsProps) {
               files={line.files}
               paired={line.row.event === event && line.id !== selected && line.row.side !== null}
               note={model.notes.of(line.id)?.text ?? ""}
-              stops={model.stops}
-              onStop={model.control.value ? () => stopLike(model, line.row) : null}
+              breakpoints={model.breakpoints}
+              onAddBreakpoint={
+                model.control.value ? () => addBreakpointLike(model, line.row) : null
+              }
               open={!model.folded.value.has(line.id)}
               {...place}
               onSelect={select}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Run } from "../../src/protocol/types.gen";
 import { useLayout } from "../helpers/dom";
-import { aStop, aTrial, endedRun } from "../helpers/values";
+import { aBreakpoint, aDryRun, endedRun } from "../helpers/values";
 import {
   box,
   button,
@@ -21,29 +21,29 @@ import {
 useLayout();
 
 /** Answer what is tried next. */
-async function tried(all: Awaited<ReturnType<typeof shown>>, hits: number[], fields = {}) {
+async function answerDryRun(all: Awaited<ReturnType<typeof shown>>, hits: number[], fields = {}) {
   const sent = all.peer.take("try_stop");
-  await all.peer.answer(sent, "stop_tried", { trials: [aTrial("a", hits, fields)] });
+  await all.peer.answer(sent, "stop_tried", { trials: [aDryRun("a", hits, fields)] });
   await drawn();
   return sent.body;
 }
 
 describe("the bar", () => {
-  test("makes a stop of what its fields say", async () => {
+  test("makes a breakpoint of what its fields say", async () => {
     const { peer } = await shown();
     await pick("Where", "After a tool");
     await write("Tool", "run_*");
     await write("Condition", "args.n > 1");
     await pick("Watch", "and tokens over");
     await write("Tokens", "50,000");
-    await pick("How often", "only at match");
-    await write("Number of the match", "3");
-    await pick("Then", "Log");
+    await pick("How often", "only at hit");
+    await write("Hit count", "3");
+    await pick("Then", "Log message");
     await pick("For which agents", "all agents");
-    await click(button("Add stop"));
+    await click(button("Add breakpoint"));
     const sent = peer.take("set_stop");
     expect(sent.body.stop).toEqual({
-      id: expect.stringMatching(/^stop-[0-9a-f]{16}$/),
+      id: expect.stringMatching(/^breakpoint-[0-9a-f]{16}$/),
       program: "*",
       kind: "tool_invocation",
       side: "end",
@@ -61,8 +61,8 @@ describe("the bar", () => {
     await drawn();
     expect(field("Condition").value).toBe("");
     expect(field("Where").value).toBe("tool_invocation/begin");
-    expect(box.querySelector('[role="status"].as-Hidden')?.textContent).toBe("The stop is set");
-    await click(button("Add stop"));
+    expect(box.querySelector('[role="status"].as-Hidden')?.textContent).toBe("Breakpoint added");
+    await click(button("Add breakpoint"));
     expect(peer.take("set_stop").body.stop).toMatchObject({ program: "fix_tests.py" });
   });
 
@@ -77,10 +77,10 @@ describe("the bar", () => {
     expect(names()).toEqual(["gpt-5", "run_tests"]);
   });
 
-  test("holds back what is no stop yet, and says why", async () => {
+  test("holds back what is no breakpoint yet, and says why", async () => {
     const { peer } = await shown();
     await pick("Watch", "and path is changed");
-    expect(button("Add stop").title).toBe("Say which path: src/*.py");
+    expect(button("Add breakpoint").title).toBe("Enter a path: src/*.py");
     await press("Enter");
     expect(peer.inbox).toEqual([]);
   });
@@ -90,7 +90,7 @@ describe("the bar", () => {
     await write("Condition", "args.n > 1");
     model.tab.value = "timeline";
     await drawn();
-    model.tab.value = "stops";
+    model.tab.value = "breakpoints";
     await drawn();
     expect(field("Condition").value).toBe("args.n > 1");
     field("Condition").focus();
@@ -98,50 +98,50 @@ describe("the bar", () => {
     expect(peer.take("set_stop").body.stop).toMatchObject({ condition: "args.n > 1" });
   });
 
-  test("says what the Core refuses until the stop is another", async () => {
+  test("says what the Core refuses until the breakpoint is another", async () => {
     const { peer } = await shown();
     await write("Condition", "1 +");
-    await click(button("Add stop"));
+    await click(button("Add breakpoint"));
     await peer.refuse(peer.take("set_stop"), "invalid_stop", "The condition ends too early.");
     await drawn();
     expect(box.querySelector("form [role=alert]")?.textContent).toBe(
       "The condition ends too early.",
     );
-    expect(button("Add stop").title).toBe("Correct it first");
+    expect(button("Add breakpoint").title).toBe("Correct it first");
     await write("Condition", "1 + 1");
     expect(box.querySelector("form [role=alert]")).toBeNull();
-    expect(button("Add stop").title).toBe("Set the stop (Enter)");
+    expect(button("Add breakpoint").title).toBe("Add the breakpoint (Enter)");
   });
 
-  test("shows a stop like a row, and has the focus", async () => {
+  test("shows a breakpoint like a row, and has the focus", async () => {
     const { model } = await shown();
     const row = ROWS[5];
     if (!row) throw new Error("there are 13");
-    model.stops.like.value = { ...row, side: "end" };
+    model.breakpoints.like.value = { ...row, side: "end" };
     await drawn();
     expect(field("Where").value).toBe("tool_invocation/end");
     expect(field("Tool").value).toBe("run_tests");
     expect(document.activeElement).toBe(field("Condition"));
-    expect(model.stops.like.value).toBeNull();
+    expect(model.breakpoints.like.value).toBeNull();
   });
 
-  test("shows an edited stop's place though it offers none such", async () => {
-    const { model } = await shown([aStop("start", { kind: "program_started", side: null })]);
-    const { draftOf } = await import("../../src/stops/draft");
-    const [stop = aStop("")] = model.stops.all.value;
-    model.stops.draft.value = draftOf(stop);
+  test("shows an edited breakpoint's place though it offers none such", async () => {
+    const { model } = await shown([aBreakpoint("start", { kind: "program_started", side: null })]);
+    const { draftOf } = await import("../../src/breakpoints/draft");
+    const [breakpoint = aBreakpoint("")] = model.breakpoints.all.value;
+    model.breakpoints.draft.value = draftOf(breakpoint);
     await drawn();
     expect(field("Where").value).toBe("program_started/");
-    await click(button("Save stop"));
-    expect(model.stops.all.value).toEqual([stop]);
+    await click(button("Save breakpoint"));
+    expect(model.breakpoints.all.value).toEqual([breakpoint]);
   });
 });
 
 describe("the preview", () => {
-  test("says where the stop would have hit in the shown run, and leads there", async () => {
+  test("says where the breakpoint would have hit in the shown run, and leads there", async () => {
     const all = await shown();
     await pause();
-    const body = await tried(all, [4, 6, 9]);
+    const body = await answerDryRun(all, [4, 6, 9]);
     expect(body).toMatchObject({ run: "a", stop: { kind: "tool_invocation", side: "begin" } });
     expect(preview().textContent).toContain("Would have hit 3 times in this run:4,6,9");
     expect(box.querySelector("svg.as-Ticks")?.getAttribute("aria-label")).toBe(
@@ -161,8 +161,8 @@ describe("the preview", () => {
     expect(first.body.stop).toMatchObject({ condition: "args.n > 1" });
     await write("Condition", "args.n > 2");
     await pause();
-    await tried(all, [4]);
-    await all.peer.answer(first, "stop_tried", { trials: [aTrial("a", [1, 2, 3])] });
+    await answerDryRun(all, [4]);
+    await all.peer.answer(first, "stop_tried", { trials: [aDryRun("a", [1, 2, 3])] });
     await drawn();
     expect(preview().textContent).toContain("Would have hit 1 time in this run");
   });
@@ -170,30 +170,30 @@ describe("the preview", () => {
   test("stays as it was, marked, until the next answer", async () => {
     const all = await shown();
     await pause();
-    await tried(all, [4, 6]);
+    await answerDryRun(all, [4, 6]);
     await write("Condition", "args.n");
     expect(preview().textContent).toContain("2 times");
     expect(box.querySelector(".as-mod-stale")).not.toBeNull();
     await pause();
-    await tried(all, []);
+    await answerDryRun(all, []);
     expect(preview().textContent).toContain("Would not have hit in this run.");
     expect(box.querySelector(".as-mod-stale")).toBeNull();
   });
 
-  test("says what is missing, also where another stop was tried before", async () => {
+  test("says what is missing, also where another breakpoint was tried before", async () => {
     const all = await shown();
     await pause();
-    await tried(all, [4, 6]);
+    await answerDryRun(all, [4, 6]);
     await pick("Watch", "and path is changed");
     await write("Tool", "tax");
     await pause();
     expect(all.peer.inbox).toEqual([]);
-    expect(preview().textContent).toContain("Say which path: src/*.py");
+    expect(preview().textContent).toContain("Enter a path: src/*.py");
     expect(preview().textContent).not.toContain("Looking");
     await write("Tool", "");
     await write("Path", "tax");
     await pause();
-    const body = await tried(all, []);
+    const body = await answerDryRun(all, []);
     expect(body.stop.watch).toEqual({ kind: "touched", path: "tax" });
     expect(preview().textContent).toContain("Would not have hit in this run.");
   });
@@ -202,12 +202,12 @@ describe("the preview", () => {
     const all = await shown();
     await click(button("Going in circles"));
     await pause();
-    const inARow = await tried(all, []);
+    const inARow = await answerDryRun(all, []);
     expect(inARow.stop.watch).toEqual({ kind: "repeated", times: 3, in_a_row: true });
     expect(preview().textContent).toContain("Would not have hit in this run.");
     await click(button("Count in all, not in a row"));
     await pause();
-    const overall = await tried(all, [9]);
+    const overall = await answerDryRun(all, [9]);
     expect(overall.stop.watch).toEqual({ kind: "repeated", times: 3, in_a_row: false });
     expect(preview().textContent).toContain("Would have hit 1 time in this run");
     expect(() => button("Count in all, not in a row")).toThrow("no button");
@@ -216,7 +216,7 @@ describe("the preview", () => {
   test("counts hits that have no room, and says where a condition failed", async () => {
     const all = await shown();
     await pause();
-    await tried(all, [1, 2, 3, 4, 5, 6, 7, 8], { total: 1200, error: "args has no “n”" });
+    await answerDryRun(all, [1, 2, 3, 4, 5, 6, 7, 8], { total: 1200, error: "args has no “n”" });
     expect(preview().textContent).toContain("1,200 times");
     expect(preview().textContent).toContain("1,194 more");
     expect(preview().textContent).toContain("args has no “n”");
@@ -230,13 +230,13 @@ describe("the preview", () => {
     await drawn();
     expect(field("Condition").getAttribute("aria-invalid")).toBe("true");
     expect(box.querySelector("form [role=alert]")?.textContent).toBe("It ends too early.");
-    expect(button("Add stop").title).toBe("Correct it first");
+    expect(button("Add breakpoint").title).toBe("Correct it first");
   });
 
   test("is tried again as the run goes on by steps, not while it runs by itself", async () => {
     const all = await shown();
     await pause();
-    await tried(all, []);
+    await answerDryRun(all, []);
     const grow = async (fields: Partial<Run>) => {
       await all.peer.push("run", { run: { ...RUN, ...fields } });
       await all.draw();
@@ -244,9 +244,9 @@ describe("the preview", () => {
       await pause();
     };
     await grow({ rows: 14 });
-    await tried(all, [14]);
+    await answerDryRun(all, [14]);
     await grow({ rows: 15, state: "continue", mode: "continue" });
-    await tried(all, [14]);
+    await answerDryRun(all, [14]);
     await grow({ rows: 99, state: "continue", mode: "continue" });
     expect(all.peer.inbox).toEqual([]);
   });
@@ -265,14 +265,16 @@ describe("past runs", () => {
 
   test("are listed by a button, each leading into the run", async () => {
     const all = await shown([], { runs: [OLD, RUN] });
-    await click(button("On past runs"));
+    await click(button("Dry run on past runs"));
     const sent = all.peer.take("try_stop");
     expect(sent.body.run).toBeNull();
-    const trials = [aTrial("a", [4]), aTrial("b", [3, 5]), aTrial("gone")];
+    const trials = [aDryRun("a", [4]), aDryRun("b", [3, 5]), aDryRun("gone")];
     await all.peer.answer(sent, "stop_tried", { trials });
     await drawn();
     expect(box.textContent).toContain("Would have hit in 2 of the last 3 runs.");
-    const lines = [...box.querySelectorAll(".as-StopsPast li")].map((each) => each.textContent);
+    const lines = [...box.querySelectorAll(".as-BreakpointsPast li")].map(
+      (each) => each.textContent,
+    );
     expect(lines[1]).toContain("run 2");
     expect(lines[1]).toContain("2 hits:3,5");
     expect(lines[2]).toContain("no hit");
@@ -283,19 +285,19 @@ describe("past runs", () => {
     expect([all.model.tab.value, all.model.selectedRow.value]).toEqual(["timeline", "r3"]);
   });
 
-  test("are of one stop: with another they are gone", async () => {
+  test("are of one breakpoint: with another they are gone", async () => {
     const all = await shown();
-    await click(button("On past runs"));
+    await click(button("Dry run on past runs"));
     const sent = all.peer.take("try_stop");
     await write("Condition", "args.n");
-    await all.peer.answer(sent, "stop_tried", { trials: [aTrial("a", [4])] });
+    await all.peer.answer(sent, "stop_tried", { trials: [aDryRun("a", [4])] });
     await drawn();
-    expect(box.querySelector(".as-StopsPast")).toBeNull();
+    expect(box.querySelector(".as-BreakpointsPast")).toBeNull();
   });
 
   test("say why they can't be had", async () => {
     const all = await shown();
-    await click(button("On past runs"));
+    await click(button("Dry run on past runs"));
     await all.peer.refuse(all.peer.take("try_stop"), "store", "The store is shut.");
     await drawn();
     expect(box.querySelector("form [role=alert]")?.textContent).toBe("The store is shut.");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Run } from "../../src/protocol/types.gen";
 import { useLayout } from "../helpers/dom";
-import { aStop, endedRun } from "../helpers/values";
+import { aBreakpoint, endedRun } from "../helpers/values";
 import {
   box,
   button,
@@ -19,8 +19,8 @@ import {
 
 useLayout();
 
-const ERROR = aStop("error", { side: "end", on_error: true });
-const LOG = aStop("log", {
+const ERROR = aBreakpoint("error", { side: "end", on_error: true });
+const LOG = aBreakpoint("log", {
   kind: "llm_query",
   side: "end",
   condition: '"sorry" in answer.text',
@@ -28,7 +28,7 @@ const LOG = aStop("log", {
   // biome-ignore lint/suspicious/noThenProperty: the protocol's word; it is never awaited
   then: "log",
 });
-const OTHER = aStop("other", { program: "triage.py" });
+const OTHER = aBreakpoint("other", { program: "triage.py" });
 
 const cells = (id: string) =>
   [...row(id).querySelectorAll('[role="gridcell"]')].map((each) => each.textContent).slice(1, 6);
@@ -51,9 +51,9 @@ describe("the list", () => {
 
   test("has those first that are for the shown run, and counts only them", async () => {
     const { model } = await shown([OTHER, ERROR]);
-    expect(rows().map(({ dataset }) => dataset.stop)).toEqual(["error", "other"]);
+    expect(rows().map(({ dataset }) => dataset.breakpoint)).toEqual(["error", "other"]);
     expect(row("other").className).toContain("as-mod-off");
-    expect(model.stops.inForce.value).toBe(1);
+    expect(model.breakpoints.inForce.value).toBe(1);
   });
 
   test("counts the shown run's hits, and leads to the last", async () => {
@@ -89,19 +89,19 @@ describe("the list", () => {
     await peer.push("stop_gone", { stop: "error" });
     await draw();
     await drawn();
-    expect(rows().map(({ dataset }) => dataset.stop)).toEqual(["log"]);
+    expect(rows().map(({ dataset }) => dataset.breakpoint)).toEqual(["log"]);
   });
 
   test("where there is none, teaches, and gives something to begin with", async () => {
     await shown();
-    expect(box.textContent).toContain("No stop is set yet");
+    expect(box.textContent).toContain("No breakpoints yet");
     await click(button("Going in circles"));
     expect(field("Watch").value).toBe("repeated");
     expect(field("Times in a row").value).toBe("3");
   });
 });
 
-describe("a stop", () => {
+describe("a breakpoint", () => {
   test("is switched by its switch and by Space", async () => {
     const { peer } = await shown([ERROR]);
     await click(row("error").querySelector("[role=switch]") as HTMLElement);
@@ -117,23 +117,23 @@ describe("a stop", () => {
 
   test("all are switched off, one after the other", async () => {
     const { peer } = await shown([ERROR, LOG, OTHER]);
-    await click(button("All off"));
-    for (const stop of [ERROR, OTHER]) {
+    await click(button("Disable all"));
+    for (const breakpoint of [ERROR, OTHER]) {
       const sent = peer.take("set_stop");
-      expect(sent.body).toEqual({ stop: { ...stop, enabled: false } });
+      expect(sent.body).toEqual({ stop: { ...breakpoint, enabled: false } });
       await peer.answer(sent, "ok", {});
     }
     await drawn();
-    expect(button("All off").getAttribute("aria-disabled")).toBe("true");
+    expect(button("Disable all").getAttribute("aria-disabled")).toBe("true");
   });
 
   test("says in place what the Core refuses", async () => {
     const { peer } = await shown([ERROR]);
-    await click(button("All off"));
-    await peer.refuse(peer.take("set_stop"), "too_many", "There are 200 stops already.");
+    await click(button("Disable all"));
+    await peer.refuse(peer.take("set_stop"), "too_many", "There are 200 breakpoints already.");
     await drawn();
     expect(box.querySelector("[role=alert]")?.textContent).toContain(
-      "There are 200 stops already.",
+      "There are 200 breakpoints already.",
     );
     expect(isOn("error")).toBe("true");
     await click(button("Dismiss"));
@@ -153,7 +153,7 @@ describe("a stop", () => {
     expect(sent.body).toEqual({ stop: "error" });
     await peer.answer(sent, "ok", {});
     await drawn();
-    expect(rows().map(({ dataset }) => dataset.stop)).toEqual(["log"]);
+    expect(rows().map(({ dataset }) => dataset.breakpoint)).toEqual(["log"]);
     expect(focused()).toBe("log");
   });
 
@@ -182,13 +182,13 @@ describe("a stop", () => {
     field("Condition").value = "True";
     field("Condition").dispatchEvent(new Event("input", { bubbles: true }));
     await drawn();
-    await click(button("Save stop"));
+    await click(button("Save breakpoint"));
     const sent = peer.take("set_stop");
     expect(sent.body).toEqual({ stop: { ...LOG, condition: "True" } });
     await peer.answer(sent, "ok", {});
     await drawn();
     expect(focused()).toBe("log");
-    expect(button("Add stop")).toBeDefined();
+    expect(button("Add breakpoint")).toBeDefined();
     expect(cells("log")[1]).toBe("True");
   });
 
@@ -205,9 +205,9 @@ describe("a stop", () => {
   test("is made once more, as another", async () => {
     const { peer } = await shown([ERROR]);
     await click(button("Make another like A tool fails"));
-    await click(button("Add stop"));
-    const { stop } = peer.take("set_stop").body;
-    expect(stop).toEqual({ ...ERROR, id: expect.not.stringMatching(/^error$/) });
+    await click(button("Add breakpoint"));
+    const { stop: breakpoint } = peer.take("set_stop").body;
+    expect(breakpoint).toEqual({ ...ERROR, id: expect.not.stringMatching(/^error$/) });
   });
 
   test("is only looked at by who may not control", async () => {
@@ -215,7 +215,7 @@ describe("a stop", () => {
     const toggle = row("error").querySelector("[role=switch]") as HTMLElement;
     expect(toggle.getAttribute("aria-disabled")).toBe("true");
     await click(toggle);
-    for (const name of ["All off", "Add stop"])
+    for (const name of ["Disable all", "Add breakpoint"])
       expect(button(name).title).toBe("This login may watch, not control");
     row("error").focus();
     await press("Delete");

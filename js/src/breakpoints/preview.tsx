@@ -1,17 +1,17 @@
-/** Below the bar: where the stop would have hit in the shown run. */
+/** Below the bar: where the breakpoint would have hit in the shown run. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
+import { problemOf } from "../model/breakpoints";
 import type { Debugger } from "../model/debugger";
 import type { Problem, Run } from "../model/model";
-import { problemOf } from "../model/stops";
 import type { BreakpointRule, DryRunOutcome } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { cx } from "../view/hooks";
 import { count, visible } from "../view/words";
-import { goTo, type StopDraft, type WatchKind } from "./draft";
+import { type BreakpointDraft, goTo, type WatchKind } from "./draft";
 
-// ---- A run as a line, with a mark where a stop would have hit.
+// ---- A run as a line, with a mark where a breakpoint would have hit.
 
 const HEIGHT = 14;
 /** About so many small marks divide the line. */
@@ -56,29 +56,32 @@ function said(hits: readonly number[], rows: number): string {
 
 interface PreviewProps {
   model: Debugger;
-  tried: Tried;
-  /** What keeps the draft from being a stop; null where it is one. */
+  dryRun: DryRunState;
+  /** What keeps the draft from being a breakpoint; null where it is one. */
   lack: string | null;
   /** What the draft watches. */
-  watch: StopDraft["watch"];
+  watch: BreakpointDraft["watch"];
   /** The person wants it to watch something else. */
   onWatch(watch: WatchKind): void;
   /** What stands at its end. */
   children: ComponentChildren;
 }
 
-export function Preview({ model, tried, lack, watch, onWatch, children }: PreviewProps) {
+export function Preview({ model, dryRun, lack, watch, onWatch, children }: PreviewProps) {
   const run = model.run.value;
-  const { trial, stale } = tried;
+  const { outcome, stale } = dryRun;
   return (
-    <div class="as-StopPreview">
-      <div class={cx("as-StopPreview-said", stale && trial && "as-mod-stale")} role="status">
-        {trial && run ? (
-          <Said model={model} trial={trial} run={run} />
+    <div class="as-BreakpointPreview">
+      <div
+        class={cx("as-BreakpointPreview-said", stale && outcome && "as-mod-stale")}
+        role="status"
+      >
+        {outcome && run ? (
+          <Said model={model} outcome={outcome} run={run} />
         ) : (
-          <None run={run} lack={lack} {...tried} />
+          <None run={run} lack={lack} {...dryRun} />
         )}
-        {trial?.total === 0 && !stale && watch === "repeated" && (
+        {outcome?.total === 0 && !stale && watch === "repeated" && (
           <Button
             hint="Equal calls count only where no other call stands between them: count them wherever they stand"
             onClick={() => onWatch("recurring")}
@@ -87,30 +90,35 @@ export function Preview({ model, tried, lack, watch, onWatch, children }: Previe
           </Button>
         )}
       </div>
-      {trial && run && <Ticks hits={trial.hits} rows={run.rows} />}
-      {trial && run && <span class="as-Muted as-x-medium">{count(run.rows, "event")}</span>}
+      {outcome && run && <Ticks hits={outcome.hits} rows={run.rows} />}
+      {outcome && run && <span class="as-Muted as-x-medium">{count(run.rows, "event")}</span>}
       {children}
     </div>
   );
 }
 
-function None({ run, lack, problem, stale }: Tried & { run: Run | null; lack: string | null }) {
+function None({
+  run,
+  lack,
+  problem,
+  stale,
+}: DryRunState & { run: Run | null; lack: string | null }) {
   if (lack !== null) return <span class="as-Muted">{lack}</span>;
-  if (!run) return <span class="as-Muted">No run is shown to try it on.</span>;
+  if (!run) return <span class="as-Muted">Open a run for a dry run of the breakpoint.</span>;
   // What is wrong with a condition stands under it.
   if (problem && problem.code !== "invalid_stop" && !stale)
     return <span class="as-Bad">{visible(problem.message)}</span>;
-  return <span class="as-Muted">{stale ? "Looking where it would have hit…" : "Not tried"}</span>;
+  return <span class="as-Muted">{stale ? "Dry run in progress…" : "No dry run yet"}</span>;
 }
 
 interface SaidProps {
   model: Debugger;
-  trial: DryRunOutcome;
+  outcome: DryRunOutcome;
   run: Run;
 }
 
-function Said({ model, trial, run }: SaidProps) {
-  const { hits, total, error } = trial;
+function Said({ model, outcome, run }: SaidProps) {
+  const { hits, total, error } = outcome;
   if (total === 0) return <span class="as-Muted">Would not have hit in this run.</span>;
   return (
     <>
@@ -121,7 +129,7 @@ function Said({ model, trial, run }: SaidProps) {
       <HitLinks model={model} run={run.id} hits={hits} total={total} />
       {error !== null && (
         <span class="as-Bad" title={visible(error)}>
-          At the last its condition failed, and it halts there: {visible(error)}
+          The condition failed at the last event, and the run halts there: {visible(error)}
         </span>
       )}
     </>
@@ -142,7 +150,7 @@ export function HitLinks({ model, run, hits, total }: HitLinksProps) {
   const shown = hits.slice(0, MOST_LINKS);
   const rest = total - shown.length;
   return (
-    <span class="as-StopHits">
+    <span class="as-BreakpointHits">
       {shown.map((seq, at) => (
         <span key={seq}>
           <button
@@ -161,41 +169,44 @@ export function HitLinks({ model, run, hits, total }: HitLinksProps) {
   );
 }
 
-// ---- Where the stop in the bar would have hit in the shown run: asked for while it is written.
+// ---- Where the breakpoint in the bar would have hit in the shown run: asked for while it is written.
 
 /** Asked once the person pauses. */
 const PAUSE_MS = 300;
 
-export interface Tried {
-  trial: DryRunOutcome | null;
+export interface DryRunState {
+  outcome: DryRunOutcome | null;
   /** What the Core refused. */
   problem: Problem | null;
   /** Whether it is about something else than what the bar says now: an answer is on its way. */
   stale: boolean;
 }
 
-interface Answer extends Omit<Tried, "stale"> {
+interface Answer extends Omit<DryRunState, "stale"> {
   about: string;
 }
 
-const NOTHING: Answer = { about: "", trial: null, problem: null };
+const NOTHING: Answer = { about: "", outcome: null, problem: null };
 
-/** Whether a stop is on doesn't matter for where it would have hit. */
-export const asOn = (stop: BreakpointRule): BreakpointRule => ({ ...stop, enabled: true });
+/** Whether a breakpoint is on doesn't matter for where it would have hit. */
+export const asEnabled = (breakpoint: BreakpointRule): BreakpointRule => ({
+  ...breakpoint,
+  enabled: true,
+});
 
-/** @param stop What the bar says; null where it can't be a stop yet. */
-export function useTrial(model: Debugger, stop: BreakpointRule | null): Tried {
+/** @param breakpoint What the bar says; null where it can't be a breakpoint yet. */
+export function useDryRun(model: Debugger, breakpoint: BreakpointRule | null): DryRunState {
   const [answer, setAnswer] = useState(NOTHING);
   const run = model.run.value;
-  const looked = model.tab.value === "stops" && model.connection.value.kind === "open";
-  const about = stop && run ? JSON.stringify([run.id, asOn(stop)]) : "";
+  const looked = model.tab.value === "breakpoints" && model.connection.value.kind === "open";
+  const about = breakpoint && run ? JSON.stringify([run.id, asEnabled(breakpoint)]) : "";
   // Not after each event of a run that goes on by itself: the Core reads all of it each time.
   const rows = run?.state === "continue" ? null : run?.rows;
   useEffect(() => {
-    if (!stop || !run || !looked) return;
+    if (!breakpoint || !run || !looked) return;
     let wanted = true;
     const ask = async () => {
-      const got = await outcome(model.stops.try(asOn(stop), run.id));
+      const got = await fetchDryRun(model.breakpoints.dryRun(asEnabled(breakpoint), run.id));
       if (wanted) setAnswer({ about, ...got });
     };
     const timer = setTimeout(() => void ask(), PAUSE_MS);
@@ -204,15 +215,17 @@ export function useTrial(model: Debugger, stop: BreakpointRule | null): Tried {
       clearTimeout(timer);
     };
   }, [about, rows, looked]);
-  const { trial, problem } = about === "" ? NOTHING : answer;
-  return { trial, problem, stale: answer.about !== about };
+  const { outcome, problem } = about === "" ? NOTHING : answer;
+  return { outcome, problem, stale: answer.about !== about };
 }
 
-async function outcome(trials: Promise<readonly DryRunOutcome[]>): Promise<Omit<Tried, "stale">> {
+async function fetchDryRun(
+  outcomes: Promise<readonly DryRunOutcome[]>,
+): Promise<Omit<DryRunState, "stale">> {
   try {
-    const [trial = null] = await trials;
-    return { trial, problem: null };
+    const [outcome = null] = await outcomes;
+    return { outcome, problem: null };
   } catch (error) {
-    return { trial: null, problem: problemOf(error) };
+    return { outcome: null, problem: problemOf(error) };
   }
 }

@@ -1,15 +1,15 @@
-/** The form of a new stop, and what it would have stopped. */
+/** The form of a new breakpoint, and what it would have stopped. */
 
 import { useSignalEffect } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
+import { problemOf } from "../model/breakpoints";
 import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
-import { problemOf } from "../model/stops";
 import type { BreakpointRule, DryRunOutcome } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { count, visible, when } from "../view/words";
-import { draftLike, freshDraft, goTo, isLack, type StopDraft, stopOf } from "./draft";
+import { type BreakpointDraft, breakpointOf, draftLike, freshDraft, goTo, isLack } from "./draft";
 import {
   ConditionField,
   NameField,
@@ -19,43 +19,43 @@ import {
   WatchField,
   WhereField,
 } from "./fields";
-import { asOn, HitLinks, Preview, useTrial } from "./preview";
+import { asEnabled, HitLinks, Preview, useDryRun } from "./preview";
 
 interface BarProps {
   model: Debugger;
-  /** The stop that was changed, or left as it was: its row takes the focus. */
-  onLeave(stop: string): void;
+  /** The breakpoint that was changed, or left as it was: its row takes the focus. */
+  onLeave(breakpoint: string): void;
 }
 
 export function Bar({ model, onLeave }: BarProps) {
   const form = useRef<HTMLFormElement>(null);
-  const { stops } = model;
+  const { breakpoints } = model;
   const [fresh, setFresh] = useState(() => freshDraft());
-  const draft = stops.draft.value ?? fresh;
-  const edits = stops.all.value.some(({ id }) => id === draft.id);
-  const made = stopOf(draft, model.run.value);
-  const stop = isLack(made) ? null : made;
-  const tried = useTrial(model, stop);
-  const { past, ask, close } = usePast(model, stop);
-  const setting = useSetting(model, stop);
+  const draft = breakpoints.draft.value ?? fresh;
+  const edits = breakpoints.all.value.some(({ id }) => id === draft.id);
+  const made = breakpointOf(draft, model.run.value);
+  const breakpoint = isLack(made) ? null : made;
+  const dryRun = useDryRun(model, breakpoint);
+  const { past, ask, close } = usePast(model, breakpoint);
+  const setting = useSetting(model, breakpoint);
   useLike(model, form);
 
-  const invalid = tried.stale || tried.problem?.code !== "invalid_stop" ? null : tried.problem;
+  const invalid = dryRun.stale || dryRun.problem?.code !== "invalid_stop" ? null : dryRun.problem;
   const refused = setting.problem ?? invalid;
   const held =
     barred(model) ?? (isLack(made) ? made.why : null) ?? (refused ? "Correct it first" : null);
 
   const leave = () => {
-    stops.draft.value = null;
+    breakpoints.draft.value = null;
     setFresh(freshDraft());
     close();
     if (edits) onLeave(draft.id);
   };
   const set = async () => {
-    if (stop && held === null && (await setting.set())) leave();
+    if (breakpoint && held === null && (await setting.set())) leave();
   };
-  const onChange = (fields: Partial<StopDraft>) => {
-    stops.draft.value = { ...draft, ...fields };
+  const onChange = (fields: Partial<BreakpointDraft>) => {
+    breakpoints.draft.value = { ...draft, ...fields };
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const inField = event.target instanceof HTMLInputElement;
@@ -69,50 +69,52 @@ export function Bar({ model, onLeave }: BarProps) {
   return (
     <form
       ref={form}
-      class="as-StopBar"
-      aria-label={edits ? "Change a stop" : "Add a stop"}
+      class="as-BreakpointBar"
+      aria-label={edits ? "Edit a breakpoint" : "Add a breakpoint"}
       onSubmit={(event) => event.preventDefault()}
       onKeyDown={onKeyDown}
     >
-      <div class="as-StopBar-line">
-        <span class="as-Muted as-StopBar-word">{edits ? "Edit" : "New"}</span>
+      <div class="as-BreakpointBar-line">
+        <span class="as-Muted as-BreakpointBar-word">{edits ? "Edit" : "New"}</span>
         <WhereField {...fields} />
         <NameField {...fields} rows={model.rows.value} />
         <span class="as-Muted">where</span>
         <ConditionField {...fields} problem={refused?.message ?? null} />
       </div>
-      <div class="as-StopBar-line">
-        <span class="as-StopBar-word" />
+      <div class="as-BreakpointBar-line">
+        <span class="as-BreakpointBar-word" />
         <WatchField {...fields} />
         <OftenField {...fields} />
         <ThenField {...fields} />
         <ScopeField {...fields} run={model.run.value} />
         <span class="as-Spring" />
         {edits && (
-          <Button hint="Leave the stop as it was (Esc)" onClick={leave}>
+          <Button hint="Discard the changes (Esc)" onClick={leave}>
             Cancel
           </Button>
         )}
         <Button
           outline
           icon={edits ? "check" : "plus"}
-          hint={edits ? "Change the stop (Enter)" : "Set the stop (Enter)"}
+          hint={edits ? "Save the breakpoint (Enter)" : "Add the breakpoint (Enter)"}
           held={held}
+          name={edits ? "Save breakpoint" : "Add breakpoint"}
           onClick={() => void set()}
         >
-          {edits ? "Save stop" : "Add stop"}
+          {edits ? "Save" : "Add"}
+          <span class="as-x-medium">breakpoint</span>
         </Button>
       </div>
       <Preview
         model={model}
-        tried={tried}
+        dryRun={dryRun}
         lack={isLack(made) ? made.why : null}
         watch={draft.watch}
         onWatch={(watch) => onChange({ watch })}
       >
         <PastButton
           past={past}
-          held={stop ? refused && "Correct it first" : isLack(made) ? made.why : null}
+          held={breakpoint ? refused && "Correct it first" : isLack(made) ? made.why : null}
           onAsk={() => void ask()}
           onClose={close}
         />
@@ -125,68 +127,73 @@ export function Bar({ model, onLeave }: BarProps) {
   );
 }
 
-/** Hands the stop to the Core. What it refused is told until the stop is another. */
-function useSetting(model: Debugger, stop: BreakpointRule | null) {
+/** Hands the breakpoint to the Core. What it refused is told until the breakpoint is another. */
+function useSetting(model: Debugger, breakpoint: BreakpointRule | null) {
   const [refused, setRefused] = useState<{ about: string; problem: Problem } | null>(null);
   const [done, setDone] = useState("");
-  const about = JSON.stringify(stop);
+  const about = JSON.stringify(breakpoint);
   const set = async (): Promise<boolean> => {
-    if (!stop) return false;
-    const known = model.stops.all.peek().some(({ id }) => id === stop.id);
-    const problem = await model.stops.set(stop);
+    if (!breakpoint) return false;
+    const known = model.breakpoints.all.peek().some(({ id }) => id === breakpoint.id);
+    const problem = await model.breakpoints.set(breakpoint);
     setRefused(problem && { about, problem });
-    setDone(problem ? "" : known ? "The stop is changed" : "The stop is set");
+    setDone(problem ? "" : known ? "Breakpoint saved" : "Breakpoint added");
     return problem === null;
   };
   return { set, done, problem: refused?.about === about ? refused.problem : null };
 }
 
-/** A row that a stop is to be made like stands in the bar, and its condition is to be written. */
+/** A row that a breakpoint is to be made like stands in the bar, and its condition is to be written. */
 function useLike(model: Debugger, form: { current: HTMLFormElement | null }): void {
   useSignalEffect(() => {
-    const row = model.stops.like.value;
+    const row = model.breakpoints.like.value;
     if (!row) return;
-    model.stops.draft.value = draftLike(row);
-    model.stops.like.value = null;
+    model.breakpoints.draft.value = draftLike(row);
+    model.breakpoints.like.value = null;
     // The tab is shown by then: what is hidden can't take the focus.
     requestAnimationFrame(() =>
-      form.current?.querySelector<HTMLElement>(".as-StopBar-condition")?.focus(),
+      form.current?.querySelector<HTMLElement>(".as-BreakpointBar-condition")?.focus(),
     );
   });
 }
 
 /** Esc leaves the fields: for the list, else for the tabs. */
 function focusList(form: HTMLElement | null): void {
-  const row = form?.closest(".as-Stops")?.querySelector<HTMLElement>('.as-StopRow[tabindex="0"]');
+  const row = form
+    ?.closest(".as-Breakpoints")
+    ?.querySelector<HTMLElement>('.as-BreakpointRow[tabindex="0"]');
   const tab = form
     ?.closest(".as-View")
     ?.querySelector<HTMLElement>('.as-Tab[aria-selected="true"]');
   (row ?? tab)?.focus();
 }
 
-// ---- Where the stop in the bar would have hit in past runs: asked for by a button, a line a run.
+// ---- Where the breakpoint in the bar would have hit in past runs: asked for by a button, a line a run.
 
 export interface Past {
   /** What the answer is about. */
   about: string;
   /** Null while it is awaited. */
-  trials: readonly DryRunOutcome[] | null;
+  outcomes: readonly DryRunOutcome[] | null;
   problem: Problem | null;
 }
 
-/** What was found in past runs; null once the stop is another. */
-export function usePast(model: Debugger, stop: BreakpointRule | null) {
+/** What was found in past runs; null once the breakpoint is another. */
+export function usePast(model: Debugger, breakpoint: BreakpointRule | null) {
   const [past, setPast] = useState<Past | null>(null);
-  const about = stop ? JSON.stringify(asOn(stop)) : "";
+  const about = breakpoint ? JSON.stringify(asEnabled(breakpoint)) : "";
   const put = (about: string, found: Omit<Past, "about">) =>
     setPast((now) => (now?.about === about ? { about, ...found } : now));
   const ask = async () => {
-    if (!stop) return;
-    setPast({ about, trials: null, problem: null });
+    if (!breakpoint) return;
+    setPast({ about, outcomes: null, problem: null });
     try {
-      put(about, { trials: await model.stops.try(asOn(stop), null), problem: null });
+      put(about, {
+        outcomes: await model.breakpoints.dryRun(asEnabled(breakpoint), null),
+        problem: null,
+      });
     } catch (error) {
-      put(about, { trials: [], problem: problemOf(error) });
+      put(about, { outcomes: [], problem: problemOf(error) });
     }
   };
   return { past: past?.about === about ? past : null, ask, close: () => setPast(null) };
@@ -200,22 +207,26 @@ interface PastButtonProps {
 }
 
 export function PastButton({ past, held, onAsk, onClose }: PastButtonProps) {
-  const busy = past !== null && past.trials === null;
+  const busy = past !== null && past.outcomes === null;
   return (
     <Button
       outline
-      hint={past ? "Close the list of past runs" : "Where it would have hit in the last runs"}
-      held={held ?? (busy ? "Past runs are being read" : null)}
+      hint={
+        past
+          ? "Close the list of past runs"
+          : "Show where the breakpoint would have hit in past runs"
+      }
+      held={held ?? (busy ? "The dry run reads past runs" : null)}
       pressed={past !== null}
       onClick={past ? onClose : onAsk}
     >
-      {busy ? "Reading past runs…" : "On past runs"}
+      {busy ? "Reading past runs…" : "Dry run on past runs"}
     </Button>
   );
 }
 
 export function PastRuns({ model, past }: { model: Debugger; past: Past }) {
-  const { trials, problem } = past;
+  const { outcomes, problem } = past;
   if (problem) {
     return (
       <p class="as-Bad as-Small" role="alert">
@@ -223,20 +234,20 @@ export function PastRuns({ model, past }: { model: Debugger; past: Past }) {
       </p>
     );
   }
-  if (!trials) return null;
-  const hit = trials.filter(({ total }) => total > 0).length;
+  if (!outcomes) return null;
+  const hit = outcomes.filter(({ total }) => total > 0).length;
   return (
-    <div class="as-StopsPast">
+    <div class="as-BreakpointsPast">
       <p class="as-Muted as-Small" role="status">
-        {trials.length === 0
-          ? "No run of such agents is kept."
-          : `Would have hit in ${hit} of the last ${count(trials.length, "run")}.`}
+        {outcomes.length === 0
+          ? "No run of these agents is recorded."
+          : `Would have hit in ${hit} of the last ${count(outcomes.length, "run")}.`}
       </p>
-      {trials.length > 0 && (
+      {outcomes.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys
         <ul class="as-Scroll" aria-label="Past runs" tabIndex={0}>
-          {trials.map((trial) => (
-            <PastRun key={trial.run} model={model} trial={trial} />
+          {outcomes.map((outcome) => (
+            <PastRun key={outcome.run} model={model} outcome={outcome} />
           ))}
         </ul>
       )}
@@ -244,15 +255,15 @@ export function PastRuns({ model, past }: { model: Debugger; past: Past }) {
   );
 }
 
-function PastRun({ model, trial }: { model: Debugger; trial: DryRunOutcome }) {
-  const { run: id, hits, total, error } = trial;
+function PastRun({ model, outcome }: { model: Debugger; outcome: DryRunOutcome }) {
+  const { run: id, hits, total, error } = outcome;
   const run = model.runs.value.find((each) => each.id === id);
   const name = visible(run?.name ?? id);
   return (
     <li>
       <button
         type="button"
-        class="as-Link as-Ellipsis as-StopsPast-name"
+        class="as-Link as-Ellipsis as-BreakpointsPast-name"
         title={`Open ${name}${hits[0] ? ` at event ${hits[0]}` : ""}`}
         onClick={() => void goTo(model, id, hits[0] ?? 1)}
       >

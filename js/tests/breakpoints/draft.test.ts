@@ -1,12 +1,19 @@
 import { describe, expect, test } from "vitest";
+import {
+  breakpointOf,
+  copyOf,
+  draftLike,
+  draftOf,
+  freshDraft,
+  isLack,
+} from "../../src/breakpoints/draft";
 import type { BreakpointRule, Run } from "../../src/protocol/types.gen";
-import { copyOf, draftLike, draftOf, freshDraft, isLack, stopOf } from "../../src/stops/draft";
-import { aRow, aRun, aStop } from "../helpers/values";
+import { aBreakpoint, aRow, aRun } from "../helpers/values";
 
 const RUN: Run = { ...aRun("a"), program: "agent[1].py" };
-const STOPS: BreakpointRule[] = [
-  aStop("plain"),
-  aStop("all", {
+const BREAKPOINTS: BreakpointRule[] = [
+  aBreakpoint("plain"),
+  aBreakpoint("all", {
     program: "fix_*",
     kind: null,
     side: null,
@@ -18,27 +25,27 @@ const STOPS: BreakpointRule[] = [
     once: true,
     enabled: false,
   }),
-  aStop("tokens", { watch: { kind: "tokens", limit: 50_000 }, nth: 2 }),
-  aStop("cost", { watch: { kind: "cost", limit: 0.25 }, once: true }),
-  aStop("again", { watch: { kind: "repeated", times: 4, in_a_row: true } }),
-  aStop("anywhere", { watch: { kind: "repeated", times: 4, in_a_row: false } }),
+  aBreakpoint("tokens", { watch: { kind: "tokens", limit: 50_000 }, nth: 2 }),
+  aBreakpoint("cost", { watch: { kind: "cost", limit: 0.25 }, once: true }),
+  aBreakpoint("again", { watch: { kind: "repeated", times: 4, in_a_row: true } }),
+  aBreakpoint("anywhere", { watch: { kind: "repeated", times: 4, in_a_row: false } }),
 ];
 
-describe("a stop in the bar", () => {
-  test.each(STOPS)("$id comes out as it went in", (stop) => {
-    expect(stopOf(draftOf(stop), RUN)).toEqual(stop);
+describe("a breakpoint in the bar", () => {
+  test.each(BREAKPOINTS)("$id comes out as it went in", (breakpoint) => {
+    expect(breakpointOf(draftOf(breakpoint), RUN)).toEqual(breakpoint);
   });
 
-  test("a copy is another stop that says the same", () => {
-    const [stop = aStop("")] = STOPS;
-    const copied = stopOf(copyOf(stop), RUN);
-    expect(copied).toEqual({ ...stop, id: expect.not.stringMatching(/^plain$/) });
+  test("a copy is another breakpoint that says the same", () => {
+    const [breakpoint = aBreakpoint("")] = BREAKPOINTS;
+    const copied = breakpointOf(copyOf(breakpoint), RUN);
+    expect(copied).toEqual({ ...breakpoint, id: expect.not.stringMatching(/^plain$/) });
   });
 
   test("a new one is for the shown run's program alone, and for all where none is shown", () => {
-    expect(stopOf(freshDraft(), RUN)).toMatchObject({ program: "agent[[]1].py" });
-    expect(stopOf(freshDraft(), null)).toMatchObject({ program: "*" });
-    expect(stopOf(freshDraft({ program: "*" }), RUN)).toMatchObject({ program: "*" });
+    expect(breakpointOf(freshDraft(), RUN)).toMatchObject({ program: "agent[[]1].py" });
+    expect(breakpointOf(freshDraft(), null)).toMatchObject({ program: "*" });
+    expect(breakpointOf(freshDraft({ program: "*" }), RUN)).toMatchObject({ program: "*" });
   });
 
   test("two new ones are two", () => {
@@ -47,7 +54,7 @@ describe("a stop in the bar", () => {
 
   test("one like a row has its kind, side and name", () => {
     const row = aRow(4, { kind: "tool_invocation", side: "end", name: "what?", outcome: "error" });
-    const made = stopOf(draftLike(row), RUN);
+    const made = breakpointOf(draftLike(row), RUN);
     expect(made).toMatchObject({
       kind: "tool_invocation",
       side: "end",
@@ -69,7 +76,7 @@ describe("figures", () => {
     ["repeated", "1000", { kind: "repeated", times: 1000, in_a_row: true }],
     ["touched", " src/*.py ", { kind: "touched", path: "src/*.py" }],
   ] as const)("%s %j", (watch, amount, wanted) => {
-    expect(stopOf(freshDraft({ watch, amount }), null)).toMatchObject({ watch: wanted });
+    expect(breakpointOf(freshDraft({ watch, amount }), null)).toMatchObject({ watch: wanted });
   });
 
   test.each([
@@ -85,14 +92,14 @@ describe("figures", () => {
     ["repeated", "1"],
     ["repeated", "1001"],
     ["touched", "  "],
-  ] as const)("%s %j is no stop yet", (watch, amount) => {
-    const made = stopOf(freshDraft({ watch, amount }), null);
+  ] as const)("%s %j is no breakpoint yet", (watch, amount) => {
+    const made = breakpointOf(freshDraft({ watch, amount }), null);
     expect(isLack(made) && made.field).toBe("amount");
   });
 
-  test.each(["", "0", "x", "-2"])("from match %j is no stop yet", (nth) => {
-    const made = stopOf(freshDraft({ often: "from", nth }), null);
-    expect(isLack(made) && made.field).toBe("nth");
-    expect(isLack(stopOf(freshDraft({ often: "every", nth }), null))).toBe(false);
+  test.each(["", "0", "x", "-2"])("from hit %j is no breakpoint yet", (nth) => {
+    const made = breakpointOf(freshDraft({ often: "from", hitCount: nth }), null);
+    expect(isLack(made) && made.field).toBe("hitCount");
+    expect(isLack(breakpointOf(freshDraft({ often: "every", hitCount: nth }), null))).toBe(false);
   });
 });

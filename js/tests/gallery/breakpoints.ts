@@ -1,6 +1,6 @@
-/** Scenes of stops: the tab, the bar, and what they leave in the timeline. */
+/** Scenes of breakpoints: the tab, the bar, and what they leave in the timeline. */
 import type { BreakpointRule } from "../../src/protocol/types.gen";
-import { aRun, aStop, aTrial } from "../helpers/values";
+import { aBreakpoint, aDryRun, aRun } from "../helpers/values";
 import type { Script } from "./core";
 import type { Hand } from "./hand";
 import { beginning, changing } from "./plots";
@@ -8,9 +8,11 @@ import { type Made, type Scene, shows } from "./scene";
 import { BEGIN, type Story } from "./story";
 import * as texts from "./texts";
 
-const FAILS = aStop("fails", { side: "end", on_error: true });
-const ENV = aStop("env", { condition: 'args.path.endswith(".env") or "secrets/" in args.path' });
-const SORRY = aStop("sorry", {
+const FAILS = aBreakpoint("fails", { side: "end", on_error: true });
+const ENV = aBreakpoint("env", {
+  condition: 'args.path.endswith(".env") or "secrets/" in args.path',
+});
+const SORRY = aBreakpoint("sorry", {
   kind: "llm_query",
   side: "end",
   condition: '"sorry" in answer.text',
@@ -18,25 +20,29 @@ const SORRY = aStop("sorry", {
   // biome-ignore lint/suspicious/noThenProperty: the protocol's word; it is never awaited
   then: "log",
 });
-const STOPS: BreakpointRule[] = [
+const BREAKPOINTS: BreakpointRule[] = [
   ENV,
   FAILS,
-  aStop("cost", { kind: "llm_query", program: "fix_*", watch: { kind: "cost", limit: 0.05 } }),
-  aStop("circles", {
+  aBreakpoint("cost", {
+    kind: "llm_query",
+    program: "fix_*",
+    watch: { kind: "cost", limit: 0.05 },
+  }),
+  aBreakpoint("circles", {
     kind: null,
     side: null,
     watch: { kind: "repeated", times: 3, in_a_row: true },
     nth: 2,
   }),
-  aStop("tests", { name: "run_*", program: "fix_tests.py", once: true }),
+  aBreakpoint("tests", { name: "run_*", program: "fix_tests.py", once: true }),
   SORRY,
-  aStop("triage", { program: "triage.py", condition: "depth > 2" }),
+  aBreakpoint("triage", { program: "triage.py", condition: "depth > 2" }),
 ];
 
 const HITS = [{ stop: "fails", count: 1, last: 5 }];
 const SINCE = BEGIN - 9000;
 
-/** Past runs: in the last of them a stop that is off had hit. */
+/** Past runs: in the last of them a breakpoint that is off had hit. */
 const OTHERS = ["run 1", "run 2"].map((name, at) =>
   aRun(`o${at}`, {
     name: `fix-tests · ${name}`,
@@ -51,7 +57,11 @@ const OTHERS = ["run 1", "run 2"].map((name, at) =>
   }),
 );
 
-const TRIED = [aTrial("a", [4, 9, 11]), aTrial("o1", [3, 12, 25, 26, 27, 30, 31]), aTrial("o0")];
+const DRY_RUNS = [
+  aDryRun("a", [4, 9, 11]),
+  aDryRun("o1", [3, 12, 25, 26, 27, 30, 31]),
+  aDryRun("o0"),
+];
 const CONDITION = 'args.path.startswith("src/") or tool == "run_tests"';
 
 const run = (): Story => changing().halted({ hits: HITS });
@@ -60,46 +70,49 @@ const tab = (act?: (hand: Hand) => Promise<void>, more: Partial<Script> = {}): M
   shows(
     run(),
     async (hand) => {
-      await hand.press("Stops");
-      await hand.find(() => document.querySelector<HTMLElement>(".as-StopBar") ?? undefined, "bar");
+      await hand.press("Breakpoints");
+      await hand.find(
+        () => document.querySelector<HTMLElement>(".as-BreakpointBar") ?? undefined,
+        "bar",
+      );
       await act?.(hand);
-      await tried();
+      await dryRunShown();
       await hand.still();
     },
-    { stops: STOPS, others: OTHERS, tried: TRIED, ...more },
+    { breakpoints: BREAKPOINTS, others: OTHERS, dryRuns: DRY_RUNS, ...more },
   );
 
-const condition = (text: string) => (hand: Hand) => hand.type(".as-StopBar-condition", text);
+const condition = (text: string) => (hand: Hand) => hand.type(".as-BreakpointBar-condition", text);
 
 /** The bar asks once the person pauses. */
-async function tried(): Promise<void> {
-  const said = () => document.querySelector(".as-Ticks, .as-StopBar-problem");
+async function dryRunShown(): Promise<void> {
+  const said = () => document.querySelector(".as-Ticks, .as-BreakpointBar-problem");
   const stale = () => document.querySelector(".as-mod-stale");
   while (!said() || stale()) await new Promise((resolve) => requestAnimationFrame(resolve));
 }
 
-export const STOP_SCENES: Record<string, Scene> = {
-  stops: () => tab(condition(CONDITION)),
-  "stops-none": () => tab(undefined, { stops: [] }),
-  "stops-edit": () =>
+export const BREAKPOINT_SCENES: Record<string, Scene> = {
+  breakpoints: () => tab(condition(CONDITION)),
+  "breakpoints-none": () => tab(undefined, { breakpoints: [] }),
+  "breakpoints-edit": () =>
     tab(async (hand) => {
-      const [row] = document.querySelectorAll<HTMLElement>('[data-stop="circles"]');
+      const [row] = document.querySelectorAll<HTMLElement>('[data-breakpoint="circles"]');
       row?.focus();
       await hand.key("Enter");
     }),
-  "stops-invalid": () =>
+  "breakpoints-invalid": () =>
     tab(condition("args.path.startswith("), {
-      untried:
+      dryRunProblem:
         "The condition ends too early: after “(” at column 21 an argument or “)” is missing.",
     }),
-  "stops-past": () => tab((hand) => hand.press("On past runs")),
-  "stops-delete": () =>
+  "breakpoints-past": () => tab((hand) => hand.press("Dry run on past runs")),
+  "breakpoints-delete": () =>
     tab(async (hand) => {
-      document.querySelector<HTMLElement>('[data-stop="fails"]')?.focus();
+      document.querySelector<HTMLElement>('[data-breakpoint="fails"]')?.focus();
       await hand.key("Delete");
     }),
-  "stops-watching": () => tab(undefined, { control: false }),
-  "halted-by-stop": () =>
+  "breakpoints-watching": () => tab(undefined, { control: false }),
+  "halted-by-breakpoint": () =>
     shows(
       beginning()
         .answers("I am sorry, one test fails", texts.ANSWER)
@@ -108,15 +121,15 @@ export const STOP_SCENES: Record<string, Scene> = {
         .hit("env")
         .halted(),
       undefined,
-      { stops: STOPS },
+      { breakpoints: BREAKPOINTS },
     ),
-  "stop-failed": () =>
+  "breakpoint-failed": () =>
     shows(
       beginning()
         .calls("write_file", { file: "src/cart.py" })
-        .stumbled("Stop “args.file > 3”: a text and a number don't go together with >")
+        .stumbled("Breakpoint “args.file > 3”: a text and a number don't go together with >")
         .halted(),
       undefined,
-      { stops: STOPS },
+      { breakpoints: BREAKPOINTS },
     ),
 };

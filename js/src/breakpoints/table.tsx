@@ -1,22 +1,22 @@
-/** All stops as a grid: one tab stop, gone through with the arrow keys. */
+/** All breakpoints as a grid: one tab stop, gone through with the arrow keys. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { breakpointText } from "../model/breakpoints";
 import { barred } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
-import { stopWords } from "../model/stops";
 import type { BreakpointRule } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { move, used } from "../view/focus";
 import { rowOf, sideways } from "../view/list";
 import { copyOf, draftOf } from "./draft";
-import { StopRow } from "./row";
+import { BreakpointRow } from "./row";
 
 interface TableProps {
   model: Debugger;
   narrow: boolean;
-  /** The stop whose row is to take the focus; a new object each time. */
-  summoned: { stop: string } | null;
+  /** The breakpoint whose row is to take the focus; a new object each time. */
+  summoned: { breakpoint: string } | null;
   onProblem(problem: Problem | null): void;
 }
 
@@ -24,78 +24,80 @@ export function Table({ model, narrow, summoned, onProblem }: TableProps) {
   const grid = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState<string | null>(null);
   const [deleting, setDeleting] = useState<string | null>(null);
-  const { stops } = model;
-  const lines = ordered(stops.all.value, stops.isFor);
+  const { breakpoints } = model;
+  const lines = ordered(breakpoints.all.value, breakpoints.isFor);
   const at = Math.max(
     0,
     lines.findIndex(({ id }) => id === active),
   );
   const focus = useFocus(grid, setActive);
   useEffect(() => {
-    if (summoned) focus(summoned.stop);
+    if (summoned) focus(summoned.breakpoint);
   }, [summoned]);
 
   const carry = async (order: Promise<Problem | null>) => onProblem(await order);
-  const acts = (stop: BreakpointRule) => ({
-    onSwitch: () => void carry(stops.set({ ...stop, enabled: !stop.enabled })),
+  const acts = (breakpoint: BreakpointRule) => ({
+    onSwitch: () => void carry(breakpoints.set({ ...breakpoint, enabled: !breakpoint.enabled })),
     onEdit: () => {
-      stops.draft.value = draftOf(stop);
+      breakpoints.draft.value = draftOf(breakpoint);
       focusBar(grid.current);
     },
     onCopy: () => {
-      stops.draft.value = copyOf(stop);
+      breakpoints.draft.value = copyOf(breakpoint);
       focusBar(grid.current);
     },
-    onDelete: () => setDeleting(stop.id),
+    onDelete: () => setDeleting(breakpoint.id),
   });
   const onKeyDown = (event: KeyboardEvent) => {
-    const row = rowOf(event.target, ".as-StopRow");
-    const from = lines.findIndex(({ id }) => id === row?.dataset.stop);
-    const stop = lines[from];
-    if (!row || !stop || event.altKey || event.ctrlKey || event.metaKey) return;
+    const row = rowOf(event.target, ".as-BreakpointRow");
+    const from = lines.findIndex(({ id }) => id === row?.dataset.breakpoint);
+    const breakpoint = lines[from];
+    if (!row || !breakpoint || event.altKey || event.ctrlKey || event.metaKey) return;
     const to = move(event.key, from, lines.length);
     const act = event.target === row || event.key === "Delete" ? KEYS[event.key] : undefined;
-    if (to !== undefined) focus(lines[to]?.id ?? stop.id);
+    if (to !== undefined) focus(lines[to]?.id ?? breakpoint.id);
     else if (sideways(row, event.key)) return used(event);
-    else if (act && barred(model) === null) acts(stop)[act]();
+    else if (act && barred(model) === null) acts(breakpoint)[act]();
     else return;
     used(event);
   };
   return (
     <div
       ref={grid}
-      class="as-Scroll as-StopsTable"
+      class="as-Scroll as-BreakpointsTable"
       role="grid"
-      aria-label="Stops"
+      aria-label="Breakpoints"
       aria-rowcount={lines.length + 1}
-      onFocusIn={({ target }) => setActive(rowOf(target, ".as-StopRow")?.dataset.stop ?? active)}
+      onFocusIn={({ target }) =>
+        setActive(rowOf(target, ".as-BreakpointRow")?.dataset.breakpoint ?? active)
+      }
       onKeyDown={onKeyDown}
     >
       {!narrow && <Head />}
       <div role="rowgroup">
-        {lines.map((stop, index) =>
-          stop.id === deleting ? (
+        {lines.map((breakpoint, index) =>
+          breakpoint.id === deleting ? (
             <Deleting
-              key={stop.id}
+              key={breakpoint.id}
               model={model}
-              stop={stop}
+              breakpoint={breakpoint}
               index={index + 2}
               onProblem={onProblem}
               onDone={(kept) => {
                 setDeleting(null);
-                focus(kept ? stop.id : (lines[index + 1] ?? lines[index - 1])?.id);
+                focus(kept ? breakpoint.id : (lines[index + 1] ?? lines[index - 1])?.id);
               }}
             />
           ) : (
-            <StopRow
-              key={stop.id}
+            <BreakpointRow
+              key={breakpoint.id}
               model={model}
-              stop={stop}
+              breakpoint={breakpoint}
               index={index + 2}
               active={index === at}
-              edited={stops.draft.value?.id === stop.id}
+              edited={breakpoints.draft.value?.id === breakpoint.id}
               narrow={narrow}
-              {...acts(stop)}
+              {...acts(breakpoint)}
             />
           ),
         )}
@@ -112,20 +114,22 @@ const KEYS: Record<string, "onSwitch" | "onEdit" | "onDelete"> = {
 };
 /** Those for the shown run first; else as they were made. */
 function ordered(
-  stops: readonly BreakpointRule[],
-  isFor: (stop: BreakpointRule) => boolean,
+  breakpoints: readonly BreakpointRule[],
+  isFor: (breakpoint: BreakpointRule) => boolean,
 ): BreakpointRule[] {
-  return stops.toSorted((a, b) => Number(isFor(b)) - Number(isFor(a)));
+  return breakpoints.toSorted((a, b) => Number(isFor(b)) - Number(isFor(a)));
 }
 
 function Head() {
   return (
-    <div class="as-StopsHead" role="row" aria-rowindex={1}>
-      <span role="columnheader">On</span>
+    <div class="as-BreakpointsHead" role="row" aria-rowindex={1}>
+      <span role="columnheader">
+        <span class="as-Hidden">Enabled</span>
+      </span>
       <span role="columnheader">Where</span>
       <span role="columnheader">Condition</span>
       <span role="columnheader">Then</span>
-      <span role="columnheader" class="as-StopRow-figure">
+      <span role="columnheader" class="as-BreakpointRow-figure">
         Hits
       </span>
       <span role="columnheader">Last hit</span>
@@ -138,22 +142,23 @@ function Head() {
 
 interface DeletingProps {
   model: Debugger;
-  stop: BreakpointRule;
+  breakpoint: BreakpointRule;
   index: number;
   onProblem(problem: Problem | null): void;
   onDone(kept: boolean): void;
 }
 
-/** In the stop's own place; the answer that changes nothing has the focus. */
-function Deleting({ model, stop, index, onProblem, onDone }: DeletingProps) {
+/** In the breakpoint's own place; the answer that changes nothing has the focus. */
+function Deleting({ model, breakpoint, index, onProblem, onDone }: DeletingProps) {
   const cell = useRef<HTMLSpanElement>(null);
   const [sent, setSent] = useState(false);
   useLayoutEffect(() => cell.current?.querySelector<HTMLElement>("button:last-child")?.focus(), []);
   const remove = async () => {
     setSent(true);
-    const problem = await model.stops.delete(stop.id);
+    const problem = await model.breakpoints.delete(breakpoint.id);
     onProblem(problem);
-    if (!problem && model.stops.draft.peek()?.id === stop.id) model.stops.draft.value = null;
+    if (!problem && model.breakpoints.draft.peek()?.id === breakpoint.id)
+      model.breakpoints.draft.value = null;
     onDone(problem !== null);
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -163,21 +168,21 @@ function Deleting({ model, stop, index, onProblem, onDone }: DeletingProps) {
     event.preventDefault();
   };
   return (
-    <div class="as-StopsEdit" role="row" aria-rowindex={index} onKeyDown={onKeyDown}>
-      <span ref={cell} class="as-StopsEdit-cell" role="gridcell">
-        <span class="as-StopsEdit-words">
-          Delete <bdi>{stopWords(stop)}</bdi>? It can’t be brought back.
+    <div class="as-BreakpointsEdit" role="row" aria-rowindex={index} onKeyDown={onKeyDown}>
+      <span ref={cell} class="as-BreakpointsEdit-cell" role="gridcell">
+        <span class="as-BreakpointsEdit-words">
+          Delete <bdi>{breakpointText(breakpoint)}</bdi>? This can’t be undone.
         </span>
         <Button
           outline
           class="as-mod-danger"
-          hint="Delete this stop for good"
+          hint="Delete the breakpoint"
           held={sent ? "It is being deleted" : null}
           onClick={() => void remove()}
         >
           Delete
         </Button>
-        <Button outline hint="Keep the stop (Esc)" onClick={() => onDone(true)}>
+        <Button outline hint="Keep the breakpoint (Esc)" onClick={() => onDone(true)}>
           Keep
         </Button>
       </span>
@@ -185,27 +190,29 @@ function Deleting({ model, stop, index, onProblem, onDone }: DeletingProps) {
   );
 }
 
-/** Into the bar, once it shows the stop. */
+/** Into the bar, once it shows the breakpoint. */
 function focusBar(grid: HTMLElement | null): void {
-  const pane = grid?.closest(".as-Stops");
-  requestAnimationFrame(() => pane?.querySelector<HTMLElement>(".as-StopBar-condition")?.focus());
+  const pane = grid?.closest(".as-Breakpoints");
+  requestAnimationFrame(() =>
+    pane?.querySelector<HTMLElement>(".as-BreakpointBar-condition")?.focus(),
+  );
 }
 
-/** Gives the focus to a stop's row once it is drawn. */
-function useFocus(grid: { current: HTMLElement | null }, setActive: (stop: string) => void) {
+/** Gives the focus to a breakpoint's row once it is drawn. */
+function useFocus(grid: { current: HTMLElement | null }, setActive: (breakpoint: string) => void) {
   const wanted = useRef<string | null>(null);
   const give = () => {
-    const rows = [...(grid.current?.querySelectorAll<HTMLElement>(".as-StopRow") ?? [])];
-    const row = rows.find(({ dataset }) => dataset.stop === wanted.current);
+    const rows = [...(grid.current?.querySelectorAll<HTMLElement>(".as-BreakpointRow") ?? [])];
+    const row = rows.find(({ dataset }) => dataset.breakpoint === wanted.current);
     if (!row) return;
     wanted.current = null;
     row.focus();
   };
   useLayoutEffect(give);
-  return (stop: string | undefined) => {
-    if (stop === undefined) return;
-    wanted.current = stop;
-    setActive(stop);
+  return (breakpoint: string | undefined) => {
+    if (breakpoint === undefined) return;
+    wanted.current = breakpoint;
+    setActive(breakpoint);
     give();
   };
 }

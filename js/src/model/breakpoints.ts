@@ -1,5 +1,6 @@
-/** Where runs halt by themselves: the Core's stops, mirrored, and the one that is being made. */
+/** Where runs halt by themselves: the Core's breakpoints, mirrored, and the one that is being made. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import type { BreakpointDraft } from "../breakpoints/draft";
 import { type Client, CommandError, LinkLost } from "../client/client";
 import type { IconName } from "../icons/icon";
 import type {
@@ -12,7 +13,6 @@ import type {
   TimelineRow,
   ToUi,
 } from "../protocol/types.gen";
-import type { StopDraft } from "../stops/draft";
 import { visible } from "../view/words";
 import type { Problem, Tab } from "./model";
 
@@ -21,24 +21,24 @@ interface Links {
   run: ReadonlySignal<Run | null>;
 }
 
-/** A push that is about stops. */
-export type StopPush = {
+/** A push that is about breakpoints. */
+export type BreakpointPush = {
   [P in "stop" | "stop_gone" | "prices"]: { type: P; body: ToUi[P] };
 }["stop" | "stop_gone" | "prices"];
 
-export const isStopPush = <P extends { type: string }>(push: P): push is P & StopPush =>
+export const isBreakpointPush = <P extends { type: string }>(push: P): push is P & BreakpointPush =>
   ["stop", "stop_gone", "prices"].includes(push.type);
 
-export class Stops {
-  /** All stops, in the order in which they were made. */
+export class Breakpoints {
+  /** All breakpoints, in the order in which they were made. */
   readonly all = signal<readonly BreakpointRule[]>([]);
   /** What a person said models cost. */
   readonly prices = signal<readonly Price[]>([]);
   /** How many are on and for the shown run's agents. */
   readonly inForce: ReadonlySignal<number>;
   /** What stands in the bar; null until something was written there. It outlives tabs. */
-  readonly draft = signal<StopDraft | null>(null);
-  /** The row that a stop is to be made like; null once the bar has taken it. */
+  readonly draft = signal<BreakpointDraft | null>(null);
+  /** The row that a breakpoint is to be made like; null once the bar has taken it. */
   readonly like = signal<TimelineRow | null>(null);
 
   readonly #links: Links;
@@ -50,17 +50,17 @@ export class Stops {
     );
   }
 
-  /** Whether a stop is for the shown run's agents; where no run is shown, any is. */
+  /** Whether a breakpoint is for the shown run's agents; where no run is shown, any is. */
   isFor = ({ program }: BreakpointRule): boolean => {
     const run = this.#links.run.value;
     return run === null || fits(program, run.program);
   };
 
-  /** The words of stops by their ids: what a row is said to have been hit by. */
+  /** The words of breakpoints by their ids: what a row is said to have been hit by. */
   named(ids: readonly string[]): string {
     const words = ids.map((id) => {
-      const stop = this.all.value.find((each) => each.id === id);
-      return stop ? `“${stopWords(stop)}”` : "(deleted)";
+      const breakpoint = this.all.value.find((each) => each.id === id);
+      return breakpoint ? `“${breakpointText(breakpoint)}”` : "(deleted)";
     });
     return words.join(", ");
   }
@@ -78,28 +78,28 @@ export class Stops {
     });
   }
 
-  fold({ type, body }: StopPush): void {
+  fold({ type, body }: BreakpointPush): void {
     if (type === "prices") this.prices.value = body.prices;
     else if (type === "stop") this.#put(body.stop);
     else this.#drop(body.stop);
   }
 
-  /** Set a stop. Tells what was wrong with it; null where it is set. */
-  set(stop: BreakpointRule): Promise<Problem | null> {
-    return this.#attempt("set_stop", { stop }, () => this.#put(stop));
+  /** Set a breakpoint. Tells what was wrong with it; null where it is set. */
+  set(breakpoint: BreakpointRule): Promise<Problem | null> {
+    return this.#attempt("set_stop", { stop: breakpoint }, () => this.#put(breakpoint));
   }
 
-  delete(stop: string): Promise<Problem | null> {
-    return this.#attempt("delete_stop", { stop }, () => this.#drop(stop));
+  delete(breakpoint: string): Promise<Problem | null> {
+    return this.#attempt("delete_stop", { stop: breakpoint }, () => this.#drop(breakpoint));
   }
 
   /**
-   * Where a stop would have hit, newest run first. Rejects with `CommandError` or `LinkLost`.
+   * Where a breakpoint would have hit, newest run first. Rejects with `CommandError` or `LinkLost`.
    *
    * @param run Null: in the last runs of agents that it is for.
    */
-  async try(stop: BreakpointRule, run: string | null): Promise<readonly DryRunOutcome[]> {
-    const { trials } = await this.#links.client.request("try_stop", { stop, run });
+  async dryRun(breakpoint: BreakpointRule, run: string | null): Promise<readonly DryRunOutcome[]> {
+    const { trials } = await this.#links.client.request("try_stop", { stop: breakpoint, run });
     return trials;
   }
 
@@ -117,22 +117,25 @@ export class Stops {
     }
   }
 
-  #put(stop: BreakpointRule): void {
+  #put(breakpoint: BreakpointRule): void {
     const all = this.all.peek();
-    const at = all.findIndex(({ id }) => id === stop.id);
-    this.all.value = at < 0 ? [...all, stop] : all.with(at, stop);
+    const at = all.findIndex(({ id }) => id === breakpoint.id);
+    this.all.value = at < 0 ? [...all, breakpoint] : all.with(at, breakpoint);
   }
 
   #drop(id: string): void {
-    this.all.value = this.all.peek().filter((stop) => stop.id !== id);
+    this.all.value = this.all.peek().filter((breakpoint) => breakpoint.id !== id);
   }
 }
 
-/** Begin a stop that is to hit where this row is. */
-export function stopLike(model: { tab: Signal<Tab>; stops: Stops }, row: TimelineRow): void {
+/** Begin a breakpoint that is to hit where this row is. */
+export function addBreakpointLike(
+  model: { tab: Signal<Tab>; breakpoints: Breakpoints },
+  row: TimelineRow,
+): void {
   batch(() => {
-    model.stops.like.value = row;
-    model.tab.value = "stops";
+    model.breakpoints.like.value = row;
+    model.tab.value = "breakpoints";
   });
 }
 
@@ -143,7 +146,7 @@ export function problemOf(error: unknown): Problem {
   throw error;
 }
 
-// ---- Stops in words: where they halt, and on what condition. Pure; one place, so that all say them alike.
+// ---- Breakpoints in words: where they halt, and on what condition. Pure; one place, so that all say them alike.
 
 const NOUNS: Record<EventKind, { icon: IconName; actor: string; begin: string; end: string }> = {
   llm_query: { icon: "llm", actor: "llm", begin: "LLM query", end: "LLM answer" },
@@ -161,10 +164,10 @@ const NOUNS: Record<EventKind, { icon: IconName; actor: string; begin: string; e
 
 type Place = Pick<BreakpointRule, "kind" | "side" | "on_error">;
 
-/** Where a stop looks, without a name: "Before a tool", "An LLM query fails", "Any event". */
+/** Where a breakpoint looks, without a name: "Before a tool", "An LLM query fails", "Any event". */
 export const placeWords = (place: Place): string => partsOf(place, false).join("");
 
-/** What stands before a stop's name, and what after it: "Tool ", " fails". */
+/** What stands before a breakpoint's name, and what after it: "Tool ", " fails". */
 export const aroundName = (place: Place): [string, string] => {
   const [before, after] = partsOf(place, true);
   return [`${before} `, after];
@@ -178,7 +181,7 @@ function partsOf({ kind, side, on_error: fails }: Place, named: boolean): [strin
   return [sentence(article + noun), fails ? " fails" : ""];
 }
 
-/** The icon of where a stop looks, and the actor whose colour it has. */
+/** The icon of where a breakpoint looks, and the actor whose colour it has. */
 export function placeIcon({ kind }: Place): { icon: IconName; actor: string } {
   return kind ? NOUNS[kind] : { icon: "diamond", actor: "system" };
 }
@@ -197,26 +200,24 @@ export function watchWords(watch: NonNullable<BreakpointRule["watch"]>): string 
   }
 }
 
-/** How often it hits: "once", "from the 3rd match on"; "" is each time. */
+/** How often it hits: "once", "from hit 3 on"; "" is each time. */
 export function oftenWords({ nth, once }: Pick<BreakpointRule, "nth" | "once">): string {
   if (nth === 1) return once ? "once" : "";
-  return once ? `at the ${ordinal(nth)} match` : `from the ${ordinal(nth)} match on`;
+  const count = nth.toLocaleString("en-US");
+  return once ? `at hit ${count} only` : `from hit ${count} on`;
 }
 
-/** A stop in one line, as it is called where it hit. */
-export function stopWords(stop: BreakpointRule): string {
-  const { name, condition, watch } = stop;
-  const place = name === null ? placeWords(stop) : aroundName(stop).join(visible(name));
+/** A breakpoint in one line, as it is called where it hit. */
+export function breakpointText(breakpoint: BreakpointRule): string {
+  const { name, condition, watch } = breakpoint;
+  const place = name === null ? placeWords(breakpoint) : aroundName(breakpoint).join(visible(name));
   const where = condition === null ? "" : ` where ${visible(condition)}`;
-  return [place + where, watch && watchWords(watch), oftenWords(stop)].filter(Boolean).join(", ");
+  return [place + where, watch && watchWords(watch), oftenWords(breakpoint)]
+    .filter(Boolean)
+    .join(", ");
 }
 
 const sentence = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
-
-function ordinal(n: number): string {
-  const ending = { 1: "st", 2: "nd", 3: "rd" }[n % 100 >= 11 && n % 100 <= 13 ? 0 : n % 10];
-  return `${n.toLocaleString("en-US")}${ending ?? "th"}`;
-}
 
 // ---- Patterns as shells have them: `*`, `?` and `[...]`, with case, against the whole text. Pure.
 

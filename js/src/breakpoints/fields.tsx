@@ -1,15 +1,15 @@
-/** The fields of the bar: where a stop hits, on what condition, how often, and what then. */
+/** The fields of the bar: where a breakpoint hits, on what condition, how often, and what then. */
 
 import { useId } from "preact/hooks";
-import { literally, literalOf, placeWords } from "../model/stops";
+import { literally, literalOf, placeWords } from "../model/breakpoints";
 import type { BreakpointRule, EventKind, Run, TimelineRow } from "../protocol/types.gen";
 import { Select } from "../view/fields";
 import { visible } from "../view/words";
-import type { Often, StopDraft, WatchKind } from "./draft";
+import type { BreakpointDraft, Often, WatchKind } from "./draft";
 
 export interface FieldProps {
-  draft: StopDraft;
-  onChange(fields: Partial<StopDraft>): void;
+  draft: BreakpointDraft;
+  onChange(fields: Partial<BreakpointDraft>): void;
 }
 
 type Place = Pick<BreakpointRule, "kind" | "side" | "on_error">;
@@ -71,7 +71,7 @@ export function NameField({ draft, rows, onChange }: NameProps) {
   return (
     <>
       <input
-        class="as-Input as-mod-code as-StopBar-name"
+        class="as-Input as-mod-code as-BreakpointBar-name"
         type="text"
         list={list}
         aria-label={label}
@@ -111,9 +111,9 @@ const LONGEST = 4096;
 export function ConditionField({ draft, problem, onChange }: ConditionProps) {
   const told = useId();
   return (
-    <span class="as-StopBar-where">
+    <span class="as-BreakpointBar-where">
       <input
-        class="as-Input as-mod-code as-StopBar-condition"
+        class="as-Input as-mod-code as-BreakpointBar-condition"
         type="text"
         aria-label="Condition"
         aria-invalid={problem !== null}
@@ -128,7 +128,7 @@ export function ConditionField({ draft, problem, onChange }: ConditionProps) {
         onInput={({ currentTarget }) => onChange({ condition: currentTarget.value })}
       />
       {problem !== null && (
-        <span id={told} class="as-Bad as-Small as-StopBar-problem" role="alert">
+        <span id={told} class="as-Bad as-Small as-BreakpointBar-problem" role="alert">
           {visible(problem)}
         </span>
       )}
@@ -136,7 +136,7 @@ export function ConditionField({ draft, problem, onChange }: ConditionProps) {
   );
 }
 
-const WATCHES: [StopDraft["watch"], string, string][] = [
+const WATCHES: [BreakpointDraft["watch"], string, string][] = [
   ["", "and nothing more", ""],
   ["tokens", "and tokens over", "50,000"],
   ["cost", "and cost over $", "0.50"],
@@ -150,7 +150,7 @@ export function WatchField({ draft, onChange }: FieldProps) {
   return (
     <>
       <Select
-        class="as-StopBar-watch"
+        class="as-BreakpointBar-watch"
         label="Watch"
         value={draft.watch}
         options={WATCHES.map(([watch, words]) => [watch, words] as const)}
@@ -158,7 +158,7 @@ export function WatchField({ draft, onChange }: FieldProps) {
       />
       {draft.watch !== "" && (
         <input
-          class="as-Input as-StopBar-amount"
+          class="as-Input as-BreakpointBar-amount"
           type="text"
           aria-label={AMOUNTS[draft.watch]}
           placeholder={example}
@@ -183,8 +183,8 @@ const AMOUNTS: Record<WatchKind, string> = {
 const OFTEN: [Often, string][] = [
   ["every", "every time"],
   ["once", "once a run"],
-  ["from", "from match"],
-  ["at", "only at match"],
+  ["from", "from hit"],
+  ["at", "only at hit"],
 ];
 
 export function OftenField({ draft, onChange }: FieldProps) {
@@ -198,12 +198,12 @@ export function OftenField({ draft, onChange }: FieldProps) {
       />
       {(draft.often === "from" || draft.often === "at") && (
         <input
-          class="as-Input as-StopBar-nth"
+          class="as-Input as-BreakpointBar-count"
           type="text"
           inputMode="numeric"
-          aria-label="Number of the match"
-          value={draft.nth}
-          onInput={({ currentTarget }) => onChange({ nth: currentTarget.value })}
+          aria-label="Hit count"
+          value={draft.hitCount}
+          onInput={({ currentTarget }) => onChange({ hitCount: currentTarget.value })}
         />
       )}
     </>
@@ -212,14 +212,14 @@ export function OftenField({ draft, onChange }: FieldProps) {
 
 const REACTIONS = [
   ["halt", "Halt"],
-  ["log", "Log"],
+  ["log", "Log message"],
 ] as const;
 
 export function ThenField({ draft, onChange }: FieldProps) {
   return (
     <Select
       label="Then"
-      title="Log marks the event, and the agent goes on"
+      title="Log message marks the event, and the run continues"
       value={draft.then}
       options={REACTIONS}
       onChange={(then) => onChange({ then })}
@@ -231,14 +231,14 @@ interface ScopeProps extends FieldProps {
   run: Run | null;
 }
 
-/** Whose agents: those of the shown run's program, all, or as an edited stop has it. */
+/** Whose agents: those of the shown run's program, all, or as an edited breakpoint has it. */
 export function ScopeField({ draft, run, onChange }: ScopeProps) {
   const own = run ? literally(run.program) : "*";
   const value = draft.program ?? own;
   const programs = [...new Set([own, "*", value])].filter(Boolean);
   return (
     <Select
-      class="as-StopBar-scope"
+      class="as-BreakpointBar-scope"
       label="For which agents"
       value={value}
       options={programs.map((program) => [program, scopeWords(program)] as const)}

@@ -1,4 +1,4 @@
-/** Stops: where runs halt by themselves, where they did, and the bar that makes one. */
+/** Breakpoints: where runs halt by themselves, where they did, and the bar that makes one. */
 
 import { useRef, useState } from "preact/hooks";
 import { barred } from "../model/controls";
@@ -9,27 +9,27 @@ import { useNarrow } from "../view/split";
 import { Empty, News } from "../view/told";
 import { visible } from "../view/words";
 import { Bar } from "./bar";
-import { freshDraft, type StopDraft } from "./draft";
+import { type BreakpointDraft, freshDraft } from "./draft";
 import { Table } from "./table";
 
-export { default as styles } from "../styles/stops.css";
+export { default as styles } from "../styles/breakpoints.css";
 
-export function StopsView({ model }: { model: Debugger }) {
+export function BreakpointsView({ model }: { model: Debugger }) {
   const pane = useRef<HTMLElement>(null);
   const narrow = useNarrow(pane);
   const [problem, setProblem] = useState<Problem | null>(null);
   /** The row that is to take the focus: a new object each time. */
-  const [summoned, summon] = useState<{ stop: string } | null>(null);
+  const [summoned, summon] = useState<{ breakpoint: string } | null>(null);
   return (
-    <section ref={pane} class="as-Pane as-Stops" aria-label="All stops">
+    <section ref={pane} class="as-Pane as-Breakpoints" aria-label="All breakpoints">
       <Head model={model} onProblem={setProblem} />
       {problem && <Refused problem={problem} onDismiss={() => setProblem(null)} />}
-      {model.stops.all.value.length > 0 ? (
+      {model.breakpoints.all.value.length > 0 ? (
         <Table model={model} narrow={narrow} summoned={summoned} onProblem={setProblem} />
       ) : (
-        <NoStops model={model} />
+        <NoBreakpoints model={model} />
       )}
-      <Bar model={model} onLeave={(stop) => summon({ stop })} />
+      <Bar model={model} onLeave={(breakpoint) => summon({ breakpoint })} />
     </section>
   );
 }
@@ -40,29 +40,29 @@ interface HeadProps {
 }
 
 function Head({ model, onProblem }: HeadProps) {
-  const on = model.stops.all.value.filter(({ enabled }) => enabled);
-  const allOff = async () => {
-    for (const stop of on) {
-      const problem = await model.stops.set({ ...stop, enabled: false });
+  const active = model.breakpoints.all.value.filter(({ enabled }) => enabled);
+  const disableAll = async () => {
+    for (const breakpoint of active) {
+      const problem = await model.breakpoints.set({ ...breakpoint, enabled: false });
       onProblem(problem);
       if (problem) return;
     }
   };
   return (
-    <div class="as-PaneBar as-StopsBar">
+    <div class="as-PaneBar as-BreakpointsBar">
       <span class="as-Ellipsis">
-        Continue halts where a stop hits.{" "}
+        Continue halts at breakpoints.{" "}
         <span class="as-Muted as-x-wide">
-          Stops are checked where the agent runs: going on stays fast.
+          The agent’s process evaluates them: Continue stays fast.
         </span>
       </span>
       <span class="as-Spring" />
       <Button
-        hint="Switch every stop off; the list stays"
-        held={barred(model) ?? (on.length === 0 ? "No stop is on" : null)}
-        onClick={() => void allOff()}
+        hint="Disable every breakpoint; the list stays"
+        held={barred(model) ?? (active.length === 0 ? "No breakpoint is enabled" : null)}
+        onClick={() => void disableAll()}
       >
-        All off
+        Disable all
       </Button>
     </div>
   );
@@ -70,15 +70,15 @@ function Head({ model, onProblem }: HeadProps) {
 
 function Refused({ problem, onDismiss }: { problem: Problem; onDismiss(): void }) {
   return (
-    <News class="as-StopsNews" onDismiss={onDismiss}>
+    <News class="as-BreakpointsNews" onDismiss={onDismiss}>
       <span title={problem.code}>{visible(problem.message)}</span>
     </News>
   );
 }
 
-// ---- What the Stops tab says where there is none: what they are for, and four to begin with.
+// ---- What the Breakpoints tab says where there is none: what they are for, and four to begin with.
 
-const EXAMPLES: { label: string; hint: string; fields: Partial<StopDraft> }[] = [
+const EXAMPLES: { label: string; hint: string; fields: Partial<BreakpointDraft> }[] = [
   {
     label: "A tool fails",
     hint: "Halt after any tool that ended with an exception",
@@ -101,25 +101,25 @@ const EXAMPLES: { label: string; hint: string; fields: Partial<StopDraft> }[] = 
   },
 ];
 
-export function NoStops({ model }: { model: Debugger }) {
+export function NoBreakpoints({ model }: { model: Debugger }) {
   const examples = EXAMPLES.map(({ label, hint, fields }) => (
     <Button
       key={label}
       outline
       hint={hint}
       onClick={() => {
-        model.stops.draft.value = freshDraft(fields);
+        model.breakpoints.draft.value = freshDraft(fields);
       }}
     >
       {label}
     </Button>
   ));
   return (
-    <Empty class="as-Scroll" title="No stop is set yet" actions={examples}>
+    <Empty class="as-Scroll" title="No breakpoints yet" actions={examples}>
       <p>
-        A stop says what is worth halting at, so that you can press Continue and miss nothing.
-        Describe one below: before it is set you see where it would have hit in this run and in past
-        ones. Or begin with one of these:
+        A breakpoint halts a run where its condition holds, so that you can press Continue and miss
+        nothing. Describe one below: a dry run shows where it would have hit in this run and in past
+        runs. Or begin with one of these:
       </p>
     </Empty>
   );

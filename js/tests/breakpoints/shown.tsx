@@ -1,8 +1,8 @@
-/** The Stops tab by itself, and hands for it. */
+/** The Breakpoints tab by itself, and hands for it. */
 import { render } from "preact";
 import { afterEach, beforeEach, vi } from "vitest";
+import { BreakpointsView } from "../../src/breakpoints";
 import type { BreakpointRule, Run } from "../../src/protocol/types.gen";
-import { StopsView } from "../../src/stops";
 import { aModel } from "../helpers/debugger";
 import { drawn as framed, press as pressed } from "../helpers/dom";
 import { looking } from "../helpers/looking";
@@ -45,15 +45,22 @@ export async function press(key: string): Promise<void> {
   await drawn();
 }
 
-/** The tab by itself, with some stops, on a run of 13 rows. */
-export async function shown(stops: BreakpointRule[] = [], { control = true, runs = [RUN] } = {}) {
+/** The tab by itself, with some breakpoints, on a run of 13 rows. */
+export async function shown(
+  breakpoints: BreakpointRule[] = [],
+  { control = true, runs = [RUN] } = {},
+) {
   const all = aModel();
   all.peer.opened();
-  await all.peer.answer(all.peer.take("hello"), "hello", aHello(runs, { control, stops }));
+  await all.peer.answer(
+    all.peer.take("hello"),
+    "hello",
+    aHello(runs, { control, stops: breakpoints }),
+  );
   const run = runs.at(-1);
   if (run) await all.opens(run, ROWS);
-  all.model.tab.value = "stops";
-  render(<StopsView model={all.model} />, box);
+  all.model.tab.value = "breakpoints";
+  render(<BreakpointsView model={all.model} />, box);
   await drawn();
   return all;
 }
@@ -64,13 +71,13 @@ export async function pause(): Promise<void> {
   await drawn();
 }
 
-export const rows = () => [...box.querySelectorAll<HTMLElement>(".as-StopRow")];
+export const rows = () => [...box.querySelectorAll<HTMLElement>(".as-BreakpointRow")];
 export const row = (id: string) =>
-  box.querySelector<HTMLElement>(`.as-StopRow[data-stop="${id}"]`) as HTMLElement;
+  box.querySelector<HTMLElement>(`.as-BreakpointRow[data-breakpoint="${id}"]`) as HTMLElement;
 export const field = (label: string) =>
   box.querySelector(`form [aria-label="${label}"]`) as HTMLInputElement;
-export const preview = () => box.querySelector(".as-StopPreview") as HTMLElement;
-export const focused = () => (document.activeElement as HTMLElement).dataset.stop;
+export const preview = () => box.querySelector(".as-BreakpointPreview") as HTMLElement;
+export const focused = () => (document.activeElement as HTMLElement).dataset.breakpoint;
 
 const { button: named, click, type } = looking(() => box, drawn);
 

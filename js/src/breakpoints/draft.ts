@@ -1,16 +1,16 @@
-/** The stop that is being written, as its fields hold it: it needn't make sense yet. Pure. */
+/** The breakpoint that is being written, as its fields hold it: it needn't make sense yet. Pure. */
 
+import { literally } from "../model/breakpoints";
 import type { Debugger } from "../model/debugger";
-import { literally } from "../model/stops";
 import type { BreakpointRule, Reaction, Run, TimelineRow } from "../protocol/types.gen";
 
-/** What a stop watches; a repetition is counted in a row, or in the whole run. */
+/** What a breakpoint watches; a repetition is counted in a row, or in the whole run. */
 export type WatchKind = NonNullable<BreakpointRule["watch"]>["kind"] | "recurring";
 
 /** How often it hits in a run: each time, once, from the nth match on, or at the nth alone. */
 export type Often = "every" | "once" | "from" | "at";
 
-export interface StopDraft
+export interface BreakpointDraft
   extends Pick<BreakpointRule, "id" | "kind" | "side" | "on_error" | "enabled"> {
   /** Whose agents it is for; null: those of the shown run's program. */
   program: string | null;
@@ -21,23 +21,23 @@ export interface StopDraft
   /** What the watch is told, as it is written. */
   amount: string;
   often: Often;
-  nth: string;
+  hitCount: string;
   then: Reaction;
 }
 
-/** A draft can't be a stop: the field to look at, and why. */
+/** A draft isn't a breakpoint: the field to look at, and why. */
 interface Lack {
-  field: "amount" | "nth" | "name" | "condition";
+  field: "amount" | "hitCount" | "name" | "condition";
   why: string;
 }
 
 const ID_BYTES = 8;
 
-/** A new stop's fields: most stops are set before a tool. */
-export function freshDraft(fields: Partial<StopDraft> = {}): StopDraft {
+/** A new breakpoint's fields: most breakpoints are set before a tool. */
+export function freshDraft(fields: Partial<BreakpointDraft> = {}): BreakpointDraft {
   const bytes = crypto.getRandomValues(new Uint8Array(ID_BYTES));
   return {
-    id: `stop-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`,
+    id: `breakpoint-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`,
     program: null,
     kind: "tool_invocation",
     side: "begin",
@@ -47,7 +47,7 @@ export function freshDraft(fields: Partial<StopDraft> = {}): StopDraft {
     watch: "",
     amount: "",
     often: "every",
-    nth: "2",
+    hitCount: "2",
     // biome-ignore lint/suspicious/noThenProperty: the protocol's word; a draft is never awaited
     then: "halt",
     enabled: true,
@@ -55,16 +55,16 @@ export function freshDraft(fields: Partial<StopDraft> = {}): StopDraft {
   };
 }
 
-/** A stop where this row is: of its kind, side and name. */
-export function draftLike({ kind, side, name, outcome }: TimelineRow): StopDraft {
+/** A breakpoint where this row is: of its kind, side and name. */
+export function draftLike({ kind, side, name, outcome }: TimelineRow): BreakpointDraft {
   const on_error = outcome === "error";
   return freshDraft({ kind, side, name: name === null ? "" : literally(name), on_error });
 }
 
-/** A stop's fields, to change it. */
-export function draftOf(stop: BreakpointRule): StopDraft {
-  const { name, condition, watch, nth, once, ...rest } = stop;
-  const often = nth === 1 ? (once ? "once" : "every") : once ? "at" : "from";
+/** A breakpoint's fields, to change it. */
+export function draftOf(breakpoint: BreakpointRule): BreakpointDraft {
+  const { name, condition, watch, nth: hitCount, once, ...rest } = breakpoint;
+  const often = hitCount === 1 ? (once ? "once" : "every") : once ? "at" : "from";
   return {
     ...rest,
     name: name ?? "",
@@ -72,23 +72,24 @@ export function draftOf(stop: BreakpointRule): StopDraft {
     watch: kindOf(watch),
     amount: watch ? amountOf(watch) : "",
     often,
-    nth: nth === 1 ? "2" : String(nth),
+    hitCount: hitCount === 1 ? "2" : String(hitCount),
   };
 }
 
-/** The same once more, as a new stop. */
-export const copyOf = (stop: BreakpointRule): StopDraft => ({
-  ...draftOf(stop),
+/** The same once more, as a new breakpoint. */
+export const copyOf = (breakpoint: BreakpointRule): BreakpointDraft => ({
+  ...draftOf(breakpoint),
   id: freshDraft().id,
 });
 
-/** What a draft says as a stop, or what it lacks. */
-export function stopOf(draft: StopDraft, run: Run | null): BreakpointRule | Lack {
+/** What a draft says as a breakpoint, or what it lacks. */
+export function breakpointOf(draft: BreakpointDraft, run: Run | null): BreakpointRule | Lack {
   const { id, kind, side, on_error, then, enabled } = draft;
   const watch = watchOf(draft);
   if (watch && "why" in watch) return watch;
-  const nth = draft.often === "from" || draft.often === "at" ? whole(draft.nth) : 1;
-  if (nth === null || nth < 1) return { field: "nth", why: "Say from which match on: 2, 3, …" };
+  const hitCount = draft.often === "from" || draft.often === "at" ? whole(draft.hitCount) : 1;
+  if (hitCount === null || hitCount < 1)
+    return { field: "hitCount", why: "Enter a hit count: 2, 3, …" };
   return {
     id,
     program: draft.program ?? (run ? literally(run.program) || "*" : "*"),
@@ -98,7 +99,7 @@ export function stopOf(draft: StopDraft, run: Run | null): BreakpointRule | Lack
     on_error,
     condition: draft.condition.trim() || null,
     watch,
-    nth,
+    nth: hitCount,
     once: draft.often === "once" || draft.often === "at",
     then,
     enabled,
@@ -118,28 +119,31 @@ function amountOf(watch: NonNullable<BreakpointRule["watch"]>): string {
 }
 
 /** The bounds are those of protocol/breakpoint_rules.py. */
-function watchOf({ watch, amount }: StopDraft): BreakpointRule["watch"] | Lack {
+function watchOf({ watch, amount }: BreakpointDraft): BreakpointRule["watch"] | Lack {
   const lack = (why: string): Lack => ({ field: "amount", why });
   switch (watch) {
     case "":
       return null;
     case "tokens": {
       const limit = whole(amount);
-      return limit === null || limit < 1 ? lack("Say how many tokens") : { kind: watch, limit };
+      return limit === null || limit < 1
+        ? lack("Enter a number of tokens")
+        : { kind: watch, limit };
     }
     case "cost": {
       const limit = dollars(amount);
-      return limit === null ? lack("Say how many dollars") : { kind: watch, limit };
+      return limit === null ? lack("Enter a number of dollars") : { kind: watch, limit };
     }
     case "repeated":
     case "recurring": {
       const times = whole(amount || "3");
-      if (times === null || times < 2 || times > 1000) return lack("Say how often: 2 to 1,000");
+      if (times === null || times < 2 || times > 1000)
+        return lack("Enter a number of times: 2 to 1,000");
       return { kind: "repeated", times, in_a_row: watch === "repeated" };
     }
     case "touched": {
       const path = amount.trim();
-      return path === "" ? lack("Say which path: src/*.py") : { kind: watch, path };
+      return path === "" ? lack("Enter a path: src/*.py") : { kind: watch, path };
     }
   }
 }
@@ -157,7 +161,7 @@ function dollars(text: string): number | null {
   return /^(\d+\.?\d*|\.\d+)$/.test(digits) && number < 1e12 ? number : null;
 }
 
-// ---- From a stop's hit to the row where it was.
+// ---- From a breakpoint's hit to the row where it was.
 
 /** Show a row of a run by its number; the strip says why where the run can't be shown. */
 export async function goTo(model: Debugger, run: string, seq: number): Promise<void> {

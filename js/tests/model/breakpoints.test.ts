@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { fits, literally, literalOf, stopWords } from "../../src/model/stops";
+import { breakpointText, fits, literally, literalOf } from "../../src/model/breakpoints";
 import type { BreakpointRule } from "../../src/protocol/types.gen";
-import { aStop } from "../helpers/values";
+import { aBreakpoint } from "../helpers/values";
 
 const CASES: [string, Partial<BreakpointRule>][] = [
   ["Before a tool", {}],
@@ -28,14 +28,14 @@ const CASES: [string, Partial<BreakpointRule>][] = [
   ],
   ["Before a tool, src/*.py is changed", { watch: { kind: "touched", path: "src/*.py" } }],
   ["Before a tool, once", { once: true }],
-  ["Before a tool, from the 3rd match on", { nth: 3 }],
-  ["Before a tool, at the 12th match", { nth: 12, once: true }],
-  ["Before a tool, from the 22nd match on", { nth: 22 }],
+  ["Before a tool, from hit 3 on", { nth: 3 }],
+  ["Before a tool, at hit 12 only", { nth: 12, once: true }],
+  ["Before a tool, from hit 22 on", { nth: 22 }],
   ["Before tool ⟨U+202E⟩x", { name: "\u202ex" }],
 ];
 
 test.each(CASES)("%s", (words, fields) => {
-  expect(stopWords(aStop("s", fields))).toBe(words);
+  expect(breakpointText(aBreakpoint("s", fields))).toBe(words);
 });
 
 // ---- globs
