@@ -184,10 +184,10 @@ async def _ask(client: ReconnectingCaller, handlers: _Handlers, number: int) -> 
 async def _door(url: str, token: str) -> AsyncGenerator[ReconnectingCaller, None]:
     """A connection of its own to the Core."""
     opened = await open_connection(CoreEndpoint(url, token), {}, _LOG)
-    door = ReconnectingCaller()
-    door.attach(opened.rpc_session)
+    caller = ReconnectingCaller()
+    caller.attach(opened.rpc_session)
     try:
-        yield door
+        yield caller
     finally:
         await opened.close()
 

@@ -167,7 +167,7 @@ def page(
             *_table(("", "body", "time", "of the floor", "goal"), map(_trip, trips)),
             *([_LEASE, *_table(("", "body", "time", "goal"), _leased(leased))] if leased else []),
             _STORING,
-            *_table(("", "a breakpoint", "of the floor"), map(_rate, storing.rates)),
+            *_table(("", "a halt point", "of the floor"), map(_rate, storing.rates)),
             "",
             *_table(("", "measured", "goal"), [_room(storing.room), _opening(storing.opening)]),
             *([_WIRE, *_table(("", "bytes", "goal"), _travelled(travelled))] if travelled else []),

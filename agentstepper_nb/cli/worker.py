@@ -55,10 +55,10 @@ def _finder(namespace: Namespace) -> FindEndpoint:
 
 async def _work(find: FindEndpoint, options: Namespace) -> None:
     """Serve until the Core's end, or until a signal asks for the end of this process."""
-    door = ReconnectingCaller()
+    caller = ReconnectingCaller()
     context = ServiceContext(
         data_dir=Path(options.data) if options.data else discover.data_dir(),
-        core=door,
+        core=caller,
         lease_s=options.lease,
         poll_s=options.poll,
     )
@@ -67,6 +67,6 @@ async def _work(find: FindEndpoint, options: Namespace) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
     try:
         services = load_services(context)
-        await run_worker(find, services, door, context.log, until_eof=options.until_eof)
+        await run_worker(find, services, caller, context.log, until_eof=options.until_eof)
     except asyncio.CancelledError:
         context.log.info("ended by a signal")

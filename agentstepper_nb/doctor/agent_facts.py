@@ -50,9 +50,9 @@ async def _ask(endpoint: CoreEndpoint) -> RuntimeStatus:
     async with asyncio.timeout(TIMEOUT_S):
         opened = await open_connection(endpoint, {}, _log)
         try:
-            door = ReconnectingCaller()
-            door.attach(opened.rpc_session)
-            return await door.call(SERVICE, "status", GetRuntimeStatus(), RuntimeStatus)
+            caller = ReconnectingCaller()
+            caller.attach(opened.rpc_session)
+            return await caller.call(SERVICE, "status", GetRuntimeStatus(), RuntimeStatus)
         finally:
             await opened.close()
 

@@ -52,7 +52,7 @@ _OPEN_TIMEOUT_S = 10.0
 _CLOSE_TIMEOUT_S = 5.0
 #: Addresses that mean "wherever I can be reached", and so also the loopback.
 _ALL_INTERFACES = {"0.0.0.0", "::", ""}
-#: Doors beside the agents' and the UIs': for workers, and for who controls agents that run on their own.
+#: Paths beside the agents' and the UIs': for workers, and for who controls agents that run on their own.
 _WORKER_PATH = "/worker"
 _RUNTIME_PATH = "/runtime"
 

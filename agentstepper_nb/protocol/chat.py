@@ -369,7 +369,7 @@ class AgentTurnEnded(Struct, frozen=True, kw_only=True):
 
 # ---- from outside, through the Core -----------------------------------------------------------------
 
-#: Where clients come to a chat, behind the Core's other doors; its id follows.
+#: Where clients come to a chat, beside the Core's other paths; its id follows.
 CHAT_PATH: Final = "chat/"
 #: Bytes of what a client asks with.
 MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024

@@ -31,7 +31,7 @@ FindEndpoint = Callable[[], CoreEndpoint]
 
 
 class ReconnectingCaller:
-    """Asks the Core; see `session.RpcCaller`. Lines come and go, the door stays.
+    """Asks the Core; see `session.RpcCaller`. Connections come and go, the caller stays.
 
     Attributes:
         away: Why there is no connection, where there is none.
@@ -143,7 +143,7 @@ async def _serve_until_closed(
     caller: ReconnectingCaller,
     log: logging.Logger,
 ) -> None:
-    """Let the door lead to a line until that is gone."""
+    """Attach the caller to a line until that is gone."""
     log.info("connected to the Core, serving %s", ", ".join(services) or "nothing")
     opened.on_lost = caller.detach
     caller.attach(opened.rpc_session)

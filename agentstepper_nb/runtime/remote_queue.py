@@ -30,7 +30,7 @@ _CONNECTION_LOST: Final = "worker_lost"
 _STORE_FAILED: Final = "store_failed"
 #: Seconds before the next try then.
 RETRY_S = 1.0
-#: Seconds before the next try: a line may be known to be dead before its door is shut.
+#: Seconds before the next try: a line may be known to be dead before its caller is detached.
 _RECONNECT_PAUSE_S: Final = 0.05
 
 

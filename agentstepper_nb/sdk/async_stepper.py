@@ -1,4 +1,4 @@
-"""`AsyncAgentStepper`: the agent's door for asyncio code."""
+"""`AsyncAgentStepper`: the agent's interface for asyncio code."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ BeginMode = Literal["step", "continue"]
 
 @dataclass
 class RunContext:
-    """Where a door sits: the run of this process, and its workspace."""
+    """What a stepper belongs to: the run of this process, and its workspace."""
 
     session: RunSession | None = None
     workspace_watch: WorkspaceWatch | None = None
@@ -113,7 +113,7 @@ class BaseStepper(CallTracer):
         self._notice = notice
         self._context = RunContext()
         self._opening: RunSession | None = None  # its hello is on its way, or answered
-        self._is_borrowed = False  # the run is another door's, which ends it
+        self._is_borrowed = False  # the run is another stepper's, which ends it
         self._children = ChildAgents()
 
     # ---- opening ------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class BaseStepper(CallTracer):
             self._current_session().link.add_end_callback(own_watch.close)
 
     def _open_watch(self, program: str, require_clean: bool = False) -> WorkspaceWatch | None:
-        """Watch this door's own folder, where it has one."""
+        """Watch this stepper's own folder, where it has one."""
         if self._folder is None:
             return None
         workspace_watch = WorkspaceWatch(
@@ -185,7 +185,7 @@ class BaseStepper(CallTracer):
         return self._flow().start(self._stop_on_entry, first)
 
     def _initial_commit(self) -> Commit | None:
-        """The first commit of this door's own folder; a lender has told of its own."""
+        """The first commit of this stepper's own folder; a lender has told of its own."""
         workspace_watch = self._context.workspace_watch
         return (
             None
@@ -314,7 +314,7 @@ class BaseStepper(CallTracer):
             link.forget(id)
 
     def _call_close_hooks(self, error: BaseException | None) -> None:
-        """Tell who wants to know that this run ends now, where it is this door's to end. Blocks.
+        """Tell who wants to know that this run ends now, where it is this stepper's to end. Blocks.
 
         Args:
             error: The exception that ends the agent.

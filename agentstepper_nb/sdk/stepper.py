@@ -1,4 +1,4 @@
-"""`AgentStepper`: the agent's door for synchronous code."""
+"""`AgentStepper`: the agent's interface for synchronous code."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
 
 
 class ProgramSocketHandler(CoreSocketHandler):
-    """A door for programs of this machine, who are nobody's login.
+    """A socket for programs of this machine, who are nobody's login.
 
     Args of `initialize`:
         token: What they have to present.
@@ -235,7 +235,7 @@ class WorkerSocketHandler(ProgramSocketHandler):
 
 
 class LoginSocketHandler(CoreSocketHandler):
-    """A door for people, by login; the authorizer tells what they may do."""
+    """A socket for people, by login; the authorizer tells what they may do."""
 
     auth_resource = AUTH_RESOURCE
 

@@ -123,9 +123,9 @@ async def counting(folder: Path, **options: Any) -> AsyncGenerator[QueueChat, No
 async def working(folder: Path, **options: Any) -> AsyncGenerator[QueueChat, None]:
     """A chat whose sessions live in a worker with all that is installed."""
     async with a_core(folder) as core:
-        doorway = BreakableConnection(RuntimeService(core.runtime, MethodRight.WORK))
-        doorway.connect()
-        worker = create(ServiceContext(data_dir=folder, core=doorway.connection))
+        breakable = BreakableConnection(RuntimeService(core.runtime, MethodRight.WORK))
+        breakable.connect()
+        worker = create(ServiceContext(data_dir=folder, core=breakable.connection))
         try:
             yield QueueChat(core, QueueSession(**options), folder)
         finally:

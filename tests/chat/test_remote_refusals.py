@@ -1,4 +1,4 @@
-"""Who comes to a chat from outside and is turned away: at its door, or in the middle."""
+"""Who comes to a chat from outside and is turned away: at the handshake, or in the middle."""
 
 from __future__ import annotations
 

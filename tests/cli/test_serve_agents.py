@@ -1,4 +1,4 @@
-"""`agentstepper serve` and its workers: doors, the worker that it starts, one by hand, and its end."""
+"""`agentstepper serve` and its workers: paths, the worker that it starts, one by hand, and its end."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ with Agents.connect() as agents:
 """
 
 
-class Household(NamedTuple):
+class ServedPage(NamedTuple):
     """A Core that starts workers, and a reader's folder with the page's programs."""
 
     home: Path
@@ -52,21 +52,21 @@ class Household(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def household(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Household]:
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPage]:
     home = tmp_path_factory.mktemp("home")
     write_files(PAGE, home)
     install(home)
     environment = stranger(home, PYTHONPATH=f"{ROOT}:{home}")
     served = Served("exec agentstepper serve --client-port 0 --ui-port 0", environment)
-    yield Household(home, environment, served)
+    yield ServedPage(home, environment, served)
     served.stop()
 
 
 # ---- in Python -------------------------------------------------------------------------------------
 
 
-def test_the_comedian(household: Household) -> None:
-    status, *steps = map(str.lower, household.run("python comedian.py"))
+def test_the_comedian(page: ServedPage) -> None:
+    status, *steps = map(str.lower, page.run("python comedian.py"))
     assert status == "stopped"
     assert [int(step.split()[0]) for step in steps] == list(range(len(steps)))
     (guided,) = [number for number, step in enumerate(steps) if step.split()[1] == "foxes"]
@@ -75,10 +75,10 @@ def test_the_comedian(household: Household) -> None:
     assert all("foxes" in step for step in steps[guided:])
 
 
-def test_a_moniker_of_ones_own(household: Household) -> None:
-    (household.home / "launch.py").write_text(LAUNCH)
-    assert household.run("""python launch.py '{"from": 3}'""") == ["done None", "3 2 1 0"]
-    (error, _) = household.run("""python launch.py '{"from": "x"}'""")
+def test_a_moniker_of_ones_own(page: ServedPage) -> None:
+    (page.home / "launch.py").write_text(LAUNCH)
+    assert page.run("""python launch.py '{"from": 3}'""") == ["done None", "3 2 1 0"]
+    (error, _) = page.run("""python launch.py '{"from": "x"}'""")
     assert "`from` has to be a whole number." in error
 
 
@@ -87,12 +87,12 @@ def test_a_moniker_is_twenty_lines() -> None:
     assert len(block.lines) <= 20
 
 
-def test_the_meeting(household: Household) -> None:
-    assert household.run("python meeting.py") == ["agent system user"]
+def test_the_meeting(page: ServedPage) -> None:
+    assert page.run("python meeting.py") == ["agent system user"]
 
 
-def test_the_watcher(household: Household) -> None:
-    lines = household.run("python watcher.py")
+def test_the_watcher(page: ServedPage) -> None:
+    lines = page.run("python watcher.py")
     numbers, events = zip(*(line.split()[:2] for line in lines), strict=True)
     first = int(numbers[0])
     assert list(map(int, numbers)) == list(range(first, first + len(lines)))
@@ -100,25 +100,25 @@ def test_the_watcher(household: Household) -> None:
     assert {"state", "step"} <= set(events)
 
 
-def test_the_line(household: Household) -> None:
-    control = household.home / "jupyter" / "data" / "agentstepper" / "control-token"
+def test_the_line(page: ServedPage) -> None:
+    control = page.home / "jupyter" / "data" / "agentstepper" / "control-token"
     token = {"AGENTSTEPPER_CONTROL_TOKEN": control.read_text().strip()}
-    household = household._replace(environment=household.environment | token)
-    (first,) = household.run(f"python line.py {household.served.uis}/runtime sessions 1")
+    page = page._replace(environment=page.environment | token)
+    (first,) = page.run(f"python line.py {page.served.uis}/runtime sessions 1")
     assert re.fullmatch(r"\d+ begin", first)
     refused = shell(
-        f"python line.py {household.served.uis}/runtime nothing 1",
-        household.environment,
-        household.home,
+        f"python line.py {page.served.uis}/runtime nothing 1",
+        page.environment,
+        page.home,
     )
     assert refused.returncode == 1
     assert "session:ID" in refused.stderr
 
 
-def test_the_readmes_example(household: Household) -> None:
+def test_the_readmes_example(page: ServedPage) -> None:
     (block,) = [block for block in blocks(README) if "Agents.connect" in block.text]
-    (household.home / "readme.py").write_text(block.text)
-    first, second = map(str.lower, household.run("python readme.py"))
+    (page.home / "readme.py").write_text(block.text)
+    first, second = map(str.lower, page.run("python readme.py"))
     assert "otters" in first
     assert "foxes" in second
 

@@ -33,18 +33,18 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 async def connected(
     find: FindEndpoint, services: dict[str, Echo] | None = None
 ) -> AsyncGenerator[tuple[ReconnectingCaller, asyncio.Task[object]], None]:
-    door = ReconnectingCaller()
-    staying = asyncio.create_task(maintain_connection(find, services or {}, door, LOG))
+    caller = ReconnectingCaller()
+    staying = asyncio.create_task(maintain_connection(find, services or {}, caller, LOG))
     try:
-        yield door, staying
+        yield caller, staying
     finally:
         staying.cancel()
         with suppress(asyncio.CancelledError, ConnectionLostError):
             await staying
 
 
-async def echo(door: ReconnectingCaller, text: str = "hello") -> Said:
-    return await door.call("echo", "echo", Said(text), Said)
+async def echo(caller: ReconnectingCaller, text: str = "hello") -> Said:
+    return await caller.call("echo", "echo", Said(text), Said)
 
 
 async def test_both_ends_ask() -> None:
@@ -136,19 +136,19 @@ async def test_it_comes_back_with_the_token_of_the_new_start() -> None:
         def find() -> CoreEndpoint:
             return CoreEndpoint(core.endpoint.url, next(tokens))
 
-        async with connected(find) as (door, _):
-            await door.connected()
-            assert await echo(door) == Said("hello")
+        async with connected(find) as (caller, _):
+            await caller.connected()
+            assert await echo(caller) == Said("hello")
             await core.stop()
             with pytest.raises(CommandError):
-                await echo(door)
-            assert "connection to the Core" in door.away_reason
+                await echo(caller)
+            assert "connection to the Core" in caller.away_reason
             await core.start()
-            await door.connected()
-            assert await echo(door) == Said("hello")
+            await caller.connected()
+            assert await echo(caller) == Said("hello")
         assert core.tokens[0] == "Bearer first"
         assert core.tokens[-1] in ("Bearer second", "Bearer third")
-        assert not door.is_open
+        assert not caller.is_open
 
 
 async def test_a_core_that_starts_again_may_refuse_for_a_while(
@@ -157,8 +157,8 @@ async def test_a_core_that_starts_again_may_refuse_for_a_while(
     """It listens before its new token can be found."""
 
     async with Core() as core:
-        async with connected(lambda: core.endpoint) as (door, staying):
-            await door.connected()
+        async with connected(lambda: core.endpoint) as (caller, staying):
+            await caller.connected()
             refused = asyncio.Event()
 
             def once(connection: object, request: object) -> object:
@@ -169,22 +169,22 @@ async def test_a_core_that_starts_again_may_refuse_for_a_while(
             core.refuse = once  # type: ignore[assignment]
             core.sessions[-1].connection.close(1001, "")
             await refused.wait()
-            await door.connected()
-            assert await echo(door) == Said("hello")
+            await caller.connected()
+            assert await echo(caller) == Said("hello")
             monkeypatch.setattr(persistent_connection, "_REFUSAL_GRACE_S", -1.0)
             core.sessions[-1].connection.close(1001, "")
             await core.connected()
             core.refuse = refuse(401, "no more")
-            await door.connected()
+            await caller.connected()
             core.sessions[-1].connection.close(1001, "")
             with pytest.raises(RpcRefusedError, match="no more"):
                 await staying
 
 
 async def test_a_door_says_what_it_can_not_read() -> None:
-    async with Core() as core, connected(lambda: core.endpoint) as (door, _):
-        await door.connected()
+    async with Core() as core, connected(lambda: core.endpoint) as (caller, _):
+        await caller.connected()
         with pytest.raises(ProtocolError, match="are both of one version"):
-            await door.call("echo", "echo", Said("text"), int)
-        items = [item async for item in door.stream("echo", "three", None, Said)]
+            await caller.call("echo", "echo", Said("text"), int)
+        items = [item async for item in caller.stream("echo", "three", None, Said)]
         assert items == [Said("0"), Said("1"), Said("2")]

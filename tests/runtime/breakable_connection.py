@@ -1,4 +1,4 @@
-"""A worker's door to a Core in the same loop, by two lines that break when a test wants it."""
+"""A worker's connection to a Core in the same loop, by two lines that break when a test wants it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOG = logging.getLogger("agentstepper_nb.test")
 
 
 class BreakableConnection:
-    """Connects a door to what a Core serves.
+    """Connects a caller to what a Core serves.
 
     Args:
         core: The Core's service `runtime`.
@@ -45,7 +45,7 @@ class BreakableConnection:
         asyncio.get_running_loop().call_soon(self.connect)
 
     def break_off(self, *, again: bool = False) -> None:
-        """It is gone, at both ends; the worker's line hears of it before its door is shut.
+        """It is gone, at both ends; the worker's line hears of it before its connection is closed.
 
         Args:
             again: Whether there is another one soon.

@@ -125,8 +125,8 @@ async def main() -> None:
     for name in ("lease", "poll"):
         parser.add_argument(f"--{name}", type=float)
     given = parser.parse_args()
-    door, owner = ReconnectingCaller(), make_owner_name()
-    queue = RemoteQueue(door)
+    caller, owner = ReconnectingCaller(), make_owner_name()
+    queue = RemoteQueue(caller)
     clerk = Clerk(given.folder, queue, owner)
     dispatcher = Dispatcher(
         queue,
@@ -140,7 +140,7 @@ async def main() -> None:
     )
     dispatcher.start()
     endpoint = find_worker_endpoint(given.url, given.token)
-    await run_worker(lambda: endpoint, {}, door, LOG, until_eof=False)
+    await run_worker(lambda: endpoint, {}, caller, LOG, until_eof=False)
 
 
 if __name__ == "__main__":

@@ -103,11 +103,11 @@ class Place:
     @asynccontextmanager
     async def client(self) -> AsyncGenerator[Client, None]:
         """Somebody who asks, whatever dies."""
-        door = ReconnectingCaller()
+        caller = ReconnectingCaller()
         find = partial(discover.find_runtime_endpoint, self.agents, self.control)
-        connected = asyncio.create_task(maintain_connection(find, {}, door, LOG))
+        connected = asyncio.create_task(maintain_connection(find, {}, caller, LOG))
         try:
-            yield Client(door)
+            yield Client(caller)
         finally:
             connected.cancel()
             await asyncio.wait((connected,))
@@ -133,18 +133,18 @@ class Client:
     """Asks a Core's runtime.
 
     Args:
-        door: To the Core.
+        caller: To the Core.
     """
 
-    def __init__(self, door: ReconnectingCaller) -> None:
-        self._door = door
+    def __init__(self, caller: ReconnectingCaller) -> None:
+        self._caller = caller
 
     async def ask(self, method: str, params: Struct, kind: type[Answer]) -> Answer:
         """Ask, again where the Core died before it answered: what is asked has ids or only reads."""
         while True:
-            await self._door.connected()
+            await self._caller.connected()
             try:
-                return await self._door.call(SERVICE, method, params, kind)
+                return await self._caller.call(SERVICE, method, params, kind)
             except CommandError as error:
                 if error.code != "worker_lost":
                     raise
@@ -181,8 +181,8 @@ class Client:
         """Wait until this is true of all sessions as they stand."""
         states: dict[str, AgentState] = {}
         while True:
-            await self._door.connected()
-            watch = self._door.stream(SERVICE, "watch", WatchTopic(topic="sessions"), TopicEvent)
+            await self._caller.connected()
+            watch = self._caller.stream(SERVICE, "watch", WatchTopic(topic="sessions"), TopicEvent)
             try:
                 async with aclosing(watch) as notices:
                     async for notice in notices:
@@ -192,7 +192,7 @@ class Client:
             except CommandError as error:
                 if error.code != "worker_lost":
                     raise
-            await asyncio.sleep(0.01)  # its door may not be shut yet
+            await asyncio.sleep(0.01)  # its connection may not be closed yet
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:

@@ -39,9 +39,9 @@ async def test_what_has_no_room_is_written_once_there_is_some(tmp_path: Path) ->
     store = SqliteRuntimeStore(tmp_path / "runtime.sqlite")
     runtime = Runtime(store, LOG)
     service = RuntimeService(runtime, MethodRight.WORK)
-    doorway = BreakableConnection(service)
-    doorway.connect()
-    queue = RemoteQueue(doorway.connection)
+    breakable = BreakableConnection(service)
+    breakable.connect()
+    queue = RemoteQueue(breakable.connection)
     await begin_session(store)
     await leave_room(store, 3)
     large = SessionWrite(
@@ -51,7 +51,7 @@ async def test_what_has_no_room_is_written_once_there_is_some(tmp_path: Path) ->
         steps=(make_step(text="x" * 200_000), make_step(iteration=1)),
     )
     with pytest.raises(CommandError, match="Make room there") as refused:
-        await doorway.connection.call("runtime", "write", large, type(None))
+        await breakable.connection.call("runtime", "write", large, type(None))
     assert refused.value.code == "store_failed"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(remote_queue, "RETRY_S", 0.001)

@@ -347,16 +347,16 @@ def test_a_broken_connection_changes_nothing(tmp_path: Path) -> None:
 
     async def test(core: Core) -> None:
         service = RuntimeService(core.runtime, MethodRight.WORK)
-        doorway = BreakableConnection(service)
-        doorway.connect()
-        async with core.worker(RemoteQueue(doorway.connection)) as worker:
+        breakable = BreakableConnection(service)
+        breakable.connect()
+        async with core.worker(RemoteQueue(breakable.connection)) as worker:
             await core.done(await core.create("s"))
             for iteration in range(1, 6):
-                doorway.break_off()
+                breakable.break_off()
                 await service.close()  # the Core cuts the leases of who was there
                 core.monikers.permit("s", 1)
                 pause = await core.act(ActionKind.INPUT, "s", payload={"text": f"t{iteration}"})
-                doorway.connect_soon()
+                breakable.connect_soon()
                 await core.done(pause)
                 await core.until("s", iteration=iteration)
             assert worker.registry.held_epochs() == {"s": 1}

@@ -92,13 +92,13 @@ class Core:
 def test_what_was_not_answered_is_asked_again(method: str) -> None:
     async def test() -> None:
         core = Core(silent=True)
-        doorway = BreakableConnection(core)
-        queue = RemoteQueue(doorway.connection)
+        breakable = BreakableConnection(core)
+        queue = RemoteQueue(breakable.connection)
         asking = asyncio.create_task(getattr(queue, method)(ASKS[method]))
-        doorway.connect()
+        breakable.connect()
         await core.reached.wait()
         core.silent = False
-        doorway.break_off(again=True)
+        breakable.break_off(again=True)
         assert await asking == KINDS[method][1]
         assert core.asked == [ASKS[method]] * 2
 
@@ -108,14 +108,14 @@ def test_what_was_not_answered_is_asked_again(method: str) -> None:
 def test_without_a_connection_it_waits_and_refusals_pass_through() -> None:
     async def test() -> None:
         core = Core(asked=[ReleaseLeases(owner=OWNER, until=0)] * 90)
-        doorway = BreakableConnection(core)
-        queue = RemoteQueue(doorway.connection)
+        breakable = BreakableConnection(core)
+        queue = RemoteQueue(breakable.connection)
         write = ASKS["write"]
         assert isinstance(write, SessionWrite)
         writing = asyncio.create_task(queue.write(write))
         await asyncio.sleep(0)
         assert not writing.done()
-        doorway.connect()
+        breakable.connect()
         with pytest.raises(CommandError, check=lambda error: error.code == "stale_epoch"):
             await writing
 
@@ -124,16 +124,16 @@ def test_without_a_connection_it_waits_and_refusals_pass_through() -> None:
 
 def test_wakes_begin_with_a_connection_and_end_with_it() -> None:
     async def test() -> None:
-        doorway = BreakableConnection(Core())
-        queue = RemoteQueue(doorway.connection)
-        asyncio.get_running_loop().call_soon(doorway.connect)
+        breakable = BreakableConnection(Core())
+        queue = RemoteQueue(breakable.connection)
+        asyncio.get_running_loop().call_soon(breakable.connect)
         heard = []
         for _ in range(2):
             async with aclosing(queue.wakes(SubscribeWakes(owner=OWNER))) as wakes:
                 async for wake in wakes:
                     heard.append(wake.n)
                     if wake.n:
-                        doorway.break_off(again=True)
+                        breakable.break_off(again=True)
         with pytest.raises(CommandError, check=lambda error: error.code == "watch_only"):
             async with aclosing(queue.wakes(SubscribeWakes(owner=OWNER))) as wakes:
                 async for wake in wakes:

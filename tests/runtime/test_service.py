@@ -30,9 +30,9 @@ def test_it_dispatches_until_it_is_closed(tmp_path: Path, monkeypatch: pytest.Mo
 
     async def test() -> None:
         async with a_core(tmp_path) as core:
-            doorway = BreakableConnection(RuntimeService(core.runtime, MethodRight.WORK))
-            doorway.connect()
-            service = create(ServiceContext(data_dir=tmp_path, core=doorway.connection))
+            breakable = BreakableConnection(RuntimeService(core.runtime, MethodRight.WORK))
+            breakable.connect()
+            service = create(ServiceContext(data_dir=tmp_path, core=breakable.connection))
             for id in ("s", "t"):
                 await core.done(await core.create(id, "joke", config={"interval_s": 3600}))
             state = await core.until("s", SessionStatus.RUNNING, iteration=1)

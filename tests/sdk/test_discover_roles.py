@@ -1,4 +1,4 @@
-"""The doors beside the agents': where workers and who controls their agents find a Core."""
+"""The addresses beside the agents': where workers and who controls their agents find a Core."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def test_garbage_is_not_told(core: ScriptedCore, told: list[tuple[BaseStepper, B
 def test_the_interpreters_exit_is_not_told(core: ScriptedCore) -> None:
     program = """
     from agentstepper_nb.sdk import on_closing
-    on_closing(lambda door, bye: print("told"))
+    on_closing(lambda stepper, bye: print("told"))
     dbg = AgentStepper("P", "127.0.0.1", PORT)
     """
     with agent(core, program) as process:

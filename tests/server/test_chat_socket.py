@@ -80,7 +80,7 @@ async def test_a_script_and_an_agent(chat: Chat) -> None:
 async def test_who_has_no_token_of_the_chats(
     chat: Chat, connect: Any, extension: AgentStepperExtension, jp_auth_header: dict[str, str]
 ) -> None:
-    """Neither a login nor any other token does; and no token does for another door."""
+    """Neither a login nor any other token does; and no token does for another socket."""
     async with chat() as harness:
         token = harness.tokens.issue(harness.session)
         no_token = [{}, dict(jp_auth_header), {"Authorization": f"Basic {token}"}]
@@ -93,9 +93,9 @@ async def test_who_has_no_token_of_the_chats(
         )
         harness.tokens.revoke(token)
         assert await refused(connect, path(harness), bearing(token)) == (401, "invalid_token")
-        for door in ("agent", "worker", "runtime", "ui"):
+        for socket in ("agent", "worker", "runtime", "ui"):
             with pytest.raises(HTTPClientError) as caught:
-                await connect(door, bearing(harness.tokens.issue(harness.session)))
+                await connect(socket, bearing(harness.tokens.issue(harness.session)))
             assert caught.value.code in (401, 403)
 
 

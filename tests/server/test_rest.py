@@ -1,4 +1,4 @@
-"""`/agentstepper/api/runs…`, and that every door of the extension asks who is there."""
+"""`/agentstepper/api/runs…`, and that every route of the extension asks who is there."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ async def test_methods_that_are_not_there(api: Api, method: str, path: str) -> N
 
 # ---- who gets in -----------------------------------------------------------------------------------
 
-DOORS = [
+ROUTES = [
     ("GET", ()),
     ("GET", (ABSENT,)),
     ("PATCH", (ABSENT,)),
@@ -237,7 +237,7 @@ DOORS = [
 ]
 
 
-@pytest.mark.parametrize(("method", "path"), DOORS)
+@pytest.mark.parametrize(("method", "path"), ROUTES)
 async def test_without_a_login(api: Api, method: str, path: tuple[str, ...]) -> None:
     headers = {"Authorization": "token wrong"}
     status, code = await api.refused(method, *path, headers=headers)
@@ -245,7 +245,7 @@ async def test_without_a_login(api: Api, method: str, path: tuple[str, ...]) -> 
 
 
 @pytest.mark.parametrize("granted", [set()])
-@pytest.mark.parametrize(("method", "path"), DOORS)
+@pytest.mark.parametrize(("method", "path"), ROUTES)
 async def test_without_any_right(api: Api, method: str, path: tuple[str, ...]) -> None:
     assert await api.refused(method, *path) == (403, "watch_only")
 

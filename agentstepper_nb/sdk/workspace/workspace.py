@@ -1,4 +1,4 @@
-"""The one door: a workspace and its commits."""
+"""A workspace and its commits."""
 
 from __future__ import annotations
 
