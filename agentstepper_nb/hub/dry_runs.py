@@ -17,11 +17,11 @@ from .run_service import RunService
 
 #: On so many runs a breakpoint is tried where none is named.
 MAX_RUNS: Final = 20
-#: Seconds that a trial on one run may take.
+#: Seconds that a dry run on one run may take.
 DRY_RUN_TIMEOUT_S: Final = 30.0
 
 
-class Trial(NamedTuple):
+class RunOutcome(NamedTuple):
     """A run, and where the breakpoint would have hit in it."""
 
     run: Run
@@ -33,7 +33,7 @@ async def dry_run(
     breakpoint: BreakpointRule,
     run: str | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
-) -> list[Trial]:
+) -> list[RunOutcome]:
     """Where a breakpoint, set or not, would have hit.
 
     Args:
@@ -74,7 +74,7 @@ def _check_wanted(is_wanted: Callable[[], bool]) -> None:
 
 
 class _DryRunLimit:
-    """What lets a trial's thread go on, row by row: a thread can't be cancelled.
+    """What lets a dry run's thread go on, row by row: a thread can't be cancelled.
 
     Args:
         is_wanted: Whether the answer is still waited for.
@@ -86,7 +86,7 @@ class _DryRunLimit:
         self._deadline = time.monotonic() + DRY_RUN_TIMEOUT_S
 
     def go_on(self) -> None:
-        """Raise where the trial is to end. Called on its thread."""
+        """Raise where the dry run is to end. Called on its thread."""
         _check_wanted(lambda: not self.is_cancelled and self._is_wanted())
         if time.monotonic() > self._deadline:
             raise ProtocolError(
@@ -99,7 +99,7 @@ class _DryRunLimit:
 
 async def _try(
     hub: RunService, breakpoint: BreakpointRule, run: str, is_wanted: Callable[[], bool]
-) -> Trial:
+) -> RunOutcome:
     async with hub.trying:  # one after the other: each has a whole run in memory, and a thread busy
         _check_wanted(is_wanted)
         history = await hub.history(run)
@@ -109,7 +109,7 @@ async def _try(
             result = await asyncio.to_thread(tried_on, breakpoint, history, limit.go_on)
         finally:
             limit.is_cancelled = True
-        return Trial(history.run, result)
+        return RunOutcome(history.run, result)
 
 
 def find_run_id(hub: RunService, name: str) -> str:

@@ -204,12 +204,12 @@ def dry_run(
 ) -> DryRunOutcome:
     """Where a breakpoint would have hit in a run that is recorded, whatever its program.
 
-    Where its condition fails, the trial ends: the row is the last of the hits.
+    Where its condition fails, the dry run ends: the row is the last of the hits.
 
     Args:
         breakpoint: The breakpoint.
         history: The run.
-        go_on: Called after each row; what it raises ends the trial.
+        go_on: Called after each row; what it raises ends the dry run.
 
     Raises:
         ProtocolError: As `check`.
