@@ -137,7 +137,7 @@ def test_it_looks_beside_a_core_and_says_who_that_is(folder: Path) -> None:
         ("UPDATE runs SET heard = heard + 1 WHERE n = ?", "its header is hurt"),
         ("UPDATE events SET id = id || 'x' WHERE run = ? AND n % 5 = 0", "of its events is hurt"),
         ("UPDATE breakpoints SET body = '{}' WHERE run = ?", "of its halt points is hurt"),
-        ("DELETE FROM breakpoints WHERE run = ? AND n % 3 = 0", "breakpoints are there"),
+        ("DELETE FROM breakpoints WHERE run = ? AND n % 3 = 0", "halt points are there"),
         ("UPDATE commits SET body = '{}' WHERE run = ?", "of its commits is hurt"),
         ("DELETE FROM changes WHERE run = ? AND n % 2 = 0", "of 2 files of commit"),
         ("UPDATE notes SET body = '{}' WHERE run = ?", "of its notes is hurt"),
