@@ -55,7 +55,7 @@ const path = (source) => fileURLToPath(new URL(source, import.meta.url));
 // These show what a row holds, or edit it, and so need nearly all that reads it.
 const READERS = [
   "editor/editor.tsx",
-  "inspector/drafted.tsx",
+  "inspector/edit_footer.tsx",
   "diff/edit_diff.tsx",
   "compare/index.tsx",
 ];
@@ -85,7 +85,7 @@ const LATER = {
   "src/history/index.tsx": 16 * KB,
   "src/inspector/contents.tsx": 16 * KB,
   "src/inspector/context/index.tsx": 2 * KB,
-  "src/inspector/drafted.tsx": 20 * KB,
+  "src/inspector/edit_footer.tsx": 20 * KB,
   "src/inspector/markdown/index.tsx": 32 * KB,
   "src/breakpoints/index.tsx": 14 * KB,
   "src/view/ended.tsx": 2 * KB,

@@ -4,7 +4,7 @@ import { render as draw } from "preact";
 import type { Transport } from "./client/transport";
 import { type RunControl, runControl } from "./model/controls";
 import { Debugger } from "./model/debugger";
-import { retryWhenBack } from "./shells/alone";
+import { retryWhenOnline } from "./shells/standalone";
 import { announceView } from "./shells/views";
 import { addStyles } from "./styles";
 import type { Place, Via } from "./view/hooks";
@@ -57,9 +57,9 @@ export function mount(
     ...(pageUrl && { pageUrl: () => pageUrl(model.run.value?.id ?? "") }),
   };
   draw(<Root model={model} place={place} />, element);
-  const leave = retryWhenBack(model);
+  const leave = retryWhenOnline(model);
   const ignore = effect(() => {
-    if (model.absent.value) onAbsent?.();
+    if (model.isAbsent.value) onAbsent?.();
   });
   const control = runControl(model);
   const unknown = shell === "inline" ? announceView({ element, control }) : () => {};

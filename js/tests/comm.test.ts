@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Client } from "../src/client/client";
 import { commTransport } from "../src/client/comm";
+import { Client } from "../src/client/core_client";
 import { FakeModel } from "./helpers/comm";
 import { settled, TestTimers } from "./helpers/peer";
 import { aHello } from "./helpers/values";
@@ -226,7 +226,7 @@ describe("a client on it", () => {
   async function connected() {
     const model = new FakeModel();
     const timers = new TestTimers();
-    const listener = { hello() {}, push() {}, trouble() {} };
+    const listener = { hello() {}, push() {}, onError() {} };
     const client = new Client({
       transport: commTransport(model, timers),
       name: "test",

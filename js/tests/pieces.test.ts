@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { Receiver } from "../src/client/client";
+import { ContentDecoder } from "../src/client/core_client";
 import type { EncodedContent } from "../src/protocol/types.gen";
 
 interface Line {
@@ -22,7 +22,7 @@ const told = (number: number, then: (number | string)[], like = 0, keep = 0): En
 });
 
 test("what the Core sends comes out as it was, also where both sides have forgotten", () => {
-  const receiver = new Receiver();
+  const receiver = new ContentDecoder();
   const lines = readFileSync(WIRE, "utf8").trimEnd().split("\n");
   expect(lines.length).toBeGreaterThan(500);
   for (const line of lines) {
@@ -39,13 +39,13 @@ test.each([
   ["an unknown content", told(2, [], 2, 1)],
   ["an unknown piece", told(2, [3])],
 ])("%s can't be joined", (_, wrong) => {
-  const receiver = new Receiver();
+  const receiver = new ContentDecoder();
   expect(receiver.text(told(1, ["one", "two"]))).toBe("onetwo");
   expect(() => receiver.text(wrong)).toThrow("unknown_content");
 });
 
 test("what was forgotten is unknown", () => {
-  const receiver = new Receiver();
+  const receiver = new ContentDecoder();
   receiver.text(told(1, ["a", "b", 1]));
   for (let number = 2; number <= 257; number += 1) {
     receiver.text(told(number, [`${number}`], number - 1, 1));

@@ -1,6 +1,6 @@
 /** What a row asks a person and how it is answered; the field of a denial. Below: nothing moves for it. */
 import type { MessageBody, Model, TimelineRow } from "../model/model";
-import { Decided, Denial, Question } from "./question";
+import { Decision, Denial, Question } from "./question";
 
 export { default as styles } from "../styles/approval.css";
 
@@ -13,7 +13,7 @@ export interface ApprovalProps {
 
 export function Approval({ model, row, body }: ApprovalProps) {
   if (!body) return <div class="as-Foot as-Asks" />;
-  if (!row.pending) return <Decided row={row} body={body} />;
+  if (!row.pending) return <Decision row={row} body={body} />;
   if (body.approval) {
     // Anew for each revision: a button that has the focus isn't the next question's.
     const key = `${row.id} ${row.revision}`;

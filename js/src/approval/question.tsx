@@ -2,11 +2,11 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import { barred } from "../model/controls";
+import { readOnlyReason } from "../model/controls";
 import type { Confirming, MessageBody, Model, TimelineRow } from "../model/model";
 import type { AnswerKind, ApprovalPrompt as Asked, Risk } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { visible } from "../view/words";
+import { visible } from "../view/format";
 
 // ---- How approvals are said. Pure.
 
@@ -46,7 +46,7 @@ export function Question(props: QuestionProps) {
   const { model, row, approval } = props;
   const { risk, why } = approval;
   const section = useRef<HTMLElement>(null);
-  const isLed = useLed(model, row, section);
+  const isLed = useFocusedQuestion(model, row, section);
   const connection = model.connection.value;
   const watches = connection.kind === "open" && !connection.control;
   return (
@@ -74,8 +74,12 @@ export function Question(props: QuestionProps) {
 }
 
 /** Whether the person was led here; each time the question is scrolled into sight and gets the focus. */
-function useLed(model: Model, row: TimelineRow, section: { current: HTMLElement | null }): boolean {
-  const led = model.led.value;
+function useFocusedQuestion(
+  model: Model,
+  row: TimelineRow,
+  section: { current: HTMLElement | null },
+): boolean {
+  const led = model.focusedQuestion.value;
   const here = led?.row === row.id ? led : null;
   useLayoutEffect(() => {
     if (!here) return;
@@ -87,7 +91,7 @@ function useLed(model: Model, row: TimelineRow, section: { current: HTMLElement 
 
 // ---- What was asked, once it is answered; and what was denied unasked.
 
-export function Decided({ row, body }: { row: TimelineRow; body: MessageBody }) {
+export function Decision({ row, body }: { row: TimelineRow; body: MessageBody }) {
   const { approval } = body;
   const denied = row.answer === "deny";
   return (
@@ -111,17 +115,17 @@ export function Decided({ row, body }: { row: TimelineRow; body: MessageBody }) 
 const LONGEST = 10_000;
 
 /** What was written and not sent, by row: a look elsewhere loses nothing. */
-const kept = new Map<string, string>();
+const isDraftKept = new Map<string, string>();
 
 export function Denial({ model, row }: { model: Model; row: TimelineRow }) {
   const field = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => field.current?.focus({ preventScroll: true }), []);
-  const held = heldAnswering(model, row);
+  const disabledReason = answerDisabledReason(model, row);
   const close = () => {
     model.denying.value = null;
   };
   const send = () => {
-    if (held === null) void model.deny(row, field.current?.value.trim() ?? "");
+    if (disabledReason === null) void model.deny(row, field.current?.value.trim() ?? "");
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.isComposing) return;
@@ -140,10 +144,16 @@ export function Denial({ model, row }: { model: Model; row: TimelineRow }) {
         aria-label="Why it must not happen"
         placeholder="Why? The agent reads it"
         maxLength={LONGEST}
-        defaultValue={kept.get(row.id) ?? ""}
-        onInput={({ currentTarget }) => kept.set(row.id, currentTarget.value)}
+        defaultValue={isDraftKept.get(row.id) ?? ""}
+        onInput={({ currentTarget }) => isDraftKept.set(row.id, currentTarget.value)}
       />
-      <Button outline class="as-mod-danger" hint="Deny it (Enter)" held={held} onClick={send}>
+      <Button
+        outline
+        class="as-mod-danger"
+        hint="Deny it (Enter)"
+        disabledReason={disabledReason}
+        onClick={send}
+      >
         Deny
       </Button>
       <Button icon="close" hint="Don’t deny it (Esc)" onClick={close} />
@@ -160,7 +170,7 @@ export function Answers(props: QuestionProps) {
   const confirming = useConfirming(props);
   const denies = model.denying.value === row.id;
   useFocusBack(line, denies);
-  const isRead = useRead();
+  const isRead = useUnreadDelay();
   if (denies) return <Denial model={model} row={row} />;
   if (confirming) return <Confirm {...props} confirming={confirming} />;
   const isHigh = approval.risk === "high";
@@ -195,7 +205,9 @@ export function Answers(props: QuestionProps) {
           chord="Alt+A"
           name={isHigh ? `${words}…` : words}
           hint={`${drafted ? "Let it happen as you edited it" : "Let it happen"}${isHigh ? "; asks once more" : ""} (Alt+A)`}
-          held={heldApproving(model, row, body) ?? (isRead ? null : UNREAD)}
+          disabledReason={
+            approveDisabledReason(model, row, body) ?? (isRead ? null : UNREAD_REASON)
+          }
           onClick={approve}
         >
           {isHigh ? `${words}…` : words}
@@ -205,7 +217,7 @@ export function Answers(props: QuestionProps) {
           icon="close"
           class="as-Deny-begin"
           hint="Don’t let it happen, and say why (d)"
-          held={heldAnswering(model, row)}
+          disabledReason={answerDisabledReason(model, row)}
           onClick={() => {
             model.denying.value = row.id;
           }}
@@ -249,7 +261,7 @@ export function Confirm({ model, row, body, approval, confirming }: ConfirmProps
   const { always, draft } = confirming;
   // On no button: the key that approved must not be the one that confirms.
   useLayoutEffect(() => box.current?.focus({ preventScroll: true }), []);
-  const isRead = useRead();
+  const isRead = useUnreadDelay();
   const close = () => {
     model.confirming.value = null;
     box.current?.closest<HTMLElement>(".as-Asks")?.focus({ preventScroll: true });
@@ -291,7 +303,9 @@ export function Confirm({ model, row, body, approval, confirming }: ConfirmProps
           chord="Alt+Y"
           name={`Yes, approve ${name}`}
           hint="Let it happen (Alt+Y)"
-          held={heldApproving(model, row, body) ?? (isRead ? null : UNREAD)}
+          disabledReason={
+            approveDisabledReason(model, row, body) ?? (isRead ? null : UNREAD_REASON)
+          }
           onClick={() => void model.approve(row, { always, confirmed: true })}
         >
           Yes, approve
@@ -319,15 +333,21 @@ export function Rule({ rule }: { rule: string }) {
  */
 export const READ_MS = 500;
 
-export const UNREAD = "It has only just been asked: read it first";
+export const UNREAD_REASON = "It has only just been asked: read it first";
 
-export function heldAnswering(model: Model, row: TimelineRow): string | null {
-  return barred(model) ?? (model.sent.value.has(row.id) ? "Your answer is on its way" : null);
+export function answerDisabledReason(model: Model, row: TimelineRow): string | null {
+  return (
+    readOnlyReason(model) ?? (model.sent.value.has(row.id) ? "Your answer is on its way" : null)
+  );
 }
 
 /** Why a row can't be approved; `heldAnswering`'s reasons among others. */
-export function heldApproving(model: Model, row: TimelineRow, body: MessageBody): string | null {
-  return heldAnswering(model, row) ?? invalid(model) ?? unseen(model, row, body);
+export function approveDisabledReason(
+  model: Model,
+  row: TimelineRow,
+  body: MessageBody,
+): string | null {
+  return answerDisabledReason(model, row) ?? invalid(model) ?? unseen(model, row, body);
 }
 
 function invalid(model: Model): string | null {
@@ -345,7 +365,7 @@ function unseen(model: Model, row: TimelineRow, { edit }: MessageBody): string |
 }
 
 /** Whether something has been before the person for long enough to be read. */
-export function useRead(): boolean {
+export function useUnreadDelay(): boolean {
   const [isRead, setRead] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setRead(true), READ_MS);

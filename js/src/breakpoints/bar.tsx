@@ -3,17 +3,24 @@
 import { useSignalEffect } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
 import { problemOf } from "../model/breakpoints";
-import { barred } from "../model/controls";
+import { readOnlyReason } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import type { BreakpointRule, DryRunOutcome } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { count, visible, when } from "../view/words";
-import { type BreakpointDraft, breakpointOf, draftLike, freshDraft, goTo, isLack } from "./draft";
+import { count, visible, when } from "../view/format";
+import {
+  type BreakpointDraft,
+  breakpointOf,
+  draftLike,
+  freshDraft,
+  goTo,
+  isProblem,
+} from "./draft";
 import {
   ConditionField,
+  HitCountField,
   NameField,
-  OftenField,
   ScopeField,
   ThenField,
   WatchField,
@@ -33,17 +40,19 @@ export function Bar({ model, onLeave }: BarProps) {
   const [fresh, setFresh] = useState(() => freshDraft());
   const draft = breakpoints.draft.value ?? fresh;
   const edits = breakpoints.all.value.some(({ id }) => id === draft.id);
-  const made = breakpointOf(draft, model.run.value);
-  const breakpoint = isLack(made) ? null : made;
+  const result = breakpointOf(draft, model.run.value);
+  const breakpoint = isProblem(result) ? null : result;
   const dryRun = useDryRun(model, breakpoint);
-  const { past, ask, close } = usePast(model, breakpoint);
-  const setting = useSetting(model, breakpoint);
-  useLike(model, form);
+  const { past: pastDryRuns, ask: runDryRun, close } = usePastDryRuns(model, breakpoint);
+  const setting = useSetBreakpoint(model, breakpoint);
+  useTemplate(model, form);
 
   const invalid = dryRun.stale || dryRun.problem?.code !== "invalid_stop" ? null : dryRun.problem;
   const refused = setting.problem ?? invalid;
-  const held =
-    barred(model) ?? (isLack(made) ? made.why : null) ?? (refused ? "Correct it first" : null);
+  const disabledReason =
+    readOnlyReason(model) ??
+    (isProblem(result) ? result.why : null) ??
+    (refused ? "Correct it first" : null);
 
   const leave = () => {
     breakpoints.draft.value = null;
@@ -52,7 +61,7 @@ export function Bar({ model, onLeave }: BarProps) {
     if (edits) onLeave(draft.id);
   };
   const set = async () => {
-    if (breakpoint && held === null && (await setting.set())) leave();
+    if (breakpoint && disabledReason === null && (await setting.set())) leave();
   };
   const onChange = (fields: Partial<BreakpointDraft>) => {
     breakpoints.draft.value = { ...draft, ...fields };
@@ -84,7 +93,7 @@ export function Bar({ model, onLeave }: BarProps) {
       <div class="as-BreakpointBar-line">
         <span class="as-BreakpointBar-word" />
         <WatchField {...fields} />
-        <OftenField {...fields} />
+        <HitCountField {...fields} />
         <ThenField {...fields} />
         <ScopeField {...fields} run={model.run.value} />
         <span class="as-Spring" />
@@ -97,7 +106,7 @@ export function Bar({ model, onLeave }: BarProps) {
           outline
           icon={edits ? "check" : "plus"}
           hint={edits ? "Save the breakpoint (Enter)" : "Add the breakpoint (Enter)"}
-          held={held}
+          disabledReason={disabledReason}
           name={edits ? "Save breakpoint" : "Add breakpoint"}
           onClick={() => void set()}
         >
@@ -108,18 +117,20 @@ export function Bar({ model, onLeave }: BarProps) {
       <Preview
         model={model}
         dryRun={dryRun}
-        lack={isLack(made) ? made.why : null}
+        lack={isProblem(result) ? result.why : null}
         watch={draft.watch}
         onWatch={(watch) => onChange({ watch })}
       >
         <PastButton
-          past={past}
-          held={breakpoint ? refused && "Correct it first" : isLack(made) ? made.why : null}
-          onAsk={() => void ask()}
+          pastDryRuns={pastDryRuns}
+          disabledReason={
+            breakpoint ? refused && "Correct it first" : isProblem(result) ? result.why : null
+          }
+          onRun={() => void runDryRun()}
           onClose={close}
         />
       </Preview>
-      {past && <PastRuns model={model} past={past} />}
+      {pastDryRuns && <PastRuns model={model} pastDryRuns={pastDryRuns} />}
       <span class="as-Hidden" role="status">
         {setting.done}
       </span>
@@ -128,7 +139,7 @@ export function Bar({ model, onLeave }: BarProps) {
 }
 
 /** Hands the breakpoint to the Core. What it refused is told until the breakpoint is another. */
-function useSetting(model: Debugger, breakpoint: BreakpointRule | null) {
+function useSetBreakpoint(model: Debugger, breakpoint: BreakpointRule | null) {
   const [refused, setRefused] = useState<{ about: string; problem: Problem } | null>(null);
   const [done, setDone] = useState("");
   const about = JSON.stringify(breakpoint);
@@ -144,12 +155,12 @@ function useSetting(model: Debugger, breakpoint: BreakpointRule | null) {
 }
 
 /** A row that a breakpoint is to be made like stands in the bar, and its condition is to be written. */
-function useLike(model: Debugger, form: { current: HTMLFormElement | null }): void {
+function useTemplate(model: Debugger, form: { current: HTMLFormElement | null }): void {
   useSignalEffect(() => {
-    const row = model.breakpoints.like.value;
+    const row = model.breakpoints.template.value;
     if (!row) return;
     model.breakpoints.draft.value = draftLike(row);
-    model.breakpoints.like.value = null;
+    model.breakpoints.template.value = null;
     // The tab is shown by then: what is hidden can't take the focus.
     requestAnimationFrame(() =>
       form.current?.querySelector<HTMLElement>(".as-BreakpointBar-condition")?.focus(),
@@ -170,7 +181,7 @@ function focusList(form: HTMLElement | null): void {
 
 // ---- Where the breakpoint in the bar would have hit in past runs: asked for by a button, a line a run.
 
-export interface Past {
+export interface PastDryRuns {
   /** What the answer is about. */
   about: string;
   /** Null while it is awaited. */
@@ -179,54 +190,58 @@ export interface Past {
 }
 
 /** What was found in past runs; null once the breakpoint is another. */
-export function usePast(model: Debugger, breakpoint: BreakpointRule | null) {
-  const [past, setPast] = useState<Past | null>(null);
+export function usePastDryRuns(model: Debugger, breakpoint: BreakpointRule | null) {
+  const [pastDryRuns, setPast] = useState<PastDryRuns | null>(null);
   const about = breakpoint ? JSON.stringify(asEnabled(breakpoint)) : "";
-  const put = (about: string, found: Omit<Past, "about">) =>
+  const store = (about: string, found: Omit<PastDryRuns, "about">) =>
     setPast((now) => (now?.about === about ? { about, ...found } : now));
-  const ask = async () => {
+  const runDryRun = async () => {
     if (!breakpoint) return;
     setPast({ about, outcomes: null, problem: null });
     try {
-      put(about, {
+      store(about, {
         outcomes: await model.breakpoints.dryRun(asEnabled(breakpoint), null),
         problem: null,
       });
     } catch (error) {
-      put(about, { outcomes: [], problem: problemOf(error) });
+      store(about, { outcomes: [], problem: problemOf(error) });
     }
   };
-  return { past: past?.about === about ? past : null, ask, close: () => setPast(null) };
+  return {
+    past: pastDryRuns?.about === about ? pastDryRuns : null,
+    ask: runDryRun,
+    close: () => setPast(null),
+  };
 }
 
 interface PastButtonProps {
-  past: Past | null;
-  held: string | null;
-  onAsk(): void;
+  pastDryRuns: PastDryRuns | null;
+  disabledReason: string | null;
+  onRun(): void;
   onClose(): void;
 }
 
-export function PastButton({ past, held, onAsk, onClose }: PastButtonProps) {
-  const busy = past !== null && past.outcomes === null;
+export function PastButton({ pastDryRuns, disabledReason, onRun, onClose }: PastButtonProps) {
+  const busy = pastDryRuns !== null && pastDryRuns.outcomes === null;
   return (
     <Button
       outline
       hint={
-        past
+        pastDryRuns
           ? "Close the list of past runs"
           : "Show where the breakpoint would have hit in past runs"
       }
-      held={held ?? (busy ? "The dry run reads past runs" : null)}
-      pressed={past !== null}
-      onClick={past ? onClose : onAsk}
+      disabledReason={disabledReason ?? (busy ? "The dry run reads past runs" : null)}
+      pressed={pastDryRuns !== null}
+      onClick={pastDryRuns ? onClose : onRun}
     >
       {busy ? "Reading past runs…" : "Dry run on past runs"}
     </Button>
   );
 }
 
-export function PastRuns({ model, past }: { model: Debugger; past: Past }) {
-  const { outcomes, problem } = past;
+export function PastRuns({ model, pastDryRuns }: { model: Debugger; pastDryRuns: PastDryRuns }) {
+  const { outcomes, problem } = pastDryRuns;
   if (problem) {
     return (
       <p class="as-Bad as-Small" role="alert">

@@ -1,6 +1,6 @@
 /** The breakpoint that is being written, as its fields hold it: it needn't make sense yet. Pure. */
 
-import { literally } from "../model/breakpoints";
+import { escapeGlob } from "../model/breakpoints";
 import type { Debugger } from "../model/debugger";
 import type { BreakpointRule, Reaction, Run, TimelineRow } from "../protocol/types.gen";
 
@@ -8,7 +8,7 @@ import type { BreakpointRule, Reaction, Run, TimelineRow } from "../protocol/typ
 export type WatchKind = NonNullable<BreakpointRule["watch"]>["kind"] | "recurring";
 
 /** How often it hits in a run: each time, once, from the nth match on, or at the nth alone. */
-export type Often = "every" | "once" | "from" | "at";
+export type HitCountMode = "every" | "once" | "from" | "at";
 
 export interface BreakpointDraft
   extends Pick<BreakpointRule, "id" | "kind" | "side" | "on_error" | "enabled"> {
@@ -20,13 +20,13 @@ export interface BreakpointDraft
   watch: WatchKind | "";
   /** What the watch is told, as it is written. */
   amount: string;
-  often: Often;
+  hitCountMode: HitCountMode;
   hitCount: string;
   then: Reaction;
 }
 
 /** A draft isn't a breakpoint: the field to look at, and why. */
-interface Lack {
+interface DraftProblem {
   field: "amount" | "hitCount" | "name" | "condition";
   why: string;
 }
@@ -46,7 +46,7 @@ export function freshDraft(fields: Partial<BreakpointDraft> = {}): BreakpointDra
     condition: "",
     watch: "",
     amount: "",
-    often: "every",
+    hitCountMode: "every",
     hitCount: "2",
     // biome-ignore lint/suspicious/noThenProperty: the protocol's word; a draft is never awaited
     then: "halt",
@@ -58,20 +58,20 @@ export function freshDraft(fields: Partial<BreakpointDraft> = {}): BreakpointDra
 /** A breakpoint where this row is: of its kind, side and name. */
 export function draftLike({ kind, side, name, outcome }: TimelineRow): BreakpointDraft {
   const on_error = outcome === "error";
-  return freshDraft({ kind, side, name: name === null ? "" : literally(name), on_error });
+  return freshDraft({ kind, side, name: name === null ? "" : escapeGlob(name), on_error });
 }
 
 /** A breakpoint's fields, to change it. */
 export function draftOf(breakpoint: BreakpointRule): BreakpointDraft {
   const { name, condition, watch, nth: hitCount, once, ...rest } = breakpoint;
-  const often = hitCount === 1 ? (once ? "once" : "every") : once ? "at" : "from";
+  const hitCountMode = hitCount === 1 ? (once ? "once" : "every") : once ? "at" : "from";
   return {
     ...rest,
     name: name ?? "",
     condition: condition ?? "",
     watch: kindOf(watch),
     amount: watch ? amountOf(watch) : "",
-    often,
+    hitCountMode,
     hitCount: hitCount === 1 ? "2" : String(hitCount),
   };
 }
@@ -83,16 +83,20 @@ export const copyOf = (breakpoint: BreakpointRule): BreakpointDraft => ({
 });
 
 /** What a draft says as a breakpoint, or what it lacks. */
-export function breakpointOf(draft: BreakpointDraft, run: Run | null): BreakpointRule | Lack {
+export function breakpointOf(
+  draft: BreakpointDraft,
+  run: Run | null,
+): BreakpointRule | DraftProblem {
   const { id, kind, side, on_error, then, enabled } = draft;
   const watch = watchOf(draft);
   if (watch && "why" in watch) return watch;
-  const hitCount = draft.often === "from" || draft.often === "at" ? whole(draft.hitCount) : 1;
+  const hitCount =
+    draft.hitCountMode === "from" || draft.hitCountMode === "at" ? whole(draft.hitCount) : 1;
   if (hitCount === null || hitCount < 1)
     return { field: "hitCount", why: "Enter a hit count: 2, 3, …" };
   return {
     id,
-    program: draft.program ?? (run ? literally(run.program) || "*" : "*"),
+    program: draft.program ?? (run ? escapeGlob(run.program) || "*" : "*"),
     kind,
     side,
     name: draft.name.trim() || null,
@@ -100,13 +104,14 @@ export function breakpointOf(draft: BreakpointDraft, run: Run | null): Breakpoin
     condition: draft.condition.trim() || null,
     watch,
     nth: hitCount,
-    once: draft.often === "once" || draft.often === "at",
+    once: draft.hitCountMode === "once" || draft.hitCountMode === "at",
     then,
     enabled,
   };
 }
 
-export const isLack = (made: BreakpointRule | Lack): made is Lack => "why" in made;
+export const isProblem = (made: BreakpointRule | DraftProblem): made is DraftProblem =>
+  "why" in made;
 
 function kindOf(watch: BreakpointRule["watch"]): WatchKind | "" {
   if (watch?.kind === "repeated" && !watch.in_a_row) return "recurring";
@@ -119,8 +124,8 @@ function amountOf(watch: NonNullable<BreakpointRule["watch"]>): string {
 }
 
 /** The bounds are those of protocol/breakpoint_rules.py. */
-function watchOf({ watch, amount }: BreakpointDraft): BreakpointRule["watch"] | Lack {
-  const lack = (why: string): Lack => ({ field: "amount", why });
+function watchOf({ watch, amount }: BreakpointDraft): BreakpointRule["watch"] | DraftProblem {
+  const lack = (why: string): DraftProblem => ({ field: "amount", why });
   switch (watch) {
     case "":
       return null;

@@ -1,26 +1,26 @@
 /** The fields of the bar: where a breakpoint hits, on what condition, how often, and what then. */
 
 import { useId } from "preact/hooks";
-import { literally, literalOf, placeWords } from "../model/breakpoints";
+import { escapeGlob, globLiteral, locationText } from "../model/breakpoints";
 import type { BreakpointRule, EventKind, Run, TimelineRow } from "../protocol/types.gen";
 import { Select } from "../view/fields";
-import { visible } from "../view/words";
-import type { BreakpointDraft, Often, WatchKind } from "./draft";
+import { visible } from "../view/format";
+import type { BreakpointDraft, HitCountMode, WatchKind } from "./draft";
 
 export interface FieldProps {
   draft: BreakpointDraft;
   onChange(fields: Partial<BreakpointDraft>): void;
 }
 
-type Place = Pick<BreakpointRule, "kind" | "side" | "on_error">;
+type Location = Pick<BreakpointRule, "kind" | "side" | "on_error">;
 
-const at = (kind: EventKind | null, side: BreakpointRule["side"], on_error = false): Place => ({
+const at = (kind: EventKind | null, side: BreakpointRule["side"], on_error = false): Location => ({
   kind,
   side,
   on_error,
 });
 
-const PLACES: readonly Place[] = [
+const LOCATIONS: readonly Location[] = [
   at("tool_invocation", "begin"),
   at("tool_invocation", "end"),
   at("tool_invocation", "end", true),
@@ -37,18 +37,18 @@ const PLACES: readonly Place[] = [
 ];
 
 /** What fails has ended: its side says nothing. */
-const keyOf = ({ kind, side, on_error }: Place): string =>
+const keyOf = ({ kind, side, on_error }: Location): string =>
   `${kind ?? ""}/${on_error ? "fails" : (side ?? "")}`;
 
 export function WhereField({ draft, onChange }: FieldProps) {
   const key = keyOf(draft);
-  const known = PLACES.some((each) => keyOf(each) === key);
-  const places = known ? PLACES : [...PLACES, at(draft.kind, draft.side, draft.on_error)];
+  const known = LOCATIONS.some((each) => keyOf(each) === key);
+  const places = known ? LOCATIONS : [...LOCATIONS, at(draft.kind, draft.side, draft.on_error)];
   return (
     <Select
       label="Where"
       value={key}
-      options={places.map((each) => [keyOf(each), placeWords(each)] as const)}
+      options={places.map((each) => [keyOf(each), locationText(each)] as const)}
       onChange={(chosen) => onChange(places.find((each) => keyOf(each) === chosen) ?? {})}
     />
   );
@@ -85,7 +85,7 @@ export function NameField({ draft, rows, onChange }: NameProps) {
       />
       <datalist id={list}>
         {namesOf(rows, draft.kind).map((name) => (
-          <option key={name} value={literally(name)} />
+          <option key={name} value={escapeGlob(name)} />
         ))}
       </datalist>
     </>
@@ -109,7 +109,7 @@ interface ConditionProps extends FieldProps {
 const LONGEST = 4096;
 
 export function ConditionField({ draft, problem, onChange }: ConditionProps) {
-  const told = useId();
+  const problemId = useId();
   return (
     <span class="as-BreakpointBar-where">
       <input
@@ -117,7 +117,7 @@ export function ConditionField({ draft, problem, onChange }: ConditionProps) {
         type="text"
         aria-label="Condition"
         aria-invalid={problem !== null}
-        aria-describedby={problem === null ? undefined : told}
+        aria-describedby={problem === null ? undefined : problemId}
         placeholder={'args.path.startswith("src/")'}
         title="An expression; empty is always"
         spellcheck={false}
@@ -128,7 +128,7 @@ export function ConditionField({ draft, problem, onChange }: ConditionProps) {
         onInput={({ currentTarget }) => onChange({ condition: currentTarget.value })}
       />
       {problem !== null && (
-        <span id={told} class="as-Bad as-Small as-BreakpointBar-problem" role="alert">
+        <span id={problemId} class="as-Bad as-Small as-BreakpointBar-problem" role="alert">
           {visible(problem)}
         </span>
       )}
@@ -180,23 +180,23 @@ const AMOUNTS: Record<WatchKind, string> = {
   touched: "Path",
 };
 
-const OFTEN: [Often, string][] = [
+const HIT_COUNT_MODES: [HitCountMode, string][] = [
   ["every", "every time"],
   ["once", "once a run"],
   ["from", "from hit"],
   ["at", "only at hit"],
 ];
 
-export function OftenField({ draft, onChange }: FieldProps) {
+export function HitCountField({ draft, onChange }: FieldProps) {
   return (
     <>
       <Select
         label="How often"
-        value={draft.often}
-        options={OFTEN}
-        onChange={(often) => onChange({ often })}
+        value={draft.hitCountMode}
+        options={HIT_COUNT_MODES}
+        onChange={(often) => onChange({ hitCountMode: often })}
       />
-      {(draft.often === "from" || draft.often === "at") && (
+      {(draft.hitCountMode === "from" || draft.hitCountMode === "at") && (
         <input
           class="as-Input as-BreakpointBar-count"
           type="text"
@@ -233,7 +233,7 @@ interface ScopeProps extends FieldProps {
 
 /** Whose agents: those of the shown run's program, all, or as an edited breakpoint has it. */
 export function ScopeField({ draft, run, onChange }: ScopeProps) {
-  const own = run ? literally(run.program) : "*";
+  const own = run ? escapeGlob(run.program) : "*";
   const value = draft.program ?? own;
   const programs = [...new Set([own, "*", value])].filter(Boolean);
   return (
@@ -241,12 +241,12 @@ export function ScopeField({ draft, run, onChange }: ScopeProps) {
       class="as-BreakpointBar-scope"
       label="For which agents"
       value={value}
-      options={programs.map((program) => [program, scopeWords(program)] as const)}
+      options={programs.map((program) => [program, scopeText(program)] as const)}
       onChange={(program) => onChange({ program })}
     />
   );
 }
 
-function scopeWords(program: string): string {
-  return program === "*" ? "all agents" : `only ${visible(literalOf(program) ?? program)}`;
+function scopeText(program: string): string {
+  return program === "*" ? "all agents" : `only ${visible(globLiteral(program) ?? program)}`;
 }

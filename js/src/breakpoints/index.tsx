@@ -1,13 +1,13 @@
 /** Breakpoints: where runs halt by themselves, where they did, and the bar that makes one. */
 
 import { useRef, useState } from "preact/hooks";
-import { barred } from "../model/controls";
+import { readOnlyReason } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import { Button } from "../view/button";
+import { visible } from "../view/format";
+import { Empty, NoticeBar } from "../view/notices";
 import { useNarrow } from "../view/split";
-import { Empty, News } from "../view/told";
-import { visible } from "../view/words";
 import { Bar } from "./bar";
 import { type BreakpointDraft, freshDraft } from "./draft";
 import { Table } from "./table";
@@ -19,17 +19,17 @@ export function BreakpointsView({ model }: { model: Debugger }) {
   const narrow = useNarrow(pane);
   const [problem, setProblem] = useState<Problem | null>(null);
   /** The row that is to take the focus: a new object each time. */
-  const [summoned, summon] = useState<{ breakpoint: string } | null>(null);
+  const [focusRequest, requestFocus] = useState<{ breakpoint: string } | null>(null);
   return (
     <section ref={pane} class="as-Pane as-Breakpoints" aria-label="All breakpoints">
       <Head model={model} onProblem={setProblem} />
       {problem && <Refused problem={problem} onDismiss={() => setProblem(null)} />}
       {model.breakpoints.all.value.length > 0 ? (
-        <Table model={model} narrow={narrow} summoned={summoned} onProblem={setProblem} />
+        <Table model={model} narrow={narrow} focusRequest={focusRequest} onProblem={setProblem} />
       ) : (
         <NoBreakpoints model={model} />
       )}
-      <Bar model={model} onLeave={(breakpoint) => summon({ breakpoint })} />
+      <Bar model={model} onLeave={(breakpoint) => requestFocus({ breakpoint })} />
     </section>
   );
 }
@@ -59,7 +59,9 @@ function Head({ model, onProblem }: HeadProps) {
       <span class="as-Spring" />
       <Button
         hint="Disable every breakpoint; the list stays"
-        held={barred(model) ?? (active.length === 0 ? "No breakpoint is enabled" : null)}
+        disabledReason={
+          readOnlyReason(model) ?? (active.length === 0 ? "No breakpoint is enabled" : null)
+        }
         onClick={() => void disableAll()}
       >
         Disable all
@@ -70,9 +72,9 @@ function Head({ model, onProblem }: HeadProps) {
 
 function Refused({ problem, onDismiss }: { problem: Problem; onDismiss(): void }) {
   return (
-    <News class="as-BreakpointsNews" onDismiss={onDismiss}>
+    <NoticeBar class="as-BreakpointsNews" onDismiss={onDismiss}>
       <span title={problem.code}>{visible(problem.message)}</span>
-    </News>
+    </NoticeBar>
   );
 }
 

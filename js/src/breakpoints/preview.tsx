@@ -7,8 +7,8 @@ import type { Debugger } from "../model/debugger";
 import type { Problem, Run } from "../model/model";
 import type { BreakpointRule, DryRunOutcome } from "../protocol/types.gen";
 import { Button } from "../view/button";
+import { count, visible } from "../view/format";
 import { cx } from "../view/hooks";
-import { count, visible } from "../view/words";
 import { type BreakpointDraft, goTo, type WatchKind } from "./draft";
 
 // ---- A run as a line, with a mark where a breakpoint would have hit.
@@ -17,7 +17,7 @@ const HEIGHT = 14;
 /** About so many small marks divide the line. */
 const PARTS = 12;
 /** So many numbers are said. */
-const MOST_SAID = 20;
+const MAX_HITS_READ = 20;
 
 interface TicksProps {
   /** The seqs of the rows, rising. */
@@ -36,7 +36,7 @@ export function Ticks({ hits, rows }: TicksProps) {
       viewBox={`0 0 ${length} ${HEIGHT}`}
       preserveAspectRatio="none"
       role="img"
-      aria-label={said(hits, rows)}
+      aria-label={hitsText(hits, rows)}
     >
       <path class="as-Ticks-parts" d={marks(parts, HEIGHT - 4)} />
       <path class="as-Ticks-hits" d={marks(hits, 0)} />
@@ -48,10 +48,10 @@ export function Ticks({ hits, rows }: TicksProps) {
 const marks = (seqs: readonly number[], top: number): string =>
   seqs.map((seq) => `M${seq - 0.5} ${top}V${HEIGHT}`).join("");
 
-function said(hits: readonly number[], rows: number): string {
+function hitsText(hits: readonly number[], rows: number): string {
   if (hits.length === 0) return `No hit in ${rows} events`;
-  const more = hits.length > MOST_SAID ? " and more" : "";
-  return `Hits at ${hits.slice(0, MOST_SAID).join(", ")}${more} of ${rows} events`;
+  const more = hits.length > MAX_HITS_READ ? " and more" : "";
+  return `Hits at ${hits.slice(0, MAX_HITS_READ).join(", ")}${more} of ${rows} events`;
 }
 
 interface PreviewProps {
@@ -77,9 +77,9 @@ export function Preview({ model, dryRun, lack, watch, onWatch, children }: Previ
         role="status"
       >
         {outcome && run ? (
-          <Said model={model} outcome={outcome} run={run} />
+          <DryRunSummary model={model} outcome={outcome} run={run} />
         ) : (
-          <None run={run} lack={lack} {...dryRun} />
+          <NoDryRun run={run} lack={lack} {...dryRun} />
         )}
         {outcome?.total === 0 && !stale && watch === "repeated" && (
           <Button
@@ -97,7 +97,7 @@ export function Preview({ model, dryRun, lack, watch, onWatch, children }: Previ
   );
 }
 
-function None({
+function NoDryRun({
   run,
   lack,
   problem,
@@ -111,13 +111,13 @@ function None({
   return <span class="as-Muted">{stale ? "Dry run in progress…" : "No dry run yet"}</span>;
 }
 
-interface SaidProps {
+interface DryRunSummaryProps {
   model: Debugger;
   outcome: DryRunOutcome;
   run: Run;
 }
 
-function Said({ model, outcome, run }: SaidProps) {
+function DryRunSummary({ model, outcome, run }: DryRunSummaryProps) {
   const { hits, total, error } = outcome;
   if (total === 0) return <span class="as-Muted">Would not have hit in this run.</span>;
   return (
@@ -137,7 +137,7 @@ function Said({ model, outcome, run }: SaidProps) {
 }
 
 /** So many hits have a link; the others are counted. */
-const MOST_LINKS = 6;
+const MAX_LINKS = 6;
 
 interface HitLinksProps {
   model: Debugger;
@@ -147,7 +147,7 @@ interface HitLinksProps {
 }
 
 export function HitLinks({ model, run, hits, total }: HitLinksProps) {
-  const shown = hits.slice(0, MOST_LINKS);
+  const shown = hits.slice(0, MAX_LINKS);
   const rest = total - shown.length;
   return (
     <span class="as-BreakpointHits">
@@ -198,23 +198,23 @@ export const asEnabled = (breakpoint: BreakpointRule): BreakpointRule => ({
 export function useDryRun(model: Debugger, breakpoint: BreakpointRule | null): DryRunState {
   const [answer, setAnswer] = useState(NOTHING);
   const run = model.run.value;
-  const looked = model.tab.value === "breakpoints" && model.connection.value.kind === "open";
+  const isVisible = model.tab.value === "breakpoints" && model.connection.value.kind === "open";
   const about = breakpoint && run ? JSON.stringify([run.id, asEnabled(breakpoint)]) : "";
   // Not after each event of a run that goes on by itself: the Core reads all of it each time.
   const rows = run?.state === "continue" ? null : run?.rows;
   useEffect(() => {
-    if (!breakpoint || !run || !looked) return;
-    let wanted = true;
-    const ask = async () => {
-      const got = await fetchDryRun(model.breakpoints.dryRun(asEnabled(breakpoint), run.id));
-      if (wanted) setAnswer({ about, ...got });
+    if (!breakpoint || !run || !isVisible) return;
+    let isCurrent = true;
+    const runDryRun = async () => {
+      const result = await fetchDryRun(model.breakpoints.dryRun(asEnabled(breakpoint), run.id));
+      if (isCurrent) setAnswer({ about, ...result });
     };
-    const timer = setTimeout(() => void ask(), PAUSE_MS);
+    const timer = setTimeout(() => void runDryRun(), PAUSE_MS);
     return () => {
-      wanted = false;
+      isCurrent = false;
       clearTimeout(timer);
     };
-  }, [about, rows, looked]);
+  }, [about, rows, isVisible]);
   const { outcome, problem } = about === "" ? NOTHING : answer;
   return { outcome, problem, stale: answer.about !== about };
 }

@@ -3,21 +3,21 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import {
-  aroundName,
   breakpointText,
-  literalOf,
-  oftenWords,
-  placeIcon,
-  placeWords,
-  watchWords,
+  globLiteral,
+  hitCountText,
+  locationIcon,
+  locationParts,
+  locationText,
+  watchText,
 } from "../model/breakpoints";
-import { barred } from "../model/controls";
+import { readOnlyReason } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Run } from "../model/model";
 import type { BreakpointRule } from "../protocol/types.gen";
 import { Button } from "../view/button";
+import { visible } from "../view/format";
 import { cx } from "../view/hooks";
-import { visible } from "../view/words";
 import { goTo } from "./draft";
 
 // ---- Where a breakpoint has hit: in the shown run, else in the newest other one. Pure.
@@ -67,7 +67,7 @@ export function BreakpointRow(props: RowProps) {
       ref={row}
       class={cx(
         "as-BreakpointRow",
-        !(breakpoint.enabled && model.breakpoints.isFor(breakpoint)) && "as-mod-off",
+        !(breakpoint.enabled && model.breakpoints.appliesToRun(breakpoint)) && "as-mod-off",
       )}
       role="row"
       data-breakpoint={breakpoint.id}
@@ -84,23 +84,25 @@ export function BreakpointRow(props: RowProps) {
       ) : (
         <Cells model={model} breakpoint={breakpoint} />
       )}
-      <Acts {...props} />
+      <RowActions {...props} />
     </div>
   );
 }
 
 function Switch({ model, breakpoint, onSwitch }: RowProps) {
-  const held = barred(model);
+  const disabledReason = readOnlyReason(model);
   return (
     <button
       type="button"
       class="as-Switch"
       role="switch"
       aria-checked={breakpoint.enabled}
-      aria-disabled={held ? true : undefined}
+      aria-disabled={disabledReason ? true : undefined}
       aria-label={breakpointText(breakpoint)}
-      title={held ?? `${breakpoint.enabled ? "Disable" : "Enable"} the breakpoint (Space)`}
-      onClick={() => held === null && onSwitch()}
+      title={
+        disabledReason ?? `${breakpoint.enabled ? "Disable" : "Enable"} the breakpoint (Space)`
+      }
+      onClick={() => disabledReason === null && onSwitch()}
     />
   );
 }
@@ -115,7 +117,7 @@ function Cells({ model, breakpoint }: PartProps) {
     <>
       <span class="as-BreakpointRow-where" role="gridcell" title={titleOf(breakpoint)}>
         <Where breakpoint={breakpoint} />
-        <span class="as-Muted as-Small as-Ellipsis as-x-wide"> for {forWhom(breakpoint)}</span>
+        <span class="as-Muted as-Small as-Ellipsis as-x-wide"> for {programText(breakpoint)}</span>
       </span>
       <span class="as-Ellipsis" role="gridcell" title={visible(breakpoint.condition ?? "")}>
         <Condition breakpoint={breakpoint} />
@@ -157,9 +159,10 @@ function TwoLines({ model, breakpoint }: PartProps) {
 }
 
 function Where({ breakpoint }: { breakpoint: BreakpointRule }) {
-  const { icon, actor } = placeIcon(breakpoint);
+  const { icon, actor } = locationIcon(breakpoint);
   const { name } = breakpoint;
-  const [before, after] = name === null ? [placeWords(breakpoint), ""] : aroundName(breakpoint);
+  const [before, after] =
+    name === null ? [locationText(breakpoint), ""] : locationParts(breakpoint);
   return (
     <>
       <span class={`as-Actor as-mod-${actor}`}>
@@ -176,7 +179,7 @@ function Where({ breakpoint }: { breakpoint: BreakpointRule }) {
 
 function Condition({ breakpoint }: { breakpoint: BreakpointRule }) {
   const { condition, watch } = breakpoint;
-  const rest = [watch && watchWords(watch), oftenWords(breakpoint)].filter(Boolean).join(", ");
+  const rest = [watch && watchText(watch), hitCountText(breakpoint)].filter(Boolean).join(", ");
   if (condition === null) return rest === "" ? <span class="as-Muted">always</span> : rest;
   return (
     <>
@@ -187,12 +190,12 @@ function Condition({ breakpoint }: { breakpoint: BreakpointRule }) {
 }
 
 const titleOf = (breakpoint: BreakpointRule): string =>
-  `${breakpointText(breakpoint)}\nfor ${forWhom(breakpoint)}`;
+  `${breakpointText(breakpoint)}\nfor ${programText(breakpoint)}`;
 
 /** Whose agents a breakpoint is for. */
-function forWhom({ program }: BreakpointRule): string {
+function programText({ program }: BreakpointRule): string {
   if (program === "*") return "all agents";
-  return visible(literalOf(program) ?? program);
+  return visible(globLiteral(program) ?? program);
 }
 
 const REACTIONS: Record<BreakpointRule["then"], string> = {
@@ -227,14 +230,29 @@ function LastHit({ model, breakpoint }: PartProps) {
   );
 }
 
-function Acts({ model, breakpoint, onEdit, onCopy, onDelete }: RowProps) {
+function RowActions({ model, breakpoint, onEdit, onCopy, onDelete }: RowProps) {
   const words = breakpointText(breakpoint);
-  const held = barred(model);
+  const disabledReason = readOnlyReason(model);
   return (
     <span class="as-BreakpointRow-acts" role="gridcell">
-      <Button icon="pencil" hint={`Edit ${words} (Enter)`} held={held} onClick={onEdit} />
-      <Button icon="copy" hint={`Make another like ${words}`} held={held} onClick={onCopy} />
-      <Button icon="trash" hint={`Delete ${words} (Delete)`} held={held} onClick={onDelete} />
+      <Button
+        icon="pencil"
+        hint={`Edit ${words} (Enter)`}
+        disabledReason={disabledReason}
+        onClick={onEdit}
+      />
+      <Button
+        icon="copy"
+        hint={`Make another like ${words}`}
+        disabledReason={disabledReason}
+        onClick={onCopy}
+      />
+      <Button
+        icon="trash"
+        hint={`Delete ${words} (Delete)`}
+        disabledReason={disabledReason}
+        onClick={onDelete}
+      />
     </span>
   );
 }

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { breakpointText } from "../model/breakpoints";
-import { barred } from "../model/controls";
+import { readOnlyReason } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Problem } from "../model/model";
 import type { BreakpointRule } from "../protocol/types.gen";
@@ -16,28 +16,28 @@ interface TableProps {
   model: Debugger;
   narrow: boolean;
   /** The breakpoint whose row is to take the focus; a new object each time. */
-  summoned: { breakpoint: string } | null;
+  focusRequest: { breakpoint: string } | null;
   onProblem(problem: Problem | null): void;
 }
 
-export function Table({ model, narrow, summoned, onProblem }: TableProps) {
+export function Table({ model, narrow, focusRequest, onProblem }: TableProps) {
   const grid = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState<string | null>(null);
   const [deleting, setDeleting] = useState<string | null>(null);
   const { breakpoints } = model;
-  const lines = ordered(breakpoints.all.value, breakpoints.isFor);
+  const lines = ordered(breakpoints.all.value, breakpoints.appliesToRun);
   const at = Math.max(
     0,
     lines.findIndex(({ id }) => id === active),
   );
   const focus = useFocus(grid, setActive);
   useEffect(() => {
-    if (summoned) focus(summoned.breakpoint);
-  }, [summoned]);
+    if (focusRequest) focus(focusRequest.breakpoint);
+  }, [focusRequest]);
 
-  const carry = async (order: Promise<Problem | null>) => onProblem(await order);
-  const acts = (breakpoint: BreakpointRule) => ({
-    onSwitch: () => void carry(breakpoints.set({ ...breakpoint, enabled: !breakpoint.enabled })),
+  const report = async (order: Promise<Problem | null>) => onProblem(await order);
+  const actions = (breakpoint: BreakpointRule) => ({
+    onSwitch: () => void report(breakpoints.set({ ...breakpoint, enabled: !breakpoint.enabled })),
     onEdit: () => {
       breakpoints.draft.value = draftOf(breakpoint);
       focusBar(grid.current);
@@ -57,7 +57,7 @@ export function Table({ model, narrow, summoned, onProblem }: TableProps) {
     const act = event.target === row || event.key === "Delete" ? KEYS[event.key] : undefined;
     if (to !== undefined) focus(lines[to]?.id ?? breakpoint.id);
     else if (sideways(row, event.key)) return used(event);
-    else if (act && barred(model) === null) acts(breakpoint)[act]();
+    else if (act && readOnlyReason(model) === null) actions(breakpoint)[act]();
     else return;
     used(event);
   };
@@ -77,15 +77,15 @@ export function Table({ model, narrow, summoned, onProblem }: TableProps) {
       <div role="rowgroup">
         {lines.map((breakpoint, index) =>
           breakpoint.id === deleting ? (
-            <Deleting
+            <DeleteConfirmation
               key={breakpoint.id}
               model={model}
               breakpoint={breakpoint}
               index={index + 2}
               onProblem={onProblem}
-              onDone={(kept) => {
+              onDone={(isKept) => {
                 setDeleting(null);
-                focus(kept ? breakpoint.id : (lines[index + 1] ?? lines[index - 1])?.id);
+                focus(isKept ? breakpoint.id : (lines[index + 1] ?? lines[index - 1])?.id);
               }}
             />
           ) : (
@@ -97,7 +97,7 @@ export function Table({ model, narrow, summoned, onProblem }: TableProps) {
               active={index === at}
               edited={breakpoints.draft.value?.id === breakpoint.id}
               narrow={narrow}
-              {...acts(breakpoint)}
+              {...actions(breakpoint)}
             />
           ),
         )}
@@ -145,11 +145,11 @@ interface DeletingProps {
   breakpoint: BreakpointRule;
   index: number;
   onProblem(problem: Problem | null): void;
-  onDone(kept: boolean): void;
+  onDone(isKept: boolean): void;
 }
 
 /** In the breakpoint's own place; the answer that changes nothing has the focus. */
-function Deleting({ model, breakpoint, index, onProblem, onDone }: DeletingProps) {
+function DeleteConfirmation({ model, breakpoint, index, onProblem, onDone }: DeletingProps) {
   const cell = useRef<HTMLSpanElement>(null);
   const [sent, setSent] = useState(false);
   useLayoutEffect(() => cell.current?.querySelector<HTMLElement>("button:last-child")?.focus(), []);
@@ -177,7 +177,7 @@ function Deleting({ model, breakpoint, index, onProblem, onDone }: DeletingProps
           outline
           class="as-mod-danger"
           hint="Delete the breakpoint"
-          held={sent ? "It is being deleted" : null}
+          disabledReason={sent ? "It is being deleted" : null}
           onClick={() => void remove()}
         >
           Delete

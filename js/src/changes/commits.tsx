@@ -4,8 +4,8 @@ import { Icon, type IconName } from "../icons/icon";
 import { type Entry, eventOf, stepsOf, titleOf } from "../model/commits";
 import type { Commit, Model, TimelineRow } from "../model/model";
 import { focusItem, move, used } from "../view/focus";
+import { clock, count, visible } from "../view/format";
 import { cx } from "../view/hooks";
-import { clock, count, visible } from "../view/words";
 import { Diffstat } from "./marks";
 import { totals } from "./tree";
 

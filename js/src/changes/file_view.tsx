@@ -6,9 +6,9 @@ import { type Block, DiffTable, type Sides, useSides } from "../diff/table";
 import { Icon } from "../icons/icon";
 import type { Commit, FileBody, Model } from "../model/model";
 import { CopyButton, type Segment, Segments } from "../view/button";
-import { type Loading, useLoaded } from "../view/lazy";
-import { CodeLine, Empty, NotFetched } from "../view/told";
-import { size, visible } from "../view/words";
+import { size, visible } from "../view/format";
+import { type LoadState, useLoaded } from "../view/lazy";
+import { CodeLine, Empty, NotFetched } from "../view/notices";
 import { Diffstat } from "./marks";
 import type { FileChange } from "./tree";
 
@@ -40,11 +40,11 @@ let chosen: Sides | null = null;
 export function FileView({ model, commit, change, link }: FileViewProps) {
   const pane = useRef<HTMLDivElement>(null);
   const fitting = useSides(pane);
-  const [wanted, setWanted] = useState(chosen);
-  const sides = wanted ?? fitting;
+  const [shownSides, setShownSides] = useState(chosen);
+  const sides = shownSides ?? fitting;
   const key = `${commit.id} ${change.path}`;
   const load = () => model.change(commit.id, change.path);
-  const loading = useLoaded(model, key, load, { wanted: hasText(change) });
+  const loading = useLoaded(model, key, load, { enabled: hasText(change) });
   const hunks = useMemo(() => (loading.kind === "ready" ? hunksOf(loading.value) : []), [loading]);
   const blocks = useMemo(() => (hunks.length > 0 ? [{ hunks }] : []), [hunks]);
   return (
@@ -82,7 +82,7 @@ export function FileView({ model, commit, change, link }: FileViewProps) {
               selected={sides}
               onSelect={(next) => {
                 chosen = next;
-                setWanted(next);
+                setShownSides(next);
               }}
             />
           </span>
@@ -110,7 +110,7 @@ export function FileView({ model, commit, change, link }: FileViewProps) {
 
 interface ContentsProps {
   change: FileChange;
-  loading: Loading<FileBody | null>;
+  loading: LoadState<FileBody | null>;
   /** None where the texts are the same. */
   blocks: readonly Block[];
   sides: Sides;
@@ -125,7 +125,7 @@ function Contents({ change, loading, blocks, sides }: ContentsProps) {
         title="The file could not be fetched"
         why={loading.message}
         hint="Ask for the file again"
-        onAgain={loading.again}
+        onRetry={loading.retry}
       />
     );
   }

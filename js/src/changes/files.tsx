@@ -2,8 +2,8 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { focusItem, move, used } from "../view/focus";
+import { visible } from "../view/format";
 import { cx } from "../view/hooks";
-import { visible } from "../view/words";
 import { Diffstat, Letter } from "./marks";
 import { type Entry, type FileChange, type TreeLine, treeLines } from "./tree";
 

@@ -1,10 +1,10 @@
 /** Where a person writes: Enter sends, also what was written while an answer was coming. */
 import { useRef } from "preact/hooks";
 import { Button } from "../view/button";
+import { visible } from "../view/format";
 import { useOwnId } from "../view/hooks";
-import { visible } from "../view/words";
 import type { ChatModel } from "./model";
-import { heldSending } from "./status";
+import { sendDisabledReason } from "./status";
 
 /** Letters that a message has at most. */
 const LONGEST = 1_000_000;
@@ -14,10 +14,12 @@ export function Composer({ model }: { model: ChatModel }) {
   const hint = useOwnId();
   const session = model.session.value;
   const text = model.drafts.of(session);
-  const waits = model.barred.value ?? heldSending(model.info.value, model.removed.value);
-  const held = waits ?? heldText(text) ?? (model.sending.value ? "It is being sent" : null);
+  const waits =
+    model.readOnlyReason.value ?? sendDisabledReason(model.info.value, model.removed.value);
+  const disabledReason =
+    waits ?? textDisabledReason(text) ?? (model.sending.value ? "It is being sent" : null);
   const send = async () => {
-    if (held !== null) return;
+    if (disabledReason !== null) return;
     await model.send();
     field.current?.focus();
   };
@@ -51,10 +53,10 @@ export function Composer({ model }: { model: ChatModel }) {
       />
       <div class="as-ChatPost-side">
         <Button
-          primary={held === null}
-          outline={held !== null}
+          primary={disabledReason === null}
+          outline={disabledReason !== null}
           hint="Send it (Enter; Shift+Enter begins a line)"
-          held={held}
+          disabledReason={disabledReason}
           onClick={() => void send()}
         >
           Send
@@ -120,7 +122,7 @@ function recall(model: ChatModel): boolean {
   return true;
 }
 
-function heldText(text: string): string | null {
+function textDisabledReason(text: string): string | null {
   if (text.length > LONGEST) {
     const over = (text.length - LONGEST).toLocaleString("en-US");
     return `It is too long by ${over} letters`;

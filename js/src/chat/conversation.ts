@@ -39,28 +39,28 @@ export class Conversation {
    *
    * @returns Whether all of it could be: else something is missing, and it is to be watched anew.
    */
-  take(told: readonly NumberedChatEvent[]): boolean {
+  applyEvents(events: readonly NumberedChatEvent[]): boolean {
     return batch(() => {
-      const fold = new Fold(this.info.peek(), this.messages.peek());
-      const whole = told.every((each) => this.#follows(each) && this.#apply(fold, each));
+      const fold = new EventFold(this.info.peek(), this.messages.peek());
+      const whole = events.every((each) => this.#follows(each) && this.#apply(fold, each));
       this.info.value = fold.info;
-      this.#put(fold.result());
+      this.#replace(fold.result());
       return whole;
     });
   }
 
   /** A page of the transcript, which comes before the first message. */
-  prepend(page: readonly Message[], more: boolean): void {
+  prepend(page: readonly Message[], appendText: boolean): void {
     const known = this.messages.peek();
     const ids = new Set(known.map(({ id }) => id));
     const older = page.filter(({ id }) => !ids.has(id)).map(shown);
     batch(() => {
       this.messages.value = [...older, ...known];
-      this.#whole.value = !more;
+      this.#whole.value = !appendText;
     });
   }
 
-  #put(messages: readonly ShownMessage[]): void {
+  #replace(messages: readonly ShownMessage[]): void {
     if (messages.length > MOST) {
       this.messages.value = messages.slice(-LEFT);
       this.#whole.value = false;
@@ -80,7 +80,7 @@ export class Conversation {
     return true;
   }
 
-  #apply(fold: Fold, { event }: NumberedChatEvent): boolean {
+  #apply(fold: EventFold, { event }: NumberedChatEvent): boolean {
     switch (event.event) {
       case "begin":
         if (fold.begin(event)) this.#whole.value = false;
@@ -89,10 +89,10 @@ export class Conversation {
         fold.info = event.session;
         return true;
       case "said":
-        fold.said(event.message);
+        fold.addMessage(event.message);
         return true;
       case "delta":
-        return fold.more(event.message_id, event.text);
+        return fold.appendText(event.message_id, event.text);
       case "agent":
         fold.agent(event);
         return true;
@@ -106,7 +106,7 @@ export class Conversation {
 }
 
 /** Messages while events are taken in: copied once, however many there are. */
-class Fold {
+class EventFold {
   info: ChatSessionInfo | null;
   readonly #before: readonly ShownMessage[];
   #messages: ShownMessage[];
@@ -132,13 +132,13 @@ class Fold {
     return kept.length === 0;
   }
 
-  said(message: Message): void {
+  addMessage(message: Message): void {
     const at = this.#at.get(message.id);
     this.#set(at ?? this.#messages.length, shown(message));
   }
 
   /** More of a message that is there. */
-  more(id: string, text: string): boolean {
+  appendText(id: string, text: string): boolean {
     const at = this.#at.get(id);
     const message = at === undefined ? undefined : this.#messages[at];
     if (at === undefined || !message) return false;

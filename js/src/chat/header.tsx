@@ -4,12 +4,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import { Button } from "../view/button";
 import { useRoving } from "../view/focus";
+import { visible } from "../view/format";
 import { cx } from "../view/hooks";
-import { RetryNow, StateLine } from "../view/told";
-import { visible } from "../view/words";
-import { roleWord } from "./messages/rows";
+import { RetryNow, StateLine } from "../view/notices";
+import { roleLabel } from "./messages/rows";
 import type { ChatModel } from "./model";
-import { chatStatus, titleOf, typeWords } from "./status";
+import { chatStatus, titleOf, typeText } from "./status";
 import type { ChatAgentInfo } from "./types";
 
 interface HeaderProps {
@@ -48,7 +48,7 @@ function ListSwitch({ model: { sessions } }: { model: ChatModel }) {
 }
 
 function Standing({ model }: { model: ChatModel }) {
-  const connection = model.line.connection.value;
+  const connection = model.client.connection.value;
   const status = chatStatus(connection, model.info.value, {
     stopping: model.stopping.value,
     removed: model.removed.value,
@@ -66,17 +66,17 @@ function Controls({ model, onOpen }: HeaderProps) {
   const roving = useRoving<HTMLDivElement>();
   const info = model.info.value;
   const run = info?.run_id ?? null;
-  const stop = heldStop(model);
+  const stop = stopDisabledReason(model);
   const halted = run !== null && info?.halted === true && info.waiting === null;
   return (
     <div class="as-Controls" role="toolbar" aria-label="Chat control" {...roving}>
-      <RetryNow line={model.line} label="as-ChatLabel" />
+      <RetryNow line={model.client} label="as-ChatLabel" />
       <AutoChat model={model} />
       <Button
         icon="stop"
         name="Stop"
         hint="End this answer: what was said stays"
-        held={stop}
+        disabledReason={stop}
         primary={stop === null && !halted}
         onClick={() => void model.stop()}
       >
@@ -87,20 +87,20 @@ function Controls({ model, onOpen }: HeaderProps) {
         icon="open"
         hint="Open its run in the debugger"
         primary={halted} // there it goes on
-        held={run === null ? heldRun(model) : null}
+        disabledReason={run === null ? runDisabledReason(model) : null}
         onClick={() => run !== null && onOpen(run)}
       />
     </div>
   );
 }
 
-function heldStop(model: ChatModel): string | null {
-  if (model.barred.value !== null) return model.barred.value;
+function stopDisabledReason(model: ChatModel): string | null {
+  if (model.readOnlyReason.value !== null) return model.readOnlyReason.value;
   if (model.info.value?.state !== "STATE_RUNNING") return "Nothing is being answered";
   return model.stopping.value ? "It is being stopped" : null;
 }
 
-function heldRun({ info }: ChatModel): string {
+function runDisabledReason({ info }: ChatModel): string {
   return info.value?.no_debugger ?? "It has no run yet: that begins with the first answer";
 }
 
@@ -110,7 +110,8 @@ export function AutoChat({ model }: { model: ChatModel }) {
   const info = model.info.value;
   const on = info?.auto_chat ?? false;
   const most = info?.auto_chat_max ?? 0;
-  const held = model.barred.value ?? (info === null ? "The conversation is being opened" : null);
+  const disabledReason =
+    model.readOnlyReason.value ?? (info === null ? "The conversation is being opened" : null);
   const turns = `${info?.auto_turns ?? 0} of ${most}`;
   return (
     <button
@@ -118,11 +119,11 @@ export function AutoChat({ model }: { model: ChatModel }) {
       class={cx("as-Button as-ChatAuto", on && "as-mod-on")}
       role="switch"
       aria-checked={on}
-      aria-disabled={held !== null ? true : undefined}
+      aria-disabled={disabledReason !== null ? true : undefined}
       aria-label={`AutoChat, ${turns}`}
-      title={held ?? means(most)}
+      title={disabledReason ?? explanation(most)}
       onClick={() => {
-        if (held === null) void model.set({ auto_chat: !on });
+        if (disabledReason === null) void model.set({ auto_chat: !on });
       }}
     >
       <span class="as-ChatAuto-track" aria-hidden="true" />
@@ -133,7 +134,7 @@ export function AutoChat({ model }: { model: ChatModel }) {
   );
 }
 
-function means(most: number): string {
+function explanation(most: number): string {
   const times = most === 1 ? "once" : `${most.toLocaleString("en-US")} times`;
   return (
     `AutoChat: after an answer the agent is asked to go on by itself, at most ${times} until you say ` +
@@ -169,15 +170,15 @@ export function Title({ model }: { model: ChatModel }) {
     return <Field title={info.title} onDone={done} />;
   }
   const name = titleOf(info);
-  const held = model.barred.value;
+  const disabledReason = model.readOnlyReason.value;
   return (
     <button
       ref={button}
       type="button"
       class="as-ChatTitle"
-      title={`${name}\n${held ?? "Click to change the title"}`}
-      aria-disabled={held !== null ? true : undefined}
-      onClick={() => setWriting(held === null)}
+      title={`${name}\n${disabledReason ?? "Click to change the title"}`}
+      aria-disabled={disabledReason !== null ? true : undefined}
+      onClick={() => setWriting(disabledReason === null)}
     >
       <b class="as-Ellipsis">{name}</b>
     </button>
@@ -246,7 +247,7 @@ export function Agents({ model, onOpen }: AgentsProps) {
 }
 
 function namesOf(agents: readonly ChatAgentInfo[]): string {
-  return agents.map(({ name, role }) => `${visible(name)}: ${roleWord(role)}`).join("\n");
+  return agents.map(({ name, role }) => `${visible(name)}: ${roleLabel(role)}`).join("\n");
 }
 
 interface AgentProps {
@@ -263,7 +264,7 @@ function Agent({ agent, speaks, works, usual, onOpen }: AgentProps) {
   const { name, role, description, run_id } = agent;
   const notice = visible(agent.notice);
   const lines = [
-    `${visible(name)}: ${visible(role)}, ${typeWords(agent)}`,
+    `${visible(name)}: ${visible(role)}, ${typeText(agent)}`,
     description && visible(description),
     notice,
     usual && "Messages are for it where nobody else is chosen",
@@ -274,7 +275,7 @@ function Agent({ agent, speaks, works, usual, onOpen }: AgentProps) {
     <>
       <Icon name={busy ? "spin" : "agent"} small spin={busy} />
       <span class="as-Ellipsis">{visible(name)}</span>
-      <span class="as-ChatAgent-role as-Muted">{roleWord(role)}</span>
+      <span class="as-ChatAgent-role as-Muted">{roleLabel(role)}</span>
       {notice && (
         <span class="as-ChatAgent-notice">
           {notice.split(":")[0]}

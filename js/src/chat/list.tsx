@@ -2,9 +2,9 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../view/button";
+import { count, when } from "../view/format";
 import { cx } from "../view/hooks";
-import { StateMark, Trouble } from "../view/told";
-import { count, when } from "../view/words";
+import { ErrorBar, StateMark } from "../view/notices";
 import type { ChatModel } from "./model";
 import { sessionStatus, titleOf } from "./status";
 import type { ChatSessionInfo } from "./types";
@@ -12,14 +12,14 @@ import type { ChatSessionInfo } from "./types";
 interface ListProps {
   model: ChatModel;
   /** Whether it lies over the conversation: then it goes once one is chosen. */
-  over: boolean;
+  isOverlay: boolean;
   /** Put it away. */
   onClose(): void;
   /** A new conversation is there. */
   onBegun(): void;
 }
 
-export function List({ model, over, onClose, onBegun }: ListProps) {
+export function List({ model, isOverlay, onClose, onBegun }: ListProps) {
   const { sessions } = model;
   const list = useRef<HTMLElement>(null);
   useEffect(() => {
@@ -28,13 +28,13 @@ export function List({ model, over, onClose, onBegun }: ListProps) {
   }, []);
   const go = async (there: Promise<boolean>, then?: () => void) => {
     if (!(await there)) return;
-    if (over) onClose();
+    if (isOverlay) onClose();
     then?.();
   };
   return (
     <section
       ref={list}
-      class={cx("as-ChatList", over && "as-mod-over")}
+      class={cx("as-ChatList", isOverlay && "as-mod-over")}
       aria-label="Conversations"
       onKeyDown={(event) => moveFocus(event, list.current)}
     >
@@ -43,22 +43,22 @@ export function List({ model, over, onClose, onBegun }: ListProps) {
           outline
           icon="plus"
           hint="Begin another conversation: this one goes on"
-          held={model.barred.value}
-          onClick={() => void go(model.begin(), onBegun)}
+          disabledReason={model.readOnlyReason.value}
+          onClick={() => void go(model.createSession(), onBegun)}
         >
           New
         </Button>
         <span class="as-Spring" />
         <Button icon="close" hint="Hide the conversations (Esc)" onClick={onClose} />
       </div>
-      <Trouble class="as-ChatNews" news={sessions.news} />
+      <ErrorBar class="as-ChatNews" error={sessions.error} />
       <ul class="as-Scroll as-ChatList-rows">
         {sessions.all.value?.map((info) => (
           <li key={info.id} class="as-ChatItem">
-            {sessions.doomed.value === info.id ? (
-              <Doomed model={model} info={info} />
+            {sessions.confirmingDelete.value === info.id ? (
+              <DeleteConfirmation model={model} info={info} />
             ) : (
-              <Item model={model} info={info} onLook={() => void go(model.look(info.id))} />
+              <Item model={model} info={info} onLook={() => void go(model.openSession(info.id))} />
             )}
           </li>
         ))}
@@ -100,10 +100,10 @@ function Item({ model, info, onLook }: ItemProps) {
         icon="trash"
         name={`Delete ${title}`}
         hint="Delete it"
-        held={model.barred.value}
+        disabledReason={model.readOnlyReason.value}
         class="as-ChatItem-delete"
         onClick={() => {
-          model.sessions.doomed.value = id;
+          model.sessions.confirmingDelete.value = id;
         }}
       />
     </>
@@ -111,12 +111,12 @@ function Item({ model, info, onLook }: ItemProps) {
 }
 
 /** Asks once more: what is deleted can't be had back. */
-function Doomed({ model, info }: Omit<ItemProps, "onLook">) {
+function DeleteConfirmation({ model, info }: Omit<ItemProps, "onLook">) {
   const { sessions } = model;
   const row = useRef<HTMLDivElement>(null);
   useEffect(() => row.current?.querySelector<HTMLElement>("button:last-of-type")?.focus(), []);
   const keep = () => {
-    sessions.doomed.value = null;
+    sessions.confirmingDelete.value = null;
   };
   return (
     <div
@@ -135,7 +135,7 @@ function Doomed({ model, info }: Omit<ItemProps, "onLook">) {
         outline
         class="as-mod-danger"
         hint="Delete it, with all that was said in it"
-        held={model.barred.value}
+        disabledReason={model.readOnlyReason.value}
         onClick={() => void sessions.remove(info.id)}
       >
         Delete

@@ -1,12 +1,12 @@
 /** What the view of a chat knows and does. The conversation lives in the kernel; here is what is looked at. */
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
-import { type CommandError, LinkLost } from "../client/client";
+import { type CommandError, LinkLost } from "../client/core_client";
 import { browserTimers, type Timers, type Transport } from "../client/transport";
 import { Inbox, nextFrame, type Schedule } from "../model/inbox";
 import { browserMemory, type Memory } from "../model/storage";
 import type { NumberedChatEvent, UpdateChatSession } from "../protocol/chat.gen";
+import { ChatClient, decodeExactly, SERVICE, SessionList } from "./chat_client";
 import { Conversation } from "./conversation";
-import { ChatLine, decodeExactly, SERVICE, Sessions } from "./line";
 import type {
   ChatImage,
   ChatSessionInfo,
@@ -19,10 +19,10 @@ import type {
 // reload.
 
 /** Letters that are kept over a reload: a tab's storage is small. */
-const KEPT = 100_000;
+const DRAFT_PREFIX = 100_000;
 const key = (session: string) => `chat-draft:${session}`;
 
-export class Drafts {
+export class ChatDrafts {
   readonly #memory: Memory;
   readonly #texts = signal<ReadonlyMap<string, string>>(new Map());
 
@@ -41,7 +41,7 @@ export class Drafts {
 
   set(session: string, text: string): void {
     this.#texts.value = new Map([...this.#texts.peek(), [session, text]]);
-    if (text === "" || text.length > KEPT) this.#memory.remove(key(session));
+    if (text === "" || text.length > DRAFT_PREFIX) this.#memory.remove(key(session));
     else this.#memory.set(key(session), text);
   }
 }
@@ -62,14 +62,14 @@ interface ChatOptions {
 const PAGE = 50;
 
 /** What becomes of a message whose answer never came. */
-const UNSURE =
+const ANSWER_LOST =
   "The connection was lost before the answer came. Look whether your message stands above before you " +
   "send it again.";
 
 export class ChatModel implements TranscriptModel {
-  readonly line: ChatLine;
-  readonly sessions: Sessions;
-  readonly drafts: Drafts;
+  readonly client: ChatClient;
+  readonly sessions: SessionList;
+  readonly drafts: ChatDrafts;
   /** The session that is looked at. */
   readonly session: ReadonlySignal<string>;
   readonly info: ReadonlySignal<ChatSessionInfo | null>;
@@ -79,7 +79,7 @@ export class ChatModel implements TranscriptModel {
   /** Whether the session that is looked at was deleted. */
   readonly removed: ReadonlySignal<boolean>;
   /** What went wrong, until it is dismissed or something else is asked. */
-  readonly news = signal<string | null>(null);
+  readonly error = signal<string | null>(null);
   /** Whom the next message is for; null: the default agent. */
   readonly to = signal<string | null>(null);
   /** What was asked for and isn't answered yet. */
@@ -87,88 +87,88 @@ export class ChatModel implements TranscriptModel {
   readonly sent = signal(0);
   readonly stopping = signal(false);
   /** Why nothing can be changed from here now; null where it can. */
-  readonly barred = computed(() => {
-    const now = this.line.connection.value;
+  readonly readOnlyReason = computed(() => {
+    const now = this.client.connection.value;
     if (now.kind !== "open") return "Not connected to the kernel";
     return now.control ? null : "You may watch this chat, not take part";
   });
   readonly #inbox: Inbox<NumberedChatEvent>;
   readonly #memory: Memory;
   /** The session that the view was made for. */
-  readonly #first: string;
+  readonly #initialSession: string;
   readonly #key: string;
-  readonly #shown;
-  #leave = () => {};
+  readonly #conversation;
+  #unsubscribe = () => {};
 
   constructor(options: ChatOptions) {
     const { transport, name, session, timers = browserTimers } = options;
-    this.#inbox = new Inbox(options.frames ?? nextFrame, (told) => this.#takeIn(told));
+    this.#inbox = new Inbox(options.frames ?? nextFrame, (events) => this.#apply(events));
     this.#memory = options.memory ?? browserMemory(() => sessionStorage);
-    this.#first = session;
+    this.#initialSession = session;
     this.#key = `chat-session:${session}`;
-    this.drafts = new Drafts(this.#memory);
-    this.line = new ChatLine({
+    this.drafts = new ChatDrafts(this.#memory);
+    this.client = new ChatClient({
       transport,
       service: SERVICE,
       name,
       timers,
-      peer: "The kernel",
-      trouble: (message) => this.fail(message),
+      peerName: "The kernel",
+      onError: (message) => this.fail(message),
       decode: decodeExactly,
     });
-    this.sessions = new Sessions(this.line);
-    this.#shown = signal(new Conversation(this.#memory.get(this.#key) ?? session));
-    this.session = computed(() => this.#shown.value.id);
-    this.info = computed(() => this.#shown.value.info.value);
-    this.messages = computed(() => this.#shown.value.messages.value);
-    this.hasEarlier = computed(() => this.#shown.value.hasEarlier.value);
-    this.removed = computed(() => this.#shown.value.removed.value);
+    this.sessions = new SessionList(this.client);
+    this.#conversation = signal(new Conversation(this.#memory.get(this.#key) ?? session));
+    this.session = computed(() => this.#conversation.value.id);
+    this.info = computed(() => this.#conversation.value.info.value);
+    this.messages = computed(() => this.#conversation.value.messages.value);
+    this.hasEarlier = computed(() => this.#conversation.value.hasEarlier.value);
+    this.removed = computed(() => this.#conversation.value.removed.value);
   }
 
   start(): void {
     this.sessions.watch();
-    this.#watch();
-    this.line.start();
+    this.#subscribe();
+    this.client.start();
   }
 
   close(): void {
-    this.#forget();
-    this.sessions.leave();
-    this.line.close();
+    this.#close();
+    this.sessions.close();
+    this.client.close();
   }
 
   fail(message: string): void {
-    this.news.value = message;
+    this.error.value = message;
   }
 
   // ---- which session is looked at -------------------------------------------------------------------
 
   /** Look at another session. One that is only kept is opened. */
-  async look(id: string): Promise<boolean> {
+  async openSession(id: string): Promise<boolean> {
     if (id === this.session.peek() && !this.removed.peek()) return true;
     if (this.sessions.find(id)?.live === false && !(await this.sessions.open(id))) return false;
-    this.#turnTo(id);
+    this.#show(id);
     return true;
   }
 
   /** Begin another conversation, and look at it. */
-  async begin(): Promise<boolean> {
-    const made = await this.sessions.create();
-    if (made !== null) this.#turnTo(made);
-    return made !== null;
+  async createSession(): Promise<boolean> {
+    const created = await this.sessions.create();
+    if (created !== null) this.#show(created);
+    return created !== null;
   }
 
-  #turnTo(id: string): void {
-    this.#forget();
+  #show(id: string): void {
+    this.#close();
     batch(() => {
-      this.#shown.value = new Conversation(id);
-      this.news.value = null;
+      this.#conversation.value = new Conversation(id);
+      this.error.value = null;
       this.to.value = null;
       this.stopping.value = false;
       this.loadingEarlier.value = false;
     });
     this.#memory.set(this.#key, id);
-    this.#watch();
+    this.#subscribe();
   }
 
   // ---- what is asked ---------------------------------------------------------------------------------
@@ -180,14 +180,19 @@ export class ChatModel implements TranscriptModel {
     if (this.sending.peek() || content.trim() === "") return false;
     this.sending.value = true;
     const agent_name = this.to.peek();
-    const taken = await this.#attempt(
-      () => this.line.ask("send", { session, content, ...(agent_name !== null && { agent_name }) }),
-      UNSURE,
+    const accepted = await this.#run(
+      () =>
+        this.client.request("send", {
+          session,
+          content,
+          ...(agent_name !== null && { agent_name }),
+        }),
+      ANSWER_LOST,
     );
-    if (taken && this.drafts.peek(session) === content) this.drafts.set(session, "");
-    if (taken) this.sent.value += 1;
+    if (accepted && this.drafts.peek(session) === content) this.drafts.set(session, "");
+    if (accepted) this.sent.value += 1;
     this.sending.value = false;
-    return taken;
+    return accepted;
   }
 
   /** End the turn that is under way. */
@@ -195,18 +200,18 @@ export class ChatModel implements TranscriptModel {
     if (this.stopping.peek()) return;
     this.stopping.value = true;
     const session = this.session.peek();
-    await this.#attempt(() => this.line.ask("stop", { session }));
+    await this.#run(() => this.client.request("stop", { session }));
     if (this.session.peek() === session) this.stopping.value = false;
   }
 
   set(change: Omit<UpdateChatSession, "session">): Promise<boolean> {
     const session = this.session.peek();
-    return this.#attempt(() => this.line.ask("set", { session, ...change }));
+    return this.#run(() => this.client.request("set", { session, ...change }));
   }
 
   async choose(message: string, choice: string): Promise<string | null> {
     try {
-      await this.line.ask("choose", { session: this.session.peek(), message, choice });
+      await this.client.request("choose", { session: this.session.peek(), message, choice });
       return null;
     } catch (error) {
       return (error as Error).message;
@@ -214,29 +219,29 @@ export class ChatModel implements TranscriptModel {
   }
 
   picture(message: string): Promise<ChatImage> {
-    return this.line.ask("picture", { session: this.session.peek(), message });
+    return this.client.request("picture", { session: this.session.peek(), message });
   }
 
   source(message: string): Promise<ChatSourceText> {
-    return this.line.ask("source", { session: this.session.peek(), message });
+    return this.client.request("source", { session: this.session.peek(), message });
   }
 
   async earlier(): Promise<void> {
-    const conversation = this.#shown.peek();
+    const conversation = this.#conversation.peek();
     const [first] = conversation.messages.peek();
     if (!first || this.loadingEarlier.peek()) return;
     this.loadingEarlier.value = true;
-    await this.#attempt(async () => {
-      const asked = { session: conversation.id, before: first.id, limit: PAGE };
-      const { messages, more } = await this.line.ask("earlier", asked);
+    await this.#run(async () => {
+      const request = { session: conversation.id, before: first.id, limit: PAGE };
+      const { messages, more } = await this.client.request("earlier", request);
       // Another page, or a new beginning, may have come meanwhile.
       if (conversation.messages.peek()[0]?.id === first.id) conversation.prepend(messages, more);
     });
-    if (this.#shown.peek() === conversation) this.loadingEarlier.value = false;
+    if (this.#conversation.peek() === conversation) this.loadingEarlier.value = false;
   }
 
-  async #attempt(act: () => Promise<unknown>, lost?: string): Promise<boolean> {
-    this.news.value = null;
+  async #run(act: () => Promise<unknown>, lost?: string): Promise<boolean> {
+    this.error.value = null;
     try {
       await act();
       return true;
@@ -248,45 +253,45 @@ export class ChatModel implements TranscriptModel {
 
   // ---- what is told ----------------------------------------------------------------------------------
 
-  #watch(): void {
-    const { id: session } = this.#shown.peek();
-    this.#leave = this.line.watch(
+  #subscribe(): void {
+    const { id: session } = this.#conversation.peek();
+    this.#unsubscribe = this.client.subscribe(
       "watch",
       { session },
-      (told) => this.#inbox.put(told),
-      (error) => this.#refused(error),
+      (events) => this.#inbox.add(events),
+      (error) => this.#onRefused(error),
     );
   }
 
-  #forget(): void {
+  #close(): void {
     this.#inbox.forget();
-    this.#leave();
+    this.#unsubscribe();
   }
 
-  #takeIn(told: readonly NumberedChatEvent[]): void {
-    if (!this.#shown.peek().take(told)) this.#rewatch();
+  #apply(events: readonly NumberedChatEvent[]): void {
+    if (!this.#conversation.peek().applyEvents(events)) this.#resubscribe();
   }
 
-  #rewatch(): void {
-    this.#forget();
-    this.#watch();
+  #resubscribe(): void {
+    this.#close();
+    this.#subscribe();
   }
 
   /** The session can't be watched: it is only kept, or gone. */
-  async #refused(error: CommandError): Promise<void> {
+  async #onRefused(error: CommandError): Promise<void> {
     if (error.code !== "unknown_session") {
       this.fail(error.message);
       return;
     }
-    const conversation = this.#shown.peek();
+    const conversation = this.#conversation.peek();
     const { id: session } = conversation;
-    const opened = await this.line.ask("open", { session }).then(
+    const opened = await this.client.request("open", { session }).then(
       () => true,
       (why: Error) => (why instanceof LinkLost ? null : false),
     );
-    if (this.#shown.peek() !== conversation || opened === null) return; // it is watched anew then
-    if (opened) this.#rewatch();
-    else if (session !== this.#first) this.#turnTo(this.#first);
+    if (this.#conversation.peek() !== conversation || opened === null) return; // it is watched anew then
+    if (opened) this.#resubscribe();
+    else if (session !== this.#initialSession) this.#show(this.#initialSession);
     else conversation.removed.value = true;
   }
 }

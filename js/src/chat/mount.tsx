@@ -1,7 +1,7 @@
 /** Put the view of a chat into an element. */
 import type { Transport } from "../client/transport";
-import { mountAlone } from "../shells/alone";
-import type { Reach } from "../shells/server";
+import type { RunAccess } from "../shells/server";
+import { mountStandalone } from "../shells/standalone";
 import { COMMON, putStyle } from "../styles";
 import chat from "./chat.css";
 import bodies from "./messages/bodies.css";
@@ -26,7 +26,7 @@ export interface MountOptions {
   /** The height to begin with, in pixels. */
   height?: number;
   /** How its runs are reached: asked whenever one is opened, since a Core may begin later. */
-  reach?: () => Reach;
+  reach?: () => RunAccess;
 }
 
 /** Show a chat; gives back how to end that. */
@@ -37,7 +37,7 @@ export function mountChat(
 ): () => void {
   addStyles(element);
   const model = new ChatModel({ transport, session, name: `agentstepper_nb chat ${VERSION}` });
-  return mountAlone(element, model, height, (place) => (
+  return mountStandalone(element, model, height, (place) => (
     <Root model={model} place={place} reach={reach} />
   ));
 }

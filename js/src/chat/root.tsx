@@ -1,14 +1,14 @@
 /** The whole view: a header, the conversation with a field to write in, and the list of conversations. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { obstacle } from "../model/status";
-import { openRun, type Reach } from "../shells/server";
+import { openRun, type RunAccess } from "../shells/server";
 import { Button } from "../view/button";
 import { useKeepFocus } from "../view/focus";
+import { visible } from "../view/format";
 import type { Place } from "../view/hooks";
 import { useSharedKeys } from "../view/keys";
+import { CommandHint, Empty, ErrorBar, NotConnected, NoticeBar } from "../view/notices";
 import { Edge, useHeight, useNarrow } from "../view/split";
-import { Empty, News, NotConnected, ToType, Trouble } from "../view/told";
-import { visible } from "../view/words";
 import { Composer } from "./composer";
 import { Agents, Header, Title } from "./header";
 import { List } from "./list";
@@ -19,11 +19,11 @@ import type { ChatModel } from "./model";
 
 /** What stands in place of the conversation; null where one is shown, or may soon be. */
 export function emptyState(model: ChatModel) {
-  const connection = model.line.connection.value;
+  const connection = model.client.connection.value;
   if (model.removed.value) return <Deleted model={model} />;
   if (model.info.value !== null) return null;
   const apart = connection.kind === "lost" ? AWAY : obstacle(connection);
-  return apart === null ? null : <NotConnected line={model.line} why={apart} />;
+  return apart === null ? null : <NotConnected line={model.client} why={apart} />;
 }
 
 const AWAY = "The kernel doesn’t answer. The view goes on by itself once it does.";
@@ -34,8 +34,8 @@ function Deleted({ model }: { model: ChatModel }) {
       outline
       icon="plus"
       hint="Begin another conversation"
-      held={model.barred.value}
-      onClick={() => void model.begin()}
+      disabledReason={model.readOnlyReason.value}
+      onClick={() => void model.createSession()}
     >
       New conversation
     </Button>
@@ -56,7 +56,7 @@ const HEIRS = [".as-ChatPost-field", ".as-View"];
 interface RootProps {
   model: ChatModel;
   place: Place;
-  reach(): Reach;
+  reach(): RunAccess;
 }
 
 export function Root({ model, place, reach }: RootProps) {
@@ -99,18 +99,18 @@ export function Root({ model, place, reach }: RootProps) {
           <Agents model={model} onOpen={onOpen} />
         </div>
         <div class="as-ChatBody">
-          {listed && <List model={model} over={narrow} onClose={hideList} onBegun={toField} />}
+          {listed && <List model={model} isOverlay={narrow} onClose={hideList} onBegun={toField} />}
           <div class="as-ChatMain">
             {emptyState(model) ?? <Transcript model={model} />}
             <Apart model={model} />
             {command !== null && (
-              <ToType
+              <CommandHint
                 class="as-ChatNews as-mod-hint"
                 command={command}
                 onDismiss={() => setCommand(null)}
               />
             )}
-            <Trouble class="as-ChatNews" news={model.news} />
+            <ErrorBar class="as-ChatNews" error={model.error} />
             <Composer model={model} />
           </div>
         </div>
@@ -122,11 +122,11 @@ export function Root({ model, place, reach }: RootProps) {
 
 /** What keeps the view from the kernel, while the conversation is still to be read. */
 function Apart({ model }: { model: ChatModel }) {
-  const why = obstacle(model.line.connection.value);
+  const why = obstacle(model.client.connection.value);
   if (why === null || model.info.value === null) return null;
   return (
-    <News class="as-ChatNews">
+    <NoticeBar class="as-ChatNews">
       <span>{visible(why)}</span>
-    </News>
+    </NoticeBar>
   );
 }

@@ -1,7 +1,7 @@
 /** How a chat stands, in words and shapes. Pure. */
 import type { Connection } from "../model/model";
 import { type Status, viewStatus } from "../model/status";
-import { visible } from "../view/words";
+import { visible } from "../view/format";
 import type { ChatAgentInfo, ChatSessionInfo } from "./types";
 
 const NO_RUN = { run: null, pending: [], awaited: false, opening: false };
@@ -56,7 +56,7 @@ function busy(words: string, tone: Status["tone"]): Status {
 }
 
 /** How an agent calls tools, for a person. */
-export function typeWords({ type }: ChatAgentInfo): string {
+export function typeText({ type }: ChatAgentInfo): string {
   return type === "STRUCTURED_CHAT"
     ? "calls tools by JSON in its text"
     : "calls tools by its model’s means";
@@ -68,7 +68,7 @@ export function titleOf({ title }: Pick<ChatSessionInfo, "title">): string {
 }
 
 /** Why nothing can be said now; null where it can. */
-export function heldSending(info: ChatSessionInfo | null, removed: boolean): string | null {
+export function sendDisabledReason(info: ChatSessionInfo | null, removed: boolean): string | null {
   if (removed) return "This conversation was deleted";
   if (!info) return "The conversation is being opened";
   if (info.waiting !== null) return "Choose above first, or stop it";

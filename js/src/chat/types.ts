@@ -22,7 +22,7 @@ export interface TranscriptModel {
   /** The session that is looked at; null until it was told. */
   readonly info: ReadonlySignal<ChatSessionInfo | null>;
   /** Why nothing can be changed from here now: no connection, or watching only; null where it can. */
-  readonly barred: ReadonlySignal<string | null>;
+  readonly readOnlyReason: ReadonlySignal<string | null>;
   /** Whether the transcript has messages before the first one. */
   readonly hasEarlier: ReadonlySignal<boolean>;
   /** Whether these are on their way. */

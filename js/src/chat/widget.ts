@@ -5,7 +5,7 @@
 
 import { type CommModel, commTransport } from "../client/comm";
 import { browserTimers } from "../client/transport";
-import { type CoreTraits, reachOf } from "../shells/server";
+import { accessOf, type CoreTraits } from "../shells/server";
 import { dressedShell } from "../shells/theme";
 import { addStyles, mountChat } from "./mount";
 
@@ -21,7 +21,7 @@ const ENDED =
   "that were kept can be opened from the list.";
 
 export default dressedShell<Widget>((model, host) => {
-  const reach = () => reachOf(model, (run) => model.get("command").replace("{run}", () => run));
+  const reach = () => accessOf(model, (run) => model.get("command").replace("{run}", () => run));
   const session = model.get("session");
   const transport = commTransport(model, browserTimers, ENDED);
   return mountChat(host, transport, { session, height: model.get("height"), reach });

@@ -11,8 +11,8 @@ import {
 /** A widget's model, as far as it carries messages. */
 export interface CommModel {
   send(content: unknown): void;
-  on(event: string, callback: (...heard: never[]) => void): void;
-  off(event: string, callback: (...heard: never[]) => void): void;
+  on(event: string, callback: (...listener: never[]) => void): void;
+  off(event: string, callback: (...listener: never[]) => void): void;
 }
 
 type ToKernel = { op: "open" } | { op: "text"; text: string; more?: true } | { op: "close" };
@@ -28,7 +28,7 @@ const PATIENCE_MS = 5000;
  * When a link that wasn't answered is opened once more. JupyterLab asks for a subshell when it sees a
  * comm, and what is sent before it has one waits behind the cell that shows the view.
  */
-const AGAIN_MS = [250, 750, 2000];
+const RETRY_MS = [250, 750, 2000];
 
 /** Nobody is there any more: the Core ended with its kernel. */
 const GONE = 4410;
@@ -63,24 +63,24 @@ class CommLink implements Link {
   readonly #model: CommModel;
   readonly #events: LinkEvents;
   readonly #timers: Timers;
-  readonly #endedWords: string;
+  readonly #endedReason: string;
   /** The link that was answered; null until one was. */
   #name: string | null = null;
   /** Links that were opened and have said nothing yet: the first to answer is the one. */
-  readonly #tried = new Set<string>();
+  readonly #openingLinks = new Set<string>();
   /** What was sent while none had answered. */
-  #unheard: string[] = [];
+  #unsent: string[] = [];
   /** How many texts came. */
-  #heard = 0;
-  #over = false;
-  #cancelAgain: (() => void) | null = null;
+  #receivedCount = 0;
+  #isClosed = false;
+  #cancelRetry: (() => void) | null = null;
   #cancelStall: (() => void) | null = null;
 
   constructor(model: CommModel, events: LinkEvents, timers: Timers, ended: string) {
     this.#model = model;
     this.#events = events;
     this.#timers = timers;
-    this.#endedWords = ended;
+    this.#endedReason = ended;
     model.on("msg:custom", this.#receive);
     for (const end of ENDS) model.on(end, this.#ended);
     // Who opens a link has it in hand before hearing of it.
@@ -88,46 +88,47 @@ class CommLink implements Link {
   }
 
   send(text: string): void {
-    if (this.#over) return;
-    if (this.#name === null) this.#unheard.push(text);
-    for (const name of this.#name === null ? this.#tried : [this.#name]) this.#sayText(name, text);
-    if (!this.#over) this.#await();
+    if (this.#isClosed) return;
+    if (this.#name === null) this.#unsent.push(text);
+    for (const name of this.#name === null ? this.#openingLinks : [this.#name])
+      this.#sendText(name, text);
+    if (!this.#isClosed) this.#startStallTimer();
   }
 
   close(): void {
-    if (this.#over) return;
-    this.#leave();
+    if (this.#isClosed) return;
+    this.#detach();
     this.#closeAll();
   }
 
   #begin(): void {
-    if (this.#over) return;
-    this.#try(0);
+    if (this.#isClosed) return;
+    this.#openLink(0);
     // The kernel says nothing before it is spoken to: that it hears shows in its first answer.
-    if (!this.#over) this.#events.opened();
+    if (!this.#isClosed) this.#events.opened();
   }
 
-  #try(times: number): void {
+  #openLink(attempt: number): void {
     const name = linkName();
-    this.#tried.add(name);
-    this.#say(name, { op: "open" });
-    for (const text of this.#unheard) this.#sayText(name, text);
-    const wait = AGAIN_MS[times];
-    if (wait === undefined || this.#over) return;
-    this.#cancelAgain = this.#timers.after(wait, () => this.#try(times + 1));
+    this.#openingLinks.add(name);
+    this.#sendMessage(name, { op: "open" });
+    for (const text of this.#unsent) this.#sendText(name, text);
+    const wait = RETRY_MS[attempt];
+    if (wait === undefined || this.#isClosed) return;
+    this.#cancelRetry = this.#timers.after(wait, () => this.#openLink(attempt + 1));
   }
 
-  #sayText(name: string, text: string): void {
-    for (let at = 0; !this.#over; ) {
+  #sendText(name: string, text: string): void {
+    for (let at = 0; !this.#isClosed; ) {
       const end = partEnd(text, at);
       const more = end < text.length;
-      this.#say(name, { op: "text", text: text.slice(at, end), ...(more && { more }) });
+      this.#sendMessage(name, { op: "text", text: text.slice(at, end), ...(more && { more }) });
       if (!more) return;
       at = end;
     }
   }
 
-  #say(link: string, message: ToKernel): void {
+  #sendMessage(link: string, message: ToKernel): void {
     try {
       this.#model.send({ link, ...message });
     } catch {
@@ -137,36 +138,36 @@ class CommLink implements Link {
 
   #receive = (content: unknown): void => {
     if (!isFromKernel(content) || !this.#isOurs(content)) return;
-    this.#stopWaiting();
+    this.#clearStallTimer();
     if (content.op === "closed") {
       this.#closeAll(content.link);
       this.#end({ code: content.code, reason: content.reason });
       return;
     }
     for (const text of content.texts) {
-      if (this.#over) return;
-      this.#take(text);
+      if (this.#isClosed) return;
+      this.#deliver(text);
     }
   };
 
   /** Whether something is for the link that counts: the first to answer. Others are closed then. */
   #isOurs({ link, op }: FromKernel): boolean {
     if (link === this.#name) return true;
-    if (!this.#tried.delete(link)) return false;
+    if (!this.#openingLinks.delete(link)) return false;
     if (this.#name === null) {
       this.#name = link;
-      this.#unheard = [];
-      this.#cancelAgain?.();
+      this.#unsent = [];
+      this.#cancelRetry?.();
       return true;
     }
-    if (op === "texts") this.#say(link, { op: "close" });
+    if (op === "texts") this.#sendMessage(link, { op: "close" });
     return false;
   }
 
-  #take(text: string): void {
+  #deliver(text: string): void {
     const number = /^\{"n":(\d+)/.exec(text)?.[1];
-    this.#heard += 1;
-    if (number !== undefined && Number(number) !== this.#heard) {
+    this.#receivedCount += 1;
+    if (number !== undefined && Number(number) !== this.#receivedCount) {
       this.#closeAll();
       this.#end({ code: GAP, reason: MISSED });
     } else {
@@ -174,34 +175,34 @@ class CommLink implements Link {
     }
   }
 
-  #await(): void {
+  #startStallTimer(): void {
     this.#cancelStall ??= this.#timers.after(PATIENCE_MS, () => this.#events.stalled?.(BUSY));
   }
 
-  #stopWaiting(): void {
+  #clearStallTimer(): void {
     if (this.#cancelStall === null) return;
     this.#cancelStall();
     this.#cancelStall = null;
     this.#events.stalled?.(null);
   }
 
-  #ended = (): void => this.#end({ code: GONE, reason: this.#endedWords });
+  #ended = (): void => this.#end({ code: GONE, reason: this.#endedReason });
 
   #end(why: Omit<Closed, "opened">): void {
-    if (this.#over) return;
-    this.#leave();
-    this.#events.closed({ ...why, opened: this.#heard > 0 });
+    if (this.#isClosed) return;
+    this.#detach();
+    this.#events.closed({ ...why, opened: this.#receivedCount > 0 });
   }
 
   #closeAll(but = ""): void {
-    for (const name of new Set([...this.#tried, this.#name ?? but])) {
-      if (name !== but) this.#say(name, { op: "close" });
+    for (const name of new Set([...this.#openingLinks, this.#name ?? but])) {
+      if (name !== but) this.#sendMessage(name, { op: "close" });
     }
   }
 
-  #leave(): void {
-    this.#over = true;
-    this.#cancelAgain?.();
+  #detach(): void {
+    this.#isClosed = true;
+    this.#cancelRetry?.();
     this.#cancelStall?.();
     this.#model.off("msg:custom", this.#receive);
     for (const end of ENDS) this.#model.off(end, this.#ended);

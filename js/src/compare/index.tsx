@@ -11,10 +11,10 @@ import contents from "../styles/contents.css";
 import diff from "../styles/diff.css";
 import { Button } from "../view/button";
 import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
+import { count, elapsed, visible, when } from "../view/format";
 import { useNow } from "../view/hooks";
+import { NotFetched } from "../view/notices";
 import { Split } from "../view/split";
-import { NotFetched } from "../view/told";
-import { count, elapsed, visible, when } from "../view/words";
 import {
   align,
   type Compared,
@@ -67,7 +67,7 @@ export function Compare({ model, ids }: CompareProps) {
               title="The runs could not be fetched"
               why={runs.message}
               hint="Ask for both runs again"
-              onAgain={runs.again}
+              onRetry={runs.retry}
             />
           )}
         </>
@@ -184,13 +184,13 @@ export function Bar({ onClose, differences, only = false, onOnly, ...steps }: Ba
           <Button
             icon="up"
             hint="Previous difference (k, Shift+F7)"
-            held={before ? null : "No difference before this one"}
+            disabledReason={before ? null : "No difference before this one"}
             onClick={() => onStep?.(-1)}
           />
           <Button
             icon="down"
             hint="Next difference (j, F7)"
-            held={after ? null : "No difference after this one"}
+            disabledReason={after ? null : "No difference after this one"}
             onClick={() => onStep?.(1)}
           />
           <Button
@@ -198,7 +198,7 @@ export function Bar({ onClose, differences, only = false, onOnly, ...steps }: Ba
             name="Only differences"
             hint={only ? "Show all events again" : "Show only what differs"}
             pressed={only}
-            held={none && !only ? "There is no difference to show" : null}
+            disabledReason={none && !only ? "There is no difference to show" : null}
             onClick={() => onOnly?.(!only)}
           >
             <span class="as-x-narrow">Only differences</span>
@@ -280,7 +280,7 @@ function Head({ model, sign, run, rows, onAgain }: HeadProps) {
         </span>
         <span class="as-x-medium">{when(run.started_at)}</span>
         <span>
-          <Took run={run} />
+          <RunDuration run={run} />
         </span>
         <span title={tokensTitle(run)} class="as-x-narrow">
           {`${tokensFigure(tokensOf(run))} tokens`}
@@ -299,7 +299,7 @@ function Head({ model, sign, run, rows, onAgain }: HeadProps) {
   );
 }
 
-function Took({ run }: { run: Run }) {
+function RunDuration({ run }: { run: Run }) {
   const now = useNow(run.state !== "idle");
   return <>{elapsed(durationOf(run, now))}</>;
 }

@@ -2,16 +2,16 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Sides, useSides } from "../diff/table";
-import { type DiffWords, TextsDiff } from "../diff/texts_diff";
+import { type DiffLabels, TextsDiff } from "../diff/texts_diff";
+import { ContentView } from "../inspector/components/content";
+import { Failure, LongText } from "../inspector/components/long_text";
 import { FIRST_ALONE } from "../inspector/fold";
-import { documentOf, read } from "../inspector/read/reading";
-import { Failure, LongText } from "../inspector/show/long_text";
-import { ShownReading } from "../inspector/show/reading";
+import { documentOf, parseContent } from "../inspector/parsed/content";
 import { shapeOf, Title } from "../inspector/title";
 import type { Comparison, MessageBody, Model, RunOpened, TimelineRow } from "../model/model";
-import { type Loading, useLoaded } from "../view/lazy";
-import { NotFetched } from "../view/told";
-import { duration, size } from "../view/words";
+import { duration, size } from "../view/format";
+import { type LoadState, useLoaded } from "../view/lazy";
+import { NotFetched } from "../view/notices";
 import { compare, idOf, idOf as idOfPair, type Pair, textOf } from "./align";
 
 interface PairPaneProps {
@@ -46,7 +46,7 @@ export function PairPane({ model, ids, pair, onVerdict }: PairPaneProps) {
             title="The contents could not be fetched"
             why={bodies.message}
             hint="Ask for the contents again"
-            onAgain={bodies.again}
+            onRetry={bodies.retry}
           />
         )}
       </div>
@@ -106,7 +106,7 @@ function Bodies({ bodies: { pair, left, right } }: { bodies: BothBodies }) {
   );
 }
 
-const WORDS: DiffWords = {
+const WORDS: DiffLabels = {
   label: "Left and right",
   added: " only on the right",
   removed: " only on the left",
@@ -195,9 +195,9 @@ function Alone({ row, body }: { row: TimelineRow; body: MessageBody }) {
   const text = textOf(body);
   const reading = useMemo(() => {
     const value = text.length > READ_UP_TO ? undefined : documentOf(text);
-    return value && read(shape, value);
+    return value && parseContent(shape, value);
   }, [shape, text]);
-  if (reading) return <ShownReading row={row} shape={shape} reading={reading} known={undefined} />;
+  if (reading) return <ContentView row={row} shape={shape} reading={reading} known={undefined} />;
   return (
     <div class="as-Alone">
       <LongText text={text} code limit={FIRST_ALONE} />
@@ -219,7 +219,7 @@ export interface BothRuns {
 export function useRuns(
   model: Model,
   { left, right }: Comparison,
-): { runs: Loading<BothRuns>; again(): void } {
+): { runs: LoadState<BothRuns>; again(): void } {
   const [times, setTimes] = useState(0);
   const runs = useLoaded(
     model,
@@ -240,7 +240,7 @@ export interface BothBodies {
   readonly right: MessageBody | null;
 }
 
-export function useBodies(model: Model, runs: Comparison, pair: Pair): Loading<BothBodies> {
+export function useBodies(model: Model, runs: Comparison, pair: Pair): LoadState<BothBodies> {
   const revisions = `${pair.left?.revision} ${pair.right?.revision}`;
   return useLoaded(
     model,

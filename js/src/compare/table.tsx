@@ -4,10 +4,10 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { TimelineRow } from "../model/model";
 import { pageOf, targetOf } from "../view/focus";
+import { actorIcon, visible } from "../view/format";
 import { cx } from "../view/hooks";
 import { Guides } from "../view/timeline/row";
 import { ROW, useVirtual } from "../view/timeline/scroll";
-import { actorIcon, visible } from "../view/words";
 import { idOf, type Pair, type Verdict } from "./align";
 
 interface PairTableProps {

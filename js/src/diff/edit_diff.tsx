@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Shape } from "../inspector/title";
 import { type Sides, useSides } from "./table";
-import { type DiffWords, TextsDiff } from "./texts_diff";
+import { type DiffLabels, TextsDiff } from "./texts_diff";
 
 export { default as styles } from "../styles/diff.css";
 
@@ -17,7 +17,7 @@ export interface EditDiffProps {
   editedNote: string;
 }
 
-const WORDS: DiffWords = {
+const WORDS: DiffLabels = {
   label: "Original and edit",
   added: " added by you",
   removed: " removed by you",

@@ -2,9 +2,9 @@
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { count, size, visible } from "../view/format";
 import { cx } from "../view/hooks";
 import { useNarrow } from "../view/split";
-import { count, size, visible } from "../view/words";
 import { type Hunk, type Line, type Pair, type Piece, pairs, stacked, wordMarks } from "./lines";
 
 export type Sides = "split" | "unified";
@@ -104,7 +104,7 @@ function rowsOf(block: Block, sides: Sides): TableRow[] {
   const prose = block.prose ?? false;
   const rows: TableRow[] = block.head === undefined ? [] : [{ kind: "head", words: block.head }];
   for (const hunk of block.hunks) {
-    const gap = gapWords(hunk, block);
+    const gap = gapText(hunk, block);
     if (gap !== undefined) rows.push({ kind: "head", words: gap });
     if (sides === "split")
       rows.push(...pairs(hunk.lines).map((pair): TableRow => ({ kind: "pair", pair, prose })));
@@ -115,7 +115,7 @@ function rowsOf(block: Block, sides: Sides): TableRow[] {
 }
 
 /** "Lines 10 to 18, in def total(self):"; of a short text only where lines are left out. */
-function gapWords(hunk: Hunk, block: Block): ComponentChildren {
+function gapText(hunk: Hunk, block: Block): ComponentChildren {
   const numbers = hunk.lines.map((line) => line.now ?? line.old ?? 1);
   const [from, to] = [numbers[0] ?? 1, numbers.at(-1) ?? 1];
   const first = hunk === block.hunks[0];

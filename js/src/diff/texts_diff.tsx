@@ -3,15 +3,15 @@
 import { diffArrays } from "diff";
 import { useMemo, useState } from "preact/hooks";
 import { pretty } from "../inspector/json/print";
-import type { Arguments, Entry, Message, Part, Reading } from "../inspector/read/parts";
-import { documentOf, read } from "../inspector/read/reading";
+import { documentOf, parseContent } from "../inspector/parsed/content";
+import type { Arguments, Entry, Message, ParsedContent, Part } from "../inspector/parsed/parts";
 import type { Shape } from "../inspector/title";
-import { count } from "../view/words";
+import { count } from "../view/format";
 import { diffTexts, type Hunk, linesBetween } from "./lines";
 import { type Block, DiffTable, type Sides } from "./table";
 
 /** How differences are said. */
-export interface DiffWords {
+export interface DiffLabels {
   /** What the table is. */
   label: string;
   /** Said of a part that only the second text has: " added by you". */
@@ -26,7 +26,7 @@ interface TextsDiffProps {
   shape: Shape;
   before: string;
   after: string;
-  words: DiffWords;
+  words: DiffLabels;
   sides: Sides;
 }
 
@@ -72,16 +72,19 @@ function readableBlocks(
   shape: Shape,
   before: string,
   after: string,
-  words: DiffWords,
+  words: DiffLabels,
 ): Block[] | undefined {
   if (before.length + after.length > READ_UP_TO) return undefined;
   const [one, other] = [documentOf(before), documentOf(after)];
   if (!one || !other) return undefined;
-  const aligned = align(sectionsOf(read(shape, one)), sectionsOf(read(shape, other)));
+  const aligned = align(
+    sectionsOf(parseContent(shape, one)),
+    sectionsOf(parseContent(shape, other)),
+  );
   return aligned.some(({ changed }) => changed) ? toBlocks(aligned, words) : undefined;
 }
 
-function toBlocks(aligned: readonly Aligned[], words: DiffWords): Block[] {
+function toBlocks(aligned: readonly Aligned[], words: DiffLabels): Block[] {
   const blocks: Block[] = [];
   let same = 0;
   const flush = () => {
@@ -100,7 +103,7 @@ function toBlocks(aligned: readonly Aligned[], words: DiffWords): Block[] {
   return blocks;
 }
 
-function toBlock({ before, after }: Aligned, words: DiffWords): Block {
+function toBlock({ before, after }: Aligned, words: DiffLabels): Block {
   const section = after ?? before;
   const fate = before && after ? "" : after ? words.added : words.removed;
   return {
@@ -139,7 +142,7 @@ export interface Section {
   readonly prose: boolean;
 }
 
-export function sectionsOf(reading: Reading): Section[] {
+export function sectionsOf(reading: ParsedContent): Section[] {
   switch (reading.kind) {
     case "prompt":
       return [

@@ -4,7 +4,7 @@ import { effect } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import { Conflict, Discard } from "../inspector/drafted";
+import { Conflict, Discard } from "../inspector/edit_footer";
 import { RowNote } from "../inspector/row_note";
 import { HaltReason, OriginalButton } from "../inspector/row_pane";
 import { NOUNS, type Shape, Title } from "../inspector/title";
@@ -12,7 +12,7 @@ import type { MessageBody, Model, TimelineRow } from "../model/model";
 import contents from "../styles/contents.css";
 import editor from "../styles/editor.css";
 import { Button, type Segment, Segments } from "../view/button";
-import { count } from "../view/words";
+import { count } from "../view/format";
 import { Form } from "./form";
 import { JsonPane } from "./json_pane";
 import { EditSession } from "./session";
@@ -85,7 +85,7 @@ export function Editor({ model, row, body, shape, focus }: EditorProps) {
       </div>
       <HaltReason model={model} row={row} />
       <RowNote model={model} row={row} />
-      <Conflict model={model} row={row} body={body} onTaken={restart} />
+      <Conflict model={model} row={row} body={body} onResolved={restart} />
       <div class="as-Scroll">
         {wanted !== "json" && (
           <Form
@@ -121,22 +121,26 @@ function JsonHead({ session }: { session: EditSession }) {
 
 /** The edit of a row, begun anew only where nothing of the person's can be lost. */
 function useSession(model: Model, row: TimelineRow, body: MessageBody, shape: Shape) {
-  const held = useRef<{ session: EditSession; body: MessageBody } | null>(null);
+  const disabledReason = useRef<{ session: EditSession; body: MessageBody } | null>(null);
   const [, redraw] = useState(0);
-  const untouched = held.current !== null && held.current.session.draft.value === null;
-  if (held.current === null || (untouched && !sameBody(held.current.body, body))) {
-    held.current = { session: begin(model, row, body, shape), body };
+  const untouched =
+    disabledReason.current !== null && disabledReason.current.session.draft.value === null;
+  if (
+    disabledReason.current === null ||
+    (untouched && !sameBody(disabledReason.current.body, body))
+  ) {
+    disabledReason.current = { session: begin(model, row, body, shape), body };
   }
-  const { session } = held.current;
+  const { session } = disabledReason.current;
 
-  const keeping = useRef<Keeping | null>(null);
+  const autosave = useRef<Autosave | null>(null);
   useEffect(() => {
-    keeping.current = keepDraft(model, row, session);
-    return () => keeping.current?.close();
+    autosave.current = autosaveDraft(model, row, session);
+    return () => autosave.current?.close();
   }, [session]);
 
   const restart = () => {
-    held.current = null;
+    disabledReason.current = null;
     redraw((times) => times + 1);
   };
   return { session, restart };
@@ -192,7 +196,7 @@ export function Foot({ session, onDiscard, onClose }: FootProps) {
           <>
             <span class="as-Inline as-You">
               <Icon name="pencil" small />
-              {editedWords(session)}
+              {editedText(session)}
             </span>
             <span class="as-Muted as-Small as-Ellipsis as-x-pane">
               {session.error.value
@@ -217,7 +221,7 @@ export function Foot({ session, onDiscard, onClose }: FootProps) {
   );
 }
 
-function editedWords(session: EditSession): string {
+function editedText(session: EditSession): string {
   const changed = session.changed.value.length;
   return changed > 0 ? `${count(changed, "field")} edited` : "Edited";
 }
@@ -229,14 +233,14 @@ function editedWords(session: EditSession): string {
 const AT_ONCE = 50_000;
 const DELAY_MS = 150;
 
-export interface Keeping {
+export interface Autosave {
   /** Hand over what was typed last. */
   flush(): void;
   /** Flush and stop. */
   close(): void;
 }
 
-export function keepDraft(model: Model, row: TimelineRow, session: EditSession): Keeping {
+export function autosaveDraft(model: Model, row: TimelineRow, session: EditSession): Autosave {
   const draft = model.draft(row.id);
   let timer: ReturnType<typeof setTimeout> | undefined;
 

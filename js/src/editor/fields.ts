@@ -3,7 +3,7 @@
 import { encode, type JsonNode, type List, sameJson, Value } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
 import { markOf } from "../inspector/marks";
-import { documentOf } from "../inspector/read/reading";
+import { documentOf } from "../inspector/parsed/content";
 import type { Shape } from "../inspector/title";
 
 export interface Field {

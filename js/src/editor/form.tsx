@@ -2,11 +2,11 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "../icons/icon";
+import { LongText } from "../inspector/components/long_text";
 import { textBytes } from "../inspector/fold";
 import { markOf } from "../inspector/marks";
-import { LongText } from "../inspector/show/long_text";
+import { count, hiddenIn, size } from "../view/format";
 import { cx } from "../view/hooks";
-import { count, hiddenIn, size } from "../view/words";
 import { type Field, type Group, inputText, type Messages, messageAt } from "./fields";
 import { AddMessage, type Focused, MessageActs } from "./message_acts";
 import type { EditSession } from "./session";
@@ -239,7 +239,7 @@ export function FieldInput(props: FieldInputProps) {
       ) : (
         <textarea {...common} ref={props.onInputRef} rows={rowsOf(value.text)} />
       )}
-      {changed && <Was session={session} field={field} whole={props.showOriginal} />}
+      {changed && <OriginalValue session={session} field={field} whole={props.showOriginal} />}
       <div id={errorId} role="alert" class="as-Field-error">
         {own && `Not JSON: ${own.words}.`}
       </div>
@@ -263,13 +263,13 @@ function Hidden({ text }: { text: string }) {
  * spelled otherwise (a space less around a list), and must not move the cursor.
  */
 function useTyped(text: string, field: Field) {
-  const [typed, setTyped] = useState<{ typed: string; stands: string } | null>(null);
+  const [typed, setTyped] = useState<{ typed: string; current: string } | null>(null);
   const holds =
     typed !== null &&
-    (field.kind === "text" ? typed.typed === text : typed.typed.trim() === typed.stands);
+    (field.kind === "text" ? typed.typed === text : typed.typed.trim() === typed.current);
   return {
     text: holds ? (typed?.typed ?? text) : text,
-    onType: (next: string) => setTyped({ typed: next, stands: next.trim() }),
+    onType: (next: string) => setTyped({ typed: next, current: next.trim() }),
     onLeave: () => setTyped(null),
   };
 }
@@ -284,7 +284,15 @@ function rowsOf(text: string): number {
 
 const SHORT = 60;
 
-function Was({ session, field, whole }: { session: EditSession; field: Field; whole: boolean }) {
+function OriginalValue({
+  session,
+  field,
+  whole,
+}: {
+  session: EditSession;
+  field: Field;
+  whole: boolean;
+}) {
   const original = session.originalOf(field);
   if (!original) return <div class="as-Was">Added by you</div>;
   const text = inputText(original);

@@ -31,8 +31,8 @@ import { tags } from "@lezer/highlight";
 import { effect } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
+import { LongText } from "../inspector/components/long_text";
 import type { Problem } from "../inspector/json/parse";
-import { LongText } from "../inspector/show/long_text";
 import { cx } from "../view/hooks";
 import type { EditSession } from "./session";
 

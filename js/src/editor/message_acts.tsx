@@ -21,14 +21,14 @@ const within = (message: number, selector: string): Focused => ({
 });
 
 export function MessageActs({ session, at, many, onFocus }: ActsProps & { at: number }) {
-  const held = session.messagesHeld.value;
+  const disabledReason = session.messagesHeld.value;
   return (
     <span class="as-MessageActs">
       <Button
         icon="up"
         class="as-MessageUp"
         hint="Move this message up"
-        held={held ?? (at === 0 ? "It is the first" : null)}
+        disabledReason={disabledReason ?? (at === 0 ? "It is the first" : null)}
         onClick={() => {
           session.swapMessages(at - 1);
           onFocus(within(at - 1, ".as-MessageUp"));
@@ -38,7 +38,7 @@ export function MessageActs({ session, at, many, onFocus }: ActsProps & { at: nu
         icon="down"
         class="as-MessageDown"
         hint="Move this message down"
-        held={held ?? (at === many - 1 ? "It is the last" : null)}
+        disabledReason={disabledReason ?? (at === many - 1 ? "It is the last" : null)}
         onClick={() => {
           session.swapMessages(at);
           onFocus(within(at + 1, ".as-MessageDown"));
@@ -48,7 +48,7 @@ export function MessageActs({ session, at, many, onFocus }: ActsProps & { at: nu
         icon="trash"
         class="as-MessageDelete"
         hint="Delete this message"
-        held={held}
+        disabledReason={disabledReason}
         onClick={() => {
           session.removeMessage(at);
           const next = Math.min(at, many - 2);
@@ -68,7 +68,7 @@ export function AddMessage({ session, many, onFocus }: ActsProps) {
         icon="plus"
         class="as-AddMessage"
         hint="Put a message at the end"
-        held={session.messagesHeld.value}
+        disabledReason={session.messagesHeld.value}
         onClick={() => {
           session.addMessage(role);
           onFocus(within(many, "textarea"));

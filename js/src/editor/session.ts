@@ -3,7 +3,7 @@ import { batch, computed, signal } from "@preact/signals";
 import { type Problem, parse, sameJson, Value } from "../inspector/json/parse";
 import { pretty } from "../inspector/json/print";
 import { markOf, problemOf } from "../inspector/marks";
-import { documentOf } from "../inspector/read/reading";
+import { documentOf } from "../inspector/parsed/content";
 import type { Shape } from "../inspector/title";
 import {
   type Field,
@@ -21,7 +21,7 @@ import {
 } from "./fields";
 
 /** A field's text that isn't JSON (yet). */
-interface Unfit {
+interface UnfitField {
   readonly field: Field;
   readonly input: string;
   readonly words: string;
@@ -33,12 +33,12 @@ const MOST_FOR_FIELDS = 2_000_000;
 export class EditSession {
   /** The original, laid out as the edit is: what both are compared by. */
   readonly original: string;
-  readonly #standing: string;
+  readonly #serverDraft: string;
   readonly #text = signal("");
   /** The last text without a problem; null where there was none yet. */
   readonly #valid = signal<Value | null>(null);
   readonly #problem = signal<Problem | null>(null);
-  readonly #unfit = signal<Unfit | null>(null);
+  readonly #unfit = signal<UnfitField | null>(null);
   readonly #originals: ReadonlyMap<string, Field>;
   readonly #originalFields: readonly Field[];
   readonly #originalMessages: Messages | null;
@@ -59,8 +59,8 @@ export class EditSession {
     this.#originalFields = root ? fieldsOf(shape, root) : [];
     this.#originalMessages = root ? messagesOf(shape, root) : null;
     this.#originals = new Map(this.#originalFields.map((one) => [one.id, one]));
-    this.#standing = layOut(standing);
-    this.setText(draft === undefined ? this.#standing : layOut(draft));
+    this.#serverDraft = layOut(standing);
+    this.setText(draft === undefined ? this.#serverDraft : layOut(draft));
   }
 
   /** The JSON text as it stands in the editor. */
@@ -102,7 +102,7 @@ export class EditSession {
   readonly draft = computed(() => {
     const unfit = this.#unfit.value;
     const text = unfit ? replaced(this.#text.value, unfit.field, unfit.input) : this.#text.value;
-    return sameJson(text, this.#standing) ? null : text;
+    return sameJson(text, this.#serverDraft) ? null : text;
   });
 
   isChanged(field: Field): boolean {
@@ -190,7 +190,7 @@ export class EditSession {
 
   /** Go on from a draft that another view has changed; null: there is none any more. */
   follow(draft: string | null): void {
-    this.setText(draft === null ? this.#standing : layOut(draft));
+    this.setText(draft === null ? this.#serverDraft : layOut(draft));
   }
 
   /** A field where it stands in the text now. */

@@ -5,24 +5,24 @@ import type { Debugger } from "../model/debugger";
 import type { SearchHit } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { SearchField } from "../view/fields";
-import { Snippet } from "../view/told";
-import { count } from "../view/words";
+import { count } from "../view/format";
+import { Snippet } from "../view/notices";
 
 export { default as styles } from "../styles/find.css";
 
 export function Find({ model }: { model: Debugger }) {
   const bar = useRef<HTMLDivElement>(null);
-  const { text, write, finding, at, step, go } = useFinding(model);
-  const asked = model.searched.value;
+  const { text, write, finding: runSearch, at, step, go } = useRunSearch(model);
+  const lastQuery = model.searchRequest.value;
   // Asked for again, the words are there to be written over.
   useLayoutEffect(() => {
     const input = bar.current?.querySelector("input");
     input?.focus();
     input?.select();
-  }, [asked]);
+  }, [lastQuery]);
   const close = () => {
     const pane = bar.current?.closest(".as-Pane");
-    model.searched.value = null;
+    model.searchRequest.value = null;
     pane?.querySelector<HTMLElement>('.as-Row[tabindex="0"]')?.focus({ preventScroll: true });
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -33,7 +33,7 @@ export function Find({ model }: { model: Debugger }) {
     event.preventDefault();
     event.stopPropagation();
   };
-  const places = finding?.places ?? [];
+  const places = runSearch?.places ?? [];
   return (
     <div
       ref={bar}
@@ -53,39 +53,39 @@ export function Find({ model }: { model: Debugger }) {
           onText={write}
         />
         <span class="as-Find-told as-Muted as-Small" role="status">
-          {finding && told(finding, at)}
+          {runSearch && statusText(runSearch, at)}
         </span>
         <Button
           icon="down"
           class="as-mod-up"
           hint="The place before (Shift+Enter)"
-          held={held(places)}
+          disabledReason={navigationDisabledReason(places)}
           onClick={() => void step(-1)}
         />
         <Button
           icon="down"
           hint="The next place (Enter)"
-          held={held(places)}
+          disabledReason={navigationDisabledReason(places)}
           onClick={() => void step(1)}
         />
         <Button icon="close" hint="Close (Esc)" onClick={close} />
       </div>
-      {finding?.problem && (
+      {runSearch?.problem && (
         <p class="as-Find-note as-Bad" role="alert">
-          {finding.problem}
+          {runSearch.problem}
         </p>
       )}
-      {finding && places.length + finding.commits.length > 0 && (
-        <Places model={model} finding={finding} at={at} onGo={(to) => go(places, to)} />
+      {runSearch && places.length + runSearch.commits.length > 0 && (
+        <Places model={model} runSearch={runSearch} at={at} onGo={(to) => go(places, to)} />
       )}
     </div>
   );
 }
 
-const held = (places: readonly SearchHit[]): string | null =>
+const navigationDisabledReason = (places: readonly SearchHit[]): string | null =>
   places.length > 0 ? null : "Nothing is found yet";
 
-function told({ places, commits, problem, more }: Finding, at: number): string {
+function statusText({ places, commits, problem, more }: RunSearch, at: number): string {
   if (problem !== null || places === null) return "";
   if (places.length === 0) return commits.length > 0 ? count(commits.length, "commit") : "Nowhere";
   const all = places.length.toLocaleString("en-US") + (more ? "+" : "");
@@ -94,24 +94,24 @@ function told({ places, commits, problem, more }: Finding, at: number): string {
 
 interface PlacesProps {
   model: Debugger;
-  finding: Finding;
+  runSearch: RunSearch;
   at: number;
   onGo(to: number): void;
 }
 
-function Places({ model, finding, at, onGo }: PlacesProps) {
+function Places({ model, runSearch, at, onGo }: PlacesProps) {
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
     list.current?.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
   }, [at]);
   return (
     <div ref={list} class="as-Find-places as-Scroll">
-      {finding.more && (
+      {runSearch.more && (
         <p class="as-Find-note as-Muted">
           There are older places, too: more words, or a rarer one, find them.
         </p>
       )}
-      {finding.places?.map((hit, index) => (
+      {runSearch.places?.map((hit, index) => (
         <Place
           key={`${hit.place} ${hit.id} ${index}`}
           hit={hit}
@@ -120,7 +120,7 @@ function Places({ model, finding, at, onGo }: PlacesProps) {
           onGo={() => onGo(index)}
         />
       ))}
-      {finding.commits.map((hit) => (
+      {runSearch.commits.map((hit) => (
         <Place
           key={`commit ${hit.id}`}
           hit={hit}
@@ -163,7 +163,7 @@ function Place({ hit, where, current, onGo }: PlaceProps) {
 /** Words are looked for once the person pauses. */
 const PAUSE_MS = 250;
 
-export interface Finding {
+export interface RunSearch {
   readonly query: string;
   /** Places at rows, in the order of the run; null until there was an answer. */
   readonly places: readonly SearchHit[] | null;
@@ -182,19 +182,19 @@ export function nextPlace(at: number, by: number, count: number): number {
 }
 
 /** A search by its words, and the place that was gone to last; -1 is none. */
-export function useFinding(model: Debugger) {
+export function useRunSearch(model: Debugger) {
   const [text, setText] = useState("");
-  const [finding, setFinding] = useState<Finding | null>(null);
+  const [runSearch, setFinding] = useState<RunSearch | null>(null);
   const [at, setAt] = useState(-1);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const asked = useRef("");
+  const lastQuery = useRef("");
   useEffect(() => () => clearTimeout(timer.current), []);
 
-  const look = async (query: string): Promise<Finding | null> => {
+  const runQuery = async (query: string): Promise<RunSearch | null> => {
     clearTimeout(timer.current);
-    asked.current = query;
+    lastQuery.current = query;
     const found = query === "" ? null : await search(model, query);
-    if (asked.current !== query) return null; // other words are looked for by now
+    if (lastQuery.current !== query) return null; // other words are looked for by now
     setFinding(found);
     setAt(-1);
     return found;
@@ -202,7 +202,7 @@ export function useFinding(model: Debugger) {
   const write = (words: string) => {
     setText(words);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => void look(words.trim()), PAUSE_MS);
+    timer.current = setTimeout(() => void runQuery(words.trim()), PAUSE_MS);
   };
   const go = (places: readonly SearchHit[], to: number) => {
     setAt(to);
@@ -212,14 +212,14 @@ export function useFinding(model: Debugger) {
   /** Go to the next place, or the one before; where the words are new, to the first. */
   const step = async (by: number) => {
     const query = text.trim();
-    const known = finding?.query === query && finding.problem === null ? finding : null;
-    const places = (known ?? (await look(query)))?.places ?? [];
+    const known = runSearch?.query === query && runSearch.problem === null ? runSearch : null;
+    const places = (known ?? (await runQuery(query)))?.places ?? [];
     go(places, nextPlace(known ? at : -1, by, places.length));
   };
-  return { text, write, finding, at, step, go };
+  return { text, write, finding: runSearch, at, step, go };
 }
 
-async function search(model: Debugger, query: string): Promise<Finding> {
+async function search(model: Debugger, query: string): Promise<RunSearch> {
   try {
     const { hits, more } = await model.searchRun(query);
     const oldestFirst = hits.toReversed();

@@ -1,13 +1,13 @@
 /** Above the list: search in all runs, show fewer of them, compare two, take one in. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { barred } from "../model/controls";
+import { readOnlyReason } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import { historyOf } from "../model/history";
 import { Button } from "../view/button";
 import { SearchField, Select } from "../view/fields";
-import { visible } from "../view/words";
-import { heldReading, wireText } from "./edit";
+import { visible } from "../view/format";
+import { exportDisabledReason, wireText } from "./edit";
 import { OUTCOME_WORDS, tagsOf } from "./sorting";
 import { RunsOrder } from "./table";
 
@@ -60,7 +60,7 @@ function FilterField({ model }: { model: Debugger }) {
       label="Filter by name, program or tag"
       placeholder="Filter by name"
       value={history.filter.value.text}
-      onText={(text) => history.narrow({ text })}
+      onText={(text) => history.setFilter({ text })}
     />
   );
 }
@@ -72,7 +72,7 @@ function WordsField({ model }: { model: Debugger }) {
   const history = historyOf(model);
   const [text, setText] = useState("");
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const ended = history.finding.value === null;
+  const ended = history.searchState.value === null;
   useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(() => {
     if (!ended) return;
@@ -100,15 +100,15 @@ function WordsField({ model }: { model: Debugger }) {
     event.preventDefault();
     event.stopPropagation();
   };
-  const held = heldReading(model);
+  const disabledReason = exportDisabledReason(model);
   return (
     <SearchField
       class="as-RunsWords"
       field="as-RunsSearch"
       label="Search runs, prompts, files"
       placeholder="Search runs, prompts, files"
-      title={held ?? "Search in all that is kept of all runs (/)"}
-      readOnly={held !== null}
+      title={disabledReason ?? "Search in all that is kept of all runs (/)"}
+      readOnly={disabledReason !== null}
       maxLength={1000}
       value={text}
       onText={onInput}
@@ -136,14 +136,14 @@ function Menus({ model }: { model: Debugger }) {
         label="Outcome"
         value={outcome}
         options={[["", "Any outcome"], ...OUTCOME_WORDS]}
-        onChange={(each) => history.narrow({ outcome: each })}
+        onChange={(each) => history.setFilter({ outcome: each })}
       />
       {(tags.length > 0 || tag !== "") && (
         <Select
           label="Tag"
           value={tag}
           options={[["", "Any tag"], ...offered.map((each) => [each, visible(each)] as const)]}
-          onChange={(each) => history.narrow({ tag: each })}
+          onChange={(each) => history.setFilter({ tag: each })}
         />
       )}
     </>
@@ -154,7 +154,7 @@ function Compare({ model }: { model: Debugger }) {
   const [first, second] = historyOf(model).chosen.value.flatMap((id) =>
     model.runs.value.filter((run) => run.id === id),
   );
-  const held = second ? null : "Choose two runs by their boxes, or with Space";
+  const disabledReason = second ? null : "Choose two runs by their boxes, or with Space";
   const compare = () => {
     if (!first || !second) return;
     // The earlier one on the left, however they were chosen.
@@ -166,7 +166,7 @@ function Compare({ model }: { model: Debugger }) {
       icon="compare"
       name="Compare"
       hint="Compare the two chosen runs"
-      held={held}
+      disabledReason={disabledReason}
       onClick={compare}
     >
       <span class="as-x-medium">Compare</span>
@@ -180,7 +180,7 @@ const FILES = ".run,.zip";
 export function Import({ model, outline = false }: { model: Debugger; outline?: boolean }) {
   const history = historyOf(model);
   const input = useRef<HTMLInputElement>(null);
-  const busy = history.news.value?.tone === "busy" ? "A file is on its way" : null;
+  const busy = history.fileNotice.value?.tone === "busy" ? "A file is on its way" : null;
   const take = () => {
     const file = input.current?.files?.[0];
     if (!input.current || !file) return;
@@ -194,7 +194,7 @@ export function Import({ model, outline = false }: { model: Debugger; outline?: 
         name="Import"
         outline={outline}
         hint="Take a run in from a .run file or an archive"
-        held={barred(model) ?? busy}
+        disabledReason={readOnlyReason(model) ?? busy}
         onClick={() => input.current?.click()}
       >
         <span class={outline ? "" : "as-x-medium"}>Import</span>

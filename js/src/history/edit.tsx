@@ -7,7 +7,7 @@ import { type ExportFormat, historyOf } from "../model/history";
 import type { Run } from "../model/model";
 import type { RunExported } from "../protocol/types.gen";
 import { Button } from "../view/button";
-import { count, visible } from "../view/words";
+import { count, visible } from "../view/format";
 import { tagsOf } from "./sorting";
 
 export type EditKind = "rename" | "tags" | "export" | "delete";
@@ -98,7 +98,7 @@ function Deleting({ model, run, onDone }: EditProps) {
         outline
         class="as-mod-danger"
         hint={`Delete ${visible(run.name)} for good`}
-        held={sent ? "It is being deleted" : null}
+        disabledReason={sent ? "It is being deleted" : null}
         onClick={() => void onDelete()}
       >
         Delete
@@ -316,6 +316,6 @@ export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
 // ---- Why something about runs can't be done from here now.
 
 /** Why nothing can be asked of the Core; null where it can. */
-export function heldReading(model: Debugger): string | null {
+export function exportDisabledReason(model: Debugger): string | null {
   return model.connection.value.kind === "open" ? null : "Not connected to the Core";
 }

@@ -9,9 +9,9 @@ import history from "../styles/history.css";
 import list from "../styles/list.css";
 import { Button } from "../view/button";
 import { tokensFigure, tokensOf } from "../view/figures";
+import { count, size, visible } from "../view/format";
+import { Empty, NoticeBar } from "../view/notices";
 import { useNarrow } from "../view/split";
-import { Empty, News } from "../view/told";
-import { count, size, visible } from "../view/words";
 import { Bar, Import } from "./bar";
 import { Results } from "./results";
 import { matches, sorted } from "./sorting";
@@ -23,7 +23,7 @@ export function Runs({ model }: { model: Debugger }) {
   const pane = useRef<HTMLElement>(null);
   const narrow = useNarrow(pane);
   const lines = useLines(model);
-  useStoreNews(model);
+  useStoreInfo(model);
   return (
     <section ref={pane} class="as-Pane as-Runs" aria-label="All runs">
       {model.runs.value.length > 0 ? (
@@ -47,23 +47,23 @@ interface BodyProps {
 
 /** The list stays in the document behind what was found, so that it is found again as it was left. */
 function Body({ model, lines, narrow }: BodyProps) {
-  const finding = historyOf(model).finding.value;
+  const finding = historyOf(model).searchState.value;
   const none = lines.length === 0;
   return (
     <>
       <Table model={model} lines={lines} narrow={narrow} hidden={finding !== null || none} />
-      {finding && <Results model={model} finding={finding} />}
+      {finding && <Results model={model} searchState={finding} />}
       {!finding && none && <NoneLeft model={model} />}
     </>
   );
 }
 
 /** How much room the runs take is asked for each time somebody comes to look. */
-function useStoreNews(model: Debugger): void {
-  const looked = model.tab.value === "runs" && model.connection.value.kind === "open";
+function useStoreInfo(model: Debugger): void {
+  const isVisible = model.tab.value === "runs" && model.connection.value.kind === "open";
   useEffect(() => {
-    if (looked) void historyOf(model).askStore();
-  }, [looked]);
+    if (isVisible) void historyOf(model).askStore();
+  }, [isVisible]);
 }
 
 // ---- What the Runs tab says where there is nothing to list.
@@ -86,7 +86,7 @@ export function NoneLeft({ model }: { model: Debugger }) {
     <Button
       outline
       hint="Show all runs"
-      onClick={() => historyOf(model).narrow({ text: "", outcome: "", tag: "" })}
+      onClick={() => historyOf(model).setFilter({ text: "", outcome: "", tag: "" })}
     >
       Show all runs
     </Button>
@@ -100,7 +100,7 @@ export function NoneLeft({ model }: { model: Debugger }) {
 
 // ---- The runs of the list, in an order that stands still while somebody looks.
 
-interface Kept {
+interface SortedRuns {
   runs: readonly Run[];
   order: Order;
   /** The runs' ids, sorted. */
@@ -113,7 +113,7 @@ interface Kept {
  * or comes back to the list; a run whose figures grow keeps its place. A list that is hidden rests.
  */
 export function useLines(model: Debugger): readonly Run[] {
-  const kept = useRef<Kept | null>(null);
+  const kept = useRef<SortedRuns | null>(null);
   const lines = useRef<readonly Run[]>([]);
   const shown = model.tab.value === "runs";
   if (!shown) {
@@ -150,37 +150,37 @@ export function Foot({ model, lines }: FootProps) {
   const store = model.store.value;
   return (
     <>
-      <FileNews model={model} />
+      <FileNoticeBar model={model} />
       <div class="as-RunsFoot">
         <span>{totals(lines, model.runs.value.length)}</span>
-        <Coming n={model.moreRuns.value} />
+        <LoadingRuns n={model.moreRuns.value} />
         <span class="as-Spring" />
-        {store && <StoreKept store={store} />}
+        {store && <StoreLocation store={store} />}
       </div>
     </>
   );
 }
 
-function FileNews({ model }: { model: Debugger }) {
+function FileNoticeBar({ model }: { model: Debugger }) {
   const history = historyOf(model);
-  const news = history.news.value;
-  if (!news) return null;
+  const notice = history.fileNotice.value;
+  if (!notice) return null;
   const dismiss = () => {
-    history.news.value = null;
+    history.fileNotice.value = null;
   };
   return (
-    <News
-      class={`as-RunsNews as-mod-${news.tone}`}
-      role={news.tone === "bad" ? "alert" : "status"}
-      onDismiss={news.tone === "busy" ? undefined : dismiss}
+    <NoticeBar
+      class={`as-RunsNews as-mod-${notice.tone}`}
+      role={notice.tone === "bad" ? "alert" : "status"}
+      onDismiss={notice.tone === "busy" ? undefined : dismiss}
     >
-      <span>{visible(news.text)}</span>
-    </News>
+      <span>{visible(notice.text)}</span>
+    </NoticeBar>
   );
 }
 
 /** How many older runs are still being asked for. */
-function Coming({ n }: { n: number }) {
+function LoadingRuns({ n }: { n: number }) {
   return n === 0 ? null : <span role="status">{`${count(n, "older run")} on the way…`}</span>;
 }
 
@@ -206,7 +206,7 @@ const DURABILITY: Record<NonNullable<StoreInfo["durability"]>, { word: string; h
   sync: { word: "synced", hint: "Everything outlives a power cut" },
 };
 
-function StoreKept({ store }: { store: StoreInfo }) {
+function StoreLocation({ store }: { store: StoreInfo }) {
   const { kind, folder, size: bytes, durability } = store;
   if (kind === "memory") {
     return (

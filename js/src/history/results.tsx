@@ -2,24 +2,24 @@
 
 import { useRef, useState } from "preact/hooks";
 import type { Debugger } from "../model/debugger";
-import { type Finding, historyOf, MOST_HITS } from "../model/history";
+import { historyOf, MAX_HITS, type SearchState } from "../model/history";
 import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
 import type { SearchHit } from "../protocol/types.gen";
 import { Button } from "../view/button";
 import { move, used } from "../view/focus";
-import { Snippet, StateMark } from "../view/told";
-import { count, visible, when } from "../view/words";
+import { count, visible, when } from "../view/format";
+import { Snippet, StateMark } from "../view/notices";
 import { matches } from "./sorting";
 import { openRun } from "./table";
 
 interface ResultsProps {
   model: Debugger;
-  finding: Finding;
+  searchState: SearchState;
 }
 
-export function Results({ model, finding }: ResultsProps) {
-  const { hits, query } = finding;
+export function Results({ model, searchState }: ResultsProps) {
+  const { hits, query } = searchState;
   const history = historyOf(model);
   const filter = history.filter.value;
   const groups = grouped(hits ?? [], model.runs.value, (run) => matches(run, filter));
@@ -43,7 +43,7 @@ export function Results({ model, finding }: ResultsProps) {
   let index = -1;
   return (
     <div class="as-Scroll as-Hits">
-      <Told finding={finding} found={flat.length} />
+      <ResultsStatus searchState={searchState} found={flat.length} />
       <div ref={list} role="listbox" aria-label={`Found: ${query}`} onKeyDown={onKeyDown}>
         {groups.map(({ run, hits: those }) => (
           <div key={run.id} role="group" aria-label={visible(run.name)}>
@@ -55,13 +55,13 @@ export function Results({ model, finding }: ResultsProps) {
           </div>
         ))}
       </div>
-      {finding.more && <More model={model} finding={finding} />}
+      {searchState.more && <More model={model} searchState={searchState} />}
     </div>
   );
 }
 
-function Told({ finding, found }: { finding: Finding; found: number }) {
-  const { query, hits, busy, problem } = finding;
+function ResultsStatus({ searchState, found }: { searchState: SearchState; found: number }) {
+  const { query, hits, busy, problem } = searchState;
   if (problem !== null) {
     return (
       <p class="as-Hits-told as-Bad" role="alert">
@@ -118,7 +118,7 @@ function Place({ model, hit, active }: PlaceProps) {
       tabIndex={active ? 0 : -1}
       onClick={() => void goTo(model, hit)}
     >
-      <span class="as-Hit-place">{placeWords(model, hit)}</span>
+      <span class="as-Hit-place">{placeText(model, hit)}</span>
       <span class="as-Hit-text">
         <Snippet parts={hit.snippet} />
       </span>
@@ -127,7 +127,7 @@ function Place({ model, hit, active }: PlaceProps) {
 }
 
 /** Where it is; with the number where the run is the shown one, whose rows are here. */
-function placeWords(model: Debugger, { run, place, id }: SearchHit): string {
+function placeText(model: Debugger, { run, place, id }: SearchHit): string {
   const row = run === model.run.value?.id && model.rows.value.find((each) => each.id === id);
   return row ? `${PLACES[place]} ${row.seq}` : PLACES[place];
 }
@@ -147,8 +147,8 @@ function focusHit(list: Element | null, at: number): void {
   hit?.scrollIntoView({ block: "nearest" });
 }
 
-function More({ model, finding }: ResultsProps) {
-  const all = (finding.hits?.length ?? 0) >= MOST_HITS;
+function More({ model, searchState }: ResultsProps) {
+  const all = (searchState.hits?.length ?? 0) >= MAX_HITS;
   return (
     <p class="as-Hits-told as-Muted">
       {all ? (
@@ -157,7 +157,7 @@ function More({ model, finding }: ResultsProps) {
         <Button
           outline
           hint="Look further back"
-          onClick={() => void historyOf(model).search(finding.query, MOST_HITS)}
+          onClick={() => void historyOf(model).search(searchState.query, MAX_HITS)}
         >
           Show more places
         </Button>

@@ -2,16 +2,16 @@
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { barred } from "../model/controls";
+import { readOnlyReason } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import type { Run } from "../model/model";
 import { runStatus } from "../model/status";
 import { Button } from "../view/button";
 import { tokensFigure, tokensOf, tokensTitle } from "../view/figures";
+import { clock, count, elapsed, visible, when } from "../view/format";
 import { useNow } from "../view/hooks";
-import { StateMark } from "../view/told";
-import { clock, count, elapsed, visible, when } from "../view/words";
-import { type EditKind, heldReading } from "./edit";
+import { StateMark } from "../view/notices";
+import { type EditKind, exportDisabledReason } from "./edit";
 import { durationOf } from "./sorting";
 
 export interface RowProps {
@@ -57,7 +57,7 @@ export function RunRow(props: RowProps) {
         />
       </span>
       {narrow ? <TwoLines run={run} /> : <Cells run={run} />}
-      <Acts {...props} />
+      <RowActions {...props} />
     </div>
   );
 }
@@ -156,10 +156,10 @@ function Duration({ run }: { run: Run }) {
 }
 
 /** What can be done with a run, over its figures: they push nothing. */
-function Acts({ model, run, onEdit }: RowProps) {
+function RowActions({ model, run, onEdit }: RowProps) {
   const box = useRef<HTMLSpanElement>(null);
   const name = visible(run.name);
-  const held = barred(model);
+  const disabledReason = readOnlyReason(model);
   // Reached from the row by Right: a list is one tab stop.
   useLayoutEffect(() => {
     for (const button of box.current?.querySelectorAll("button") ?? []) button.tabIndex = -1;
@@ -175,20 +175,25 @@ function Acts({ model, run, onEdit }: RowProps) {
       <Button
         icon="pencil"
         hint={`Rename ${name} (F2)`}
-        held={held}
+        disabledReason={disabledReason}
         onClick={() => onEdit("rename")}
       />
-      <Button icon="tag" hint={`Tags of ${name} (t)`} held={held} onClick={() => onEdit("tags")} />
+      <Button
+        icon="tag"
+        hint={`Tags of ${name} (t)`}
+        disabledReason={disabledReason}
+        onClick={() => onEdit("tags")}
+      />
       <Button
         icon="save"
         hint={`Export ${name}`}
-        held={heldReading(model)}
+        disabledReason={exportDisabledReason(model)}
         onClick={() => onEdit("export")}
       />
       <Button
         icon="trash"
         hint={`Delete ${name} and its ${count(run.rows, "event")} (Delete)`}
-        held={heldDeleting(model, run)}
+        disabledReason={deleteDisabledReason(model, run)}
         onClick={() => onEdit("delete")}
       />
     </span>
@@ -196,6 +201,9 @@ function Acts({ model, run, onEdit }: RowProps) {
 }
 
 /** Why a run can't be deleted now. */
-export function heldDeleting(model: Debugger, run: Run): string | null {
-  return barred(model) ?? (run.state === "idle" ? null : "A run can be deleted once it has ended");
+export function deleteDisabledReason(model: Debugger, run: Run): string | null {
+  return (
+    readOnlyReason(model) ??
+    (run.state === "idle" ? null : "A run can be deleted once it has ended")
+  );
 }

@@ -2,14 +2,14 @@
 
 import { useSignalEffect } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
-import { barred } from "../model/controls";
+import { readOnlyReason } from "../model/controls";
 import type { Debugger } from "../model/debugger";
 import { type History, historyOf, type Column as RunColumn } from "../model/history";
 import type { Run } from "../model/model";
 import { used, useRoving } from "../view/focus";
 import { type Column, ColumnHeads, OrderMenu, sideways, useLines } from "../view/list";
-import { type EditKind, heldReading, RunEdit } from "./edit";
-import { heldDeleting, RunRow } from "./row";
+import { type EditKind, exportDisabledReason, RunEdit } from "./edit";
+import { deleteDisabledReason, RunRow } from "./row";
 
 /** The heights of a line, of one in two lines, and of the head above: those of history.css. */
 const LINE = 28;
@@ -38,7 +38,7 @@ export function Table({ model, lines, narrow, hidden }: TableProps) {
     selected: model.run.value?.id,
     list: JSON.stringify([history.filter.value, history.order.value]),
   });
-  useSummons(model, (run) => {
+  useFocusRequests(model, (run) => {
     setEdit(null);
     setActive(run);
     focus(run);
@@ -46,7 +46,7 @@ export function Table({ model, lines, narrow, hidden }: TableProps) {
 
   const begin = (run: Run, kind: EditKind) => {
     setActive(run.id);
-    if (heldEdit(model, run, kind) === null) setEdit({ run: run.id, kind });
+    if (editDisabledReason(model, run, kind) === null) setEdit({ run: run.id, kind });
   };
   const end = () => {
     setEdit(null);
@@ -119,9 +119,9 @@ export async function openRun(model: Debugger, run: string): Promise<void> {
   if (model.run.peek()?.id === run) model.tab.value = "timeline"; // else the strip says why not
 }
 
-function heldEdit(model: Debugger, run: Run, kind: EditKind): string | null {
-  if (kind === "export") return heldReading(model);
-  return kind === "delete" ? heldDeleting(model, run) : barred(model);
+function editDisabledReason(model: Debugger, run: Run, kind: EditKind): string | null {
+  if (kind === "export") return exportDisabledReason(model);
+  return kind === "delete" ? deleteDisabledReason(model, run) : readOnlyReason(model);
 }
 
 const EDITS: Record<string, EditKind> = { F2: "rename", t: "tags", Delete: "delete" };
@@ -170,7 +170,7 @@ function sortingOf(history: History) {
 }
 
 /** Hear of a run that was imported, and of the list's being asked for by its key. */
-export function useSummons(model: Debugger, onSummons: (run: string) => void): void {
+export function useFocusRequests(model: Debugger, onSummons: (run: string) => void): void {
   const history = historyOf(model);
   const latest = useRef(onSummons);
   latest.current = onSummons;
@@ -178,7 +178,7 @@ export function useSummons(model: Debugger, onSummons: (run: string) => void): v
     const { value } = history.imported;
     if (!value) return;
     history.imported.value = null;
-    history.narrow({ text: "", outcome: "", tag: "" });
+    history.setFilter({ text: "", outcome: "", tag: "" });
     void history.search("");
     latest.current(value.run);
   });

@@ -3,16 +3,16 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import type { EditDiffProps } from "../diff/edit_diff";
 import type { MessageBody, Model, TimelineRow } from "../model/model";
 import styles from "../styles/contents.css";
+import { duration, size, visible } from "../view/format";
 import { lazy, withStyles } from "../view/lazy";
-import { duration, size, visible } from "../view/words";
+import { ContentView, type PreviousPrompts } from "./components/content";
+import { AnswerNote, Failure, LongText, Raw } from "./components/long_text";
 import type { ContextProps } from "./context";
 import { delta, type Group, promptsBefore } from "./delta";
 import { FIRST_ALONE, textBytes } from "./fold";
-import type { Message, Reading } from "./read/parts";
-import { documentOf, read, type Shown, shownText } from "./read/reading";
-import type { Wanted } from "./row_pane";
-import { AnswerNote, Failure, LongText, Raw } from "./show/long_text";
-import { type Known, ShownReading } from "./show/reading";
+import { documentOf, parseContent, type ShownText, shownText } from "./parsed/content";
+import type { Message, ParsedContent } from "./parsed/parts";
+import type { FocusRequest } from "./row_pane";
 import type { Shape } from "./title";
 
 export { styles };
@@ -22,7 +22,7 @@ export interface ContentsProps {
   row: TimelineRow;
   shape: Shape;
   body: MessageBody;
-  view: Wanted;
+  view: FocusRequest;
 }
 
 export function Contents({ model, row, shape, body, view }: ContentsProps) {
@@ -79,7 +79,7 @@ const EditDiff = lazy<EditDiffProps>(async () => {
   return withStyles(EditDiff, "diff", styles);
 });
 
-function rawNote({ text, from }: Shown, body: MessageBody): string {
+function rawNote({ text, from }: ShownText, body: MessageBody): string {
   const whose = {
     original: "JSON as the agent sent it",
     edit: "JSON of the edit",
@@ -122,7 +122,7 @@ export function copiedText({ model, row, shape, body, view }: ContentsProps): st
   const draft = row.pending ? model.draft(row.id).value?.text : undefined;
   const { text } = shownText(body, draft, model.showOriginal.value);
   const value = view === "raw" || !body.strict ? undefined : documentOf(text);
-  const reading = value && read(shape, value);
+  const reading = value && parseContent(shape, value);
   return reading?.kind === "text" ? reading.text : text;
 }
 
@@ -151,7 +151,7 @@ function Read({ model, row, shape, text, strict }: ReadProps) {
   if (reading) {
     return (
       <>
-        <ShownReading row={row} shape={shape} reading={reading} known={known} />
+        <ContentView row={row} shape={shape} reading={reading} known={known} />
         {reading.kind === "prompt" && (
           <Context prompt={reading} known={known} tokens={tokensOf(model, row)} />
         )}
@@ -188,9 +188,9 @@ function tokensOf(model: Model, { event }: TimelineRow): number | null {
   return answer?.usage?.input_tokens ?? null;
 }
 
-function readText(shape: Shape, text: string): Reading | undefined {
+function readText(shape: Shape, text: string): ParsedContent | undefined {
   const value = documentOf(text);
-  return value && read(shape, value);
+  return value && parseContent(shape, value);
 }
 
 /** A prompt waits so long to be told from the one before: shown at once, it would fold under the eye. */
@@ -200,14 +200,17 @@ const LOOK_MS = 150;
 function useKnown(
   model: Model,
   row: TimelineRow,
-  reading: Reading | undefined,
-): [known: Known | undefined, looking: boolean] {
-  const [found, setFound] = useState<{ reading: Reading; known?: Known | undefined }>();
+  reading: ParsedContent | undefined,
+): [known: PreviousPrompts | undefined, looking: boolean] {
+  const [found, setFound] = useState<{
+    reading: ParsedContent;
+    known?: PreviousPrompts | undefined;
+  }>();
   // What is kept here already is found before anything is drawn.
   useLayoutEffect(() => {
     if (reading?.kind !== "prompt") return;
     let wanted = true;
-    const take = (known?: Known) => wanted && setFound({ reading, known });
+    const take = (known?: PreviousPrompts) => wanted && setFound({ reading, known });
     const timer = setTimeout(take, LOOK_MS);
     findKnown(model, row, reading.messages)
       .then(take, () => take()) // not to be had: the prompt is shown whole
@@ -226,8 +229,8 @@ async function findKnown(
   model: Model,
   row: TimelineRow,
   messages: readonly Message[],
-): Promise<Known | undefined> {
-  let best: Known | undefined;
+): Promise<PreviousPrompts | undefined> {
+  let best: PreviousPrompts | undefined;
   const rows = await model.rowsBefore(row, (some) => promptsBefore(some, row).length > 0);
   for (const before of promptsBefore(rows, row)) {
     const body = await model.body(before);

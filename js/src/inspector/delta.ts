@@ -1,7 +1,7 @@
 /** What became of a conversation from one prompt to the next: kept, changed, cut, gone on. Pure. */
 
 import type { TimelineRow } from "../model/model";
-import type { Message } from "./read/parts";
+import type { Message } from "./parsed/parts";
 
 // ---- The prompts that a prompt may go on from: what is new in it is told by one of them.
 

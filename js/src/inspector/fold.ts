@@ -4,7 +4,7 @@
  * A body can be megabytes: first a screenful, then ever larger pieces, so that no click makes the
  * browser lay out everything at once.
  */
-import { count, size } from "../view/words";
+import { count, size } from "../view/format";
 
 export interface Limit {
   readonly lines: number;
@@ -48,7 +48,7 @@ function whole(text: string, at: number): number {
 }
 
 /** "Show 120 more lines · 14 KB" */
-export function moreWords(text: string, from: number): string {
+export function moreText(text: string, from: number): string {
   const rest = text.slice(from);
   const lines = countLines(rest);
   const bytes = size(textBytes(rest));

@@ -5,8 +5,8 @@ import type { FileViewProps } from "../changes/file_view";
 import type { Model } from "../model/model";
 import { rowOf } from "../model/rows";
 import { lazy, withStyles } from "../view/lazy";
-import { Empty } from "../view/told";
-import { RowPane, type Wanted } from "./row_pane";
+import { Empty } from "../view/notices";
+import { type FocusRequest, RowPane } from "./row_pane";
 
 // ---- A file that stands under the selected row, in the inspector's place.
 
@@ -44,7 +44,7 @@ function filePane(model: Model) {
 
 export function Inspector({ model }: { model: Model }) {
   // Which view is wanted stays when the row changes: who reads Raw goes on reading Raw.
-  const [wanted, setWanted] = useState<Wanted>("read");
+  const [focusRequest, setFocusRequest] = useState<FocusRequest>("read");
   const row = rowOf(model.rows.value, model.selectedRow.value);
 
   // A row that was answered is read again.
@@ -56,8 +56,16 @@ export function Inspector({ model }: { model: Model }) {
   // The same element where the row is the same: other rows' news must not lay a large body out again.
   const pane = useMemo(
     () =>
-      row && <RowPane key={row.id} model={model} row={row} wanted={wanted} onWanted={setWanted} />,
-    [model, row, wanted],
+      row && (
+        <RowPane
+          key={row.id}
+          model={model}
+          row={row}
+          focusRequest={focusRequest}
+          onFocusRequest={setFocusRequest}
+        />
+      ),
+    [model, row, focusRequest],
   );
   return (
     <section class="as-Pane as-Inspector" aria-label="Inspector">

@@ -1,7 +1,7 @@
 /** Marks: values that JSON can't carry, shown by their repr. They are read-only: protocol/opaque_values.py has the rule. */
 
 import { type Member, type Parsed, Problem, parse, Value } from "./json/parse";
-import { documentOf } from "./read/reading";
+import { documentOf } from "./parsed/content";
 import type { Shape } from "./title";
 
 interface Mark {

@@ -2,9 +2,9 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Model, TimelineRow } from "../model/model";
-import { LONGEST_NOTE, type Written } from "../model/notes";
+import { LONGEST_NOTE, type NoteText } from "../model/notes";
 import { Button } from "../view/button";
-import { visible, when } from "../view/words";
+import { visible, when } from "../view/format";
 
 export interface RowNoteProps {
   model: Model;
@@ -29,7 +29,7 @@ export function NoteButton({ model, row }: RowNoteProps) {
       icon="note"
       name={there ? "Change the note" : "Write a note"}
       hint={hint}
-      held={model.control.value ? null : "This login may watch, not write"}
+      disabledReason={model.control.value ? null : "This login may watch, not write"}
       pressed={writing.value === row.id}
       onClick={() => {
         writing.value = row.id;
@@ -38,7 +38,7 @@ export function NoteButton({ model, row }: RowNoteProps) {
   );
 }
 
-function Shown({ model, row, note }: RowNoteProps & { note: Written }) {
+function Shown({ model, row, note }: RowNoteProps & { note: NoteText }) {
   const open = note.at === null;
   return (
     <div class="as-RowNote" role="note" aria-label={`Note on event ${row.seq}`}>
@@ -53,7 +53,7 @@ function Shown({ model, row, note }: RowNoteProps & { note: Written }) {
             outline
             icon="retry"
             hint="The note isn’t kept yet: try again"
-            held={model.control.value ? null : "Not connected to the Core"}
+            disabledReason={model.control.value ? null : "Not connected to the Core"}
             onClick={() => void save(model, row, note.text)}
           >
             Not kept

@@ -8,25 +8,25 @@ import { Icon } from "../icons/icon";
 import { deniable } from "../model/controls";
 import type { MessageBody, Model, TimelineRow } from "../model/model";
 import { Button, CopyButton, type Segment, Segments } from "../view/button";
-import { type Loading, lazy, useLoaded, withStyles } from "../view/lazy";
-import { NotFetched } from "../view/told";
-import { size, visible } from "../view/words";
+import { size, visible } from "../view/format";
+import { type LoadState, lazy, useLoaded, withStyles } from "../view/lazy";
+import { NotFetched } from "../view/notices";
 import type { ContentsProps } from "./contents";
-import type { ConflictProps, EditFootProps } from "./drafted";
+import type { ConflictProps, EditFootProps } from "./edit_footer";
 import { NoteButton, RowNote } from "./row_note";
 import { NOUNS, type Shape, shapeOf, Title } from "./title";
 
 /** The view that the person asked for; shown where the row has it. */
-export type Wanted = "read" | "diff" | "raw";
+export type FocusRequest = "read" | "diff" | "raw";
 
 interface RowPaneProps {
   model: Model;
   row: TimelineRow;
-  wanted: Wanted;
-  onWanted(wanted: Wanted): void;
+  focusRequest: FocusRequest;
+  onFocusRequest(focusRequest: FocusRequest): void;
 }
 
-export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
+export function RowPane({ model, row, focusRequest, onFocusRequest }: RowPaneProps) {
   // The last known body stays while a newer revision is on its way.
   const loading = useLoaded(model, row.id, () => model.body(row), {
     version: `${row.revision} ${row.approval && row.answer}`,
@@ -52,8 +52,8 @@ export function RowPane({ model, row, wanted, onWanted }: RowPaneProps) {
           row={row}
           shape={shape}
           loading={loading}
-          wanted={wanted}
-          onWanted={onWanted}
+          focusRequest={focusRequest}
+          onFocusRequest={onFocusRequest}
         />
       )}
       {decides(model, row) && <Approval model={model} row={row} body={body} />}
@@ -69,15 +69,15 @@ function decides(model: Model, row: TimelineRow): boolean {
 
 interface ReadingProps extends RowPaneProps {
   shape: Shape;
-  loading: Loading<MessageBody>;
+  loading: LoadState<MessageBody>;
 }
 
-function Reading({ model, row, shape, loading, wanted, onWanted }: ReadingProps) {
+function Reading({ model, row, shape, loading, focusRequest, onFocusRequest }: ReadingProps) {
   const body = loading.kind === "ready" ? loading.value : undefined;
   const draft = model.draft(row.id).value;
   const compared = body !== undefined && (body.edit != null || (row.pending && draft !== null));
   const late = draft !== null && !(row.pending && draft.revision === row.revision);
-  const view = wanted === "diff" && !compared ? "read" : wanted;
+  const view = focusRequest === "diff" && !compared ? "read" : focusRequest;
   return (
     <>
       <PaneBar
@@ -87,7 +87,7 @@ function Reading({ model, row, shape, loading, wanted, onWanted }: ReadingProps)
         body={body}
         differs={compared}
         view={view}
-        onView={onWanted}
+        onView={onFocusRequest}
       />
       <HaltReason model={model} row={row} />
       <RowNote model={model} row={row} />
@@ -105,13 +105,13 @@ function Reading({ model, row, shape, loading, wanted, onWanted }: ReadingProps)
   );
 }
 
-const NAMES: Record<Wanted, string> = {
+const NAMES: Record<FocusRequest, string> = {
   read: "Contents",
   diff: "Original and edit",
   raw: "Raw JSON",
 };
 
-function NotYet({ row, loading }: { row: TimelineRow; loading: Loading<MessageBody> }) {
+function NotYet({ row, loading }: { row: TimelineRow; loading: LoadState<MessageBody> }) {
   if (loading.kind !== "failed") {
     return <p class="as-Note as-Late">{`Fetching ${size(row.size)}…`}</p>;
   }
@@ -120,7 +120,7 @@ function NotYet({ row, loading }: { row: TimelineRow; loading: Loading<MessageBo
       title="The contents could not be fetched"
       why={loading.message}
       hint="Ask for the contents again"
-      onAgain={loading.again}
+      onRetry={loading.retry}
     />
   );
 }
@@ -134,8 +134,8 @@ interface PaneBarProps {
   body: MessageBody | undefined;
   /** Whether there is something to compare. */
   differs: boolean;
-  view: Wanted;
-  onView(view: Wanted): void;
+  view: FocusRequest;
+  onView(view: FocusRequest): void;
 }
 
 export function PaneBar({ model, row, shape, body, differs, view, onView }: PaneBarProps) {
@@ -158,7 +158,7 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
         class="as-EditButton"
         name={`Edit this ${NOUNS[shape]}`}
         hint={`Edit this ${NOUNS[shape]} (e)`}
-        held={editHeld(model, row, body)}
+        disabledReason={editDisabledReason(model, row, body)}
         onClick={() => {
           model.editing.value = true;
         }}
@@ -169,7 +169,7 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
         icon="cross"
         class="as-x-pane"
         hint={`Deny this ${NOUNS[shape]}… (d)`}
-        held={denyHeld(model, row)}
+        disabledReason={denyDisabledReason(model, row)}
         onClick={() => {
           model.denying.value = row.id;
         }}
@@ -177,7 +177,7 @@ export function PaneBar({ model, row, shape, body, differs, view, onView }: Pane
       <NoteButton model={model} row={row} />
       <CopyButton
         label={copyLabel(shape, view)}
-        held={body ? null : COMING}
+        disabledReason={body ? null : COMING}
         text={() => (body ? copiedText({ model, row, shape, body, view }) : "")}
       />
     </div>
@@ -195,22 +195,31 @@ const READ_LABELS: Record<Shape, string> = {
 };
 
 /** All of them at each row, so that none moves from row to row. */
-function segments(shape: Shape, differs: boolean): Segment<Wanted>[] {
-  const held = differs ? null : "Nothing was edited here";
+function segments(shape: Shape, differs: boolean): Segment<FocusRequest>[] {
+  const disabledReason = differs ? null : "Nothing was edited here";
   return [
     { key: "read", label: READ_LABELS[shape] },
-    { key: "diff", label: "Diff", title: "The original beside the edit", held },
+    {
+      key: "diff",
+      label: "Diff",
+      title: "The original beside the edit",
+      disabledReason: disabledReason,
+    },
     { key: "raw", label: "Raw", title: "The exact JSON text" },
   ];
 }
 
-function editHeld(model: Model, row: TimelineRow, body: MessageBody | undefined): string | null {
+function editDisabledReason(
+  model: Model,
+  row: TimelineRow,
+  body: MessageBody | undefined,
+): string | null {
   if (!row.pending) return "Only what is halted can be edited";
   if (!model.control.value) return "This login may watch, not control";
   return body ? null : COMING;
 }
 
-function denyHeld(model: Model, row: TimelineRow): string | null {
+function denyDisabledReason(model: Model, row: TimelineRow): string | null {
   if (!deniable(row)) return "Only what has yet to happen can be denied";
   return model.control.value ? null : "This login may watch, not control";
 }
@@ -233,7 +242,7 @@ export function OriginalButton({ model }: { model: Model }) {
   );
 }
 
-function copyLabel(shape: Shape, view: Wanted): string {
+function copyLabel(shape: Shape, view: FocusRequest): string {
   return view === "raw" ? "Copy the JSON text, exactly" : `Copy the ${NOUNS[shape]}`;
 }
 
@@ -244,7 +253,7 @@ export function HaltReason({ model, row }: { model: Model; row: TimelineRow }) {
   return (
     <p class="as-HaltReason as-Small">
       <Icon name="halted" small />
-      <span>{`Halted at the breakpoint ${visible(model.breakpoints.named(row.stops))}`}</span>
+      <span>{`Halted at the breakpoint ${visible(model.breakpoints.describe(row.stops))}`}</span>
     </p>
   );
 }
@@ -261,11 +270,11 @@ export const Approval = lazy<ApprovalProps>(
 );
 
 /** What is said of edits: most rows are never edited. */
-export const Conflict = lazy<ConflictProps>(async () => (await import("./drafted")).Conflict);
+export const Conflict = lazy<ConflictProps>(async () => (await import("./edit_footer")).Conflict);
 
 /** Its line is kept free until it is here. */
 export const EditFoot = lazy<EditFootProps>(
-  async () => (await import("./drafted")).EditFoot,
+  async () => (await import("./edit_footer")).EditFoot,
   <div class="as-Foot">
     <p class="as-Small">…</p>
   </div>,

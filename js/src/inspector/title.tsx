@@ -1,9 +1,9 @@
 /** How a row is called, and what shape its content has. */
 import { Icon, type IconName } from "../icons/icon";
 import type { TimelineRow } from "../model/model";
-import { actorIcon, duration, visible } from "../view/words";
+import { actorIcon, duration, visible } from "../view/format";
 
-interface TitleWords {
+interface TitleParts {
   icon: IconName;
   actor: string;
   /** Before the name. */
@@ -14,7 +14,7 @@ interface TitleWords {
   code?: string;
 }
 
-export function titleOf(row: TimelineRow): TitleWords {
+export function titleOf(row: TimelineRow): TitleParts {
   const name = row.name === null ? undefined : visible(row.name);
   switch (shapeOf(row)) {
     case "prompt":
@@ -31,14 +31,14 @@ export function titleOf(row: TimelineRow): TitleWords {
 }
 
 /** An event of a type that an agent named; its actor is whom the agent turns to. */
-function customTitle({ name, side, source, target }: TimelineRow): TitleWords {
+function customTitle({ name, side, source, target }: TimelineRow): TitleParts {
   const actor = side === "end" ? source : target;
   const text = side === "end" ? "Result of" : "Begin of";
   return { icon: actorIcon(actor), actor, text, code: name ?? "an event" };
 }
 
-const DEBUG_MESSAGE: TitleWords = { icon: "agent", actor: "agent", text: "Debug message" };
-const NOTES: Partial<Record<TimelineRow["kind"], TitleWords>> = {
+const DEBUG_MESSAGE: TitleParts = { icon: "agent", actor: "agent", text: "Debug message" };
+const NOTES: Partial<Record<TimelineRow["kind"], TitleParts>> = {
   program_started: { icon: "system", actor: "system", text: "Program", also: " started" },
   program_finished: { icon: "system", actor: "system", text: "Program", also: " ended" },
 };
@@ -64,8 +64,8 @@ export function Title({
   const words = titleOf(row);
   const noun = editing ? words.text.toLowerCase() : words.text;
   const text = `${editing ? "Edit " : ""}${noun}`;
-  const took = row.duration === null ? "" : ` · ${duration(row.duration)}`;
-  const whole = `${text}${words.also ?? ""}${words.code ? ` ${words.code}` : ""}${took}`;
+  const durationMs = row.duration === null ? "" : ` · ${duration(row.duration)}`;
+  const whole = `${text}${words.also ?? ""}${words.code ? ` ${words.code}` : ""}${durationMs}`;
   return (
     <h3 class="as-Title" title={whole}>
       <span class={`as-Actor as-mod-${words.actor}`}>

@@ -51,7 +51,7 @@ export function addCommands(
   for (const { id, name, label, caption } of ORDERS) {
     add(id, {
       label,
-      caption: () => held(run, name) ?? caption,
+      caption: () => disabledReason(run, name) ?? caption,
       isEnabled: () => isUsable(run.control?.possible()[name]),
       execute: () => run.control?.[name](),
     });
@@ -66,10 +66,10 @@ export function addCommands(
 }
 
 /** Why the run can't be asked for this now; null where it can. */
-function held(run: HasControl, name: keyof Controls): string | null {
+function disabledReason(run: HasControl, name: keyof Controls): string | null {
   if (!run.control) return "Show the agent debugger’s panel first";
   const control = run.control.possible()[name];
-  return control ? control.held : "This agent can’t be stopped from here";
+  return control ? control.disabledReason : "This agent can’t be stopped from here";
 }
 
 /** Put the panel away on whichever side the person has it. */
@@ -83,7 +83,7 @@ function hide(shell: Shell, panel: Panel): void {
 /** On the body while there is such a run and it lives: only then the F keys are the debugger's. */
 export const LIVE = "as-mod-live";
 
-export class Commanded {
+export class CommandTarget {
   readonly #panel: HasControl;
   readonly #changed: () => void;
   readonly #unwatch = new Map<ShownView, () => void>();
@@ -104,14 +104,14 @@ export class Commanded {
   get control(): RunControl | null {
     const panel = this.#panel.control;
     if (panel && lives(panel)) return panel;
-    const seen = [...shownViews()].filter(isSeen).map(({ control }) => control);
-    const live = seen.filter(lives);
-    return live.findLast((each) => each.halted()) ?? live.at(-1) ?? panel ?? null;
+    const visibleControls = [...shownViews()].filter(isVisible).map(({ control }) => control);
+    const live = visibleControls.filter(lives);
+    return live.findLast((each) => each.isHalted()) ?? live.at(-1) ?? panel ?? null;
   }
 
   /** The view under a cell whose agent is halted, the newest one; null: none. */
   get halted(): ShownView | null {
-    return [...shownViews()].findLast(({ control }) => control.halted()) ?? null;
+    return [...shownViews()].findLast(({ control }) => control.isHalted()) ?? null;
   }
 
   /** Look again: what is seen may be something else. */
@@ -141,7 +141,7 @@ export class Commanded {
 }
 
 /** Whether a view is in the document and not in a tab that is hidden. */
-export function isSeen({ element }: ShownView): boolean {
+export function isVisible({ element }: ShownView): boolean {
   return element.isConnected && element.getClientRects().length > 0;
 }
 

@@ -1,15 +1,15 @@
 /** The plugin of the side panel and its commands. */
 import { onOpenRun } from "../shells/server";
-import { addCommands, Commanded, isSeen, notify } from "./commands";
+import { addCommands, CommandTarget, isVisible, notify } from "./commands";
 import {
   type App,
+  findModule,
   type LayoutRestorer,
   type Notifications,
   type Palette,
   type Plugin,
   type ShareScope,
   type StatusBar,
-  take,
   type Widget,
   type WidgetClass,
 } from "./jupyterlab";
@@ -57,11 +57,11 @@ const RANK = 500;
 export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
   const [{ Widget }, { ILayoutRestorer }, { ICommandPalette, Notification }, { LabIcon }, status] =
     await Promise.all([
-      take(scope, "@lumino/widgets"),
-      take(scope, "@jupyterlab/application"),
-      take(scope, "@jupyterlab/apputils"),
-      take(scope, "@jupyterlab/ui-components"),
-      take(scope, "@jupyterlab/statusbar").catch(() => null), // Notebook has none
+      findModule(scope, "@lumino/widgets"),
+      findModule(scope, "@jupyterlab/application"),
+      findModule(scope, "@jupyterlab/apputils"),
+      findModule(scope, "@jupyterlab/ui-components"),
+      findModule(scope, "@jupyterlab/statusbar").catch(() => null), // Notebook has none
     ]);
   const icon = new LabIcon({ name: "agentstepper:panel", svgstr: ICON });
 
@@ -77,11 +77,11 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
       memory?.note(panel.isVisible);
     });
     const memory = restorer ? null : reopen(app, panel);
-    const run: Commanded = new Commanded(panel, () => {
+    const run: CommandTarget = new CommandTarget(panel, () => {
       notify(commands);
       const { halted } = run;
-      const seen = panel.control?.halted() || (halted !== null && isSeen(halted));
-      reminder.tell(halted?.control.run() ?? null, seen);
+      const seen = panel.control?.isHalted() || (halted !== null && isVisible(halted));
+      reminder.notify(halted?.control.run() ?? null, seen);
     });
     const reminder = makeReminder({
       Base: Widget,
@@ -89,13 +89,13 @@ export async function panelPlugin(scope: ShareScope): Promise<Plugin> {
       notifications: Notification,
       show() {
         const { halted } = run;
-        if (halted && isSeen(halted)) halted.element.scrollIntoView({ block: "nearest" });
+        if (halted && isVisible(halted)) halted.element.scrollIntoView({ block: "nearest" });
         else if (halted) panel.showRun(halted.control.run());
-        if (halted && !isSeen(halted)) shell.activateById(panel.id);
+        if (halted && !isVisible(halted)) shell.activateById(panel.id);
       },
     });
     document.addEventListener(LOST, () => {
-      reminder.tell(run.halted?.control.run() ?? null, false);
+      reminder.notify(run.halted?.control.run() ?? null, false);
     });
     bar?.registerStatusItem("agentstepper_nb:halted", {
       item: reminder.item,
@@ -146,7 +146,7 @@ export interface Reminder {
    * @param halted The halted run's id; null: none.
    * @param seen Whether its view is seen.
    */
-  tell(halted: string | null, seen: boolean): void;
+  notify(halted: string | null, seen: boolean): void;
 }
 
 export function makeReminder({ Base, panel, notifications, show }: Options): Reminder {
@@ -163,7 +163,7 @@ export function makeReminder({ Base, panel, notifications, show }: Options): Rem
   let shown = "";
   return {
     item,
-    tell(halted, seen) {
+    notify(halted, seen) {
       button.hidden = halted === null;
       panel.title.className = halted === null ? "" : BADGE;
       panel.title.caption = halted === null ? "Agent debugger" : "Agent debugger: agent halted";

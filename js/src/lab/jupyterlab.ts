@@ -160,7 +160,7 @@ export type ShareScope = Record<string, Record<string, Offer> | undefined>;
  * Tokens and classes only work when they are the page's own: of several versions we take the one that
  * it takes, which is the one that is loaded, else the newest.
  */
-export async function take<Name extends keyof Packages>(
+export async function findModule<Name extends keyof Packages>(
   scope: ShareScope,
   name: Name,
 ): Promise<Packages[Name]> {

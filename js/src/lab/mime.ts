@@ -5,11 +5,11 @@
 
 import type { RunControl } from "../model/controls";
 import {
+  findModule,
   type MimeExtension,
   type MimeModel,
   type Renderer,
   type ShareScope,
-  take,
   type WidgetClass,
 } from "./jupyterlab";
 import { type Presence, present } from "./panel";
@@ -25,8 +25,8 @@ const KEPT = "This run is no longer in the debugger; its timeline was kept with 
 
 export async function viewExtension(scope: ShareScope): Promise<MimeExtension> {
   const [{ Widget }, { htmlRendererFactory }] = await Promise.all([
-    take(scope, "@lumino/widgets"),
-    take(scope, "@jupyterlab/rendermime"),
+    findModule(scope, "@lumino/widgets"),
+    findModule(scope, "@jupyterlab/rendermime"),
   ]);
   return {
     id: "agentstepper_nb:view",
@@ -53,20 +53,20 @@ export function makeRenderer(Base: WidgetClass, html: () => Renderer): Renderer 
     #data: ViewData | string | null = null;
     #model: MimeModel | null = null;
     #presence: Presence | null = null;
-    #kept: Renderer | null = null;
+    #savedView: Renderer | null = null;
     #putBack = () => {};
     #cell: HTMLElement | null = null;
 
     /** Called again when the output changes: the static timeline is added to it when the run ends. */
     async renderModel(model: MimeModel): Promise<void> {
-      const asked = readViewData(model.data[MIME]);
-      const same = sameView(asked, this.#data);
+      const viewData = readViewData(model.data[MIME]);
+      const same = sameView(viewData, this.#data);
       this.#model = model;
-      this.#data = asked;
+      this.#data = viewData;
       if (same) return;
       this.#clear();
-      if (typeof asked === "string") this.node.textContent = asked;
-      else this.#presence = show(this.node, asked, () => void this.#showKept());
+      if (typeof viewData === "string") this.node.textContent = viewData;
+      else this.#presence = show(this.node, viewData, () => void this.#showSavedView());
     }
 
     override dispose(): void {
@@ -75,22 +75,22 @@ export function makeRenderer(Base: WidgetClass, html: () => Renderer): Renderer 
       const control = presence?.view?.control;
       const cell = this.#cell;
       // A halted agent's view stays: its cell was run again, say, and waits for the very agent.
-      if (presence && control?.halted() && cell?.isConnected) {
+      if (presence && control?.isHalted() && cell?.isConnected) {
         this.#presence = null;
         super.dispose();
-        keepView(cell, this.node, control, () => presence.leave());
+        saveView(cell, this.node, control, () => presence.leave());
         return;
       }
       this.#clear();
       super.dispose();
     }
 
-    async #showKept(): Promise<void> {
+    async #showSavedView(): Promise<void> {
       const model = this.#model;
       if (!model || typeof this.#data === "string" || !this.#data?.kept) return;
       this.#clear();
       const kept = html();
-      this.#kept = kept;
+      this.#savedView = kept;
       this.node.replaceChildren(note(KEPT), kept.node);
       // Always sanitised: it loses nothing by that, and the notebook may be anybody's.
       await kept.renderModel({ data: model.data, metadata: {}, trusted: false });
@@ -99,8 +99,8 @@ export function makeRenderer(Base: WidgetClass, html: () => Renderer): Renderer 
     #clear(): void {
       this.#presence?.leave();
       this.#presence = null;
-      this.#kept?.dispose();
-      this.#kept = null;
+      this.#savedView?.dispose();
+      this.#savedView = null;
     }
 
     // A windowed notebook takes a cell out of the document when it is scrolled away, and puts it back.
@@ -217,7 +217,7 @@ export const LOST = "agentstepper:kept";
  * @param node The view's element, which nobody else has any more.
  * @param leave Called once, when the run has ended or the view shows another.
  */
-export function keepView(
+export function saveView(
   cell: HTMLElement,
   node: HTMLElement,
   control: RunControl,
@@ -232,7 +232,7 @@ export function keepView(
   let unwatch = () => {};
   let gone = false;
   const look = () => {
-    if (gone || (control.run() === run && control.lives())) return;
+    if (gone || (control.run() === run && control.isLive())) return;
     gone = true;
     unwatch();
     leave();

@@ -1,7 +1,7 @@
 /** The side panel: the view of the newest run, beside whatever the person works on. */
 import type { RunControl } from "../model/controls";
 import type { Mounted } from "../mount";
-import { type App, type Asker, advise, loadApp, pageConfig } from "../shells/server";
+import { type App, type Caller, loadApp, pageConfig, showAdvice } from "../shells/server";
 import type { Widget, WidgetClass } from "./jupyterlab";
 
 const LEAST = "340px";
@@ -26,7 +26,7 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
     #presence: Presence | null = null;
     #unwatch = () => {};
     /** The run to begin with; "" is the newest. */
-    #wanted = "";
+    #requestedRun = "";
 
     constructor() {
       super();
@@ -42,7 +42,7 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
     }
 
     showRun(run: string): void {
-      this.#wanted = run;
+      this.#requestedRun = run;
       this.#presence?.view?.show(run);
     }
 
@@ -52,39 +52,39 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
       this.#presence?.leave();
       this.#presence = null;
       super.dispose();
-      this.#tell();
+      this.#notifyChanged();
     }
 
     protected override onAfterAttach(): void {
       // Lumino asks its widgets for their least width; Notebook's side panels would only cut it off.
       this.node.style.minWidth = this.node.closest(".jp-LabShell") ? LEAST : "";
-      if (this.isVisible) this.#seen();
+      if (this.isVisible) this.#onVisible();
     }
 
     protected override onAfterShow(): void {
-      this.#seen();
+      this.#onVisible();
     }
 
     protected override onAfterHide(): void {
-      this.#tell();
+      this.#notifyChanged();
     }
 
     protected override onActivateRequest(): void {
       this.node.querySelector<HTMLElement>(".as-View")?.focus();
     }
 
-    #seen(): void {
+    #onVisible(): void {
       this.#presence ??= present(
         this.node,
-        (app, node) => app.mount(node, this.#wanted, { shell: "panel", goOn: true }),
+        (app, node) => app.mount(node, this.#requestedRun, { shell: "panel", goOn: true }),
         (view) => {
-          this.#unwatch = view.control.watch(() => this.#tell());
+          this.#unwatch = view.control.watch(() => this.#notifyChanged());
         },
       );
-      this.#tell();
+      this.#notifyChanged();
     }
 
-    #tell(): void {
+    #notifyChanged(): void {
       changed();
     }
   })();
@@ -92,7 +92,7 @@ export function makePanel(Base: WidgetClass, icon: unknown, changed: () => void)
 
 // ---- A view in an element of JupyterLab's, from the first try until it is taken away.
 
-const PAGE: Asker = { name: "This page", upgrade: "Reload the page." };
+const PAGE: Caller = { name: "This page", upgrade: "Reload the page." };
 
 export interface Presence {
   /** Null until the app is loaded, and where it can't be. */
@@ -122,7 +122,7 @@ export function present(
         shown(view);
       },
       (error: Error) => {
-        if (!gone) advise(element, error, begin);
+        if (!gone) showAdvice(element, error, begin);
       },
     );
   };

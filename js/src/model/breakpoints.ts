@@ -1,7 +1,7 @@
 /** Where runs halt by themselves: the Core's breakpoints, mirrored, and the one that is being made. */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { BreakpointDraft } from "../breakpoints/draft";
-import { type Client, CommandError, LinkLost } from "../client/client";
+import { type Client, CommandError, LinkLost } from "../client/core_client";
 import type { IconName } from "../icons/icon";
 import type {
   BreakpointRule,
@@ -13,10 +13,10 @@ import type {
   TimelineRow,
   ToUi,
 } from "../protocol/types.gen";
-import { visible } from "../view/words";
+import { visible } from "../view/format";
 import type { Problem, Tab } from "./model";
 
-interface Links {
+interface BreakpointsOptions {
   client: Client;
   run: ReadonlySignal<Run | null>;
 }
@@ -35,29 +35,29 @@ export class Breakpoints {
   /** What a person said models cost. */
   readonly prices = signal<readonly Price[]>([]);
   /** How many are on and for the shown run's agents. */
-  readonly inForce: ReadonlySignal<number>;
+  readonly enabledCount: ReadonlySignal<number>;
   /** What stands in the bar; null until something was written there. It outlives tabs. */
   readonly draft = signal<BreakpointDraft | null>(null);
   /** The row that a breakpoint is to be made like; null once the bar has taken it. */
-  readonly like = signal<TimelineRow | null>(null);
+  readonly template = signal<TimelineRow | null>(null);
 
-  readonly #links: Links;
+  readonly #options: BreakpointsOptions;
 
-  constructor(links: Links) {
-    this.#links = links;
-    this.inForce = computed(
-      () => this.all.value.filter(({ enabled }) => enabled).filter(this.isFor).length,
+  constructor(options: BreakpointsOptions) {
+    this.#options = options;
+    this.enabledCount = computed(
+      () => this.all.value.filter(({ enabled }) => enabled).filter(this.appliesToRun).length,
     );
   }
 
   /** Whether a breakpoint is for the shown run's agents; where no run is shown, any is. */
-  isFor = ({ program }: BreakpointRule): boolean => {
-    const run = this.#links.run.value;
-    return run === null || fits(program, run.program);
+  appliesToRun = ({ program }: BreakpointRule): boolean => {
+    const run = this.#options.run.value;
+    return run === null || matchesGlob(program, run.program);
   };
 
   /** The words of breakpoints by their ids: what a row is said to have been hit by. */
-  named(ids: readonly string[]): string {
+  describe(ids: readonly string[]): string {
     const words = ids.map((id) => {
       const breakpoint = this.all.value.find((each) => each.id === id);
       return breakpoint ? `“${breakpointText(breakpoint)}”` : "(deleted)";
@@ -66,31 +66,31 @@ export class Breakpoints {
   }
 
   /** Whether all of these only log. */
-  onlyLog(ids: readonly string[]): boolean {
+  areLogOnly(ids: readonly string[]): boolean {
     return ids.every((id) => this.all.value.find((each) => each.id === id)?.then === "log");
   }
 
   /** Take a Core's snapshot. */
-  hello({ stops, prices }: Pick<ToUi["hello"], "stops" | "prices">): void {
+  replaceAll({ stops, prices }: Pick<ToUi["hello"], "stops" | "prices">): void {
     batch(() => {
       this.all.value = stops;
       this.prices.value = prices;
     });
   }
 
-  fold({ type, body }: BreakpointPush): void {
+  applyPush({ type, body }: BreakpointPush): void {
     if (type === "prices") this.prices.value = body.prices;
-    else if (type === "stop") this.#put(body.stop);
-    else this.#drop(body.stop);
+    else if (type === "stop") this.#store(body.stop);
+    else this.#remove(body.stop);
   }
 
   /** Set a breakpoint. Tells what was wrong with it; null where it is set. */
   set(breakpoint: BreakpointRule): Promise<Problem | null> {
-    return this.#attempt("set_stop", { stop: breakpoint }, () => this.#put(breakpoint));
+    return this.#run("set_stop", { stop: breakpoint }, () => this.#store(breakpoint));
   }
 
   delete(breakpoint: string): Promise<Problem | null> {
-    return this.#attempt("delete_stop", { stop: breakpoint }, () => this.#drop(breakpoint));
+    return this.#run("delete_stop", { stop: breakpoint }, () => this.#remove(breakpoint));
   }
 
   /**
@@ -99,31 +99,31 @@ export class Breakpoints {
    * @param run Null: in the last runs of agents that it is for.
    */
   async dryRun(breakpoint: BreakpointRule, run: string | null): Promise<readonly DryRunOutcome[]> {
-    const { trials } = await this.#links.client.request("try_stop", { stop: breakpoint, run });
+    const { trials } = await this.#options.client.request("try_stop", { stop: breakpoint, run });
     return trials;
   }
 
   /** The Core pushes it as well; shown at once, nothing flickers for a frame. */
-  async #attempt<C extends "set_stop" | "delete_stop">(
+  async #run<C extends "set_stop" | "delete_stop">(
     command: C,
     body: FromUi[C],
     done: () => void,
   ): Promise<Problem | null> {
     try {
-      await this.#links.client.request(command, body, done);
+      await this.#options.client.request(command, body, done);
       return null;
     } catch (error) {
       return problemOf(error);
     }
   }
 
-  #put(breakpoint: BreakpointRule): void {
+  #store(breakpoint: BreakpointRule): void {
     const all = this.all.peek();
     const at = all.findIndex(({ id }) => id === breakpoint.id);
     this.all.value = at < 0 ? [...all, breakpoint] : all.with(at, breakpoint);
   }
 
-  #drop(id: string): void {
+  #remove(id: string): void {
     this.all.value = this.all.peek().filter((breakpoint) => breakpoint.id !== id);
   }
 }
@@ -134,7 +134,7 @@ export function addBreakpointLike(
   row: TimelineRow,
 ): void {
   batch(() => {
-    model.breakpoints.like.value = row;
+    model.breakpoints.template.value = row;
     model.tab.value = "breakpoints";
   });
 }
@@ -162,32 +162,32 @@ const NOUNS: Record<EventKind, { icon: IconName; actor: string; begin: string; e
   program_finished: { icon: "system", actor: "system", begin: "program end", end: "program end" },
 };
 
-type Place = Pick<BreakpointRule, "kind" | "side" | "on_error">;
+type Location = Pick<BreakpointRule, "kind" | "side" | "on_error">;
 
 /** Where a breakpoint looks, without a name: "Before a tool", "An LLM query fails", "Any event". */
-export const placeWords = (place: Place): string => partsOf(place, false).join("");
+export const locationText = (location: Location): string => nounParts(location, false).join("");
 
 /** What stands before a breakpoint's name, and what after it: "Tool ", " fails". */
-export const aroundName = (place: Place): [string, string] => {
-  const [before, after] = partsOf(place, true);
+export const locationParts = (location: Location): [string, string] => {
+  const [before, after] = nounParts(location, true);
   return [`${before} `, after];
 };
 
-function partsOf({ kind, side, on_error: fails }: Place, named: boolean): [string, string] {
+function nounParts({ kind, side, on_error: fails }: Location, describe: boolean): [string, string] {
   const { begin, end } = kind ? NOUNS[kind] : { begin: "event", end: "event" };
   const noun = side === "end" && !fails ? end : begin;
-  const article = named ? "" : kind ? (/^[aeioL]/.test(noun) ? "an " : "a ") : "any ";
+  const article = describe ? "" : kind ? (/^[aeioL]/.test(noun) ? "an " : "a ") : "any ";
   if (side && !fails) return [`${side === "begin" ? "Before" : "After"} ${article}${noun}`, ""];
-  return [sentence(article + noun), fails ? " fails" : ""];
+  return [capitalize(article + noun), fails ? " fails" : ""];
 }
 
 /** The icon of where a breakpoint looks, and the actor whose colour it has. */
-export function placeIcon({ kind }: Place): { icon: IconName; actor: string } {
+export function locationIcon({ kind }: Location): { icon: IconName; actor: string } {
   return kind ? NOUNS[kind] : { icon: "diamond", actor: "system" };
 }
 
 /** What a watch waits for: "tokens over 10,000". */
-export function watchWords(watch: NonNullable<BreakpointRule["watch"]>): string {
+export function watchText(watch: NonNullable<BreakpointRule["watch"]>): string {
   switch (watch.kind) {
     case "tokens":
       return `tokens over ${watch.limit.toLocaleString("en-US")}`;
@@ -201,7 +201,7 @@ export function watchWords(watch: NonNullable<BreakpointRule["watch"]>): string 
 }
 
 /** How often it hits: "once", "from hit 3 on"; "" is each time. */
-export function oftenWords({ nth, once }: Pick<BreakpointRule, "nth" | "once">): string {
+export function hitCountText({ nth, once }: Pick<BreakpointRule, "nth" | "once">): string {
   if (nth === 1) return once ? "once" : "";
   const count = nth.toLocaleString("en-US");
   return once ? `at hit ${count} only` : `from hit ${count} on`;
@@ -210,23 +210,24 @@ export function oftenWords({ nth, once }: Pick<BreakpointRule, "nth" | "once">):
 /** A breakpoint in one line, as it is called where it hit. */
 export function breakpointText(breakpoint: BreakpointRule): string {
   const { name, condition, watch } = breakpoint;
-  const place = name === null ? placeWords(breakpoint) : aroundName(breakpoint).join(visible(name));
+  const location =
+    name === null ? locationText(breakpoint) : locationParts(breakpoint).join(visible(name));
   const where = condition === null ? "" : ` where ${visible(condition)}`;
-  return [place + where, watch && watchWords(watch), oftenWords(breakpoint)]
+  return [location + where, watch && watchText(watch), hitCountText(breakpoint)]
     .filter(Boolean)
     .join(", ");
 }
 
-const sentence = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
+const capitalize = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
 
 // ---- Patterns as shells have them: `*`, `?` and `[...]`, with case, against the whole text. Pure.
 
-type Test = (char: string) => boolean;
-const STAR = Symbol("any number of characters");
+type CharTest = (char: string) => boolean;
+const ANY_CHARS = Symbol("any number of characters");
 
 /** Whether a text is such; in time that grows with their lengths' product, whatever the pattern. */
-export function fits(pattern: string, text: string): boolean {
-  const parts = parse(pattern);
+export function matchesGlob(pattern: string, text: string): boolean {
+  const parts = parseGlob(pattern);
   const chars = [...text];
   let part = 0;
   let at = 0;
@@ -235,7 +236,7 @@ export function fits(pattern: string, text: string): boolean {
   let reach = 0;
   while (at < chars.length) {
     const wanted = parts[part];
-    if (wanted === STAR) {
+    if (wanted === ANY_CHARS) {
       star = part++;
       reach = at;
     } else if (wanted?.(chars[at] ?? "")) {
@@ -248,29 +249,29 @@ export function fits(pattern: string, text: string): boolean {
       return false;
     }
   }
-  return parts.slice(part).every((each) => each === STAR);
+  return parts.slice(part).every((each) => each === ANY_CHARS);
 }
 
 /** The pattern that fits this text alone. */
-export const literally = (text: string): string => text.replace(/[*?[]/g, "[$&]");
+export const escapeGlob = (text: string): string => text.replace(/[*?[]/g, "[$&]");
 
 /** The text that a pattern fits alone; null where it fits others too. */
-export function literalOf(pattern: string): string | null {
+export function globLiteral(pattern: string): string | null {
   const text = pattern.replace(/\[([*?[])\]/g, "$1");
-  return literally(text) === pattern ? text : null;
+  return escapeGlob(text) === pattern ? text : null;
 }
 
-function parse(pattern: string): (Test | typeof STAR)[] {
+function parseGlob(pattern: string): (CharTest | typeof ANY_CHARS)[] {
   const chars = [...pattern];
-  const parts: (Test | typeof STAR)[] = [];
+  const parts: (CharTest | typeof ANY_CHARS)[] = [];
   for (let at = 0; at < chars.length; at += 1) {
     const char = chars[at];
     const end = char === "[" ? endOfSet(chars, at) : -1;
-    if (char === "*") parts.push(STAR);
+    if (char === "*") parts.push(ANY_CHARS);
     else if (char === "?") parts.push(() => true);
     else if (end < 0) parts.push((each) => each === char);
     else {
-      parts.push(oneOf(chars.slice(at + 1, end)));
+      parts.push(charSet(chars.slice(at + 1, end)));
       at = end;
     }
   }
@@ -282,7 +283,7 @@ function endOfSet(chars: readonly string[], at: number): number {
   return chars.indexOf("]", at + (chars[at + 1] === "!" ? 3 : 2));
 }
 
-function oneOf(chars: readonly string[]): Test {
+function charSet(chars: readonly string[]): CharTest {
   const turned = chars[0] === "!";
   const set = turned ? chars.slice(1) : chars;
   const ranges: [string, string][] = [];

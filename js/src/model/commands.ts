@@ -1,10 +1,10 @@
 /** What the person orders of the shown run. A refusal is put beside the controls, never thrown. */
-import { type Client, CommandError, LinkLost } from "../client/client";
+import { type Client, CommandError, LinkLost } from "../client/core_client";
 import type { Debugger } from "./debugger";
 import type { Approving, Run, TimelineRow } from "./model";
 
 /** The fields by which a command names what it answers. */
-interface Aim {
+interface HaltPointRef {
   breakpoint: string;
   revision: number;
   edit: string | null;
@@ -26,27 +26,27 @@ export class Commands {
   async step(): Promise<void> {
     const target = this.#model.target.peek();
     if (!target) {
-      await this.#bring();
+      await this.#answerAll();
       return;
     }
     if (target.approval) {
-      this.#model.lead(target);
+      this.#model.focusQuestion(target);
       return;
     }
-    await this.#answer([target], (run, aim) =>
-      this.#client.request("step", { run: run.id, ...aim }),
+    await this.#answer([target], (run, haltPoint) =>
+      this.#client.request("step", { run: run.id, ...haltPoint }),
     );
   }
 
   async approve(row: TimelineRow, how: Approving): Promise<void> {
-    await this.#answer([row], (run, aim) =>
-      this.#client.request("approve", { run: run.id, ...aim, ...how }),
+    await this.#answer([row], (run, haltPoint) =>
+      this.#client.request("approve", { run: run.id, ...haltPoint, ...how }),
     );
   }
 
   async deny({ id, revision }: TimelineRow, reason: string): Promise<void> {
-    const aim = { breakpoint: id, revision, reason };
-    await this.#send([id], (run) => this.#client.request("deny", { run: run.id, ...aim }));
+    const haltPoint = { breakpoint: id, revision, reason };
+    await this.#send([id], (run) => this.#client.request("deny", { run: run.id, ...haltPoint }));
   }
 
   /** Answer all that is pending and go on; what asks for an approval still waits. */
@@ -59,67 +59,69 @@ export class Commands {
     const target = pending.find(({ id }) => id === chosen?.id) ?? pending[0];
     if (!target) {
       const nothing = { breakpoint: null, revision: null, edit: null };
-      await this.#order((run) => this.#client.request("continue", { run: run.id, ...nothing }));
+      await this.#sendForRun((run) =>
+        this.#client.request("continue", { run: run.id, ...nothing }),
+      );
       return;
     }
     // The target's edit travels with the command; those of the others go before.
     const others = pending.filter(({ id }) => id !== target.id);
-    await this.#answer([target, ...others], async (run, aim) => {
+    await this.#answer([target, ...others], async (run, haltPoint) => {
       for (const row of others) await this.#sendDraft(run, row);
-      await this.#client.request("continue", { run: run.id, ...aim });
+      await this.#client.request("continue", { run: run.id, ...haltPoint });
     });
   }
 
   /** What waits isn't here, and is fetched to be seen before it is answered; or it is told why it can't be. */
-  async #bring(): Promise<void> {
+  async #answerAll(): Promise<void> {
     const { run, sent, window } = this.#model;
     const first = run.peek()?.pending.find((id) => !sent.peek().has(id));
-    if (first !== undefined) await window.bring(first);
+    if (first !== undefined) await window.fetchById(first);
   }
 
   async halt(): Promise<void> {
-    await this.#order(({ id }) => this.#client.request("halt", { run: id }));
+    await this.#sendForRun(({ id }) => this.#client.request("halt", { run: id }));
   }
 
   async stop(): Promise<void> {
-    await this.#order(({ id }) => this.#client.request("stop", { run: id }));
+    await this.#sendForRun(({ id }) => this.#client.request("stop", { run: id }));
   }
 
   async rename(name: string, id?: string): Promise<void> {
     const run = id ?? this.#model.run.peek()?.id;
-    if (run) await this.#attempt(() => this.#client.request("rename_run", { run, name }));
+    if (run) await this.#run(() => this.#client.request("rename_run", { run, name }));
   }
 
   async remove(id?: string): Promise<void> {
     const run = id ?? this.#model.run.peek()?.id;
-    if (run) await this.#attempt(() => this.#client.request("delete_run", { run }));
+    if (run) await this.#run(() => this.#client.request("delete_run", { run }));
   }
 
   /** Answer rows, the first being the aim; until the Core says so they count as answered. */
   async #answer(
     rows: TimelineRow[],
-    order: (run: Run, aim: Aim) => Promise<unknown>,
+    order: (run: Run, haltPoint: HaltPointRef) => Promise<unknown>,
   ): Promise<void> {
     const [target] = rows;
     if (!target || rows.some((row) => !this.#sendable(row))) return;
     await this.#send(
       rows.map(({ id }) => id),
-      (run) => order(run, this.#aim(target)),
+      (run) => order(run, this.#haltPointRef(target)),
     );
   }
 
   async #send(ids: string[], order: (run: Run) => Promise<unknown>): Promise<void> {
-    this.#mark(ids, true);
-    const taken = await this.#order(order);
+    this.#markSent(ids, true);
+    const taken = await this.#sendForRun(order);
     if (!taken) {
-      this.#mark(ids, false);
+      this.#markSent(ids, false);
       return;
     }
     for (const id of ids) this.#model.draft(id).value = null;
-    this.#model.goAlong();
+    this.#model.followHalts();
   }
 
-  #aim(row: TimelineRow): Aim {
+  #haltPointRef(row: TimelineRow): HaltPointRef {
     const draft = this.#model.draft(row.id).peek();
     return {
       breakpoint: row.id,
@@ -138,31 +140,31 @@ export class Commands {
     } catch (error) {
       this.#model.reveal(row.id);
       this.#model.editing.value = true;
-      this.#model.trouble("invalid_edit", `The edit isn't JSON yet: ${(error as Error).message}.`);
+      this.#model.onError("invalid_edit", `The edit isn't JSON yet: ${(error as Error).message}.`);
       return false;
     }
   }
 
   async #sendDraft(run: Run, row: TimelineRow): Promise<void> {
-    const { breakpoint, revision, edit } = this.#aim(row);
+    const { breakpoint, revision, edit } = this.#haltPointRef(row);
     if (edit !== null) {
       await this.#client.request("edit", { run: run.id, breakpoint, revision, edit });
     }
   }
 
-  #mark(ids: string[], sent: boolean): void {
+  #markSent(ids: string[], sent: boolean): void {
     const now = new Set(this.#model.sent.peek());
     for (const id of ids) sent ? now.add(id) : now.delete(id);
     this.#model.sent.value = now;
   }
 
   /** Send an order to the shown run; tells whether it was taken. */
-  async #order(send: (run: Run) => Promise<unknown>): Promise<boolean> {
+  async #sendForRun(send: (run: Run) => Promise<unknown>): Promise<boolean> {
     const run = this.#model.run.peek();
-    return run ? this.#attempt(() => send(run)) : false;
+    return run ? this.#run(() => send(run)) : false;
   }
 
-  async #attempt(send: () => Promise<unknown>): Promise<boolean> {
+  async #run(send: () => Promise<unknown>): Promise<boolean> {
     if (!this.#model.control.peek()) return false;
     try {
       await send();
@@ -170,7 +172,7 @@ export class Commands {
       return true;
     } catch (error) {
       // A lost link says so itself, in the header.
-      if (error instanceof CommandError) this.#model.trouble(error.code, error.message);
+      if (error instanceof CommandError) this.#model.onError(error.code, error.message);
       else if (!(error instanceof LinkLost)) throw error;
       return false;
     }

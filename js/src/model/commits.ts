@@ -1,7 +1,7 @@
 /** The commits of a run as a person reads them: named ones, and the steps that lie beneath. Pure. */
 
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
-import { CommandError } from "../client/client";
+import { CommandError } from "../client/core_client";
 import type { Commit, CommitsPage, GetCommits } from "../protocol/types.gen";
 import { foldCommit, replaceCommit } from "./rows";
 
@@ -85,7 +85,7 @@ export function filesOfEvents(commits: readonly Commit[]): ReadonlyMap<string, S
 // are wanted.
 
 /** How far back the commits are here without a gap. */
-interface Reach {
+interface LoadedRange {
   /** The oldest of them; null where none is. */
   readonly from: string | null;
   /** By which the Core finds those before them; null: those before its last ones. */
@@ -94,12 +94,12 @@ interface Reach {
   readonly all: boolean;
 }
 
-interface Options {
-  ask(wanted: GetCommits): Promise<CommitsPage>;
-  trouble(error: CommandError): void;
+interface CommitPagesOptions {
+  request(query: GetCommits): Promise<CommitsPage>;
+  onError(error: CommandError): void;
 }
 
-const ALL: Reach = { from: null, before: null, all: true };
+const EVERYTHING: LoadedRange = { from: null, before: null, all: true };
 
 export class CommitPages {
   /** All that are here, by seq. */
@@ -109,16 +109,16 @@ export class CommitPages {
   /** Whether these are all that the run has. */
   readonly complete: ReadonlySignal<boolean>;
 
-  readonly #options: Options;
-  readonly #reach = signal(ALL);
+  readonly #options: CommitPagesOptions;
+  readonly #loadedRange = signal(EVERYTHING);
   #run = "";
-  #asking: Promise<boolean> | null = null;
+  #pendingPage: Promise<boolean> | null = null;
 
-  constructor(options: Options) {
+  constructor(options: CommitPagesOptions) {
     this.#options = options;
-    this.complete = computed(() => this.#reach.value.all);
+    this.complete = computed(() => this.#loadedRange.value.all);
     this.listed = computed(() => {
-      const { from, all } = this.#reach.value;
+      const { from, all } = this.#loadedRange.value;
       const known = this.known.value;
       return all ? known : known.slice(at(known, from));
     });
@@ -130,17 +130,19 @@ export class CommitPages {
    * @param all Whether it has no others.
    */
   show(run: string, last: readonly Commit[], all: boolean): void {
-    this.#asking = null;
+    this.#pendingPage = null;
     batch(() => {
       const known = run === this.#run ? this.known.peek() : [];
       this.known.value = all ? last : withPage(known, last);
-      this.#reach.value = all ? ALL : { from: last[0]?.id ?? null, before: null, all: false };
+      this.#loadedRange.value = all
+        ? EVERYTHING
+        : { from: last[0]?.id ?? null, before: null, all: false };
     });
     this.#run = run;
   }
 
   /** Take those that stand beside a page of rows. */
-  beside(commits: readonly Commit[]): void {
+  addFromRows(commits: readonly Commit[]): void {
     if (commits.length > 0) this.known.value = withPage(this.known.peek(), commits);
   }
 
@@ -148,33 +150,33 @@ export class CommitPages {
   fold(type: "commit" | "commit_changed", commit: Commit): void {
     const fold = type === "commit" ? foldCommit : replaceCommit;
     this.known.value = fold(this.known.peek(), commit);
-    const reach = this.#reach.peek();
-    if (!reach.all && reach.from === null) this.#reach.value = { ...reach, from: commit.id };
+    const range = this.#loadedRange.peek();
+    if (!range.all && range.from === null) this.#loadedRange.value = { ...range, from: commit.id };
   }
 
   /** Ask for a page of those before the ones that are listed. Tells whether one came. */
-  more(): Promise<boolean> {
-    if (this.#reach.peek().all) return Promise.resolve(false);
-    this.#asking ??= this.#more().finally(() => {
-      this.#asking = null;
+  loadMore(): Promise<boolean> {
+    if (this.#loadedRange.peek().all) return Promise.resolve(false);
+    this.#pendingPage ??= this.#loadMore().finally(() => {
+      this.#pendingPage = null;
     });
-    return this.#asking;
+    return this.#pendingPage;
   }
 
-  async #more(): Promise<boolean> {
+  async #loadMore(): Promise<boolean> {
     const run = this.#run;
-    const reach = this.#reach.peek();
+    const range = this.#loadedRange.peek();
     try {
-      const page = await this.#options.ask({ run, before: reach.before });
-      if (this.#run !== run || this.#reach.peek().before !== reach.before) return false;
+      const page = await this.#options.request({ run, before: range.before });
+      if (this.#run !== run || this.#loadedRange.peek().before !== range.before) return false;
       batch(() => {
         this.known.value = withOlder(this.known.peek(), page.commits);
-        const from = page.commits[0]?.id ?? this.#reach.peek().from;
-        this.#reach.value = { from, before: page.before, all: page.before === null };
+        const from = page.commits[0]?.id ?? this.#loadedRange.peek().from;
+        this.#loadedRange.value = { from, before: page.before, all: page.before === null };
       });
       return true;
     } catch (error) {
-      if (error instanceof CommandError) this.#options.trouble(error);
+      if (error instanceof CommandError) this.#options.onError(error);
       return false; // else the link is lost, and the run is opened anew
     }
   }

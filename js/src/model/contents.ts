@@ -1,6 +1,6 @@
 /** What is fetched of a run: bodies, files, commits; fetched once, and kept for a while. */
 import { batch, computed, signal } from "@preact/signals";
-import type { Client, CommandError } from "../client/client";
+import type { Client, CommandError } from "../client/core_client";
 import type { Timers } from "../client/transport";
 import type {
   FileBody,
@@ -25,16 +25,16 @@ export type ContentPush = { [P in ContentName]: { type: P; body: ToUi[P] } }[Con
 export const runOf = (push: ContentPush): string =>
   push.type === "note" ? push.body.note.run : push.body.run;
 
-interface Options {
+interface ContentsOptions {
   client: Client;
   timers: Timers;
   /** Take the pushes that came until now: an answer comes after them. */
   flush(): void;
   /** Rows came that were asked for. */
-  came(): void;
+  onRows(): void;
   /** Rows that stay here. */
-  held(): Iterable<TimelineRow>;
-  trouble(error: CommandError): void;
+  retainedRows(): Iterable<TimelineRow>;
+  onError(error: CommandError): void;
 }
 
 export class Contents {
@@ -47,28 +47,28 @@ export class Contents {
   /** Finds the rows that a filter leaves where they aren't all here. */
   readonly finder: RowFinder;
 
-  constructor({ client, timers, flush, came, held, trouble }: Options) {
+  constructor({ client, timers, flush, onRows, retainedRows, onError }: ContentsOptions) {
     this.window = new Window({
-      ask: (wanted, take) =>
-        client.request("get_rows", wanted, (page) => {
+      request: (query, onAnswer) =>
+        client.request("get_rows", query, (page) => {
           flush();
-          take(page);
+          onAnswer(page);
         }),
-      took: (page) => {
-        this.commits.beside(page.commits);
-        came();
+      onPage: (page) => {
+        this.commits.addFromRows(page.commits);
+        onRows();
       },
-      held,
-      trouble,
+      retainedRows,
+      onError,
     });
     this.commits = new CommitPages({
-      ask: (wanted) => client.request("get_commits", wanted),
-      trouble,
+      request: (query) => client.request("get_commits", query),
+      onError,
     });
     this.finder = new RowFinder({
-      ask: (wanted) => client.request("find_rows", wanted),
+      request: (query) => client.request("find_rows", query),
       timers,
-      trouble,
+      onError,
     });
   }
 
@@ -85,7 +85,7 @@ export class Contents {
   }
 
   /** Take changes, in order, and how many rows the run has by now. */
-  fold(pushes: readonly ContentPush[], run: Run | null): void {
+  applyPush(pushes: readonly ContentPush[], run: Run | null): void {
     batch(() => {
       const rows: TimelineRow[] = [];
       for (const { type, body } of pushes) {
@@ -93,7 +93,7 @@ export class Contents {
         else if (type === "note") this.notes.value = foldNote(this.notes.peek(), body.note);
         else this.commits.fold(type, body.commit);
       }
-      this.window.fold(rows, run?.rows ?? 0); // at once: each time copies their pages
+      this.window.applyRows(rows, run?.rows ?? 0); // at once: each time copies their pages
       if (pushes.some(({ type }) => type !== "note")) this.finder.changed();
     });
   }
@@ -102,7 +102,7 @@ export class Contents {
 // ---- What the person reads: contents of rows and files, kept for a while, and runs as they stand.
 
 /** So many places are found in a run; the Core gives no more at once. */
-const MOST_PLACES = 500;
+const MAX_SEARCH_HITS = 500;
 
 export class Reader {
   readonly #client: Client;
@@ -117,8 +117,8 @@ export class Reader {
 
   /** A row's contents; of one that asked for an approval, also what was answered. */
   body(run: string, row: TimelineRow): Promise<MessageBody> {
-    const asked = row.approval ? row.answer : "";
-    return this.#bodies.get(`${run}:${row.id}:${row.revision}:${asked}`, () =>
+    const decision = row.approval ? row.answer : "";
+    return this.#bodies.get(`${run}:${row.id}:${row.revision}:${decision}`, () =>
       this.#client.request("get_message", { run, message: row.id }),
     );
   }
@@ -133,7 +133,7 @@ export class Reader {
 
   /** Where words stand in a run, newest first. */
   search(run: string, query: string): Promise<SearchResults> {
-    return this.#client.request("search", { query, run, limit: MOST_PLACES });
+    return this.#client.request("search", { query, run, limit: MAX_SEARCH_HITS });
   }
 
   /** A run whole, as it stands now; it isn't kept. */
@@ -144,8 +144,8 @@ export class Reader {
 
 // ---- Contents that were asked for, the oldest let go once they are many or large.
 
-const MOST_ENTRIES = 300;
-const MOST_CHARACTERS = 32 * 1024 * 1024;
+const MAX_ENTRIES = 300;
+const MAX_CHARACTERS = 32 * 1024 * 1024;
 
 interface Entry<T> {
   value: Promise<T>;
@@ -185,7 +185,7 @@ export class Cache<T> {
     entry.characters = characters;
     this.#characters += characters;
     for (const [oldKey, old] of this.#entries) {
-      const full = this.#entries.size > MOST_ENTRIES || this.#characters > MOST_CHARACTERS;
+      const full = this.#entries.size > MAX_ENTRIES || this.#characters > MAX_CHARACTERS;
       if (!full || old === entry) break;
       this.#remove(oldKey, old);
     }

@@ -7,9 +7,9 @@ import type { Connection, Run, TimelineRow } from "./model";
 
 export interface Control {
   /** Why it is impossible now; null where it is possible. */
-  held: string | null;
+  disabledReason: string | null;
   /** Whether it leads to the approval that holds it instead. */
-  leads?: boolean;
+  focusesCause?: boolean;
   /** The one filled button. */
   primary?: boolean;
 }
@@ -22,60 +22,71 @@ export interface Controls {
   stop: Control | null;
 }
 
-interface Situation {
+interface ControlsInput {
   connection: Connection;
   run: Run | null;
   /** What is wrong with the edit that Step would send. */
   draftError: string | null;
   /** Whether what Step would answer asks for an approval. */
-  asks: boolean;
+  asksApproval: boolean;
 }
 
-export function controls({ connection, run, draftError, asks }: Situation): Controls {
-  const shut = closed(connection, run);
+export function controls({ connection, run, draftError, asksApproval }: ControlsInput): Controls {
+  const shut = disconnectedReason(connection, run);
   const stop = !run || run.can_stop;
   if (shut !== null || !run) {
-    const held = { held: shut };
+    const disabled = { disabledReason: shut };
     // An ended run has no next step: nothing is filled.
-    return { step: held, resume: held, halt: held, stop: stop ? held : null };
+    return { step: disabled, resume: disabled, halt: disabled, stop: stop ? disabled : null };
   }
-  return { ...running(run, draftError, asks), stop: stop ? stopping(run) : null };
+  return {
+    ...runningControls(run, draftError, asksApproval),
+    stop: stop ? stopControl(run) : null,
+  };
 }
 
-const ASKS = "This call asks for approval: approve or deny it";
+const ASKS_APPROVAL = "This call asks for approval: approve or deny it";
 
 /** Whether a control does anything now. */
 export const isUsable = (control: Control | null | undefined): boolean =>
-  control != null && (control.held === null || control.leads === true);
+  control != null && (control.disabledReason === null || control.focusesCause === true);
 
-function running(run: Run, draftError: string | null, asks: boolean): Omit<Controls, "stop"> {
+function runningControls(
+  run: Run,
+  draftError: string | null,
+  asksApproval: boolean,
+): Omit<Controls, "stop"> {
   if (stateIfHere(run) === "halted") {
-    const held = draftError === null ? null : `The edit isn’t valid JSON: ${draftError}`;
+    const disabledReason = draftError === null ? null : `The edit isn’t valid JSON: ${draftError}`;
     // In CONTINUE nothing waits but what asks for an approval.
     const goesOn = run.mode === "continue";
     return {
-      step: asks ? { held: ASKS, leads: true } : { held, primary: true },
-      resume: { held: goesOn ? "Runs on once what is asked is answered" : held },
-      halt: { held: goesOn ? null : "Already halted" },
+      step: asksApproval
+        ? { disabledReason: ASKS_APPROVAL, focusesCause: true }
+        : { disabledReason, primary: true },
+      resume: {
+        disabledReason: goesOn ? "Runs on once what is asked is answered" : disabledReason,
+      },
+      halt: { disabledReason: goesOn ? null : "Already halted" },
     };
   }
   if (run.mode === "continue") {
-    const held = "The agent isn’t halted";
+    const disabledReason = "The agent isn’t halted";
     return {
-      step: { held },
-      resume: { held: "Already running on" },
-      halt: { held: null, primary: true },
+      step: { disabledReason },
+      resume: { disabledReason: "Already running on" },
+      halt: { disabledReason: null, primary: true },
     };
   }
   const away = run.state === "detached";
   return {
-    step: { held: away ? "The agent is away" : NOT_YET, primary: !away },
-    resume: { held: null },
-    halt: { held: "The agent halts at its next event anyway" },
+    step: { disabledReason: away ? "The agent is away" : NOT_HALTED_YET, primary: !away },
+    resume: { disabledReason: null },
+    halt: { disabledReason: "The agent halts at its next event anyway" },
   };
 }
 
-const NOT_YET = "The agent hasn’t reached its next event yet";
+const NOT_HALTED_YET = "The agent hasn’t reached its next event yet";
 
 /** A run's state as it would be if its agent were here: the Core takes the same commands meanwhile. */
 export function stateIfHere({ state, pending, mode }: Run): Exclude<RunState, "detached"> {
@@ -88,27 +99,31 @@ export function deniable({ pending, side, kind }: TimelineRow): boolean {
   return pending && side === "begin" && kind !== "program_started";
 }
 
-function stopping(run: Run): Control {
+function stopControl(run: Run): Control {
   return {
-    held: run.stopping ? "Stop is on its way: the agent ends at its next event" : null,
+    disabledReason: run.stopping ? "Stop is on its way: the agent ends at its next event" : null,
   };
 }
 
 /** Why nothing can be changed from here now; null where it can. */
-export function barred({ connection }: { connection: ReadonlySignal<Connection> }): string | null {
+export function readOnlyReason({
+  connection,
+}: {
+  connection: ReadonlySignal<Connection>;
+}): string | null {
   const now = connection.value;
-  if (now.kind !== "open") return AWAY;
-  return now.control ? null : WATCHES;
+  if (now.kind !== "open") return AGENT_AWAY;
+  return now.control ? null : WATCHING_ONLY;
 }
 
-const AWAY = "Not connected to the Core";
-const WATCHES = "This login may watch, not control";
+const AGENT_AWAY = "Not connected to the Core";
+const WATCHING_ONLY = "This login may watch, not control";
 
-function closed(connection: Connection, run: Run | null): string | null {
-  if (connection.kind !== "open") return AWAY;
+function disconnectedReason(connection: Connection, run: Run | null): string | null {
+  if (connection.kind !== "open") return AGENT_AWAY;
   if (!run) return "There is no run yet";
   if (run.state === "idle") return "The run has ended";
-  return connection.control ? null : WATCHES;
+  return connection.control ? null : WATCHING_ONLY;
 }
 
 // ---- The shown run in the hands of a shell: the commands of a notebook's menus, for one.
@@ -118,9 +133,9 @@ export interface RunControl {
   /** The shown run's id; "" where there is none. */
   run(): string;
   /** Whether it waits for a person; also where this login may only watch. */
-  halted(): boolean;
+  isHalted(): boolean;
   /** Whether it hasn't ended, as far as is known. */
-  lives(): boolean;
+  isLive(): boolean;
   /** What is possible now, and why the rest isn't. */
   possible(): Controls;
   /**
@@ -145,8 +160,8 @@ export function runControl(model: Debugger): RunControl {
   };
   return {
     run: () => model.run.peek()?.id ?? "",
-    halted: () => (model.run.peek()?.pending.length ?? 0) > 0,
-    lives: () => (model.run.peek()?.state ?? "idle") !== "idle",
+    isHalted: () => (model.run.peek()?.pending.length ?? 0) > 0,
+    isLive: () => (model.run.peek()?.state ?? "idle") !== "idle",
     possible: () => possible.peek(),
     watch: (changed) =>
       effect(() => {

@@ -1,6 +1,6 @@
 /** The model as it stands on a client: mirrors the Core, and keeps what only this person's view needs. */
 import { batch, computed, type Signal, signal } from "@preact/signals";
-import { Client, CommandError, type Listener } from "../client/client";
+import { Client, CommandError, type Listener } from "../client/core_client";
 import { browserTimers, type Timers, type Transport } from "../client/transport";
 import type { PushName } from "../protocol/messages";
 import type { CoreHello, RunOpened, StoreInfo, ToUi, WriteNote } from "../protocol/types.gen";
@@ -15,7 +15,7 @@ import type { Approving, Comparison, Draft, Model, Problem, Run, TimelineRow } f
 import { Notes } from "./notes";
 import { RunList } from "./run_list";
 import { browserMemory, Drafts, type Memory } from "./storage";
-import { Whereabouts } from "./whereabouts";
+import { ViewState } from "./view_state";
 
 export interface DebuggerOptions {
   transport: Transport;
@@ -32,7 +32,7 @@ export interface DebuggerOptions {
 
 type Push = { [P in PushName]: { type: P; body: ToUi[P] } }[PushName];
 
-export class Debugger extends Whereabouts implements Model, Listener {
+export class Debugger extends ViewState implements Model, Listener {
   readonly #runs: RunList;
   readonly #contents: Contents;
   readonly runs: RunList["known"];
@@ -51,7 +51,7 @@ export class Debugger extends Whereabouts implements Model, Listener {
   readonly compare = signal<Comparison | null>(null);
 
   /** The run that was asked for; "" is the newest. */
-  readonly wanted: Signal<string>;
+  readonly requestedRun: Signal<string>;
   /** What each event changed in the workspace. */
   readonly files = computed(() => filesOfEvents(this.commits.value));
   readonly commitCount = computed(() => {
@@ -61,12 +61,12 @@ export class Debugger extends Whereabouts implements Model, Listener {
   readonly sent = signal<ReadonlySet<string>>(new Set());
 
   /** What the Runs tab works on. */
-  readonly looksBack: HistoryOptions;
+  readonly historyOptions: HistoryOptions;
   /** Where runs halt by themselves. */
   readonly breakpoints: Breakpoints;
 
-  readonly #shown = signal<string | null>(null);
-  #goesOn: boolean;
+  readonly #shownRun = signal<string | null>(null);
+  #followsNewRuns: boolean;
   /** The run whose contents were asked for last, until they are here. */
   readonly opening = signal<{ run: string } | null>(null);
   readonly #client: Client;
@@ -75,17 +75,19 @@ export class Debugger extends Whereabouts implements Model, Listener {
   readonly #commands: Commands;
   readonly #reader: Reader;
 
-  readonly run = computed(() => this.runs.value.find(({ id }) => id === this.#shown.value) ?? null);
+  readonly run = computed(
+    () => this.runs.value.find(({ id }) => id === this.#shownRun.value) ?? null,
+  );
   readonly control = computed(() => {
     const connection = this.connection.value;
     return connection.kind === "open" && connection.control;
   });
   /** Whether the Core was reached and doesn't know the run that is wanted. */
-  readonly absent = computed(() => {
-    const wanted = this.wanted.value;
+  readonly isAbsent = computed(() => {
+    const requestedRun = this.requestedRun.value;
     const open = this.connection.value.kind === "open";
-    if (!open || wanted === "" || this.moreRuns.value > 0) return false;
-    return !this.runs.value.some(({ id }) => id === wanted);
+    if (!open || requestedRun === "" || this.moreRuns.value > 0) return false;
+    return !this.runs.value.some(({ id }) => id === requestedRun);
   });
   /** The rows that wait, oldest first. */
   readonly pending = computed(() => {
@@ -98,18 +100,18 @@ export class Debugger extends Whereabouts implements Model, Listener {
     return open.find(({ id }) => id === this.selectedRow.value) ?? open[0] ?? null;
   });
   /** Whether Step would send an edit. */
-  readonly drafted = computed(() => {
+  readonly hasDraft = computed(() => {
     const target = this.target.value;
     return target !== null && !target.approval && this.draft(target.id).value !== null;
   });
   /** Whether Continue would send edits: it answers all but what asks for an approval. */
-  readonly resumesDrafted = computed(() =>
+  readonly resumesWithDrafts = computed(() =>
     this.pending.value.some(
       ({ id, approval }) => !approval && !this.sent.value.has(id) && this.draft(id).value !== null,
     ),
   );
   /** What is wrong with the edit that Step would send, as far as the editor has said. */
-  readonly heldBy = computed(() =>
+  readonly targetDraftError = computed(() =>
     this.target.value?.id === this.selectedRow.value ? this.draftError.value : null,
   );
 
@@ -118,30 +120,30 @@ export class Debugger extends Whereabouts implements Model, Listener {
     controls({
       connection: this.connection.value,
       run: this.run.value,
-      draftError: this.heldBy.value,
-      asks: this.target.value?.approval ?? false,
+      draftError: this.targetDraftError.value,
+      asksApproval: this.target.value?.approval ?? false,
     }),
   );
 
   constructor(options: DebuggerOptions) {
     super();
     const { transport, name, timers = browserTimers } = options;
-    this.wanted = signal(options.run);
-    this.#goesOn = options.goOn ?? false;
+    this.requestedRun = signal(options.run);
+    this.#followsNewRuns = options.goOn ?? false;
     this.#drafts = new Drafts(options.memory ?? browserMemory());
-    this.#inbox = new Inbox(options.schedule ?? nextFrame, (pushes) => this.#take(pushes));
+    this.#inbox = new Inbox(options.schedule ?? nextFrame, (pushes) => this.#applyPushes(pushes));
     this.#client = new Client({ transport, name, listener: this, timers });
-    this.#runs = new RunList((wanted) => this.#client.request("list_runs", wanted));
+    this.#runs = new RunList((requestedRun) => this.#client.request("list_runs", requestedRun));
     this.#contents = new Contents({
       client: this.#client,
       timers,
       flush: () => this.#inbox.flush(),
-      came: () => this.#settle(),
-      held: () => [
+      onRows: () => this.#settle(),
+      retainedRows: () => [
         ...this.pending.peek(),
         ...this.rows.peek().filter(({ id }) => id === this.selectedRow.peek()),
       ],
-      trouble: ({ code, message }) => this.trouble(code, message),
+      onError: ({ code, message }) => this.onError(code, message),
     });
     ({ known: this.runs, more: this.moreRuns } = this.#runs);
     ({ window: this.window, rows: this.rows, finder: this.finder } = this.#contents);
@@ -151,7 +153,7 @@ export class Debugger extends Whereabouts implements Model, Listener {
     this.allCommits = commits.complete;
     this.#commands = new Commands(this, this.#client);
     this.#reader = new Reader(this.#client);
-    this.looksBack = {
+    this.historyOptions = {
       client: this.#client,
       memory: options.memory ?? browserMemory(),
       runs: this.runs,
@@ -160,10 +162,10 @@ export class Debugger extends Whereabouts implements Model, Listener {
     };
     this.breakpoints = new Breakpoints({ client: this.#client, run: this.run });
     this.notes = new Notes({
-      kept: this.#contents.notes,
+      storedNotes: this.#contents.notes,
       run: this.run,
       send: (note) => this.#sendNote(note),
-      trouble: (code, message) => this.trouble(code, message),
+      onError: (code, message) => this.onError(code, message),
     });
   }
 
@@ -184,13 +186,13 @@ export class Debugger extends Whereabouts implements Model, Listener {
   // ---- what the person does ------------------------------------------------------------------------
 
   draft(rowId: string): Signal<Draft | null> {
-    return this.#drafts.of(this.#shown.peek() ?? "", rowId);
+    return this.#drafts.of(this.#shownRun.peek() ?? "", rowId);
   }
 
   async openRun(id: string): Promise<void> {
-    this.#goesOn = false;
-    this.wanted.value = id;
-    if (id !== this.#shown.peek()) await this.#open(id);
+    this.#followsNewRuns = false;
+    this.requestedRun.value = id;
+    if (id !== this.#shownRun.peek()) await this.#open(id);
   }
 
   step = () => this.#commands.step();
@@ -203,29 +205,29 @@ export class Debugger extends Whereabouts implements Model, Listener {
   remove = (id?: string) => this.#commands.remove(id);
   retry = () => this.#client.retry();
 
-  body = (row: TimelineRow, run = this.#shown.peek() ?? "") => this.#reader.body(run, row);
+  body = (row: TimelineRow, run = this.#shownRun.peek() ?? "") => this.#reader.body(run, row);
   change = (commit: string, path: string) =>
-    this.#reader.change(this.#shown.peek() ?? "", commit, path);
+    this.#reader.change(this.#shownRun.peek() ?? "", commit, path);
   readRun = (id: string) => this.#reader.run(id);
-  searchRun = (query: string) => this.#reader.search(this.#shown.peek() ?? "", query);
-  moreCommits = () => this.#contents.commits.more();
+  searchRun = (query: string) => this.#reader.search(this.#shownRun.peek() ?? "", query);
+  moreCommits = () => this.#contents.commits.loadMore();
   rowsBefore: Model["rowsBefore"] = (row, enough) => this.window.before(row, enough);
 
   /** The Core pushes it as well; shown at once, it doesn't give way to the old one for a frame. */
   async #sendNote(note: WriteNote): Promise<void> {
     await this.#client.request("note", note);
-    if (note.run !== this.#shown.peek()) return;
+    if (note.run !== this.#shownRun.peek()) return;
     const kept = { ...note, at: Date.now() / 1000 };
-    this.#contents.fold([{ type: "note", body: { note: kept } }], this.run.peek());
+    this.#contents.applyPush([{ type: "note", body: { note: kept } }], this.run.peek());
   }
 
   // ---- what the Core says --------------------------------------------------------------------------
 
-  hello({ runs, more, store, ...told }: CoreHello): void {
+  hello({ runs, more, store, ...snapshot }: CoreHello): void {
     this.#inbox.flush();
-    this.breakpoints.hello(told);
-    const shown = this.wanted.peek() === this.#shown.peek() ? this.run.peek() : null;
-    this.#runs.hello(runs, more, shown, () => this.#openChosen());
+    this.breakpoints.replaceAll(snapshot);
+    const shown = this.requestedRun.peek() === this.#shownRun.peek() ? this.run.peek() : null;
+    this.#runs.replaceAll(runs, more, shown, () => this.#openChosen());
     this.store.value = store;
     const id = this.#choose();
     if (id === null) this.#show(null);
@@ -233,26 +235,26 @@ export class Debugger extends Whereabouts implements Model, Listener {
   }
 
   push<P extends PushName>(type: P, body: ToUi[P]): void {
-    this.#inbox.put({ type, body } as Push);
+    this.#inbox.add({ type, body } as Push);
   }
 
-  trouble(code: string, message: string): void {
+  onError(code: string, message: string): void {
     this.problem.value = { code, message };
   }
 
-  #take(pushes: Push[]): void {
+  #applyPushes(pushes: Push[]): void {
     batch(() => {
       const contents: ContentPush[] = [];
       for (const push of pushes) {
         if (push.type === "run") this.#header(push.body.run);
         else if (push.type === "run_gone") this.#gone(push.body.run);
         else if (push.type === "store") this.store.value = push.body.store;
-        else if (isBreakpointPush(push)) this.breakpoints.fold(push);
+        else if (isBreakpointPush(push)) this.breakpoints.applyPush(push);
         else contents.push(push);
       }
-      const shown = this.#shown.peek();
+      const shown = this.#shownRun.peek();
       const mine = contents.filter((push) => runOf(push) === shown);
-      this.#contents.fold(mine, this.run.peek());
+      this.#contents.applyPush(mine, this.run.peek());
       this.#settle();
     });
     this.#openChosen();
@@ -260,28 +262,30 @@ export class Debugger extends Whereabouts implements Model, Listener {
 
   #openChosen(): void {
     const id = this.#choose();
-    const under = this.opening.peek()?.run ?? this.#shown.peek();
+    const under = this.opening.peek()?.run ?? this.#shownRun.peek();
     if (id !== null && id !== under) void this.#open(id);
   }
 
   #header(run: Run): void {
     const begins = run.state !== "idle" && !this.#runs.has(run.id);
-    if (begins && this.#goesOn && this.run.peek()?.state === "idle") this.wanted.value = "";
-    this.#runs.put(run);
+    if (begins && this.#followsNewRuns && this.run.peek()?.state === "idle")
+      this.requestedRun.value = "";
+    this.#runs.update(run);
   }
 
   #gone(id: string): void {
     this.#runs.remove(id);
     this.#drafts.forget(id);
-    if (this.wanted.peek() === id) this.wanted.value = "";
-    if (this.#shown.peek() === id) this.#show(null);
+    if (this.requestedRun.peek() === id) this.requestedRun.value = "";
+    if (this.#shownRun.peek() === id) this.#show(null);
   }
 
   /** The run to show now: the one wanted; where that is the newest, never away from a living one. */
   #choose(): string | null {
     const runs = this.runs.peek();
-    const wanted = this.wanted.peek();
-    if (wanted !== "") return this.#runs.has(wanted) ? wanted : (this.run.peek()?.id ?? null);
+    const requestedRun = this.requestedRun.peek();
+    if (requestedRun !== "")
+      return this.#runs.has(requestedRun) ? requestedRun : (this.run.peek()?.id ?? null);
     const shown = this.run.peek();
     return shown && shown.state !== "idle" ? shown.id : (runs.at(-1)?.id ?? null);
   }
@@ -289,18 +293,18 @@ export class Debugger extends Whereabouts implements Model, Listener {
   async #open(id: string): Promise<void> {
     const opening = { run: id };
     this.opening.value = opening;
-    const before = this.#shown.peek();
+    const before = this.#shownRun.peek();
     try {
       await this.#client.request("open_run", { run: id }, (opened) => {
         if (this.opening.peek() === opening) this.#opened(opened);
       });
     } catch (error) {
-      if (error instanceof CommandError) this.trouble(error.code, error.message);
+      if (error instanceof CommandError) this.onError(error.code, error.message);
       return;
     } finally {
       if (this.opening.peek() === opening) this.opening.value = null;
     }
-    if (before !== null && before !== id && this.#shown.peek() === id) {
+    if (before !== null && before !== id && this.#shownRun.peek() === id) {
       this.#client.request("close_run", { run: before }).catch(() => {}); // gone: nothing to close
     }
   }
@@ -308,18 +312,18 @@ export class Debugger extends Whereabouts implements Model, Listener {
   /** A run's contents came: they hold all that was pushed before, and nothing of what comes after. */
   #opened(opened: RunOpened): void {
     this.#inbox.flush();
-    this.#runs.put(opened.run);
+    this.#runs.update(opened.run);
     this.#show(opened.run.id, opened);
   }
 
   /** Show a run, or none: what came of it here is newer than what was known. */
   #show(id: string | null, opened: RunOpened | null = null): void {
     batch(() => {
-      const same = this.#shown.peek() === id;
-      this.#shown.value = id;
+      const same = this.#shownRun.peek() === id;
+      this.#shownRun.value = id;
       this.#contents.show(opened);
       if (!same) {
-        this.forgetPlace();
+        this.resetView();
         this.problem.value = null;
       }
       this.sent.value = new Set();
@@ -333,7 +337,7 @@ export class Debugger extends Whereabouts implements Model, Listener {
     const sent = [...this.sent.peek()].filter((id) => pending.some((row) => row.id === id));
     if (sent.length !== this.sent.peek().size) this.sent.value = new Set(sent);
     // What waits may stand far from the end, where others went on.
-    for (const id of this.run.peek()?.pending ?? []) this.window.need(id);
-    this.goOn();
+    for (const id of this.run.peek()?.pending ?? []) this.window.require(id);
+    this.updateSelection();
   }
 }

@@ -1,6 +1,6 @@
 /** All runs, for who looks back: sorted, searched, tagged, and taken in and out as files. */
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { type Client, CommandError, LinkLost } from "../client/client";
+import { type Client, CommandError, LinkLost } from "../client/core_client";
 import type { FromUi, RunExported, SearchHit, StoreInfo } from "../protocol/types.gen";
 import type { Run } from "./model";
 import type { Memory } from "./storage";
@@ -23,7 +23,7 @@ export interface RunFilter {
 }
 
 /** What a search has come to. What an earlier one has found stays until the next answer. */
-export interface Finding {
+export interface SearchState {
   query: string;
   /** Null until there was an answer. */
   hits: readonly SearchHit[] | null;
@@ -33,7 +33,7 @@ export interface Finding {
 }
 
 /** What is told of a file that goes out or comes in. */
-export interface FileNews {
+export interface FileNotice {
   text: string;
   tone: "busy" | "good" | "bad";
 }
@@ -50,12 +50,12 @@ export interface HistoryOptions {
   focused: Signal<object | null>;
 }
 
-const made = new WeakMap<HistoryOptions, History>();
+const historyByModel = new WeakMap<HistoryOptions, History>();
 
 /** The Runs tab's state, made when the tab is first drawn: its code travels in the tab's chunk. */
-export function historyOf({ looksBack }: { looksBack: HistoryOptions }): History {
-  const history = made.get(looksBack) ?? new History(looksBack);
-  made.set(looksBack, history);
+export function historyOf({ historyOptions }: { historyOptions: HistoryOptions }): History {
+  const history = historyByModel.get(historyOptions) ?? new History(historyOptions);
+  historyByModel.set(historyOptions, history);
   return history;
 }
 
@@ -63,16 +63,16 @@ const ORDER = "runs:order";
 const NEWEST_FIRST: Order = { by: "started", down: true };
 /** Places that a search asks for at first, and where there are more. */
 const FIRST_HITS = 100;
-export const MOST_HITS = 500;
+export const MAX_HITS = 500;
 /** The wire's largest message is 64 MiB; a little of it is the frame around the file. */
 const LARGEST = 64 * 1024 * 1024 - 4096;
 /** Two are compared. */
-const TWO = 2;
+const TWO_RUNS = 2;
 
 export class History {
   readonly filter = signal<RunFilter>({ text: "", outcome: "", tag: "" });
-  readonly finding = signal<Finding | null>(null);
-  readonly news = signal<FileNews | null>(null);
+  readonly searchState = signal<SearchState | null>(null);
+  readonly fileNotice = signal<FileNotice | null>(null);
   /** The run that was imported last: a new object each time. */
   readonly imported = signal<{ run: string } | null>(null);
   readonly focused: Signal<object | null>;
@@ -105,7 +105,7 @@ export class History {
   }
 
   /** Show fewer runs, or more again. */
-  narrow(to: Partial<RunFilter>): void {
+  setFilter(to: Partial<RunFilter>): void {
     this.filter.value = { ...this.filter.peek(), ...to };
   }
 
@@ -114,28 +114,29 @@ export class History {
     const now = this.chosen.peek();
     this.#picked.value = now.includes(run)
       ? now.filter((id) => id !== run)
-      : [...now, run].slice(-TWO);
+      : [...now, run].slice(-TWO_RUNS);
   }
 
   /** Look for words in all runs; none end the search. */
   async search(words: string, limit = FIRST_HITS): Promise<void> {
     const query = words.trim();
     if (query === "") {
-      this.finding.value = null;
+      this.searchState.value = null;
       return;
     }
-    const before = this.finding.peek() ?? { hits: null, more: false };
-    const asked: Finding = { ...before, query, busy: true, problem: null };
-    this.finding.value = asked;
-    const settle = (found: Partial<Finding>) => {
+    const before = this.searchState.peek() ?? { hits: null, more: false };
+    const asked: SearchState = { ...before, query, busy: true, problem: null };
+    this.searchState.value = asked;
+    const settle = (found: Partial<SearchState>) => {
       // Else it was ended, or other words were asked for since.
-      if (this.finding.peek() === asked) this.finding.value = { ...asked, busy: false, ...found };
+      if (this.searchState.peek() === asked)
+        this.searchState.value = { ...asked, busy: false, ...found };
     };
     try {
       const { hits, more } = await this.#options.client.request("search", { query, limit });
       settle({ hits, more });
     } catch (error) {
-      settle({ hits: null, more: false, problem: wordsOf(error) });
+      settle({ hits: null, more: false, problem: searchWords(error) });
     }
   }
 
@@ -145,7 +146,7 @@ export class History {
       const { store } = await this.#options.client.request("get_store", {});
       this.#options.store.value = store;
     } catch (error) {
-      wordsOf(error); // what was known of it stays
+      searchWords(error); // what was known of it stays
     }
   };
 
@@ -155,19 +156,22 @@ export class History {
       await this.#options.client.request("tag_run", { run, tags });
       return null;
     } catch (error) {
-      return wordsOf(error);
+      return searchWords(error);
     }
   }
 
   /** A run as a file; null where it can't be had, and the news say why. */
   async exportRun({ id, name }: Run, format: ExportFormat): Promise<RunExported | null> {
-    this.news.value = { text: `Exporting “${name}”…`, tone: "busy" };
+    this.fileNotice.value = { text: `Exporting “${name}”…`, tone: "busy" };
     try {
       const exported = await this.#options.client.request("export_run", { run: id, format });
-      this.news.value = null;
+      this.fileNotice.value = null;
       return exported;
     } catch (error) {
-      this.news.value = { text: `“${name}” isn’t exported: ${wordsOf(error)}`, tone: "bad" };
+      this.fileNotice.value = {
+        text: `“${name}” isn’t exported: ${searchWords(error)}`,
+        tone: "bad",
+      };
       return null;
     }
   }
@@ -179,15 +183,18 @@ export class History {
    * @param read Gives what it holds, as it travels.
    */
   async importRun(file: string, read: () => Promise<string>): Promise<void> {
-    this.news.value = { text: `Importing ${file}…`, tone: "busy" };
+    this.fileNotice.value = { text: `Importing ${file}…`, tone: "busy" };
     try {
       const data = await read();
       if (data.length > LARGEST) throw new TooLarge();
       const { run } = await this.#options.client.request("import_run", { data });
       this.imported.value = { run: run.id };
-      this.news.value = { text: `Imported “${run.name}”`, tone: "good" };
+      this.fileNotice.value = { text: `Imported “${run.name}”`, tone: "good" };
     } catch (error) {
-      this.news.value = { text: `${file} isn’t imported: ${wordsOf(error)}`, tone: "bad" };
+      this.fileNotice.value = {
+        text: `${file} isn’t imported: ${searchWords(error)}`,
+        tone: "bad",
+      };
       return;
     }
     await this.askStore();
@@ -201,7 +208,7 @@ class TooLarge extends Error {
 }
 
 /** What went wrong, for a person; what they can do nothing about is thrown on. */
-function wordsOf(error: unknown): string {
+function searchWords(error: unknown): string {
   const told = error instanceof CommandError || error instanceof LinkLost;
   if (told || error instanceof TooLarge || error instanceof DOMException) return error.message;
   throw error;

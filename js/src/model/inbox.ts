@@ -23,17 +23,17 @@ export const nextFrame: Schedule = (then) => {
 
 export class Inbox<T> {
   readonly #schedule: Schedule;
-  readonly #take: (items: T[]) => void;
+  readonly #deliver: (items: T[]) => void;
   #items: T[] = [];
   #cancel: (() => void) | null = null;
 
-  /** @param take Gets what came since it was last called, in order. */
-  constructor(schedule: Schedule, take: (items: T[]) => void) {
+  /** @param onItems Gets what came since it was last called, in order. */
+  constructor(schedule: Schedule, onItems: (items: T[]) => void) {
     this.#schedule = schedule;
-    this.#take = take;
+    this.#deliver = onItems;
   }
 
-  put(item: T): void {
+  add(item: T): void {
     this.#items.push(item);
     this.#cancel ??= this.#schedule(() => this.flush());
   }
@@ -42,7 +42,7 @@ export class Inbox<T> {
   flush(): void {
     const items = this.#items;
     this.forget();
-    if (items.length > 0) this.#take(items);
+    if (items.length > 0) this.#deliver(items);
   }
 
   /** Drop what is there. */

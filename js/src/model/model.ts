@@ -132,11 +132,11 @@ export interface Model {
   /** What of high risk is to be approved once it is confirmed; put back when the selection moves. */
   readonly confirming: Signal<Confirming | null>;
   /** The row whose approval a person was led to by what doesn't answer it: a new object each time. */
-  readonly led: ReadonlySignal<{ row: string } | null>;
+  readonly focusedQuestion: ReadonlySignal<{ row: string } | null>;
   /** Halt points that were answered from here; the Core has yet to say so. */
   readonly sent: ReadonlySignal<ReadonlySet<string>>;
   /** Breakpoints in words, by their ids. */
-  readonly breakpoints: { named(ids: readonly string[]): string };
+  readonly breakpoints: { describe(ids: readonly string[]): string };
 
   /** The person picks a row. */
   select(rowId: string): void;

@@ -1,24 +1,24 @@
 /** A person's words beside the rows of the shown run: those kept, and those on their way. */
 import { type ReadonlySignal, signal } from "@preact/signals";
-import { CommandError } from "../client/client";
+import { CommandError } from "../client/core_client";
 import type { RowNote, WriteNote } from "../protocol/types.gen";
 import type { Run } from "./model";
 
 /** The Core takes no longer ones. */
 export const LONGEST_NOTE = 10_000;
 
-interface Links {
+interface NotesOptions {
   /** The notes that are kept, by the id of the row that each stands beside. */
-  kept: ReadonlySignal<ReadonlyMap<string, RowNote>>;
+  storedNotes: ReadonlySignal<ReadonlyMap<string, RowNote>>;
   run: ReadonlySignal<Run | null>;
   /** Hand a note to the Core; rejects where it isn't kept. */
   send(note: WriteNote): Promise<unknown>;
   /** Say what was refused. */
-  trouble(code: string, message: string): void;
+  onError(code: string, message: string): void;
 }
 
 /** What a person put beside a row. */
-export interface Written {
+export interface NoteText {
   text: string;
   /** When it was kept, in POSIX seconds; null where it isn't yet. */
   at: number | null;
@@ -27,48 +27,48 @@ export interface Written {
 export class Notes {
   /** The row whose note is being written (key `n`). */
   readonly writing = signal<string | null>(null);
-  readonly #links: Links;
+  readonly #options: NotesOptions;
   /** What was written and isn't known to be kept, by run and row: nothing of it is lost with a link. */
-  readonly #open = signal<ReadonlyMap<string, string>>(new Map());
+  readonly #unsaved = signal<ReadonlyMap<string, string>>(new Map());
 
-  constructor(links: Links) {
-    this.#links = links;
+  constructor(options: NotesOptions) {
+    this.#options = options;
   }
 
   /** What stands beside a row. */
-  of(row: string): Written | null {
-    const kept = this.#links.kept.value.get(row);
-    const open = this.#open.value.get(keyOf(this.#links.run.value?.id, row));
-    if (open === undefined) return kept ?? null;
+  of(row: string): NoteText | null {
+    const storedNotes = this.#options.storedNotes.value.get(row);
+    const open = this.#unsaved.value.get(keyOf(this.#options.run.value?.id, row));
+    if (open === undefined) return storedNotes ?? null;
     return { text: open, at: null };
   }
 
   /** Put a text beside a row, in place of what stands there; "" takes it away. */
   async write(run: string, row: string, text: string): Promise<void> {
     const key = keyOf(run, row);
-    const wanted = text.trim();
-    if (this.#isKept(run, row, wanted)) return this.#note(key, null);
-    this.#note(key, wanted);
+    const trimmed = text.trim();
+    if (this.#isStored(run, row, trimmed)) return this.#setUnsaved(key, null);
+    this.#setUnsaved(key, trimmed);
     try {
-      await this.#links.send({ run, message: row, text: wanted });
-      this.#note(key, null);
+      await this.#options.send({ run, message: row, text: trimmed });
+      this.#setUnsaved(key, null);
     } catch (error) {
       // A lost link says so itself, in the header; the note goes on saying that it isn't kept.
-      if (error instanceof CommandError) this.#links.trouble(error.code, error.message);
-      if (wanted === "") this.#note(key, null); // the old one is there still, and shown again
+      if (error instanceof CommandError) this.#options.onError(error.code, error.message);
+      if (trimmed === "") this.#setUnsaved(key, null); // the old one is there still, and shown again
     }
   }
 
-  #isKept(run: string, row: string, text: string): boolean {
-    const { kept, run: shown } = this.#links;
-    return shown.peek()?.id === run && (kept.peek().get(row)?.text ?? "") === text;
+  #isStored(run: string, row: string, text: string): boolean {
+    const { storedNotes, run: shown } = this.#options;
+    return shown.peek()?.id === run && (storedNotes.peek().get(row)?.text ?? "") === text;
   }
 
-  #note(key: string, text: string | null): void {
-    const next = new Map(this.#open.peek());
+  #setUnsaved(key: string, text: string | null): void {
+    const next = new Map(this.#unsaved.peek());
     if (text === null) next.delete(key);
     else next.set(key, text);
-    this.#open.value = next;
+    this.#unsaved.value = next;
   }
 }
 

@@ -1,6 +1,6 @@
 /** The rows of a run, as pages bring them, and finding those that fit a filter. */
 import { type ReadonlySignal, signal } from "@preact/signals";
-import { CommandError } from "../client/client";
+import { CommandError } from "../client/core_client";
 import type { Timers } from "../client/transport";
 import type { Commit, FindRows, RowNote, RowsFound, Run, TimelineRow } from "../protocol/types.gen";
 
@@ -123,7 +123,7 @@ export class Rows {
 
 const PAUSE_MS = 200;
 /** A run that grows or changes is looked through again after so long. */
-const AGAIN_MS = 1000;
+const REFRESH_MS = 1000;
 
 /** What was found. */
 export interface Matches {
@@ -135,94 +135,94 @@ export interface Matches {
   readonly until: number;
 }
 
-interface Wanted {
+interface RowQuery {
   readonly run: string;
   readonly text: string;
   /** How many rows the run has. */
   readonly length: number;
 }
 
-interface Options {
-  ask(wanted: FindRows): Promise<RowsFound>;
+interface RowFinderOptions {
+  request(query: FindRows): Promise<RowsFound>;
   timers: Timers;
-  trouble(error: CommandError): void;
+  onError(error: CommandError): void;
 }
 
 export class RowFinder {
   /** What was found last; stays until the next is. */
   readonly found: ReadonlySignal<Matches | null>;
   readonly #found = signal<Matches | null>(null);
-  readonly #options: Options;
-  #wanted: Wanted | null = null;
+  readonly #options: RowFinderOptions;
+  #query: RowQuery | null = null;
   /** What is being looked for; another question would end it. */
-  #asked: Wanted | null = null;
+  #activeQuery: RowQuery | null = null;
   #changed = false;
   #cancel: (() => void) | null = null;
 
-  constructor(options: Options) {
+  constructor(options: RowFinderOptions) {
     this.#options = options;
     this.found = this.#found;
   }
 
   /** Look for rows; null: no longer. What was looked for before and isn't found yet is let go. */
-  look(wanted: Wanted | null): void {
-    const before = this.#wanted;
-    if (wanted && before && same(wanted, before) && wanted.length === before.length) return;
-    this.#wanted = wanted;
-    if (wanted === null || wanted.run !== before?.run) this.#found.value = null;
-    if (wanted !== null && before !== null && same(wanted, before)) {
-      this.#again();
+  find(query: RowQuery | null): void {
+    const before = this.#query;
+    if (query && before && isSameQuery(query, before) && query.length === before.length) return;
+    this.#query = query;
+    if (query === null || query.run !== before?.run) this.#found.value = null;
+    if (query !== null && before !== null && isSameQuery(query, before)) {
+      this.#scheduleAgain();
       return;
     }
     this.#cancel?.();
     this.#cancel = null;
-    if (wanted) this.#later(PAUSE_MS);
+    if (query) this.#schedule(PAUSE_MS);
   }
 
   /** Rows have changed, so that what was found may not be true any more. */
   changed(): void {
-    if (!this.#wanted) return;
+    if (!this.#query) return;
     this.#changed = true;
-    this.#again();
+    this.#scheduleAgain();
   }
 
   /** The run has grown, or changed. What is waited for isn't put off by that, else it would never come. */
-  #again(): void {
-    if (this.#cancel || this.#asked) return;
-    this.#later(AGAIN_MS);
+  #scheduleAgain(): void {
+    if (this.#cancel || this.#activeQuery) return;
+    this.#schedule(REFRESH_MS);
   }
 
-  #later(ms: number): void {
+  #schedule(ms: number): void {
     this.#cancel = this.#options.timers.after(ms, () => {
       this.#cancel = null;
-      void this.#ask();
+      void this.#search();
     });
   }
 
-  async #ask(): Promise<void> {
-    const wanted = this.#wanted;
-    if (!wanted) return;
-    const { run, text, length } = wanted;
-    this.#asked = wanted;
+  async #search(): Promise<void> {
+    const query = this.#query;
+    if (!query) return;
+    const { run, text, length } = query;
+    this.#activeQuery = query;
     this.#changed = false;
     try {
-      const { seqs, total } = await this.#options.ask({ run, text });
-      const now = this.#wanted;
-      if (now && same(now, wanted)) this.#found.value = { text, seqs, total, until: length };
+      const { seqs, total } = await this.#options.request({ run, text });
+      const now = this.#query;
+      if (now && isSameQuery(now, query)) this.#found.value = { text, seqs, total, until: length };
     } catch (error) {
       // A lost link says so itself; what was found stays.
-      const told = error instanceof CommandError && this.#asked === wanted;
-      if (told && this.#wanted) this.#options.trouble(error);
+      const isCurrentError = error instanceof CommandError && this.#activeQuery === query;
+      if (isCurrentError && this.#query) this.#options.onError(error);
     } finally {
-      if (this.#asked === wanted) {
-        this.#asked = null;
-        if (this.#wanted && (this.#changed || this.#wanted.length > length)) this.#again();
+      if (this.#activeQuery === query) {
+        this.#activeQuery = null;
+        if (this.#query && (this.#changed || this.#query.length > length)) this.#scheduleAgain();
       }
     }
   }
 }
 
-const same = (one: Wanted, other: Wanted): boolean =>
+const isSameQuery = (one: RowQuery, other: RowQuery): boolean =>
   one.run === other.run && one.text === other.text;
 
 // ---- How pushes change what is known. Pure: new arrays out, so that a signal sees a change.

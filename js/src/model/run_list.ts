@@ -1,11 +1,11 @@
 /** The list of runs: its last ones come with hello, those before them page by page. */
 import { batch, type ReadonlySignal, signal } from "@preact/signals";
-import { CommandError } from "../client/client";
+import { CommandError } from "../client/core_client";
 import type { ListRuns, Run, RunsListed } from "../protocol/types.gen";
 import { foldRun } from "./rows";
 
 /** Of all runs the last so many come with hello, and besides them those that live. */
-const WITH_HELLO = 200;
+const RUNS_IN_HELLO = 200;
 
 export class RunList {
   /** Those that are known, oldest first. */
@@ -14,13 +14,13 @@ export class RunList {
   readonly more: ReadonlySignal<number>;
   readonly #known = signal<readonly Run[]>([]);
   readonly #more = signal(0);
-  readonly #ask: (wanted: ListRuns) => Promise<RunsListed>;
+  readonly #request: (query: ListRuns) => Promise<RunsListed>;
   #listing: object | null = null;
   /** A run that was there before hello, and may have been deleted since. */
-  #unsure: string | null = null;
+  #unconfirmed: string | null = null;
 
-  constructor(ask: (wanted: ListRuns) => Promise<RunsListed>) {
-    this.#ask = ask;
+  constructor(request: (query: ListRuns) => Promise<RunsListed>) {
+    this.#request = request;
     this.known = this.#known;
     this.more = this.#more;
   }
@@ -29,22 +29,22 @@ export class RunList {
    * Take hello's runs, and ask for the others.
    *
    * @param shown The one that stays, where it may be among the others.
-   * @param came Called after each page of them.
+   * @param onPage Called after each page of them.
    */
-  hello(runs: readonly Run[], more: number, shown: Run | null, came: () => void): void {
+  replaceAll(runs: readonly Run[], more: number, shown: Run | null, onPage: () => void): void {
     const older = more > 0 && shown && runs.every(({ id }) => id !== shown.id) ? [shown] : [];
-    this.#unsure = older[0]?.id ?? null;
+    this.#unconfirmed = older[0]?.id ?? null;
     batch(() => {
       this.#known.value = [...older, ...runs];
       this.#more.value = more;
     });
     this.#listing = null;
-    if (more > 0) void this.#list(runs.slice(-WITH_HELLO), came);
+    if (more > 0) void this.#list(runs.slice(-RUNS_IN_HELLO), onPage);
   }
 
   /** A run's header is new or changed. */
-  put(run: Run): void {
-    if (run.id === this.#unsure) this.#unsure = null;
+  update(run: Run): void {
+    if (run.id === this.#unconfirmed) this.#unconfirmed = null;
     this.#known.value = foldRun(this.#known.peek(), run);
   }
 
@@ -57,7 +57,7 @@ export class RunList {
   }
 
   /** @param last Runs that stand one after the other: asked for are those before them. */
-  async #list(last: readonly Run[], came: () => void): Promise<void> {
+  async #list(last: readonly Run[], onPage: () => void): Promise<void> {
     const listing = {};
     this.#listing = listing;
     let edge = last;
@@ -68,21 +68,21 @@ export class RunList {
       if (this.#listing !== listing) return; // another hello came
       if (page === "again") continue;
       if (page === null) return;
-      this.#put(page, before.id);
-      came();
+      this.#addPage(page, before.id);
+      onPage();
       edge = page.runs;
     }
     batch(() => {
-      if (this.#unsure !== null) this.remove(this.#unsure);
+      if (this.#unconfirmed !== null) this.remove(this.#unconfirmed);
       this.#more.value = 0;
     });
-    came();
+    onPage();
   }
 
   /** A page; "again" where the run by which it is found is gone, null where none is to be had. */
   async #page(before: string): Promise<RunsListed | "again" | null> {
     try {
-      return await this.#ask({ before });
+      return await this.#request({ before });
     } catch (error) {
       if (!(error instanceof CommandError && error.code === "unknown_run")) return null;
       this.remove(before); // it was deleted; the Core's word of that is on the way
@@ -90,12 +90,12 @@ export class RunList {
     }
   }
 
-  #put({ runs, more }: RunsListed, before: string): void {
+  #addPage({ runs, more }: RunsListed, before: string): void {
     const known = new Map(this.#known.peek().map((run) => [run.id, run]));
     // What was pushed meanwhile is newer.
     const page = runs.map((run) => known.get(run.id) ?? run);
     const mine = new Set(runs.map(({ id }) => id));
-    if (this.#unsure !== null && mine.has(this.#unsure)) this.#unsure = null;
+    if (this.#unconfirmed !== null && mine.has(this.#unconfirmed)) this.#unconfirmed = null;
     const others = this.#known.peek().filter(({ id }) => !mine.has(id));
     const at = others.findIndex(({ id }) => id === before);
     batch(() => {

@@ -1,7 +1,7 @@
 /** What a run is doing, in words, shape and tone: who waits for whom. Pure. */
 import type { IconName } from "../icons/icon";
 import type { Run } from "../protocol/types.gen";
-import { when } from "../view/words";
+import { when } from "../view/format";
 import type { Connection, TimelineRow } from "./model";
 
 // ---- How a run ended, as far as is known: what its agent said last, and what its process
@@ -47,7 +47,7 @@ export function causeOf(run: Run): string {
 }
 
 /** "last: tool call run_tests (row 12)"; "" where it isn't known. */
-export function lastWords({ last_event }: Run): string {
+export function lastOutput({ last_event }: Run): string {
   return last_event ? `last: ${last_event}` : "";
 }
 
@@ -64,9 +64,9 @@ export interface Status {
   spin?: boolean;
 }
 
-type AboutLink = Exclude<Connection, { kind: "open" }>;
+type LinkStatusInput = Exclude<Connection, { kind: "open" }>;
 
-interface Shown {
+interface StatusInput {
   run: Run | null;
   /** The rows that wait. */
   pending: readonly TimelineRow[];
@@ -81,7 +81,7 @@ interface Shown {
 /** The view's state: that of the link while it doesn't stand, else that of the run. */
 export function viewStatus(
   connection: Connection,
-  { run, pending, awaited, opening, breakpoints }: Shown,
+  { run, pending, awaited, opening, breakpoints }: StatusInput,
 ): Status {
   if (connection.kind !== "open") return linkStatus(connection);
   if (run) return runStatus(run, pending, breakpoints);
@@ -124,7 +124,7 @@ export function obstacle(connection: Connection): string | null {
   return connection.kind === "lost" ? null : (connection.stalled ?? null);
 }
 
-function linkStatus(connection: AboutLink): Status {
+function linkStatus(connection: LinkStatusInput): Status {
   switch (connection.kind) {
     case "connecting":
       return busy("Connecting…", "", "off");
@@ -198,7 +198,7 @@ function awayStatus({ detached_at, pending }: Run): Status {
 function endStatus(run: Run): Status {
   const cause = causeOf(run);
   const told = (otherwise: string) =>
-    [cause || otherwise, lastWords(run)].filter(Boolean).join("; ");
+    [cause || otherwise, lastOutput(run)].filter(Boolean).join("; ");
   switch (run.ending) {
     case "finished":
       return { words: "Finished", detail: cause, icon: "check", tone: "good" };

@@ -73,9 +73,9 @@ export function browserMemory(storage: () => Storage = () => localStorage): Memo
 // ---- Unsent edits, kept in this browser per run and row: a reload or a click elsewhere loses nothing, and
 // all of its views show the same.
 
-const DAYS_KEPT = 14;
+const RETENTION_DAYS = 14;
 
-interface Kept extends Draft {
+interface StoredDraft extends Draft {
   /** When it was last changed, in milliseconds. */
   at: number;
 }
@@ -83,15 +83,15 @@ interface Kept extends Draft {
 export class Drafts {
   readonly #memory: Memory;
   readonly #signals = new Map<string, Signal<Draft | null>>();
-  readonly #stops: (() => void)[] = [];
+  readonly #disposers: (() => void)[] = [];
 
   constructor(memory: Memory, now = Date.now()) {
     this.#memory = memory;
     for (const key of memory.keys("draft:")) {
       const kept = read(memory, key);
-      if (!kept || now - kept.at > DAYS_KEPT * 864e5) memory.remove(key);
+      if (!kept || now - kept.at > RETENTION_DAYS * 864e5) memory.remove(key);
     }
-    this.#stops.push(memory.watch((key) => this.#follow(key)));
+    this.#disposers.push(memory.watch((key) => this.#follow(key)));
   }
 
   /** The draft of a row; every change is kept at once. */
@@ -103,11 +103,11 @@ export class Drafts {
     const draft = signal<Draft | null>(kept && { text: kept.text, revision: kept.revision });
     this.#signals.set(key, draft);
     let first = true; // subscribing tells the value as it is
-    const stop = draft.subscribe((changed) => {
-      if (!first) this.#keep(key, changed);
+    const unsubscribe = draft.subscribe((changed) => {
+      if (!first) this.#store(key, changed);
       first = false;
     });
-    this.#stops.push(stop);
+    this.#disposers.push(unsubscribe);
     return draft;
   }
 
@@ -119,7 +119,7 @@ export class Drafts {
   }
 
   close(): void {
-    for (const stop of this.#stops) stop();
+    for (const unsubscribe of this.#disposers) unsubscribe();
   }
 
   /** Another view has changed a draft, or this one, which knows it already. */
@@ -131,10 +131,10 @@ export class Drafts {
       draft.value = kept && { text: kept.text, revision: kept.revision };
   }
 
-  #keep(key: string, draft: Draft | null): void {
+  #store(key: string, draft: Draft | null): void {
     if (same(read(this.#memory, key), draft)) return; // it came from there
     if (draft === null) this.#memory.remove(key);
-    else this.#memory.set(key, JSON.stringify({ ...draft, at: Date.now() } satisfies Kept));
+    else this.#memory.set(key, JSON.stringify({ ...draft, at: Date.now() } satisfies StoredDraft));
   }
 }
 
@@ -142,19 +142,19 @@ function same(one: Draft | null, other: Draft | null): boolean {
   return one?.text === other?.text && one?.revision === other?.revision;
 }
 
-function read(memory: Memory, key: string): Kept | null {
+function read(memory: Memory, key: string): StoredDraft | null {
   const text = memory.get(key);
   if (text === null) return null;
   try {
     const kept: unknown = JSON.parse(text);
-    return isKept(kept) ? kept : null;
+    return isStoredDraft(kept) ? kept : null;
   } catch {
     return null;
   }
 }
 
-function isKept(value: unknown): value is Kept {
+function isStoredDraft(value: unknown): value is StoredDraft {
   if (typeof value !== "object" || value === null) return false;
-  const { text, revision, at } = value as Partial<Kept>;
+  const { text, revision, at } = value as Partial<StoredDraft>;
   return typeof text === "string" && typeof revision === "number" && typeof at === "number";
 }

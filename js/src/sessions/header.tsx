@@ -3,8 +3,8 @@ import { viewStatus } from "../model/status";
 import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
 import { useRoving } from "../view/focus";
-import { RetryNow, StateLine } from "../view/told";
-import { count, visible } from "../view/words";
+import { count, visible } from "../view/format";
+import { RetryNow, StateLine } from "../view/notices";
 import type { SessionsModel } from "./model";
 import { STATUSES } from "./status";
 
@@ -25,7 +25,7 @@ export function Header({ model, onOpen }: HeaderProps) {
 }
 
 function Standing({ model }: { model: SessionsModel }) {
-  const connection = model.line.connection.value;
+  const connection = model.client.connection.value;
   const away = connection.kind !== "open";
   const status = away
     ? viewStatus(connection, { run: null, pending: [], awaited: false, opening: false })
@@ -84,18 +84,18 @@ function Target({ model }: { model: SessionsModel }) {
 function Controls({ model, onOpen }: HeaderProps) {
   const roving = useRoving<HTMLDivElement>();
   const [first] = model.targets.value;
-  const pause = model.held("pause");
-  const resume = model.held("resume");
+  const pause = model.orderDisabledReason("pause");
+  const resume = model.orderDisabledReason("resume");
   return (
     <div class="as-Controls" role="toolbar" aria-label="Sessions control" {...roving}>
-      <RetryNow line={model.line} label="as-x-medium" />
+      <RetryNow line={model.client} label="as-x-medium" />
       <Button
         icon="play"
         name="Resume"
         hint="Resume (r)"
-        held={resume}
+        disabledReason={resume}
         primary={resume === null}
-        onClick={() => model.give("resume")}
+        onClick={() => model.sendOrder("resume")}
       >
         <span class="as-SessLabel">Resume</span>
       </Button>
@@ -103,9 +103,9 @@ function Controls({ model, onOpen }: HeaderProps) {
         icon="pause"
         name="Pause"
         hint="Pause after the step that is under way (p)"
-        held={pause}
+        disabledReason={pause}
         primary={pause === null && resume !== null}
-        onClick={() => model.give("pause")}
+        onClick={() => model.sendOrder("pause")}
       >
         <span class="as-SessLabel">Pause</span>
       </Button>
@@ -113,8 +113,8 @@ function Controls({ model, onOpen }: HeaderProps) {
         icon="note"
         name="Interrupt"
         hint="Tell its next step something: instead of what it was told (i), or after that (s)"
-        held={model.held("interrupt")}
-        onClick={() => model.give("interrupt")}
+        disabledReason={model.orderDisabledReason("interrupt")}
+        onClick={() => model.sendOrder("interrupt")}
       >
         <span class="as-SessLabel">Interrupt</span>
       </Button>
@@ -122,8 +122,8 @@ function Controls({ model, onOpen }: HeaderProps) {
         icon="stop"
         name="Destroy"
         hint="End it for good (Delete)"
-        held={model.held("destroy")}
-        onClick={() => model.give("destroy")}
+        disabledReason={model.orderDisabledReason("destroy")}
+        onClick={() => model.sendOrder("destroy")}
       >
         <span class="as-SessLabel">Destroy</span>
       </Button>
@@ -131,7 +131,7 @@ function Controls({ model, onOpen }: HeaderProps) {
       <Button
         icon="open"
         hint="Open in the debugger (o)"
-        held={heldOpening(first, model.targets.value.length)}
+        disabledReason={openDisabledReason(first, model.targets.value.length)}
         onClick={() => first && onOpen(first)}
       />
     </div>
@@ -139,7 +139,7 @@ function Controls({ model, onOpen }: HeaderProps) {
 }
 
 /** Why no run can be opened; null where one can. */
-export function heldOpening(state: AgentState | undefined, n = 1): string | null {
+export function openDisabledReason(state: AgentState | undefined, n = 1): string | null {
   if (!state) return "Select a session first";
   if (n > 1) return "Select one session to open it in the debugger";
   return state.run_id === null ? "It has no run yet: no worker has begun it" : null;

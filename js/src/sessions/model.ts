@@ -1,21 +1,21 @@
 /** What the view of sessions knows and does. State lives in the Core; here is what is looked at. */
 
 import { batch, computed, signal } from "@preact/signals";
-import { LinkLost } from "../client/client";
+import { LinkLost } from "../client/core_client";
 import { browserTimers, type Timers, type Transport } from "../client/transport";
-import { barred } from "../model/controls";
+import { readOnlyReason } from "../model/controls";
 import { Inbox } from "../model/inbox";
 import type { AgentState, Conversation, TopicEvent } from "../protocol/runtime.gen";
-import { Followed, RuntimeLine, SERVICE, Talk } from "./followed";
-import { Once, Orders } from "./orders";
-import { type Column, FIRST, type Filter, type Order, refusedBy, turned } from "./status";
+import { IdempotentRequests, Orders } from "./orders";
+import { type Column, FIRST, type Filter, type OrderKind, refusalReason, turned } from "./status";
+import { ConversationTopic, RuntimeClient, SERVICE, SessionTopic } from "./topics";
 
 /** Orders that a form is filled in for. */
-const ASKED = ["interrupt", "input", "destroy"] as const;
+const FORM_ORDERS = ["interrupt", "input", "destroy"] as const;
 
 /** What a form below the list asks for: it is for the sessions that were chosen when it was opened. */
-export interface Asking {
-  readonly order: (typeof ASKED)[number];
+export interface OrderForm {
+  readonly order: (typeof FORM_ORDERS)[number];
   readonly sessions: readonly string[];
 }
 
@@ -31,17 +31,17 @@ interface SessionsOptions {
 }
 
 /** Notices are taken in together: many agents at work are still one drawing at a time. */
-const GATHER_MS = 40;
+const BATCH_MS = 40;
 /** Sessions that are asked for at once, and those that a list has at most: the newest. */
 const PAGE = 200;
-const MOST = 5000;
+const MAX_SESSIONS = 5000;
 
 export class SessionsModel {
-  readonly line: RuntimeLine;
+  readonly client: RuntimeClient;
   readonly orders: Orders;
-  readonly #once = new Once();
-  readonly followed: Followed;
-  readonly talk: Talk;
+  readonly #requests = new IdempotentRequests();
+  readonly sessionTopic: SessionTopic;
+  readonly conversationTopic: ConversationTopic;
   readonly states = signal<ReadonlyMap<string, AgentState>>(new Map());
   readonly conversations = signal<ReadonlyMap<string, Conversation>>(new Map());
   /** Whether the sessions that there are have been told. */
@@ -50,57 +50,59 @@ export class SessionsModel {
   readonly order = signal(FIRST);
   /** The sessions that orders are for, where several are. */
   readonly chosen = signal<ReadonlySet<string>>(new Set());
-  readonly asking = signal<Asking | null>(null);
+  readonly orderForm = signal<OrderForm | null>(null);
   /** What is being written for a next step: it outlives the form, until it is sent. */
-  readonly words = signal("");
+  readonly guidance = signal("");
   readonly side = signal<Side>("steps");
   /** The sessions that orders are for now. */
   readonly targets = computed(() => this.#targets());
   /** Why nothing can be changed from here now; null where it can. */
-  readonly barred = computed(() => barred(this.line));
+  readonly readOnlyReason = computed(() => readOnlyReason(this.client));
   readonly #inbox: Inbox<TopicEvent>;
-  #leave: (() => void)[] = [];
+  #subscriptions: (() => void)[] = [];
 
   constructor({ transport, name, conversation, timers = browserTimers }: SessionsOptions) {
-    const soon = (then: () => void) => timers.after(GATHER_MS, then);
-    this.#inbox = new Inbox(soon, (heard) => this.#takeIn(heard));
-    const trouble = (error: Error) => {
+    const soon = (then: () => void) => timers.after(BATCH_MS, then);
+    this.#inbox = new Inbox(soon, (notices) => this.#apply(notices));
+    const onError = (error: Error) => {
       if (!(error instanceof LinkLost)) this.orders.fail(error.message); // the header says it
     };
-    this.line = new RuntimeLine({
+    this.client = new RuntimeClient({
       transport,
       service: SERVICE,
       name,
       timers,
-      trouble: (message) => this.orders.fail(message),
+      onError: (message) => this.orders.fail(message),
     });
-    this.orders = new Orders(this.line);
-    const tell = (notice: TopicEvent) => this.#inbox.put(notice);
-    this.followed = new Followed({ line: this.line, tell, trouble });
-    this.talk = new Talk({ line: this.line, tell, trouble });
+    this.orders = new Orders(this.client);
+    const onNotice = (notice: TopicEvent) => this.#inbox.add(notice);
+    this.sessionTopic = new SessionTopic({ client: this.client, onNotice, onError });
+    this.conversationTopic = new ConversationTopic({ client: this.client, onNotice, onError });
     if (conversation) {
-      this.talk.follow(conversation);
+      this.conversationTopic.follow(conversation);
       this.side.value = "conversations";
     }
   }
 
   start(): void {
-    this.#leave = [
-      this.line.watch("watch", { topic: "sessions" }, (notice) => {
-        if (notice.event === "begin") void this.#begin(notice);
-        else this.#inbox.put(notice);
+    this.#subscriptions = [
+      this.client.subscribe("watch", { topic: "sessions" }, (notice) => {
+        if (notice.event === "begin") void this.#load(notice);
+        else this.#inbox.add(notice);
       }),
-      this.line.watch("watch", { topic: "conversations" }, (notice) => this.#inbox.put(notice)),
+      this.client.subscribe("watch", { topic: "conversations" }, (notice) =>
+        this.#inbox.add(notice),
+      ),
     ];
-    this.line.start();
+    this.client.start();
   }
 
   close(): void {
     this.#inbox.forget();
-    this.followed.close();
-    this.talk.close();
-    for (const leave of this.#leave) leave();
-    this.line.close();
+    this.sessionTopic.close();
+    this.conversationTopic.close();
+    for (const leave of this.#subscriptions) leave();
+    this.client.close();
   }
 
   // ---- what is looked at --------------------------------------------------------------------------
@@ -115,7 +117,7 @@ export class SessionsModel {
 
   /** Look at a session's steps. */
   select(id: string): void {
-    this.followed.follow(id);
+    this.sessionTopic.follow(id);
   }
 
   choose(id: string): void {
@@ -131,42 +133,49 @@ export class SessionsModel {
 
   /** Open a conversation beside the list; null leads back to all of them. */
   open(conversation: string | null): void {
-    this.talk.follow(conversation);
+    this.conversationTopic.follow(conversation);
     this.side.value = "conversations";
   }
 
   // ---- orders ------------------------------------------------------------------------------------
 
   /** Why an order can't be given now; null where one of those that it is for can take it. */
-  held(order: Order, states: readonly AgentState[] = this.targets.value): string | null {
-    if (this.barred.value !== null) return this.barred.value;
-    const reasons = states.map((state) => refusedBy(order, state));
+  orderDisabledReason(
+    order: OrderKind,
+    states: readonly AgentState[] = this.targets.value,
+  ): string | null {
+    if (this.readOnlyReason.value !== null) return this.readOnlyReason.value;
+    const reasons = states.map((state) => refusalReason(order, state));
     if (reasons.length === 0) return "Select a session first";
     return reasons.includes(null) ? null : (reasons[0] ?? null);
   }
 
   /** Give an order, or open the form that it needs first. */
-  give(order: Order): void {
-    if (this.held(order) !== null) return;
-    const able = this.targets.peek().filter((state) => refusedBy(order, state) === null);
-    const asked = ASKED.find((each) => each === order);
-    if (asked)
-      this.asking.value = { order: asked, sessions: able.map(({ session_id }) => session_id) };
-    else void this.orders.give(order, able);
+  sendOrder(order: OrderKind): void {
+    if (this.orderDisabledReason(order) !== null) return;
+    const able = this.targets.peek().filter((state) => refusalReason(order, state) === null);
+    const request = FORM_ORDERS.find((each) => each === order);
+    if (request)
+      this.orderForm.value = { order: request, sessions: able.map(({ session_id }) => session_id) };
+    else void this.orders.send(order, able);
   }
 
   /** What the form was opened for is done. Words that didn't reach a session stay in it, for that. */
-  async answer(): Promise<void> {
-    const asking = this.asking.peek();
-    if (asking === null) return;
-    const words = this.words.peek();
-    if (asking.order === "destroy") this.asking.value = null;
-    const left = await this.orders.give(asking.order, this.statesOf(asking.sessions), words);
-    if (asking.order === "destroy") return;
-    if (left.length === 0 && this.words.peek() === words) this.words.value = "";
-    if (this.asking.peek() !== asking) return; // another was opened meanwhile
+  async submitOrderForm(): Promise<void> {
+    const orderForm = this.orderForm.peek();
+    if (orderForm === null) return;
+    const guidance = this.guidance.peek();
+    if (orderForm.order === "destroy") this.orderForm.value = null;
+    const left = await this.orders.send(
+      orderForm.order,
+      this.statesOf(orderForm.sessions),
+      guidance,
+    );
+    if (orderForm.order === "destroy") return;
+    if (left.length === 0 && this.guidance.peek() === guidance) this.guidance.value = "";
+    if (this.orderForm.peek() !== orderForm) return; // another was opened meanwhile
     const sessions = left.map(({ session_id }) => session_id);
-    this.asking.value = left.length === 0 ? null : { ...asking, sessions };
+    this.orderForm.value = left.length === 0 ? null : { ...orderForm, sessions };
   }
 
   /** The snapshots of those that are known. */
@@ -179,10 +188,10 @@ export class SessionsModel {
 
   /** Begin a conversation with these sessions, and open it. */
   begin(title: string, sessions: readonly string[]): Promise<boolean> {
-    return this.#attempt(async () => {
-      const made = await this.line.ask("create_conversation", { title });
+    return this.#run(async () => {
+      const made = await this.client.request("create_conversation", { title });
       const conversation_id = made.conversation_id;
-      this.#putConversations([made]);
+      this.#storeConversations([made]);
       this.open(conversation_id); // it is there, whoever can't take part
       await this.join(sessions);
     });
@@ -190,31 +199,31 @@ export class SessionsModel {
 
   /** Let sessions take part in the conversation that is open. */
   join(sessions: readonly string[]): Promise<boolean> {
-    const conversation_id = this.talk.id.peek() ?? "";
-    return this.#attempt(async () => {
+    const conversation_id = this.conversationTopic.id.peek() ?? "";
+    return this.#run(async () => {
       for (const session_id of sessions)
-        await this.line.ask("join", { conversation_id, kind: "session", session_id });
+        await this.client.request("join", { conversation_id, kind: "session", session_id });
     });
   }
 
   /** Let somebody leave the conversation that is open: what they said stays. */
   leave(participant_id: string): Promise<boolean> {
-    const conversation_id = this.talk.id.peek() ?? "";
-    return this.#attempt(() => this.line.ask("leave", { conversation_id, participant_id }));
+    const conversation_id = this.conversationTopic.id.peek() ?? "";
+    return this.#run(() => this.client.request("leave", { conversation_id, participant_id }));
   }
 
   /** Post to the conversation that is open; false where it was refused: what was written stays. */
   post(text: string): Promise<boolean> {
-    const conversation_id = this.talk.id.peek() ?? "";
-    return this.#attempt(() =>
-      this.#once.ask(`${conversation_id} ${text}`, (idem_key) =>
-        this.line.ask("say", { conversation_id, text, idem_key }),
+    const conversation_id = this.conversationTopic.id.peek() ?? "";
+    return this.#run(() =>
+      this.#requests.sendRequest(`${conversation_id} ${text}`, (idem_key) =>
+        this.client.request("say", { conversation_id, text, idem_key }),
       ),
     );
   }
 
-  async #attempt(act: () => Promise<unknown>): Promise<boolean> {
-    this.orders.news.value = null;
+  async #run(act: () => Promise<unknown>): Promise<boolean> {
+    this.orders.notice.value = null;
     try {
       await act();
       return true;
@@ -226,24 +235,24 @@ export class SessionsModel {
 
   // ---- what is told -------------------------------------------------------------------------------
 
-  #takeIn(heard: readonly TopicEvent[]): void {
+  #apply(notices: readonly TopicEvent[]): void {
     batch(() => {
-      this.#putStates(heard.flatMap(({ states }) => states));
-      this.#putConversations(heard.flatMap(({ conversations }) => conversations));
-      this.#putActions(heard);
+      this.#storeStates(notices.flatMap(({ states }) => states));
+      this.#storeConversations(notices.flatMap(({ conversations }) => conversations));
+      this.#storeActions(notices);
     });
   }
 
   /** A topic begins with as many sessions as fit into a message: the rest is asked for. */
-  async #begin(notice: TopicEvent): Promise<void> {
+  async #load(notice: TopicEvent): Promise<void> {
     this.#inbox.flush(); // what was heard before is older
-    this.#putStates(notice.states);
+    this.#storeStates(notice.states);
     this.loaded.value = true;
     let offset = notice.states.length;
     try {
-      for (let more = PAGE; more === PAGE && offset < MOST; offset += more) {
-        const { states } = await this.line.ask("states", { limit: PAGE, offset });
-        this.#putStates(states, false);
+      for (let more = PAGE; more === PAGE && offset < MAX_SESSIONS; offset += more) {
+        const { states } = await this.client.request("states", { limit: PAGE, offset });
+        this.#storeStates(states, false);
         more = states.length;
       }
     } catch (error) {
@@ -254,7 +263,7 @@ export class SessionsModel {
   /**
    * @param told Whether a topic told it: what was only asked for may be older than what was told.
    */
-  #putStates(rows: readonly AgentState[], told = true): void {
+  #storeStates(rows: readonly AgentState[], told = true): void {
     if (rows.length === 0) return;
     const states = new Map(this.states.peek());
     const changed: string[] = [];
@@ -269,7 +278,7 @@ export class SessionsModel {
     this.orders.settled(changed);
   }
 
-  #putConversations(rows: readonly Conversation[]): void {
+  #storeConversations(rows: readonly Conversation[]): void {
     if (rows.length === 0) return;
     const conversations = new Map(this.conversations.peek());
     for (const row of rows) conversations.set(row.conversation_id, row);
@@ -277,11 +286,13 @@ export class SessionsModel {
   }
 
   /** An action that failed changes nothing that could be seen: it is said. */
-  #putActions(heard: readonly TopicEvent[]): void {
-    const told = heard.filter(({ event }) => event === "action").flatMap(({ actions }) => actions);
-    const over = told.filter(({ status }) => status === "done" || status === "failed");
-    this.orders.settled(over.map(({ session_id }) => session_id));
-    const failed = told.findLast(
+  #storeActions(notices: readonly TopicEvent[]): void {
+    const changed = notices
+      .filter(({ event }) => event === "action")
+      .flatMap(({ actions }) => actions);
+    const finished = changed.filter(({ status }) => status === "done" || status === "failed");
+    this.orders.settled(finished.map(({ session_id }) => session_id));
+    const failed = changed.findLast(
       ({ status, id }) => status === "failed" && !this.orders.awaits(id), // else it is told there
     );
     if (failed) this.orders.fail(`${failed.agent_id}: ${failed.error ?? "an action failed"}`);
@@ -289,7 +300,7 @@ export class SessionsModel {
 
   #targets(): AgentState[] {
     const chosen = this.chosen.value;
-    const id = this.followed.id.value;
+    const id = this.sessionTopic.id.value;
     if (chosen.size > 0) return this.statesOf(chosen);
     return id === null ? [] : this.statesOf([id]);
   }

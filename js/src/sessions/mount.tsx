@@ -1,7 +1,7 @@
 /** Put the view of sessions into an element. */
 import type { Transport } from "../client/transport";
-import { mountAlone } from "../shells/alone";
-import type { Reach } from "../shells/server";
+import type { RunAccess } from "../shells/server";
+import { mountStandalone } from "../shells/standalone";
 import { COMMON, putStyle } from "../styles";
 import list from "../styles/list.css";
 import conversations from "./conversations.css";
@@ -20,7 +20,7 @@ export function addStyles(element: Element): void {
   putStyle(element, "sessions", STYLES);
 }
 
-export interface MountOptions extends Reach {
+export interface MountOptions extends RunAccess {
   /** The conversation to begin with. */
   conversation?: string;
   /** The height to begin with, in pixels. */
@@ -39,7 +39,7 @@ export function mountSessions(
     conversation,
     name: `agentstepper_nb sessions ${VERSION}`,
   });
-  return mountAlone(element, model, height, (place) => (
+  return mountStandalone(element, model, height, (place) => (
     <Root model={model} place={place} reach={reach} />
   ));
 }

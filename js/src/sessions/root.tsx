@@ -2,17 +2,17 @@
 import { useRef, useState } from "preact/hooks";
 import { obstacle } from "../model/status";
 import type { AgentState } from "../protocol/runtime.gen";
-import { openRun, type Reach } from "../shells/server";
+import { openRun, type RunAccess } from "../shells/server";
 import { Button } from "../view/button";
 import { useKeepFocus } from "../view/focus";
+import { visible } from "../view/format";
 import type { Place } from "../view/hooks";
 import { useSharedKeys } from "../view/keys";
+import { CodeLine, CommandHint, Empty, NotConnected, NoticeBar } from "../view/notices";
 import { Edge, ShellName, Split, useHeight, useNarrow } from "../view/split";
-import { CodeLine, Empty, News, NotConnected, ToType } from "../view/told";
-import { visible } from "../view/words";
-import { Ask } from "./ask";
-import { Header, heldOpening } from "./header";
+import { Header, openDisabledReason } from "./header";
 import type { SessionsModel } from "./model";
+import { OrderPanel } from "./order_panel";
 import { Side } from "./side";
 import { matches, oneLine, type Sorting, sorted } from "./status";
 import { Bar, Table } from "./table";
@@ -28,7 +28,7 @@ const HEIRS = ['.as-SessRow[tabindex="0"]', '.as-Tab[aria-selected="true"]', ".a
 interface RootProps {
   model: SessionsModel;
   place: Place;
-  reach: Reach;
+  reach: RunAccess;
 }
 
 export function Root({ model, place, reach }: RootProps) {
@@ -39,7 +39,7 @@ export function Root({ model, place, reach }: RootProps) {
   const [command, setCommand] = useState<string | null>(null);
   const onOpen = (state: AgentState) => {
     const { run_id } = state;
-    if (heldOpening(state) === null && run_id !== null) setCommand(openRun(run_id, reach));
+    if (openDisabledReason(state) === null && run_id !== null) setCommand(openRun(run_id, reach));
   };
   return (
     <ShellName.Provider value="sessions">
@@ -64,9 +64,13 @@ export function Root({ model, place, reach }: RootProps) {
               <Side model={model} />
             </Split>
             {command !== null && (
-              <ToType class="as-SessNews" command={command} onDismiss={() => setCommand(null)} />
+              <CommandHint
+                class="as-SessNews"
+                command={command}
+                onDismiss={() => setCommand(null)}
+              />
             )}
-            <OrderNews model={model} />
+            <OrderNoticeBar model={model} />
           </div>
         </div>
         {place.resizable && <Edge height={height} onHeight={setHeight} />}
@@ -90,21 +94,21 @@ function List({ model, onOpen }: ListProps) {
     <section ref={pane} class="as-Pane as-SessList" aria-label="All sessions">
       {model.states.value.size > 0 && <Bar model={model} narrow={narrow} ids={ids} />}
       {empty ?? <Table model={model} lines={lines} narrow={narrow} onOpen={onOpen} />}
-      <Ask model={model} />
+      <OrderPanel model={model} />
     </section>
   );
 }
 
-function OrderNews({ model: { orders } }: { model: SessionsModel }) {
-  const news = orders.news.value;
-  if (!news) return null;
+function OrderNoticeBar({ model: { orders } }: { model: SessionsModel }) {
+  const notice = orders.notice.value;
+  if (!notice) return null;
   const dismiss = () => {
-    orders.news.value = null;
+    orders.notice.value = null;
   };
   return (
-    <News class={`as-SessNews as-mod-${news.tone}`} onDismiss={dismiss}>
-      <span>{visible(oneLine(news.text))}</span>
-    </News>
+    <NoticeBar class={`as-SessNews as-mod-${notice.tone}`} onDismiss={dismiss}>
+      <span>{visible(oneLine(notice.text))}</span>
+    </NoticeBar>
   );
 }
 
@@ -119,7 +123,7 @@ function onKey(event: KeyboardEvent): void {
 
 // ---- The sessions of the list, in an order that stands still while somebody looks.
 
-interface Kept {
+interface SortedSessions {
   order: Sorting;
   /** The sessions that there were. */
   n: number;
@@ -131,7 +135,7 @@ interface Kept {
  * order: one whose figures grow keeps its place.
  */
 export function useLines(model: SessionsModel): readonly AgentState[] {
-  const kept = useRef<Kept | null>(null);
+  const kept = useRef<SortedSessions | null>(null);
   const states = model.states.value; // sessions come, and never go
   const order = model.order.value;
   const filter = model.filter.value;
@@ -151,12 +155,12 @@ agents.create_agent("joker", "joke", {"subject": "cats"})`;
 
 /** What stands in place of the list; null where sessions are listed, or may soon be. */
 export function emptyState(model: SessionsModel, listed: number) {
-  const connection = model.line.connection.value;
+  const connection = model.client.connection.value;
   const all = model.states.value.size;
   const apart = obstacle(connection);
-  if (all === 0 && apart) return <NotConnected line={model.line} why={apart} />;
+  if (all === 0 && apart) return <NotConnected line={model.client} why={apart} />;
   if (all === 0 && connection.kind === "lost") {
-    return <NotConnected line={model.line} why={AWAY} />;
+    return <NotConnected line={model.client} why={AWAY} />;
   }
   if (all === 0) return model.loaded.value ? <NoAgents /> : <div />;
   return listed === 0 ? <NoneLeft model={model} /> : null;

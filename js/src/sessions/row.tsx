@@ -1,9 +1,9 @@
 /** One session of the list: a line of cells, or two lines where there is no room for them. */
 
 import type { AgentState } from "../protocol/runtime.gen";
-import { StateMark } from "../view/told";
-import { clock, count, visible, when } from "../view/words";
-import { lastWords, ORDERED, type Order, STATUSES, shortId, since } from "./status";
+import { clock, count, visible, when } from "../view/format";
+import { StateMark } from "../view/notices";
+import { lastMessage, ORDERED, type OrderKind, STATUSES, shortId, since } from "./status";
 
 export interface RowProps {
   state: AgentState;
@@ -16,7 +16,7 @@ export interface RowProps {
   chosen: boolean;
   narrow: boolean;
   /** What it was told to do and hasn't done yet. */
-  under: Order | undefined;
+  under: OrderKind | undefined;
   onSelect(): void;
   onChoose(): void;
 }
@@ -67,7 +67,7 @@ function Cells({ state, under }: RowProps) {
       <span class="as-SessRow-figure" role="gridcell">
         {state.iteration.toLocaleString("en-US")}
       </span>
-      <Words state={state} role="gridcell" />
+      <LastMessage state={state} role="gridcell" />
       <span class="as-SessRow-figure" role="gridcell" title={sinceTitle(state)}>
         {since(state.created_at)}
       </span>
@@ -92,7 +92,7 @@ function TwoLines({ state, under }: RowProps) {
       </span>
       <span class="as-SessRow-line as-Small as-Muted">
         <span class="as-SessRow-iteration">{count(state.iteration, "step")}</span>
-        <Words state={state} />
+        <LastMessage state={state} />
       </span>
     </span>
   );
@@ -117,9 +117,9 @@ function Name({ state }: { state: AgentState }) {
   );
 }
 
-export function State({ state, under }: { state: AgentState; under: Order | undefined }) {
+export function State({ state, under }: { state: AgentState; under: OrderKind | undefined }) {
   const status = STATUSES[state.status];
-  const { words, means } = status;
+  const { words, explanation: means } = status;
   const told = under && ORDERED[under];
   return (
     <span class="as-SessState" title={told ?? `${words}: ${means}`}>
@@ -130,8 +130,8 @@ export function State({ state, under }: { state: AgentState; under: Order | unde
 }
 
 /** What it said last, as text: agents write it. */
-function Words({ state, role }: { state: AgentState; role?: "gridcell" }) {
-  const words = visible(lastWords(state));
+function LastMessage({ state, role }: { state: AgentState; role?: "gridcell" }) {
+  const words = visible(lastMessage(state));
   const failed = state.status === "error";
   return (
     <span

@@ -4,9 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
 import type { Conversation } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
+import { count, visible, when } from "../view/format";
+import { Empty } from "../view/notices";
 import { Panel, TabList } from "../view/tabs";
-import { Empty } from "../view/told";
-import { count, visible, when } from "../view/words";
 import type { SessionsModel, Side as Which } from "./model";
 import { shortId } from "./status";
 import { Steps } from "./steps";
@@ -53,7 +53,7 @@ export function Side({ model }: { model: SessionsModel }) {
 export function Conversations({ model }: { model: SessionsModel }) {
   const [making, setMaking] = useState(false);
   const [title, setTitle] = useState(""); // here: it waits where a conversation is looked at
-  const open = model.talk.id.value;
+  const open = model.conversationTopic.id.value;
   if (open !== null) return <Transcript key={open} model={model} id={open} />;
   const all = [...model.conversations.value.values()].sort((a, b) => b.created_at - a.created_at);
   return (
@@ -92,7 +92,7 @@ function Begin({ model, onClick }: { model: SessionsModel; onClick(): void }) {
       outline
       icon="plus"
       hint="Begin a conversation with the selected sessions"
-      held={model.barred.value}
+      disabledReason={model.readOnlyReason.value}
       onClick={onClick}
     >
       New conversation
@@ -161,7 +161,7 @@ function New({ model, title, onTitle, onDone }: NewProps) {
       ? visible(model.targets.value[0]?.agent_id ?? "")
       : count(sessions.length, "session");
   const begin = async () => {
-    if (model.barred.peek() !== null || beginning.current) return;
+    if (model.readOnlyReason.peek() !== null || beginning.current) return;
     beginning.current = true;
     if (await model.begin(title.trim(), alone ? [] : sessions)) {
       onTitle("");
@@ -206,7 +206,7 @@ function New({ model, title, onTitle, onDone }: NewProps) {
         <Button
           primary
           hint="Begin it (Enter)"
-          held={model.barred.value}
+          disabledReason={model.readOnlyReason.value}
           onClick={() => void begin()}
         >
           Begin

@@ -1,36 +1,46 @@
 /** How sessions stand, what they can be told, and how a list of them is sorted. Pure. */
 import type { IconName } from "../icons/icon";
 import type { AgentState, SessionStatus } from "../protocol/runtime.gen";
-import { when } from "../view/words";
+import { when } from "../view/format";
 
 interface Status {
   words: string;
   icon: IconName;
   tone: "you" | "agent" | "good" | "bad" | "off";
   /** For the tooltip. */
-  means: string;
+  explanation: string;
 }
 
 /** In the order in which a list shows them: first what asks for somebody. */
 export const STATUSES: Record<SessionStatus, Status> = {
-  error: { words: "Error", icon: "crash", tone: "bad", means: "Its last step failed for good" },
-  paused: { words: "Paused", icon: "pause", tone: "you", means: "It waits to be resumed" },
+  error: {
+    words: "Error",
+    icon: "crash",
+    tone: "bad",
+    explanation: "Its last step failed for good",
+  },
+  paused: { words: "Paused", icon: "pause", tone: "you", explanation: "It waits to be resumed" },
   running: {
     words: "Running",
     icon: "play",
     tone: "agent",
-    means: "It does one step after another",
+    explanation: "It does one step after another",
   },
-  created: { words: "Created", icon: "diamond", tone: "off", means: "It waits for a worker" },
-  stopping: { words: "Stopping", icon: "spin", tone: "agent", means: "Its last step is ending" },
-  done: { words: "Done", icon: "check", tone: "good", means: "It has reached its end" },
-  stopped: { words: "Stopped", icon: "stop", tone: "off", means: "It was destroyed" },
+  created: { words: "Created", icon: "diamond", tone: "off", explanation: "It waits for a worker" },
+  stopping: {
+    words: "Stopping",
+    icon: "spin",
+    tone: "agent",
+    explanation: "Its last step is ending",
+  },
+  done: { words: "Done", icon: "check", tone: "good", explanation: "It has reached its end" },
+  stopped: { words: "Stopped", icon: "stop", tone: "off", explanation: "It was destroyed" },
 };
 
-export type Order = "pause" | "resume" | "interrupt" | "input" | "destroy";
+export type OrderKind = "pause" | "resume" | "interrupt" | "input" | "destroy";
 
 /** What is said of a session in the place of its state while an order is on its way to it. */
-export const ORDERED: Record<Order, string> = {
+export const ORDERED: Record<OrderKind, string> = {
   pause: "Pausing…",
   resume: "Resuming…",
   interrupt: "Telling…",
@@ -41,12 +51,12 @@ export const ORDERED: Record<Order, string> = {
 const ENDED: ReadonlySet<SessionStatus> = new Set(["stopped", "done", "error"]);
 
 /** Whether a session is over. */
-export const isOver = ({ status }: AgentState): boolean => ENDED.has(status);
+export const hasEnded = ({ status }: AgentState): boolean => ENDED.has(status);
 
 /** Why an order can't be given to a session now; null where it can. */
-export function refusedBy(order: Order, state: AgentState): string | null {
+export function refusalReason(order: OrderKind, state: AgentState): string | null {
   const { status } = state;
-  if (isOver(state)) return "This session has ended";
+  if (hasEnded(state)) return "This session has ended";
   if (status === "stopping") return "This session is ending";
   if (order === "pause" && status === "paused") return "This session is paused already";
   if (order === "resume" && status !== "paused") return "Only a paused session can be resumed";
@@ -54,7 +64,7 @@ export function refusedBy(order: Order, state: AgentState): string | null {
 }
 
 /** What the last step said, as one line; "" where it said nothing. */
-export function lastWords(state: AgentState): string {
+export function lastMessage(state: AgentState): string {
   if (state.status === "error" && state.last_error) return oneLine(state.last_error);
   return oneLine(textOf(state.result) || (state.last_error ?? ""));
 }
@@ -143,11 +153,11 @@ export function turned(order: Sorting, by: Column): Sorting {
 }
 
 export function matches(state: AgentState, { text, state: wanted }: Filter): boolean {
-  if (wanted === "live" ? isOver(state) : wanted !== "" && state.status !== wanted) return false;
+  if (wanted === "live" ? hasEnded(state) : wanted !== "" && state.status !== wanted) return false;
   const sought = text.trim().toLowerCase();
   if (sought === "") return true;
   const { agent_id, session_id, moniker } = state;
-  return [agent_id, session_id, moniker, lastWords(state)].some((each) =>
+  return [agent_id, session_id, moniker, lastMessage(state)].some((each) =>
     each.toLowerCase().includes(sought),
   );
 }

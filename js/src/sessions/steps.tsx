@@ -2,18 +2,18 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import { LongText } from "../inspector/show/long_text";
+import { LongText } from "../inspector/components/long_text";
 import type { AgentState, AgentStep } from "../protocol/runtime.gen";
 import { CopyButton } from "../view/button";
-import { Empty } from "../view/told";
-import { clock, duration, visible } from "../view/words";
-import { SHOWN } from "./followed";
+import { clock, duration, visible } from "../view/format";
+import { Empty } from "../view/notices";
 import type { SessionsModel } from "./model";
 import { State } from "./row";
 import { guidanceOf, oneLine, shortId } from "./status";
+import { SHOWN_ITERATIONS } from "./topics";
 
 export function Steps({ model }: { model: SessionsModel }) {
-  const id = model.followed.id.value;
+  const id = model.sessionTopic.id.value;
   const state = id === null ? undefined : model.states.value.get(id);
   if (!state) {
     return (
@@ -26,7 +26,7 @@ export function Steps({ model }: { model: SessionsModel }) {
     <div class="as-Pane">
       <Title model={model} state={state} />
       <List model={model} state={state} />
-      <Told state={state} />
+      <Guidance state={state} />
     </div>
   );
 }
@@ -46,13 +46,13 @@ function Title({ model, state }: { model: SessionsModel; state: AgentState }) {
       <span class="as-Muted as-Small as-Ellipsis" title={`Moniker ${visible(moniker)}`}>
         {visible(moniker)}
       </span>
-      <State state={state} under={model.orders.under.value.get(session_id)} />
+      <State state={state} under={model.orders.pending.value.get(session_id)} />
     </div>
   );
 }
 
 function List({ model, state }: { model: SessionsModel; state: AgentState }) {
-  const steps = model.followed.steps.value;
+  const steps = model.sessionTopic.steps.value;
   const { ref, onScroll, behind, toEnd } = useEnd<HTMLDivElement>(
     state.session_id,
     steps.at(-1)?.id,
@@ -60,7 +60,7 @@ function List({ model, state }: { model: SessionsModel; state: AgentState }) {
   if (steps.length === 0) {
     return (
       <Empty>
-        <p>{model.followed.loading.value ? "" : "It has done no step yet."}</p>
+        <p>{model.sessionTopic.loading.value ? "" : "It has done no step yet."}</p>
       </Empty>
     );
   }
@@ -78,7 +78,7 @@ function List({ model, state }: { model: SessionsModel; state: AgentState }) {
       >
         {(steps[0]?.iteration ?? 0) > 0 && (
           <p class="as-SessLog-before as-Muted as-Small">
-            The last {SHOWN} steps. Earlier ones: <code>Agents.list_agent_steps</code>
+            The last {SHOWN_ITERATIONS} steps. Earlier ones: <code>Agents.list_agent_steps</code>
           </p>
         )}
         {steps.map((step) => (
@@ -134,7 +134,7 @@ export function Aside({ text, class: kind }: { text: string; class: string }) {
 }
 
 /** What is laid down for the next step. */
-function Told({ state }: { state: AgentState }) {
+function Guidance({ state }: { state: AgentState }) {
   const guidance = guidanceOf(state);
   if (guidance === null) return null;
   const words = visible(oneLine(guidance));

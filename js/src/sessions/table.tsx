@@ -7,7 +7,7 @@ import { cx } from "../view/hooks";
 import { type Column, ColumnHeads, OrderMenu, useLines } from "../view/list";
 import type { SessionsModel } from "./model";
 import { SessionRow } from "./row";
-import { type Order, type Column as SessionColumn, STATUSES, type StateFilter } from "./status";
+import { type OrderKind, type Column as SessionColumn, STATUSES, type StateFilter } from "./status";
 
 const STATES: readonly (readonly [StateFilter, string])[] = [
   ["", "All states"],
@@ -66,7 +66,7 @@ interface TableProps {
 
 export function Table({ model, lines, narrow, onOpen }: TableProps) {
   const height = narrow ? TWO_LINES : LINE;
-  const selected = model.followed.id.value ?? undefined;
+  const selected = model.sessionTopic.id.value ?? undefined;
   const { scroller, at, indexes, setActive, go, from, targetFrom, onFocusIn } = useLines({
     lines,
     idOf: ({ session_id }) => session_id,
@@ -78,7 +78,7 @@ export function Table({ model, lines, narrow, onOpen }: TableProps) {
     list: JSON.stringify([model.filter.value, model.order.value]),
   });
   const ids = lines.map(({ session_id }) => session_id);
-  const under = model.orders.under.value;
+  const under = model.orders.pending.value;
   const chosen = model.chosen.value;
 
   const select = (id: string) => {
@@ -99,7 +99,7 @@ export function Table({ model, lines, narrow, onOpen }: TableProps) {
     else if (act.kind === "none") model.chooseAll([]);
     else select(state.session_id); // orders are for what is selected
     if (act.kind === "open") onOpen(state);
-    if (act.kind === "order") model.give(act.order);
+    if (act.kind === "order") model.sendOrder(act.order);
   };
   return (
     <div
@@ -206,9 +206,9 @@ function sortingOf(model: SessionsModel) {
 export type KeyAct =
   | { kind: "go"; to: number }
   | { kind: "select" | "choose" | "all" | "none" | "open" }
-  | { kind: "order"; order: Order };
+  | { kind: "order"; order: OrderKind };
 
-const ORDERS: Record<string, Order> = {
+const ORDERS: Record<string, OrderKind> = {
   p: "pause",
   r: "resume",
   i: "interrupt",

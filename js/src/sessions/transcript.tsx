@@ -2,14 +2,14 @@
 
 import { useState } from "preact/hooks";
 import { Icon } from "../icons/icon";
-import { LongText } from "../inspector/show/long_text";
+import { LongText } from "../inspector/components/long_text";
 import type { ConversationMessage, Participant } from "../protocol/runtime.gen";
 import { Button } from "../view/button";
 import { sendsOnEnter } from "../view/fields";
-import { clock, count, visible, when } from "../view/words";
-import { tooLong } from "./ask";
+import { clock, count, visible, when } from "../view/format";
 import type { SessionsModel } from "./model";
-import { isOver, shortId } from "./status";
+import { tooLong } from "./order_panel";
+import { hasEnded, shortId } from "./status";
 import { Aside, ToEnd, useEnd } from "./steps";
 
 interface TranscriptProps {
@@ -43,10 +43,10 @@ export function Transcript({ model, id }: TranscriptProps) {
 
 /** Those that haven't left; a session leads to its steps. */
 function Participants({ model }: { model: SessionsModel }) {
-  const here = model.talk.participants.value.filter(({ left_at }) => left_at === null);
+  const here = model.conversationTopic.participants.value.filter(({ left_at }) => left_at === null);
   const inside = new Set(here.map(({ session_id }) => session_id));
   const missing = model.targets.value.filter(
-    (state) => !inside.has(state.session_id) && !isOver(state),
+    (state) => !inside.has(state.session_id) && !hasEnded(state),
   );
   const ids = missing.map(({ session_id }) => session_id);
   const who = ids.length === 1 ? visible(missing[0]?.agent_id ?? "") : count(ids.length, "session");
@@ -65,7 +65,7 @@ function Participants({ model }: { model: SessionsModel }) {
           icon="plus"
           name={`Add ${who}`}
           hint={`Let ${who} take part`}
-          held={model.barred.value}
+          disabledReason={model.readOnlyReason.value}
           class="as-SessPeople-add"
           onClick={() => void model.join(ids)}
         >
@@ -110,7 +110,7 @@ function Person({ model, participant }: { model: SessionsModel; participant: Par
         icon="close"
         name={`Let ${name} leave`}
         hint="Let it leave the conversation: what it said stays"
-        held={model.barred.value}
+        disabledReason={model.readOnlyReason.value}
         onClick={() => void model.leave(participant_id)}
       />
     </>
@@ -118,13 +118,13 @@ function Person({ model, participant }: { model: SessionsModel; participant: Par
 }
 
 function Messages({ model }: { model: SessionsModel }) {
-  const { talk } = model;
-  const messages = talk.messages.value;
+  const { conversationTopic } = model;
+  const messages = conversationTopic.messages.value;
   const { ref, onScroll, behind, toEnd } = useEnd<HTMLDivElement>(
-    talk.id.value,
+    conversationTopic.id.value,
     messages.at(-1)?.message_id,
   );
-  const none = messages.length === 0 && !talk.loading.value;
+  const none = messages.length === 0 && !conversationTopic.loading.value;
   return (
     <div class="as-SessLog">
       <div
@@ -138,9 +138,13 @@ function Messages({ model }: { model: SessionsModel }) {
         onScroll={onScroll}
       >
         {none && <p class="as-SessLog-before as-Muted">Nothing was said yet.</p>}
-        {talk.earlier.value && (
+        {conversationTopic.earlier.value && (
           <p class="as-SessLog-before">
-            <button type="button" class="as-Link as-Small" onClick={() => void talk.showEarlier()}>
+            <button
+              type="button"
+              class="as-Link as-Small"
+              onClick={() => void conversationTopic.showEarlier()}
+            >
               Show earlier messages
             </button>
           </p>
@@ -188,15 +192,15 @@ function Message({ message }: { message: ConversationMessage }) {
 const LONGEST = 1_000_000;
 
 function Post({ model, id, closed }: { model: SessionsModel; id: string; closed: boolean }) {
-  const { talk } = model;
-  const text = talk.drafts.value.get(id) ?? "";
+  const { conversationTopic } = model;
+  const text = conversationTopic.drafts.value.get(id) ?? "";
   const [sending, setSending] = useState(false);
-  const held = heldPosting(model, closed, text);
+  const disabledReason = postDisabledReason(model, closed, text);
   const post = async () => {
-    if (held !== null || sending) return;
+    if (disabledReason !== null || sending) return;
     setSending(true);
     const sent = await model.post(text);
-    if (sent && talk.drafts.peek().get(id) === text) talk.draft(id, "");
+    if (sent && conversationTopic.drafts.peek().get(id) === text) conversationTopic.draft(id, "");
     setSending(false);
   };
   return (
@@ -215,13 +219,13 @@ function Post({ model, id, closed }: { model: SessionsModel; id: string; closed:
         placeholder={closed ? "This conversation is closed" : "Message to all who take part"}
         readOnly={closed}
         value={text}
-        onInput={({ currentTarget }) => talk.draft(id, currentTarget.value)}
+        onInput={({ currentTarget }) => conversationTopic.draft(id, currentTarget.value)}
         onKeyDown={sendsOnEnter(() => void post())}
       />
       <Button
         outline
         hint="Post it (Enter; Shift+Enter begins a line)"
-        held={held}
+        disabledReason={disabledReason}
         onClick={() => void post()}
       >
         Post
@@ -230,8 +234,8 @@ function Post({ model, id, closed }: { model: SessionsModel; id: string; closed:
   );
 }
 
-function heldPosting(model: SessionsModel, closed: boolean, text: string): string | null {
-  if (model.barred.value !== null) return model.barred.value;
+function postDisabledReason(model: SessionsModel, closed: boolean, text: string): string | null {
+  if (model.readOnlyReason.value !== null) return model.readOnlyReason.value;
   if (closed) return "This conversation is closed";
   if (text.length > LONGEST) return tooLong(LONGEST);
   return text.trim() === "" ? "Write something first" : null;

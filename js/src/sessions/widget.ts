@@ -7,7 +7,7 @@
 import { type CommModel, commTransport } from "../client/comm";
 import { browserTimers, type Transport } from "../client/transport";
 import { serverTransport } from "../client/websocket";
-import { ownServer, pageConfig, reachOf } from "../shells/server";
+import { accessOf, ownServer, pageConfig } from "../shells/server";
 import { dressedShell } from "../shells/theme";
 import { addStyles, type MountOptions, mountSessions } from "./mount";
 
@@ -32,7 +32,7 @@ export default dressedShell<Widget>((model, host) => {
 function reached(model: Widget, options: MountOptions): [Transport, MountOptions] {
   const own = ownServer(model);
   const transport = own ? serverTransport(own, pageConfig()?.token, PATH) : relayed(model);
-  const reach = reachOf(model, (run) => `agentstepper step --run ${run}`);
+  const reach = accessOf(model, (run) => `agentstepper step --run ${run}`);
   return [transport, { ...options, ...reach }];
 }
 

@@ -2,10 +2,10 @@
  * The anywidget's `_esm`: a few KB that travel with each widget, and fetch the app from the Jupyter
  * server. The app then talks to the Core of that server by itself: the kernel may be blocked.
  */
-import { Advice, type Asker, advise, loadApp, pageConfig } from "./server";
+import { Advice, type Caller, loadApp, pageConfig, showAdvice } from "./server";
 import { mountWidget, type Widget, widgetShell } from "./widget";
 
-const KERNEL: Asker = { name: "The kernel", upgrade: "Upgrade agentstepper_nb in the kernel." };
+const KERNEL: Caller = { name: "The kernel", upgrade: "Upgrade agentstepper_nb in the kernel." };
 
 export default widgetShell((model, host) => {
   let leave: (() => void) | undefined;
@@ -16,7 +16,7 @@ export default widgetShell((model, host) => {
         if (gone) cleanup();
         else leave = cleanup;
       },
-      (error: Error) => advise(host, error, begin),
+      (error: Error) => showAdvice(host, error, begin),
     );
   };
   begin();

@@ -11,7 +11,7 @@ export interface PageConfig {
 }
 
 /** The shell that asks, as it is named where the server's version isn't its own. */
-export interface Asker {
+export interface Caller {
   /** "The kernel" */
   name: string;
   /** What to do where the server is the newer one: "Upgrade agentstepper_nb in the kernel." */
@@ -42,7 +42,7 @@ export function pageConfig(): PageConfig | null {
  * @param config The page's, for the token that is tried where the login cookie isn't taken.
  * @throws Advice where the server has no app, or one of another protocol.
  */
-export async function loadApp(base: URL, config: PageConfig | null, asker: Asker): Promise<App> {
+export async function loadApp(base: URL, config: PageConfig | null, asker: Caller): Promise<App> {
   const files = new URL("static/agentstepper/", base);
   const { app } = await manifest(files, asker);
   const { mount, serverTransport } = await importApp(new URL(app, files));
@@ -58,7 +58,7 @@ export function pageUrl(base: URL, run: string): string {
   return String(new URL(`agentstepper/app?run=${encodeURIComponent(run)}`, base));
 }
 
-async function manifest(files: URL, asker: Asker): Promise<Manifest> {
+async function manifest(files: URL, asker: Caller): Promise<Manifest> {
   const answer = await fetch(new URL("manifest.json", files), { cache: "no-cache" }).catch(
     () => null,
   );
@@ -76,7 +76,7 @@ async function manifest(files: URL, asker: Asker): Promise<Manifest> {
 }
 
 /** Versions may differ as long as the protocol is the same. */
-function skew({ version, protocol }: Manifest, { name, upgrade }: Asker): string {
+function skew({ version, protocol }: Manifest, { name, upgrade }: Caller): string {
   const mend =
     protocol < PROTOCOL
       ? "Upgrade agentstepper_nb where the Jupyter server runs, and restart it."
@@ -103,7 +103,7 @@ export class Advice extends Error {}
  *
  * @param again Called when the person asks to try again.
  */
-export function advise(element: HTMLElement, error: Error, again: () => void): void {
+export function showAdvice(element: HTMLElement, error: Error, again: () => void): void {
   const text = document.createElement("span");
   text.textContent = error instanceof Advice ? error.message : `The view failed: ${error.message}`;
   const button = document.createElement("button");
@@ -163,7 +163,7 @@ export function onOpenRun(open: (run: string) => void): void {
 }
 
 /** How a session's run is reached. */
-export interface Reach {
+export interface RunAccess {
   /** The address of a run on the debugger's own page; absent where the browser can't reach the Core. */
   readonly pageUrl?: (run: string) => string;
   /** What to type in a terminal, where it can't. */
@@ -171,7 +171,7 @@ export interface Reach {
 }
 
 /** Open a run; what to type instead, where there is no other way. */
-export function openRun(run: string, { pageUrl, command }: Reach): string | null {
+export function openRun(run: string, { pageUrl, command }: RunAccess): string | null {
   if (pageUrl === undefined) return command?.(run) ?? null;
   const asked = new CustomEvent(OPEN_RUN, { detail: { run }, cancelable: true });
   if (document.dispatchEvent(asked)) window.open(pageUrl(run), "_blank", "noopener");
@@ -195,7 +195,7 @@ export function ownServer(model: CoreTraits): URL | null {
 }
 
 /** @param command What to type where no page shows the Core's runs. */
-export function reachOf(model: CoreTraits, command: (run: string) => string): Reach {
+export function accessOf(model: CoreTraits, command: (run: string) => string): RunAccess {
   const own = ownServer(model);
   if (own) return { pageUrl: (run) => pageUrl(own, run) };
   const page = model.get("page");

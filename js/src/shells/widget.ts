@@ -1,7 +1,7 @@
 /** What both forms of the anywidget's `_esm` have in common: a view that follows the widget's traits. */
 import { browserTimers, type Timers } from "../client/transport";
 import type { Mounted, MountOptions } from "../mount";
-import { Views } from "./standing";
+import { WidgetViews } from "./widget_views";
 
 /** What anywidget hands over of a widget's model, as far as it is used. */
 export interface Widget {
@@ -32,7 +32,7 @@ export function widgetShell<W = Widget>(
   settle?: (host: HTMLElement) => void,
 ) {
   return (timers: Timers = browserTimers): Shell<W> => {
-    const views = new Views(timers);
+    const views = new WidgetViews(timers);
     // Its listeners last as long as the widget; those of a render's model only as long as that element.
     let own: W;
     return {

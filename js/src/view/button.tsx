@@ -10,9 +10,9 @@ interface ButtonProps {
   /** What it does; with `children` only its tooltip, without them also its name. */
   hint: string;
   /** Why it is impossible now. */
-  held?: string | null;
+  disabledReason?: string | null;
   /** Whether a press acts all the same: it leads to what holds it back. */
-  leads?: boolean;
+  focusesCause?: boolean;
   primary?: boolean;
   outline?: boolean;
   pressed?: boolean;
@@ -26,7 +26,7 @@ interface ButtonProps {
 }
 
 export function Button(props: ButtonProps) {
-  const { icon, hint, held, children } = props;
+  const { icon, hint, disabledReason, children } = props;
   const kinds = [
     props.primary && "as-mod-primary",
     props.outline && "as-mod-outline",
@@ -36,13 +36,13 @@ export function Button(props: ButtonProps) {
     <button
       type="button"
       class={cx("as-Button", ...kinds, props.class)}
-      title={held ?? hint}
+      title={disabledReason ?? hint}
       aria-label={props.name ?? (children ? undefined : hint)}
-      aria-disabled={held ? true : undefined}
+      aria-disabled={disabledReason ? true : undefined}
       aria-pressed={props.pressed}
       aria-keyshortcuts={props.chord}
       onClick={(event) => {
-        if (!held || props.leads) props.onClick(event);
+        if (!disabledReason || props.focusesCause) props.onClick(event);
       }}
     >
       {icon && <Icon name={icon} />}
@@ -54,7 +54,7 @@ export function Button(props: ButtonProps) {
 
 // ---- Copying, and the button that does it.
 
-const TOLD_MS = 1500;
+const COPIED_MS = 1500;
 
 /** Put a text on the clipboard; false where the browser refuses. */
 export async function copyText(text: string): Promise<boolean> {
@@ -82,7 +82,7 @@ function copyOldWay(text: string): boolean {
 }
 
 /** Make a text and copy it; false also where what makes it could not be fetched. */
-async function copied(text: CopyButtonProps["text"]): Promise<boolean> {
+async function copyAndReport(text: CopyButtonProps["text"]): Promise<boolean> {
   try {
     return await copyText(await text());
   } catch {
@@ -96,32 +96,33 @@ interface CopyButtonProps {
   /** Made only when asked for: it may be large. */
   text(): string | Promise<string>;
   /** Show the label beside the icon. */
-  wordy?: boolean;
+  showLabel?: boolean;
   /** Why there is nothing to copy yet: it keeps its place. */
-  held?: string | null;
+  disabledReason?: string | null;
 }
 
-export function CopyButton({ label, text, wordy, held }: CopyButtonProps) {
-  const [told, setTold] = useState<"copied" | "failed" | null>(null);
+export function CopyButton({ label, text, showLabel, disabledReason }: CopyButtonProps) {
+  const [isCopied, setCopied] = useState<"copied" | "failed" | null>(null);
   useEffect(() => {
-    if (told === null) return;
-    const timer = setTimeout(() => setTold(null), TOLD_MS);
+    if (isCopied === null) return;
+    const timer = setTimeout(() => setCopied(null), COPIED_MS);
     return () => clearTimeout(timer);
-  }, [told]);
-  const said = told && (told === "copied" ? "Copied" : "The browser does not allow copying here");
+  }, [isCopied]);
+  const said =
+    isCopied && (isCopied === "copied" ? "Copied" : "The browser does not allow copying here");
   return (
     <button
       type="button"
-      class={wordy ? "as-Button as-mod-outline" : "as-Button as-mod-icon"}
-      title={held ?? said ?? label}
-      aria-disabled={held ? true : undefined}
-      aria-label={wordy ? undefined : label}
+      class={showLabel ? "as-Button as-mod-outline" : "as-Button as-mod-icon"}
+      title={disabledReason ?? said ?? label}
+      aria-disabled={disabledReason ? true : undefined}
+      aria-label={showLabel ? undefined : label}
       onClick={async () => {
-        if (!held) setTold((await copied(text)) ? "copied" : "failed");
+        if (!disabledReason) setCopied((await copyAndReport(text)) ? "copied" : "failed");
       }}
     >
-      <Icon name={told === null ? "copy" : told === "copied" ? "check" : "cross"} />
-      {wordy && <span>{said ?? label}</span>}
+      <Icon name={isCopied === null ? "copy" : isCopied === "copied" ? "check" : "cross"} />
+      {showLabel && <span>{said ?? label}</span>}
       <span class="as-Hidden" role="status">
         {said}
       </span>
@@ -136,7 +137,7 @@ export interface Segment<K extends string> {
   readonly label: string;
   readonly title?: string;
   /** Why it can't be looked at now: it keeps its place. */
-  readonly held?: string | null;
+  readonly disabledReason?: string | null;
 }
 
 interface SegmentsProps<K extends string> {
@@ -151,7 +152,7 @@ interface SegmentsProps<K extends string> {
 export function Segments<K extends string>(props: SegmentsProps<K>) {
   const { label, segments, selected, controls, onSelect } = props;
   const onKeyDown = (event: KeyboardEvent) => {
-    const open = segments.filter(({ held }) => !held);
+    const open = segments.filter(({ disabledReason }) => !disabledReason);
     const at = open.findIndex((one) => one.key === selected);
     const next = open[target(event.key, at, open.length) ?? -1];
     if (!next) return;
@@ -171,10 +172,10 @@ export function Segments<K extends string>(props: SegmentsProps<K>) {
           aria-selected={one.key === selected}
           aria-controls={controls}
           tabIndex={one.key === selected ? 0 : -1}
-          aria-disabled={one.held ? true : undefined}
-          title={one.held ?? one.title}
+          aria-disabled={one.disabledReason ? true : undefined}
+          title={one.disabledReason ?? one.title}
           onClick={() => {
-            if (!one.held) onSelect(one.key);
+            if (!one.disabledReason) onSelect(one.key);
           }}
         >
           {one.label}

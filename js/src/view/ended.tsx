@@ -7,8 +7,8 @@ import type { Run, TimelineRow } from "../model/model";
 import { causeOf, wasRaised } from "../model/status";
 import { Button } from "./button";
 import { costFigure, tokensFigure, tokensOf, tokensTitle } from "./figures";
+import { count, elapsed, visible } from "./format";
 import { cx } from "./hooks";
-import { count, elapsed, visible } from "./words";
 
 export interface EndedProps {
   model: Debugger;
@@ -17,7 +17,7 @@ export interface EndedProps {
 
 export function Ended({ model, run }: EndedProps) {
   const last = model.rows.value.findLast((row) => row.kind !== "program_finished");
-  const said = words(run, last);
+  const said = endText(run, last);
   if (!said) return <Outcome model={model} run={run} />;
   return (
     <div class="as-Banner as-mod-bad">
@@ -31,7 +31,7 @@ export function Ended({ model, run }: EndedProps) {
   );
 }
 
-function words(run: Run, last: TimelineRow | undefined) {
+function endText(run: Run, last: TimelineRow | undefined) {
   if (run.ending === "crashed") {
     const cause = visible(causeOf(run)) || "The agent ended without a word";
     const process = run.exit_code ? `The agent’s process ${run.exit_code < 0 ? "was " : ""}` : "";

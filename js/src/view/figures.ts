@@ -23,7 +23,7 @@ export function tokensIn(usage: Usage | null): number | null {
 /** Bytes that a token stands for, where nobody told how many there were. */
 const BYTES_A_TOKEN = 4;
 
-export const NOT_TOLD = `Estimated by length, ${BYTES_A_TOKEN} bytes a token: the agent told no figures`;
+export const NOT_REPORTED = `Estimated by length, ${BYTES_A_TOKEN} bytes a token: the agent told no figures`;
 
 /** About how many tokens a text of this size is. */
 export function tokensBySize(bytes: number): number {
@@ -55,7 +55,7 @@ export function tokensFigure(tokens: Tokens | null): string {
 
 /** What is said of a run's tokens and costs where its figure is pointed at. */
 export function tokensTitle(run: Run): string {
-  return tokensOf(run)?.estimated ? NOT_TOLD : usageWords(run.usage);
+  return tokensOf(run)?.estimated ? NOT_REPORTED : usageText(run.usage);
 }
 
 /** US dollars: "$1.24", "$0.018", "$0.00042", "$0". */
@@ -76,7 +76,7 @@ export function costFigure(usage: Usage | null): string | null {
 const WHOLE = new Intl.NumberFormat("en-US");
 
 /** "6,912 in, 2,900 out; ≈$0.018, estimated by the prices that were set". */
-export function usageWords(usage: Usage | null): string {
+export function usageText(usage: Usage | null): string {
   if (!usage) return "The agent told no tokens";
   const told = (tokens: number | null) => (tokens === null ? "unknown" : WHOLE.format(tokens));
   const tokens = `${told(usage.input_tokens)} in, ${told(usage.output_tokens)} out`;

@@ -7,28 +7,28 @@ import type { Run, TimelineRow } from "../model/model";
 import { viewStatus } from "../model/status";
 import { Button } from "./button";
 import { useRoving } from "./focus";
+import { visible } from "./format";
 import { cx, type Place } from "./hooks";
 import { lazy, withStyles } from "./lazy";
+import { RetryNow, StateLine } from "./notices";
 import type { ListProps } from "./runs/list";
-import { RetryNow, StateLine } from "./told";
-import { visible } from "./words";
 
 // ---- Between two halts that are a blink apart the header stays as it is: a quick step doesn't
 // flicker.
 
 const BLINK_MS = 120;
 
-interface Steady {
+interface DisplayedRun {
   run: Run | null;
   pending: readonly TimelineRow[];
 }
 
 /** The shown run and what waits in it; after a step the halted one for a moment longer. */
-function useSteady(model: Debugger): Steady {
+function useDisplayedRun(model: Debugger): DisplayedRun {
   const now = { run: model.run.value, pending: model.pending.value };
-  const kept = useRef<Steady>(now);
+  const kept = useRef<DisplayedRun>(now);
   const [over, setOver] = useState(false);
-  const blinks = !over && maybeBlink(kept.current.run, now.run);
+  const blinks = !over && isBriefHalt(kept.current.run, now.run);
   if (!blinks) kept.current = now;
   useEffect(() => {
     setOver(false);
@@ -39,7 +39,7 @@ function useSteady(model: Debugger): Steady {
   return kept.current;
 }
 
-function maybeBlink(before: Run | null, now: Run | null): boolean {
+function isBriefHalt(before: Run | null, now: Run | null): boolean {
   return (
     before?.state === "halted" &&
     now?.id === before.id &&
@@ -53,31 +53,31 @@ interface HeaderProps {
   place: Place;
 }
 
-interface PartProps extends Steady {
+interface PartProps extends DisplayedRun {
   model: Debugger;
 }
 
 export function Header({ model, place }: HeaderProps) {
-  const steady = useSteady(model);
+  const displayed = useDisplayedRun(model);
   return (
     <div class="as-Header">
-      <State model={model} {...steady} />
+      <State model={model} {...displayed} />
       <RunPicker model={model} place={place} />
       <span class="as-Spring" />
-      <Controls model={model} place={place} {...steady} />
+      <Controls model={model} place={place} {...displayed} />
     </div>
   );
 }
 
 function State({ model, run, pending }: PartProps) {
-  const awaited = model.wanted.value !== "";
+  const awaited = model.requestedRun.value !== "";
   const connection = model.connection.value;
   const status = viewStatus(connection, {
     run,
     pending,
     awaited,
     opening: model.opening.value !== null,
-    breakpoints: model.breakpoints.named(pending[0]?.stops ?? []),
+    breakpoints: model.breakpoints.describe(pending[0]?.stops ?? []),
   });
   const shown = { ...status, detail: visible(status.detail) };
   return <StateLine status={shown} connection={connection} live="polite" />;
@@ -88,11 +88,11 @@ function Controls({ model, place, run }: HeaderProps & PartProps) {
   const possible = controls({
     connection,
     run,
-    draftError: model.heldBy.value,
-    asks: model.target.value?.approval ?? false,
+    draftError: model.targetDraftError.value,
+    asksApproval: model.target.value?.approval ?? false,
   });
-  const drafted = model.drafted.value;
-  const resumesDrafted = model.resumesDrafted.value;
+  const drafted = model.hasDraft.value;
+  const resumesDrafted = model.resumesWithDrafts.value;
   const waits = model.pending.value.some(({ approval }) => approval);
   const roving = useRoving<HTMLDivElement>();
   return (

@@ -37,7 +37,7 @@ const LETTERS: Record<string, Act> = {
   },
   r: (model) => {
     model.tab.value = "runs";
-    model.looksBack.focused.value = {};
+    model.historyOptions.focused.value = {};
   },
   "1": toTab("timeline"),
   "2": toTab("changes"),
@@ -48,7 +48,7 @@ const LETTERS: Record<string, Act> = {
     const possible = model.control.peek() && model.tab.peek() === "timeline";
     if (row?.side && possible) addBreakpointLike(model, row);
   },
-  n: (model) => writeNote(model),
+  n: (model) => editNote(model),
   "?": (_, place) => {
     place.overlay.value = place.overlay.value === "keys" ? null : "keys";
   },
@@ -115,8 +115,8 @@ function answer(selector: string): Act {
     // The button knows what is ticked beside it, and whether it is possible.
     const question = button?.closest(".as-Asks")?.querySelector("p");
     const seen = button && question && isInSight(button) && isInSight(question);
-    if (model.shows(target) && seen) button.click();
-    else model.lead(target);
+    if (model.isShown(target) && seen) button.click();
+    else model.focusQuestion(target);
   };
 }
 
@@ -140,7 +140,7 @@ function isFind({ key, altKey, shiftKey, target }: KeyboardEvent): boolean {
 /** Find in the shown run. */
 function find(model: Debugger): void {
   model.tab.value = "timeline";
-  model.searched.value = {};
+  model.searchRequest.value = {};
 }
 
 /** Esc: close what lies over the view, else leave the field, else the editor. */
@@ -168,7 +168,7 @@ function toTarget(model: Debugger): TimelineRow | null {
 }
 
 /** Write beside the selected row. */
-function writeNote(model: Debugger): void {
+function editNote(model: Debugger): void {
   const row = model.selectedRow.peek();
   if (row === null || !model.control.peek() || model.tab.peek() !== "timeline") return;
   model.selectedFile.value = null;

@@ -3,7 +3,7 @@ import type { ComponentChildren, ComponentType, JSX, VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Model } from "../model/model";
 import { putStyle } from "../styles";
-import { NotFetched } from "./told";
+import { NotFetched } from "./notices";
 
 /** A component that is in another chunk. */
 export interface Lazy<P> {
@@ -25,44 +25,46 @@ export function lazy<P extends object>(
   Frame: ComponentType<P & { children: ComponentChildren }> = Bare,
 ): Lazy<P> {
   let loaded: ComponentType<P> | null = null;
-  let asked: Promise<void> | null = null;
+  let pending: Promise<void> | null = null;
   const fetch = () => {
-    asked ??= load().then(
+    pending ??= load().then(
       (found) => {
         loaded = found;
       },
       (error: unknown) => {
-        asked = null;
+        pending = null;
         throw error;
       },
     );
-    return asked;
+    return pending;
   };
   function Lazy(props: P) {
     const [state, setState] = useState<"waiting" | "here" | "failed">("waiting");
-    const [tries, setTries] = useState(0);
+    const [attempts, setAttempts] = useState(0);
     const here = loaded !== null;
     useEffect(() => {
       if (here) return;
-      let wanted = true;
-      const take = (found: "here" | "failed") => wanted && setState(found);
+      let isCurrent = true;
+      const take = (found: "here" | "failed") => isCurrent && setState(found);
       fetch().then(
         () => take("here"),
         () => take("failed"),
       );
       return () => {
-        wanted = false;
+        isCurrent = false;
       };
-    }, [tries, here]);
+    }, [attempts, here]);
     if (loaded) {
       const Part = loaded;
       return <Part {...props} />;
     }
-    const again = () => {
+    const retry = () => {
       setState("waiting");
-      setTries(tries + 1);
+      setAttempts(attempts + 1);
     };
-    return <Frame {...props}>{state === "failed" ? <Missing onAgain={again} /> : waiting}</Frame>;
+    return (
+      <Frame {...props}>{state === "failed" ? <LoadFailed onRetry={retry} /> : waiting}</Frame>
+    );
   }
   return Object.assign(Lazy, { fetch: () => void fetch().catch(() => undefined) });
 }
@@ -83,40 +85,40 @@ export function withStyles<P extends object>(
   styles: string,
 ): ComponentType<P> {
   // References are set before anything is measured.
-  const put = (place: Element | null) => {
+  const addStyle = (place: Element | null) => {
     if (place) putStyle(place, name, styles);
   };
   return (props: P) => (
     <>
-      <span hidden ref={put} />
+      <span hidden ref={addStyle} />
       <Part {...props} />
     </>
   );
 }
 
-function Missing({ onAgain }: { onAgain(): void }) {
+function LoadFailed({ onRetry }: { onRetry(): void }) {
   return (
     <NotFetched
       title="This part of the view could not be loaded"
       why="The server did not send it, or was upgraded meanwhile: then reload the page."
       hint="Ask for it again"
-      onAgain={onAgain}
+      onRetry={onRetry}
     />
   );
 }
 
 // ---- What is fetched for a part of the view, and asked for again where that failed.
 
-export type Loading<T> =
+export type LoadState<T> =
   | { readonly kind: "loading" }
   | { readonly kind: "ready"; readonly value: T }
-  | { readonly kind: "failed"; readonly message: string; again(): void };
+  | { readonly kind: "failed"; readonly message: string; retry(): void };
 
-interface Wanted {
+interface LoadOptions {
   /** With another one it is asked for again; what is here stays meanwhile. */
   version?: unknown;
   /** Whether it is to be fetched at all. */
-  wanted?: boolean;
+  enabled?: boolean;
   /** Whether what is here is good for as long as it is shown. */
   once?: boolean;
 }
@@ -130,26 +132,26 @@ export function useLoaded<T>(
   model: Pick<Model, "connection">,
   key: string,
   load: () => Promise<T>,
-  { version, wanted = true, once = false }: Wanted = {},
-): Loading<T> {
-  const [found, setFound] = useState<{ key: string; state: Loading<T> } | null>(null);
-  const [tries, setTries] = useState(0);
+  { version, enabled = true, once = false }: LoadOptions = {},
+): LoadState<T> {
+  const [found, setFound] = useState<{ key: string; state: LoadState<T> } | null>(null);
+  const [attempts, setAttempts] = useState(0);
   const open = model.connection.value.kind === "open";
   const settled = once && found?.key === key && found.state.kind === "ready";
   useEffect(() => {
-    if (!wanted || settled) return;
+    if (!enabled || settled) return;
     let awaited = true;
-    const take = (state: Loading<T>) => awaited && setFound({ key, state });
+    const take = (state: LoadState<T>) => awaited && setFound({ key, state });
     load().then(
       (value) => take({ kind: "ready", value }),
       (error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);
-        take({ kind: "failed", message, again: () => setTries(tries + 1) });
+        take({ kind: "failed", message, retry: () => setAttempts(attempts + 1) });
       },
     );
     return () => {
       awaited = false;
     };
-  }, [model, key, version, wanted, tries, open]);
+  }, [model, key, version, enabled, attempts, open]);
   return found?.key === key ? found.state : { kind: "loading" };
 }

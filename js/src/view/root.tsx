@@ -9,16 +9,16 @@ import { obstacle } from "../model/status";
 import { Button } from "./button";
 import type { EndedProps } from "./ended";
 import { useKeepFocus } from "./focus";
+import { visible } from "./format";
 import { Header } from "./header";
 import type { Place } from "./hooks";
 import { onKey, useSharedKeys } from "./keys";
 import { lazy, withStyles } from "./lazy";
+import { CodeLine, Empty, type EmptyProps } from "./notices";
 import { Edge, ShellName, Split, useHeight } from "./split";
 import { Strip } from "./strip";
 import { Panel } from "./tabs";
 import { Timeline } from "./timeline/timeline";
-import { CodeLine, Empty, type EmptyProps } from "./told";
-import { visible } from "./words";
 
 interface RootProps {
   model: Debugger;
@@ -53,7 +53,7 @@ export function Root({ model, place }: RootProps) {
                 <Tabs model={model} empty={empty} />
                 <Banner model={model} />
                 <BreakpointFailure model={model} />
-                <StoreTrouble model={model} />
+                <StoreFailure model={model} />
               </div>
             </>
           )}
@@ -79,7 +79,7 @@ interface TabsProps {
 /** The tabs stay in the document once seen, so that each is found again as it was left. */
 function Tabs({ model, empty }: TabsProps) {
   const tab = model.tab.value;
-  const seen = useRef(new Set<Tab>()).current.add(tab);
+  const openedTabs = useRef(new Set<Tab>()).current.add(tab);
   const compared = model.compare.value;
   return (
     <div class="as-Tabpanels">
@@ -91,17 +91,17 @@ function Tabs({ model, empty }: TabsProps) {
           </Split>
         )}
       </Panel>
-      {seen.has("changes") && (
+      {openedTabs.has("changes") && (
         <Panel shown={tab === "changes"} label="Changes">
           {empty ?? <ChangesTab model={model} />}
         </Panel>
       )}
-      {seen.has("breakpoints") && (
+      {openedTabs.has("breakpoints") && (
         <Panel shown={tab === "breakpoints"} label="Breakpoints">
           <BreakpointsTab model={model} />
         </Panel>
       )}
-      {seen.has("runs") && (
+      {openedTabs.has("runs") && (
         <Panel shown={tab === "runs" && !compared} label="Runs">
           <RunsTab model={model} />
         </Panel>
@@ -125,14 +125,14 @@ function useHaltInSight(
   const run = model.run.value?.id;
   // At the first halt of a run alone: later the person may be reading elsewhere.
   useEffect(() => {
-    if (!halted || shell !== "inline" || seen.has(run ?? "")) return;
-    seen.add(run ?? "");
+    if (!halted || shell !== "inline" || openedTabs.has(run ?? "")) return;
+    openedTabs.add(run ?? "");
     root.current?.querySelector(".as-Header")?.scrollIntoView({ block: "nearest" });
   }, [halted, run]);
 }
 
 /** Runs whose first halt was shown on this page. */
-const seen = new Set<string>();
+const openedTabs = new Set<string>();
 
 // ---- Parts of the view that have a chunk of their own: tabs, the comparison of two runs, the list of keys.
 
@@ -181,7 +181,7 @@ const Ended = lazy<EndedProps>(
 );
 
 /** That nothing, or not all, can be kept, and why. */
-export function StoreTrouble({ model }: { model: Debugger }) {
+export function StoreFailure({ model }: { model: Debugger }) {
   const why = model.store.value?.trouble;
   if (!why) return null;
   return (
@@ -231,11 +231,11 @@ export function emptyState(model: Debugger) {
   if (connection.kind === "lost")
     return <Apart model={model} title="The server does not answer" why={AWAY} />;
   if (connection.kind === "connecting" || model.opening.value) return <div />;
-  if (model.wanted.value === "") return <NoRun />;
+  if (model.requestedRun.value === "") return <NoRun />;
   return model.moreRuns.value > 0 ? <div /> : <Awaited model={model} />;
 }
 
-function Whole(props: EmptyProps) {
+function FullView(props: EmptyProps) {
   return (
     <div class="as-Scroll">
       <Empty {...props} />
@@ -252,7 +252,7 @@ with AgentStepper("my-agent") as dbg:
 
 function NoRun() {
   return (
-    <Whole title="Run an agent to step it">
+    <FullView title="Run an agent to step it">
       <p>
         Put this line on top of the cell that runs your agent. Your agent marks its calls with dbg,
         and halts before the first.
@@ -260,7 +260,7 @@ function NoRun() {
       <CodeLine code={CELL} copies="%%step my-agent" />
       <p>This is a marked call, in a program that needs no notebook:</p>
       <CodeLine code={PROGRAM} />
-    </Whole>
+    </FullView>
   );
 }
 
@@ -279,12 +279,12 @@ function Awaited({ model }: { model: Debugger }) {
     </Button>
   );
   return (
-    <Whole title="This run isn’t here" actions={others && showNewest}>
+    <FullView title="This run isn’t here" actions={others && showNewest}>
       <p>
         It has not begun yet, or it was deleted. The view shows it as soon as the Core knows it
         {others ? "; the other runs are in the list above." : "."}
       </p>
-    </Whole>
+    </FullView>
   );
 }
 
@@ -299,8 +299,8 @@ function Apart({ model, title, why }: { model: Debugger; title: string; why: str
     </Button>
   );
   return (
-    <Whole title={title} actions={again}>
+    <FullView title={title} actions={again}>
       <p>{why}</p>
-    </Whole>
+    </FullView>
   );
 }

@@ -28,7 +28,7 @@ export function Split({ name, label, class: extra, narrow: upTo, children }: Spl
   const body = useRef<HTMLDivElement>(null);
   const narrow = useNarrow(body, upTo);
   const key = `split:${useContext(ShellName)}:${name}:${narrow ? "rows" : "columns"}`;
-  const [share, setShare] = useKept(key);
+  const [share, setShare] = useStored(key);
 
   const style: Record<string, string> = {};
   if (share !== null && narrow) style["--as-vsplit"] = `${share}cqh`;
@@ -116,11 +116,14 @@ export function useNarrow(element: { current: HTMLElement | null }, upTo = NARRO
 const memory = browserMemory();
 
 /** A share in percent, kept under a key; null is what the stylesheet says. */
-function useKept(key: string): [number | null, (share: number | null) => void] {
-  const [kept, setKept] = useState<{ key: string; share: number | null }>({ key: "", share: null });
-  const share = kept.key === key ? kept.share : readShare(key);
+function useStored(key: string): [number | null, (share: number | null) => void] {
+  const [stored, setStored] = useState<{ key: string; share: number | null }>({
+    key: "",
+    share: null,
+  });
+  const share = stored.key === key ? stored.share : readShare(key);
   const keep = (next: number | null) => {
-    setKept({ key, share: next });
+    setStored({ key, share: next });
     if (next === null) memory.remove(key);
     else memory.set(key, next.toFixed(2));
   };
@@ -141,14 +144,14 @@ const USUAL = 520;
 /** The view's height in pixels, and how to change it; null goes back to the usual one. */
 export function useHeight({ shell, height }: Place): [number, (height: number | null) => void] {
   const key = `height:${shell}`;
-  const [kept, setKept] = useState(() => Number.parseInt(memory.get(key) ?? "", 10));
+  const [stored, setStored] = useState(() => Number.parseInt(memory.get(key) ?? "", 10));
   const usual = clamp(height ?? USUAL);
   const change = (next: number | null) => {
-    setKept(next === null ? Number.NaN : clamp(next));
+    setStored(next === null ? Number.NaN : clamp(next));
     if (next === null) memory.remove(key);
     else memory.set(key, String(clamp(next)));
   };
-  return [Number.isNaN(kept) ? usual : clamp(kept), change];
+  return [Number.isNaN(stored) ? usual : clamp(stored), change];
 }
 
 function clamp(height: number): number {

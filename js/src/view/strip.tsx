@@ -7,9 +7,9 @@ import type { Run, Tab } from "../model/model";
 import { obstacle } from "../model/status";
 import { Button } from "./button";
 import { costFigure, tokensFigure, tokensOf, tokensTitle } from "./figures";
+import { clock, elapsed, visible, when } from "./format";
 import { cx, type Place, useNow, type Via } from "./hooks";
 import { TabList } from "./tabs";
-import { clock, elapsed, visible, when } from "./words";
 
 interface StripProps {
   model: Debugger;
@@ -20,12 +20,12 @@ export function Strip({ model, place }: StripProps) {
   return (
     <div class="as-Strip">
       <Tabs model={model} />
-      <Beside model={model} via={place.via} />
+      <StripEnd model={model} via={place.via} />
     </div>
   );
 }
 
-const MOST_COUNTED = 99;
+const MAX_COUNT = 99;
 
 const TABS: { id: Tab; label: string; key: string }[] = [
   { id: "timeline", label: "Timeline", key: "1" },
@@ -37,7 +37,7 @@ const TABS: { id: Tab; label: string; key: string }[] = [
 function Tabs({ model }: { model: Debugger }) {
   const marks: Partial<Record<Tab, VNode>> = {
     changes: <Counted n={model.commitCount.value} />,
-    breakpoints: <Counted n={model.breakpoints.inForce.value} />,
+    breakpoints: <Counted n={model.breakpoints.enabledCount.value} />,
   };
   return (
     <TabList
@@ -59,17 +59,17 @@ function Tabs({ model }: { model: Debugger }) {
 function Counted({ n }: { n: number }) {
   return (
     <span class={cx("as-Count as-Tab-count", n === 0 && "as-mod-none")}>
-      {n === 0 ? "" : n > MOST_COUNTED ? `${MOST_COUNTED}+` : n}
+      {n === 0 ? "" : n > MAX_COUNT ? `${MAX_COUNT}+` : n}
     </span>
   );
 }
 
-interface BesideProps {
+interface StripEndProps {
   model: Debugger;
   via: Via | undefined;
 }
 
-function Figures({ model, via }: BesideProps) {
+function Figures({ model, via }: StripEndProps) {
   const run = model.run.value;
   if (!run) return null;
   const connection = model.connection.value;
@@ -113,37 +113,37 @@ function Agent({ run, away }: { run: Run; away: boolean }) {
   return (
     <span class="as-x-wide">
       <i class={seen ? "as-Dot" : "as-Dot as-mod-off"} />
-      {seen ? "Agent connected" : away ? "Agent not seen" : awayWords(run)}
+      {seen ? "Agent connected" : away ? "Agent not seen" : awayText(run)}
     </span>
   );
 }
 
-function awayWords({ detached_at }: Run): string {
+function awayText({ detached_at }: Run): string {
   return detached_at === null ? "Agent away" : `Agent away since ${when(detached_at)}`;
 }
 
 /** What stands beside the tabs: a warning about the run, which stays, and what is told of it. */
-function Beside({ model, via }: BesideProps) {
+function StripEnd({ model, via }: StripEndProps) {
   const notice = model.run.value?.notice;
   return (
     <>
       {notice && <RunNotice notice={notice} />}
-      <Told model={model} via={via} />
+      <NoticeOrFigures model={model} via={via} />
     </>
   );
 }
 
 /** What the server or the Core refused is said in place of the figures: nothing moves for it. */
-function Told({ model, via }: BesideProps) {
+function NoticeOrFigures({ model, via }: StripEndProps) {
   const connection = model.connection.value;
   const problem = model.problem.value;
   const apart = obstacle(connection);
-  if (apart) return <Notice text={apart} />;
+  if (apart) return <StripNotice text={apart} />;
   if (!problem) return <Figures model={model} via={via} />;
   const dismiss = () => {
     model.problem.value = null;
   };
-  return <Notice text={problem.message} code={problem.code} onDismiss={dismiss} />;
+  return <StripNotice text={problem.message} code={problem.code} onDismiss={dismiss} />;
 }
 
 interface NoticeProps {
@@ -152,7 +152,7 @@ interface NoticeProps {
   onDismiss?(): void;
 }
 
-function Notice({ text, code, onDismiss }: NoticeProps) {
+function StripNotice({ text, code, onDismiss }: NoticeProps) {
   return (
     <div class="as-Notice" role="alert">
       <span class="as-Notice-text" title={code ? `${text} (${code})` : text}>

@@ -14,14 +14,18 @@ import {
   preview,
   ROWS,
   RUN,
-  shown,
+  renderTab,
   write,
-} from "./shown";
+} from "./render";
 
 useLayout();
 
 /** Answer what is tried next. */
-async function answerDryRun(all: Awaited<ReturnType<typeof shown>>, hits: number[], fields = {}) {
+async function answerDryRun(
+  all: Awaited<ReturnType<typeof renderTab>>,
+  hits: number[],
+  fields = {},
+) {
   const sent = all.peer.take("try_stop");
   await all.peer.answer(sent, "stop_tried", { trials: [aDryRun("a", hits, fields)] });
   await drawn();
@@ -30,7 +34,7 @@ async function answerDryRun(all: Awaited<ReturnType<typeof shown>>, hits: number
 
 describe("the bar", () => {
   test("makes a breakpoint of what its fields say", async () => {
-    const { peer } = await shown();
+    const { peer } = await renderTab();
     await pick("Where", "After a tool");
     await write("Tool", "run_*");
     await write("Condition", "args.n > 1");
@@ -67,7 +71,7 @@ describe("the bar", () => {
   });
 
   test("offers the names that the run has", async () => {
-    await shown();
+    await renderTab();
     const names = () =>
       [...box.querySelectorAll<HTMLOptionElement>("datalist option")].map((each) => each.value);
     expect(names()).toEqual(["run_tests"]);
@@ -78,7 +82,7 @@ describe("the bar", () => {
   });
 
   test("holds back what is no breakpoint yet, and says why", async () => {
-    const { peer } = await shown();
+    const { peer } = await renderTab();
     await pick("Watch", "and path is changed");
     expect(button("Add breakpoint").title).toBe("Enter a path: src/*.py");
     await press("Enter");
@@ -86,7 +90,7 @@ describe("the bar", () => {
   });
 
   test("keeps a draft while another tab is looked at, and by Enter sets it", async () => {
-    const { model, peer } = await shown();
+    const { model, peer } = await renderTab();
     await write("Condition", "args.n > 1");
     model.tab.value = "timeline";
     await drawn();
@@ -99,7 +103,7 @@ describe("the bar", () => {
   });
 
   test("says what the Core refuses until the breakpoint is another", async () => {
-    const { peer } = await shown();
+    const { peer } = await renderTab();
     await write("Condition", "1 +");
     await click(button("Add breakpoint"));
     await peer.refuse(peer.take("set_stop"), "invalid_stop", "The condition ends too early.");
@@ -114,19 +118,21 @@ describe("the bar", () => {
   });
 
   test("shows a breakpoint like a row, and has the focus", async () => {
-    const { model } = await shown();
+    const { model } = await renderTab();
     const row = ROWS[5];
     if (!row) throw new Error("there are 13");
-    model.breakpoints.like.value = { ...row, side: "end" };
+    model.breakpoints.template.value = { ...row, side: "end" };
     await drawn();
     expect(field("Where").value).toBe("tool_invocation/end");
     expect(field("Tool").value).toBe("run_tests");
     expect(document.activeElement).toBe(field("Condition"));
-    expect(model.breakpoints.like.value).toBeNull();
+    expect(model.breakpoints.template.value).toBeNull();
   });
 
   test("shows an edited breakpoint's place though it offers none such", async () => {
-    const { model } = await shown([aBreakpoint("start", { kind: "program_started", side: null })]);
+    const { model } = await renderTab([
+      aBreakpoint("start", { kind: "program_started", side: null }),
+    ]);
     const { draftOf } = await import("../../src/breakpoints/draft");
     const [breakpoint = aBreakpoint("")] = model.breakpoints.all.value;
     model.breakpoints.draft.value = draftOf(breakpoint);
@@ -139,7 +145,7 @@ describe("the bar", () => {
 
 describe("the preview", () => {
   test("says where the breakpoint would have hit in the shown run, and leads there", async () => {
-    const all = await shown();
+    const all = await renderTab();
     await pause();
     const body = await answerDryRun(all, [4, 6, 9]);
     expect(body).toMatchObject({ run: "a", stop: { kind: "tool_invocation", side: "begin" } });
@@ -152,7 +158,7 @@ describe("the preview", () => {
   });
 
   test("is asked for once the person pauses, and only the latest answer counts", async () => {
-    const all = await shown();
+    const all = await renderTab();
     await write("Condition", "args.n");
     await write("Condition", "args.n > 1");
     expect(all.peer.inbox).toEqual([]);
@@ -168,7 +174,7 @@ describe("the preview", () => {
   });
 
   test("stays as it was, marked, until the next answer", async () => {
-    const all = await shown();
+    const all = await renderTab();
     await pause();
     await answerDryRun(all, [4, 6]);
     await write("Condition", "args.n");
@@ -181,7 +187,7 @@ describe("the preview", () => {
   });
 
   test("says what is missing, also where another breakpoint was tried before", async () => {
-    const all = await shown();
+    const all = await renderTab();
     await pause();
     await answerDryRun(all, [4, 6]);
     await pick("Watch", "and path is changed");
@@ -199,7 +205,7 @@ describe("the preview", () => {
   });
 
   test("offers to count equal calls that do not stand in a row", async () => {
-    const all = await shown();
+    const all = await renderTab();
     await click(button("Going in circles"));
     await pause();
     const inARow = await answerDryRun(all, []);
@@ -214,7 +220,7 @@ describe("the preview", () => {
   });
 
   test("counts hits that have no room, and says where a condition failed", async () => {
-    const all = await shown();
+    const all = await renderTab();
     await pause();
     await answerDryRun(all, [1, 2, 3, 4, 5, 6, 7, 8], { total: 1200, error: "args has no “n”" });
     expect(preview().textContent).toContain("1,200 times");
@@ -223,7 +229,7 @@ describe("the preview", () => {
   });
 
   test("of an invalid condition says what is wrong under it, and holds it back", async () => {
-    const all = await shown();
+    const all = await renderTab();
     await write("Condition", "1 +");
     await pause();
     await all.peer.refuse(all.peer.take("try_stop"), "invalid_stop", "It ends too early.");
@@ -234,7 +240,7 @@ describe("the preview", () => {
   });
 
   test("is tried again as the run goes on by steps, not while it runs by itself", async () => {
-    const all = await shown();
+    const all = await renderTab();
     await pause();
     await answerDryRun(all, []);
     const grow = async (fields: Partial<Run>) => {
@@ -252,7 +258,7 @@ describe("the preview", () => {
   });
 
   test("isn't asked for while the tab is hidden", async () => {
-    const all = await shown();
+    const all = await renderTab();
     all.model.tab.value = "timeline";
     await drawn();
     await pause();
@@ -264,7 +270,7 @@ describe("past runs", () => {
   const OLD: Run = { ...endedRun("b"), name: "run 2", rows: 40 };
 
   test("are listed by a button, each leading into the run", async () => {
-    const all = await shown([], { runs: [OLD, RUN] });
+    const all = await renderTab([], { runs: [OLD, RUN] });
     await click(button("Dry run on past runs"));
     const sent = all.peer.take("try_stop");
     expect(sent.body.run).toBeNull();
@@ -286,7 +292,7 @@ describe("past runs", () => {
   });
 
   test("are of one breakpoint: with another they are gone", async () => {
-    const all = await shown();
+    const all = await renderTab();
     await click(button("Dry run on past runs"));
     const sent = all.peer.take("try_stop");
     await write("Condition", "args.n");
@@ -296,7 +302,7 @@ describe("past runs", () => {
   });
 
   test("say why they can't be had", async () => {
-    const all = await shown();
+    const all = await renderTab();
     await click(button("Dry run on past runs"));
     await all.peer.refuse(all.peer.take("try_stop"), "store", "The store is shut.");
     await drawn();

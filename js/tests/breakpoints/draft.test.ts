@@ -5,7 +5,7 @@ import {
   draftLike,
   draftOf,
   freshDraft,
-  isLack,
+  isProblem,
 } from "../../src/breakpoints/draft";
 import type { BreakpointRule, Run } from "../../src/protocol/types.gen";
 import { aBreakpoint, aRow, aRun } from "../helpers/values";
@@ -94,12 +94,14 @@ describe("figures", () => {
     ["touched", "  "],
   ] as const)("%s %j is no breakpoint yet", (watch, amount) => {
     const made = breakpointOf(freshDraft({ watch, amount }), null);
-    expect(isLack(made) && made.field).toBe("amount");
+    expect(isProblem(made) && made.field).toBe("amount");
   });
 
   test.each(["", "0", "x", "-2"])("from hit %j is no breakpoint yet", (nth) => {
-    const made = breakpointOf(freshDraft({ often: "from", hitCount: nth }), null);
-    expect(isLack(made) && made.field).toBe("hitCount");
-    expect(isLack(breakpointOf(freshDraft({ often: "every", hitCount: nth }), null))).toBe(false);
+    const made = breakpointOf(freshDraft({ hitCountMode: "from", hitCount: nth }), null);
+    expect(isProblem(made) && made.field).toBe("hitCount");
+    expect(
+      isProblem(breakpointOf(freshDraft({ hitCountMode: "every", hitCount: nth }), null)),
+    ).toBe(false);
   });
 });

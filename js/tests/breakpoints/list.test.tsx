@@ -12,10 +12,10 @@ import {
   press,
   ROWS,
   RUN,
+  renderTab,
   row,
   rows,
-  shown,
-} from "./shown";
+} from "./render";
 
 useLayout();
 
@@ -36,7 +36,7 @@ const isOn = (id: string) => row(id).querySelector('[role="switch"]')?.getAttrib
 
 describe("the list", () => {
   test("says where, on what condition, for whom, and what then", async () => {
-    await shown([ERROR, LOG]);
+    await renderTab([ERROR, LOG]);
     expect(cells("error")).toEqual(["A tool fails for all agents", "always", "Halt", "0", "never"]);
     expect(cells("log")).toEqual([
       "After an LLM answer for all agents",
@@ -50,15 +50,15 @@ describe("the list", () => {
   });
 
   test("has those first that are for the shown run, and counts only them", async () => {
-    const { model } = await shown([OTHER, ERROR]);
+    const { model } = await renderTab([OTHER, ERROR]);
     expect(rows().map(({ dataset }) => dataset.breakpoint)).toEqual(["error", "other"]);
     expect(row("other").className).toContain("as-mod-off");
-    expect(model.breakpoints.inForce.value).toBe(1);
+    expect(model.breakpoints.enabledCount.value).toBe(1);
   });
 
   test("counts the shown run's hits, and leads to the last", async () => {
     const run: Run = { ...RUN, hits: [{ stop: "error", count: 2, last: 7 }] };
-    const { model } = await shown([ERROR], { runs: [run] });
+    const { model } = await renderTab([ERROR], { runs: [run] });
     expect(cells("error").slice(-2)).toEqual(["2", "event 7"]);
     await click(button("event 7"));
     expect([model.tab.value, model.selectedRow.value]).toEqual(["timeline", "r7"]);
@@ -70,7 +70,7 @@ describe("the list", () => {
       name: "run 2",
       hits: [{ stop: "log", count: 4, last: 3 }],
     };
-    const { model, opens } = await shown([LOG], { runs: [old, RUN] });
+    const { model, opens } = await renderTab([LOG], { runs: [old, RUN] });
     expect(cells("log").slice(-2)).toEqual(["0", "run 2, event 3"]);
     await click(button("run 2, event 3"));
     await opens(old, ROWS);
@@ -80,7 +80,7 @@ describe("the list", () => {
   });
 
   test("follows what the Core says", async () => {
-    const { peer, draw } = await shown([ERROR]);
+    const { peer, draw } = await renderTab([ERROR]);
     await peer.push("stop", { stop: LOG });
     await peer.push("stop", { stop: { ...ERROR, enabled: false } });
     await draw();
@@ -93,7 +93,7 @@ describe("the list", () => {
   });
 
   test("where there is none, teaches, and gives something to begin with", async () => {
-    await shown();
+    await renderTab();
     expect(box.textContent).toContain("No breakpoints yet");
     await click(button("Going in circles"));
     expect(field("Watch").value).toBe("repeated");
@@ -103,7 +103,7 @@ describe("the list", () => {
 
 describe("a breakpoint", () => {
   test("is switched by its switch and by Space", async () => {
-    const { peer } = await shown([ERROR]);
+    const { peer } = await renderTab([ERROR]);
     await click(row("error").querySelector("[role=switch]") as HTMLElement);
     const first = peer.take("set_stop");
     expect(first.body).toEqual({ stop: { ...ERROR, enabled: false } });
@@ -116,7 +116,7 @@ describe("a breakpoint", () => {
   });
 
   test("all are switched off, one after the other", async () => {
-    const { peer } = await shown([ERROR, LOG, OTHER]);
+    const { peer } = await renderTab([ERROR, LOG, OTHER]);
     await click(button("Disable all"));
     for (const breakpoint of [ERROR, OTHER]) {
       const sent = peer.take("set_stop");
@@ -128,7 +128,7 @@ describe("a breakpoint", () => {
   });
 
   test("says in place what the Core refuses", async () => {
-    const { peer } = await shown([ERROR]);
+    const { peer } = await renderTab([ERROR]);
     await click(button("Disable all"));
     await peer.refuse(peer.take("set_stop"), "too_many", "There are 200 breakpoints already.");
     await drawn();
@@ -141,7 +141,7 @@ describe("a breakpoint", () => {
   });
 
   test("is deleted once that is confirmed, and the focus goes on", async () => {
-    const { peer } = await shown([ERROR, LOG]);
+    const { peer } = await renderTab([ERROR, LOG]);
     row("error").focus();
     await press("Delete");
     expect(document.activeElement?.textContent).toBe("Keep");
@@ -158,7 +158,7 @@ describe("a breakpoint", () => {
   });
 
   test("is gone through by keys: one tab stop, its buttons by Right", async () => {
-    await shown([ERROR, LOG]);
+    await renderTab([ERROR, LOG]);
     expect(rows().map(({ tabIndex }) => tabIndex)).toEqual([0, -1]);
     row("error").focus();
     await press("ArrowDown");
@@ -173,7 +173,7 @@ describe("a breakpoint", () => {
   });
 
   test("comes into the bar by Enter, is changed there, and has the focus again", async () => {
-    const { peer } = await shown([ERROR, LOG]);
+    const { peer } = await renderTab([ERROR, LOG]);
     row("log").focus();
     await press("Enter");
     expect(document.activeElement).toBe(field("Condition"));
@@ -193,7 +193,7 @@ describe("a breakpoint", () => {
   });
 
   test("is left as it was by Esc", async () => {
-    const { peer } = await shown([ERROR]);
+    const { peer } = await renderTab([ERROR]);
     row("error").focus();
     await press("Enter");
     await press("Escape");
@@ -203,7 +203,7 @@ describe("a breakpoint", () => {
   });
 
   test("is made once more, as another", async () => {
-    const { peer } = await shown([ERROR]);
+    const { peer } = await renderTab([ERROR]);
     await click(button("Make another like A tool fails"));
     await click(button("Add breakpoint"));
     const { stop: breakpoint } = peer.take("set_stop").body;
@@ -211,7 +211,7 @@ describe("a breakpoint", () => {
   });
 
   test("is only looked at by who may not control", async () => {
-    const { peer } = await shown([ERROR], { control: false });
+    const { peer } = await renderTab([ERROR], { control: false });
     const toggle = row("error").querySelector("[role=switch]") as HTMLElement;
     expect(toggle.getAttribute("aria-disabled")).toBe("true");
     await click(toggle);

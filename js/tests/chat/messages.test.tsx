@@ -1,14 +1,14 @@
 /** Each message as a person and a screen reader find it. */
 import { beforeEach, expect, test, vi } from "vitest";
 import type { ChatSessionInfo } from "../../src/chat/types";
+import { aChatMessage, anAgent, FakeTranscript } from "../helpers/chat_messages";
 import { drawn, press, useLayout } from "../helpers/dom";
-import { anAgent, aSaid, FakeTranscript } from "../helpers/said";
-import { AllSeen, showing, shown } from "../helpers/transcripts";
+import { FakeIntersectionObserver, showing, shown } from "../helpers/transcripts";
 
 useLayout();
 
 beforeEach(() => {
-  vi.stubGlobal("IntersectionObserver", AllSeen);
+  vi.stubGlobal("IntersectionObserver", FakeIntersectionObserver);
 });
 
 const HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(1)"> \u202etxt\u200b';
@@ -28,7 +28,7 @@ test("code stands in a box with its language, and is copied whole", async () => 
   vi.stubGlobal("navigator", { clipboard: { writeText: copied } });
   const content =
     "Look at `cart.py`, **twice**:\n\n```python\nprint(1)\nprint(2)\n```\nThat is it.";
-  const { one, all, click, button } = await shown([aSaid("a", { content })]);
+  const { one, all, click, button } = await shown([aChatMessage("a", { content })]);
   expect(one(".as-CodeBox-language").textContent).toBe("python");
   expect(one(".as-CodeBox-head").textContent).toContain("2 lines");
   expect(one(".as-CodeBox pre").textContent).toBe("print(1)\nprint(2)");
@@ -41,17 +41,17 @@ test("code stands in a box with its language, and is copied whole", async () => 
 
 test("a fence that is still open is code already, with a caret where more comes", async () => {
   const { model, one, all } = await shown([
-    aSaid("a", { content: "So:\n```py\nx = 1", streaming: true }),
+    aChatMessage("a", { content: "So:\n```py\nx = 1", streaming: true }),
   ]);
   expect(one(".as-CodeBox pre").textContent).toBe("x = 1");
   const article = one("article");
   expect(article.getAttribute("aria-busy")).toBe("true");
   expect(all(".as-CodeBox .as-Caret")).toHaveLength(1);
-  model.say(aSaid("a", { content: "So:\n```py\nx = 1\n```\nDone", streaming: true }));
+  model.say(aChatMessage("a", { content: "So:\n```py\nx = 1\n```\nDone", streaming: true }));
   await drawn();
   expect(all(".as-Caret")).toHaveLength(1);
   expect(all(".as-Text").at(-1)?.textContent).toBe("Done");
-  model.say(aSaid("a", { content: "So:\n```py\nx = 1\n```\nDone" }));
+  model.say(aChatMessage("a", { content: "So:\n```py\nx = 1\n```\nDone" }));
   await drawn();
   expect(all(".as-Caret")).toHaveLength(0);
   expect(one("article")).toBe(article);
@@ -60,22 +60,27 @@ test("a fence that is still open is code already, with a caret where more comes"
 
 test("hostile words are text, whatever their type", async () => {
   const every = [
-    aSaid("m", {
+    aChatMessage("m", {
       content: `${HOSTILE}\n\`${HOSTILE}\` **${HOSTILE}**\n\`\`\`${HOSTILE}\n${HOSTILE}`,
     }),
-    aSaid("e", { content: HOSTILE, format: "error" }),
-    aSaid("c", { type: "CODE", content: HOSTILE, language: HOSTILE, format: HOSTILE }),
-    aSaid("o", { type: "CONSOLE", content: HOSTILE, role: "computer" }),
-    aSaid("q", { type: "CONFIRMATION", content: HOSTILE, choices: [HOSTILE], details: HOSTILE }),
-    aSaid("f", {
+    aChatMessage("e", { content: HOSTILE, format: "error" }),
+    aChatMessage("c", { type: "CODE", content: HOSTILE, language: HOSTILE, format: HOSTILE }),
+    aChatMessage("o", { type: "CONSOLE", content: HOSTILE, role: "computer" }),
+    aChatMessage("q", {
+      type: "CONFIRMATION",
+      content: HOSTILE,
+      choices: [HOSTILE],
+      details: HOSTILE,
+    }),
+    aChatMessage("f", {
       type: "FUNCTION",
       name: HOSTILE,
       arguments: { [HOSTILE]: HOSTILE },
       result: HOSTILE,
     }),
-    aSaid("u", { type: HOSTILE, content: HOSTILE, details: { [HOSTILE]: [HOSTILE] } }),
-    aSaid("n", { content: "x", agent_name: HOSTILE }),
-    aSaid("y", { content: HOSTILE, role: "user", agent_name: HOSTILE }),
+    aChatMessage("u", { type: HOSTILE, content: HOSTILE, details: { [HOSTILE]: [HOSTILE] } }),
+    aChatMessage("n", { content: "x", agent_name: HOSTILE }),
+    aChatMessage("y", { content: HOSTILE, role: "user", agent_name: HOSTILE }),
   ];
   const agents = [anAgent(HOSTILE, { role: HOSTILE, description: HOSTILE })];
   const { host, all, click, one } = await shown(every, {
@@ -92,14 +97,14 @@ test("hostile words are text, whatever their type", async () => {
 
 test("addresses are no links, and no picture is fetched from one", async () => {
   const content = "![x](https://evil.example/x.png) [y](javascript:alert(1)) https://evil.example";
-  const { host, one } = await shown([aSaid("a", { content })]);
+  const { host, one } = await shown([aChatMessage("a", { content })]);
   expectText(host);
   expect(one(".as-Rich").textContent).toBe(content);
 });
 
 test("of a long answer the beginning is shown, the rest where it is asked for", async () => {
   const content = Array.from({ length: 4200 }, (_, at) => `line ${at}`).join("\n");
-  const { one, button, click, all } = await shown([aSaid("a", { content })]);
+  const { one, button, click, all } = await shown([aChatMessage("a", { content })]);
   expect(one(".as-Rich").textContent).not.toContain("line 90\n");
   await click(button("Show 4,120 more lines"));
   expect(one(".as-Rich").textContent).toContain("line 1000\n");
@@ -109,10 +114,12 @@ test("of a long answer the beginning is shown, the rest where it is asked for", 
 
 test("what is seen coming keeps its end in sight, also once it is there", async () => {
   const content = Array.from({ length: 20_000 }, (_, at) => `line ${at}`).join("\n");
-  const { model, one, button, click } = await shown([aSaid("a", { content, streaming: true })]);
+  const { model, one, button, click } = await shown([
+    aChatMessage("a", { content, streaming: true }),
+  ]);
   expect(one(".as-Rich").textContent).toContain("line 19999");
   expect(one(".as-Rich").textContent.length).toBeLessThan(50_000);
-  model.say(aSaid("a", { content }));
+  model.say(aChatMessage("a", { content }));
   await drawn();
   expect(one(".as-Rich").textContent).toContain("line 19999");
   await click(button("Show the "));
@@ -121,8 +128,8 @@ test("what is seen coming keeps its end in sight, also once it is there", async 
 
 test("a message without a word, and a failure, say so", async () => {
   const { one } = await shown([
-    aSaid("a"),
-    aSaid("b", { format: "error", content: "OpenAIError: no key. Set OPENAI_API_KEY." }),
+    aChatMessage("a"),
+    aChatMessage("b", { format: "error", content: "OpenAIError: no key. Set OPENAI_API_KEY." }),
   ]);
   expect(one('[data-message="a"]').textContent).toContain("(no text)");
   expect(one('[data-message="b"] .as-Failure').textContent).toContain("Set OPENAI_API_KEY");
@@ -132,9 +139,9 @@ test("a message without a word, and a failure, say so", async () => {
 
 test("code says what it is; that of a file is fetched, or why it can't be is said", async () => {
   const model = new FakeTranscript([
-    aSaid("a", { type: "CODE", language: "python", format: "source", content: "x = 1" }),
-    aSaid("b", { type: "CODE", language: "json", format: "result", path: "out/r.json" }),
-    aSaid("c", { type: "CODE", language: "text", format: "source", path: "/etc/passwd" }),
+    aChatMessage("a", { type: "CODE", language: "python", format: "source", content: "x = 1" }),
+    aChatMessage("b", { type: "CODE", language: "json", format: "result", path: "out/r.json" }),
+    aChatMessage("c", { type: "CODE", language: "text", format: "source", path: "/etc/passwd" }),
   ]);
   model.sources = {
     b: { text: '{"n": 1}' },
@@ -155,13 +162,13 @@ test("output is what a terminal would show, and of much of it the end", async ()
   const bars = Array.from({ length: 100 }, (_, at) => `\r${at} %`).join("");
   const lines = Array.from({ length: 100_000 }, (_, at) => `n${at}`).join("\n");
   const { one, button, click } = await shown([
-    aSaid("a", {
+    aChatMessage("a", {
       type: "CONSOLE",
       role: "computer",
       content: `\x1b[31mred\x1b[0m\n${bars}\ndone\n`,
     }),
-    aSaid("b", { type: "CONSOLE", role: "computer", content: lines }),
-    aSaid("c", { type: "CONSOLE", role: "computer" }),
+    aChatMessage("b", { type: "CONSOLE", role: "computer", content: lines }),
+    aChatMessage("c", { type: "CONSOLE", role: "computer" }),
   ]);
   expect(one('[data-message="a"] pre').textContent).toBe("red\n99 %\ndone\n");
   const pre = one('[data-message="b"] pre');
@@ -176,7 +183,7 @@ test("output is what a terminal would show, and of much of it the end", async ()
 test("a call is one line, which opens; numbers of any size stand as they are", async () => {
   const args = { path: "a.py", n: 12345678901234567890n, deep: { x: [1, null] } };
   const { model, one, click } = await shown([
-    aSaid("a", { type: "FUNCTION", name: "read", arguments: args, streaming: true }),
+    aChatMessage("a", { type: "FUNCTION", name: "read", arguments: args, streaming: true }),
   ]);
   const line = one(".as-FunctionCall-line");
   expect(line.textContent).toContain(
@@ -184,7 +191,13 @@ test("a call is one line, which opens; numbers of any size stand as they are", a
   );
   expect(line.textContent).toContain("running");
   model.say(
-    aSaid("a", { type: "FUNCTION", name: "read", arguments: args, result: { ok: 1 }, ok: true }),
+    aChatMessage("a", {
+      type: "FUNCTION",
+      name: "read",
+      arguments: args,
+      result: { ok: 1 },
+      ok: true,
+    }),
   );
   await drawn();
   expect(one(".as-FunctionCall-line")).toBe(line);
@@ -198,9 +211,9 @@ test("a call is one line, which opens; numbers of any size stand as they are", a
 
 test("a call that failed, and one that never ended, say so", async () => {
   const { one } = await shown([
-    aSaid("a", { type: "FUNCTION", name: "f", ok: false, result: "boom" }),
-    aSaid("b", { type: "FUNCTION", name: null, ok: null, arguments: [1, 2] }),
-    aSaid("c", { type: "FUNCTION", name: "g", ok: true, result: null }),
+    aChatMessage("a", { type: "FUNCTION", name: "f", ok: false, result: "boom" }),
+    aChatMessage("b", { type: "FUNCTION", name: null, ok: null, arguments: [1, 2] }),
+    aChatMessage("c", { type: "FUNCTION", name: "g", ok: true, result: null }),
   ]);
   expect(one('[data-message="a"]').textContent).toContain("failed");
   expect(one('[data-message="b"]').textContent).toContain("(no name)([1,2])");
@@ -209,7 +222,9 @@ test("a call that failed, and one that never ended, say so", async () => {
 });
 
 test("a type that this view doesn't know is text, and says so", async () => {
-  const { one } = await shown([aSaid("a", { type: "PLOT", content: "y = x", details: { y: 1 } })]);
+  const { one } = await shown([
+    aChatMessage("a", { type: "PLOT", content: "y = x", details: { y: 1 } }),
+  ]);
   expect(one("article").textContent).toContain("doesn’t know messages of type PLOT");
   expect(one("article").textContent).toContain("y = x");
   expect(one("article pre").textContent).toBe('{\n  "y": 1\n}');
@@ -222,7 +237,7 @@ const PNG = btoa("\x89PNG\r\n\x1a\n");
 test("a picture is a blob of the view's own, and is let go with its message", async () => {
   const made = vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:x/1");
   const gone = vi.spyOn(URL, "revokeObjectURL").mockImplementation(() => {});
-  const model = new FakeTranscript([aSaid("a", { type: "IMAGE", path: "out/plot.png" })]);
+  const model = new FakeTranscript([aChatMessage("a", { type: "IMAGE", path: "out/plot.png" })]);
   model.pictures = { a: { media_type: "image/png", data: PNG } };
   const { one, leave, click, button, all } = await showing(model);
   const image = one("img") as HTMLImageElement;
@@ -242,10 +257,10 @@ test("a picture is a blob of the view's own, and is let go with its message", as
 test("what is no picture, or may not be shown, says why, and is never an image", async () => {
   const made = vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:x/1");
   const model = new FakeTranscript([
-    aSaid("svg", { type: "IMAGE" }),
-    aSaid("junk", { type: "IMAGE" }),
-    aSaid("path", { type: "IMAGE", path: "/etc/x.png" }),
-    aSaid("html", { type: "IMAGE" }),
+    aChatMessage("svg", { type: "IMAGE" }),
+    aChatMessage("junk", { type: "IMAGE" }),
+    aChatMessage("path", { type: "IMAGE", path: "/etc/x.png" }),
+    aChatMessage("html", { type: "IMAGE" }),
   ]);
   model.pictures = {
     svg: { media_type: "image/svg+xml", data: btoa("<svg onload=alert(1)>") },
@@ -263,7 +278,7 @@ test("what is no picture, or may not be shown, says why, and is never an image",
 
 test("bytes that the browser can't draw are said to be broken", async () => {
   vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:x/1");
-  const model = new FakeTranscript([aSaid("a", { type: "IMAGE" })]);
+  const model = new FakeTranscript([aChatMessage("a", { type: "IMAGE" })]);
   model.pictures = { a: { media_type: "image/png", data: PNG } };
   const { one } = await showing(model);
   one("img").dispatchEvent(new Event("error"));
@@ -273,7 +288,7 @@ test("bytes that the browser can't draw are said to be broken", async () => {
 
 // ---- confirmations --------------------------------------------------------------------------------------
 
-const ASKS = aSaid("q", {
+const ASKS = aChatMessage("q", {
   type: "CONFIRMATION",
   content: "Run `rm -r build`?",
   choices: ["Allow", "Deny"],
@@ -313,7 +328,7 @@ test("a choice that is refused says why, and can be made again", async () => {
 
 test("who may only watch can't choose, and a withdrawn question says so", async () => {
   const { model, one, button, click } = await shown([ASKS], { waiting: "q" });
-  model.barred.value = "This login may watch, not answer";
+  model.readOnlyReason.value = "This login may watch, not answer";
   await drawn();
   await click(button("Allow"));
   expect(button("Allow").title).toBe("This login may watch, not answer");

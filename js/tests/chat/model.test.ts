@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { ChatModel } from "../../src/chat/model";
 import type { Schedule } from "../../src/model/inbox";
 import { FakeChat, type Session, said, session } from "../helpers/chat";
+import { anAgent } from "../helpers/chat_messages";
 import { settled, TestTimers } from "../helpers/peer";
-import { anAgent } from "../helpers/said";
 import { testMemory } from "../helpers/values";
 
 /** Draws when a test says so. */
@@ -129,7 +129,7 @@ test("a link that comes back begins anew, and keeps what was fetched of earlier"
   await chat.drop();
   timers.pass(500);
   await frames.draw();
-  expect(model.line.connection.value.kind).toBe("open");
+  expect(model.client.connection.value.kind).toBe("open");
   expect([ids()[0], ids().at(-1), ids().length]).toEqual(["m68", "m119", 52]);
   await model.earlier();
   await model.earlier();
@@ -142,10 +142,10 @@ test("earlier messages that can't be had are said, and can be asked for again", 
   });
   chat.refuses.earlier = { code: "internal", message: "The file is gone." };
   await model.earlier();
-  expect([model.news.value, model.loadingEarlier.value]).toEqual(["The file is gone.", false]);
+  expect([model.error.value, model.loadingEarlier.value]).toEqual(["The file is gone.", false]);
   chat.refuses = {};
   await model.earlier();
-  expect([model.news.value, model.messages.value.length]).toEqual([null, 9]);
+  expect([model.error.value, model.messages.value.length]).toEqual([null, 9]);
 });
 
 test("a view holds no more than it can, and fetches the rest again", async () => {
@@ -192,7 +192,7 @@ test("what is refused stays written, and why is said until something else is ask
   chat.refuses.send = { code: "session_busy", message: "It is answering." };
   model.drafts.set("s", "Hello");
   expect(await model.send()).toBe(false);
-  expect([model.drafts.peek("s"), model.news.value, model.sending.value]).toEqual([
+  expect([model.drafts.peek("s"), model.error.value, model.sending.value]).toEqual([
     "Hello",
     "It is answering.",
     false,
@@ -200,7 +200,7 @@ test("what is refused stays written, and why is said until something else is ask
   expect(model.sent.value).toBe(0);
   chat.refuses = {};
   await model.send();
-  expect(model.news.value).toBe(null);
+  expect(model.error.value).toBe(null);
 });
 
 test("what was written meanwhile stays when the message before it is taken", async () => {
@@ -220,7 +220,7 @@ test("a message whose answer never came: the person is told to look before sendi
   await settled();
   await chat.drop();
   expect(await sent).toBe(false);
-  expect(model.news.value).toContain("Look whether your message stands above");
+  expect(model.error.value).toContain("Look whether your message stands above");
   expect(model.drafts.peek("s")).toBe("Hello");
 });
 
@@ -238,7 +238,7 @@ test("a choice that is refused is said to who chose", async () => {
   expect(chat.asked).toEqual([["choose", { session: "s", message: "q", choice: "Yes" }]]);
   chat.refuses.choose = { code: "not_waiting", message: "It was withdrawn." };
   expect(await model.choose("q", "Yes")).toBe("It was withdrawn.");
-  expect(model.news.value).toBe(null);
+  expect(model.error.value).toBe(null);
 });
 
 test("pictures and sources are of the session that is looked at", async () => {
@@ -250,7 +250,7 @@ test("pictures and sources are of the session that is looked at", async () => {
 test("a kept session is opened to look at it, and the page remembers which one it was", async () => {
   const chat = new FakeChat(session(), session({ id: "old", live: false }, many(3)));
   const { model, frames, memory, words } = await begun({ chat });
-  expect(await model.look("old")).toBe(true);
+  expect(await model.openSession("old")).toBe(true);
   await frames.draw();
   expect([model.session.value, words().length]).toEqual(["old", 3]);
   expect(chat.asked).toEqual([["open", { session: "old" }]]);
@@ -263,8 +263,8 @@ test("a session that can't be opened leaves the one that is looked at", async ()
   const chat = new FakeChat(session(), session({ id: "old", live: false }));
   const { model } = await begun({ chat });
   chat.refuses.open = { code: "unknown_session", message: "Its file is gone." };
-  expect(await model.look("old")).toBe(false);
-  expect([model.session.value, model.sessions.news.value]).toEqual(["s", "Its file is gone."]);
+  expect(await model.openSession("old")).toBe(false);
+  expect([model.session.value, model.sessions.error.value]).toEqual(["s", "Its file is gone."]);
 });
 
 test("a view that begins with a session that is only kept opens it", async () => {
@@ -288,7 +288,7 @@ test("a session that is deleted is said to be", async () => {
   await chat.tell("s", { event: "removed", session_id: "s" });
   await frames.draw();
   expect(model.removed.value).toBe(true);
-  expect(await model.begin()).toBe(true);
+  expect(await model.createSession()).toBe(true);
   await frames.draw();
   expect([model.removed.value, model.info.value !== null]).toEqual([false, true]);
 });
@@ -296,23 +296,23 @@ test("a session that is deleted is said to be", async () => {
 test("one that never was is said likewise, and isn't asked for again and again", async () => {
   const { chat, model } = await begun({ first: "nowhere" });
   expect(model.removed.value).toBe(true);
-  expect(chat.came.filter(({ body }) => body.method === "open")).toHaveLength(1);
+  expect(chat.received.filter(({ body }) => body.method === "open")).toHaveLength(1);
 });
 
 test("where only one session may be looked at there is no list", async () => {
   const chat = new FakeChat();
   chat.refuses.watch_sessions = { code: "out_of_scope", message: "Others aren't yours." };
   const { model } = await begun({ chat });
-  expect([model.sessions.all.value, model.news.value]).toEqual([null, null]);
+  expect([model.sessions.all.value, model.error.value]).toEqual([null, null]);
 });
 
 test("who may only watch, and who isn't connected, can change nothing", async () => {
   const chat = new FakeChat();
   chat.control = false;
   const { model } = await begun({ chat });
-  expect(model.barred.value).toBe("You may watch this chat, not take part");
+  expect(model.readOnlyReason.value).toBe("You may watch this chat, not take part");
   await chat.drop();
-  expect(model.barred.value).toBe("Not connected to the kernel");
+  expect(model.readOnlyReason.value).toBe("Not connected to the kernel");
 });
 
 test("Stop is on its way until the kernel has answered", async () => {
@@ -331,5 +331,5 @@ test("nothing is heard any more after its end", async () => {
   model.close();
   await frames.draw();
   expect(model.messages.value).toEqual([]);
-  expect(chat.came.filter(({ type }) => type === "cancel")).toHaveLength(2);
+  expect(chat.received.filter(({ type }) => type === "cancel")).toHaveLength(2);
 });

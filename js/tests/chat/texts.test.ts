@@ -1,6 +1,6 @@
 /** The pure parts of messages: fences, terminals, literals, folds. */
 import { expect, test } from "vitest";
-import { decodeExactly, exactly } from "../../src/chat/line";
+import { decodeExactly, parseExactly } from "../../src/chat/chat_client";
 import { briefly, literal } from "../../src/chat/messages/call";
 import { earlierFrom, printed, tailFrom } from "../../src/chat/messages/code";
 import { blocksOf, spansOf, within } from "../../src/chat/messages/rich";
@@ -138,13 +138,13 @@ test("the end of a long text stands still while more comes", () => {
 test("whole numbers of any size are read as they are", () => {
   const text =
     '{"a":[12345678901234567890,-9007199254740993,1.0000000000000000001],"__proto__":1e300}';
-  expect(exactly(text)).toEqual(
+  expect(parseExactly(text)).toEqual(
     Object.fromEntries([
       ["a", [12345678901234567890n, -9007199254740993n, 1]],
       ["__proto__", 1e300],
     ]),
   );
-  expect(exactly('{"id":"1234567890123456"}')).toEqual({ id: "1234567890123456" });
+  expect(parseExactly('{"id":"1234567890123456"}')).toEqual({ id: "1234567890123456" });
   expect(decodeExactly('{"n":1,"type":"item","body":{"v":12345678901234567890}}')?.body).toEqual({
     v: 12345678901234567890n,
   });

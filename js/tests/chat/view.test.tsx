@@ -3,9 +3,9 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { mountChat } from "../../src/chat/mount";
 import { onOpenRun } from "../../src/shells/server";
 import { FakeChat, type Session, said, session } from "../helpers/chat";
+import { anAgent, BEGAN } from "../helpers/chat_messages";
 import { drawn, press, useLayout } from "../helpers/dom";
-import { looking } from "../helpers/looking";
-import { anAgent, BEGAN } from "../helpers/said";
+import { queriesOf } from "../helpers/queries";
 
 useLayout();
 
@@ -43,7 +43,7 @@ async function shown(chat = new FakeChat(), options: Options = {}) {
   const host = document.body.appendChild(document.createElement("div"));
   const leave = mountChat(host, chat, { session: "s", ...options });
   await drawn();
-  const { all, one, button, click, type } = looking(host, drawn);
+  const { all, one, button, click, type } = queriesOf(host, drawn);
   const field = () => one(".as-ChatPost-field") as HTMLTextAreaElement;
   const write = (text: string) => type(field(), text);
   const state = () => one(".as-State");

@@ -1,10 +1,10 @@
 /** The widget's module: the kernel's chat by the widget's comm. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import chat from "../../src/chat/widget";
+import { aSession } from "../helpers/chat_messages";
 import { FakeModel } from "../helpers/comm";
 import { drawn } from "../helpers/dom";
 import { TestTimers } from "../helpers/peer";
-import { aSession } from "../helpers/said";
 
 beforeEach(() => sessionStorage.clear());
 afterEach(() => document.body.replaceChildren());

@@ -10,7 +10,7 @@ import {
 } from "../../src/diff/lines";
 import { align, type Section, sectionsOf } from "../../src/diff/texts_diff";
 import { parse, Value } from "../../src/inspector/json/parse";
-import { read } from "../../src/inspector/read/reading";
+import { parseContent } from "../../src/inspector/parsed/content";
 import type { Shape } from "../../src/inspector/title";
 import { pick, seeded } from "../inspector/random_json";
 
@@ -135,7 +135,7 @@ function sections(shape: Shape, body: unknown): Section[] {
   const text = JSON.stringify(body);
   const parsed = parse(text);
   if ("problem" in parsed) throw new Error(text);
-  return sectionsOf(read(shape, new Value(text, parsed.root)));
+  return sectionsOf(parseContent(shape, new Value(text, parsed.root)));
 }
 
 const brief = (before: Section[], after: Section[]) =>

@@ -26,7 +26,7 @@ const hit = (id: string, fields: Partial<SearchHit> = {}): SearchHit => ({
 
 async function open() {
   const all = await showing(endedRun("a"), rowsTo(9));
-  all.model.searched.value = {};
+  all.model.searchRequest.value = {};
   render(<Find model={all.model} />, box);
   await drawn();
   const input = box.querySelector("input") as HTMLInputElement;
@@ -136,6 +136,6 @@ describe("find in this run", () => {
   test("Esc closes it", async () => {
     const { model, key } = await open();
     await key("Escape");
-    expect(model.searched.value).toBeNull();
+    expect(model.searchRequest.value).toBeNull();
   });
 });

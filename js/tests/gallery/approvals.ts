@@ -1,8 +1,9 @@
 /** Scenes of approvals: what a call asks a person, how it is answered, and what stays of it. */
-import type { Hand } from "./hand";
-import { beginning } from "./plots";
+
 import { type Scene, shows } from "./scene";
+import { beginning } from "./stories";
 import type { Story } from "./story";
+import type { User } from "./user";
 
 const COMMAND = { command: "rm -rf build dist && git push --force origin main", timeout: 60 };
 const WHY =
@@ -22,13 +23,13 @@ const again = (): Story =>
     .wants("medium", AGAIN, "the network in this session");
 const writing = (): Story =>
   beginning().calls("write_file", { path: "notes.md", text: "Done.\n" }).wants("low", "It writes.");
-const read = (hand: Hand) => hand.read();
+const read = (user: User) => user.read();
 /** It waits in CONTINUE: nothing else is halted. */
 const ON = { mode: "continue" } as const;
-const edit = async (hand: Hand) => {
-  await hand.key("e");
-  await hand.type(".as-Field .as-Input", "rm -rf build dist");
-  await hand.read();
+const edit = async (user: User) => {
+  await user.key("e");
+  await user.type(".as-Field .as-Input", "rm -rf build dist");
+  await user.read();
 };
 
 export const APPROVALS: Record<string, Scene> = {
@@ -36,28 +37,28 @@ export const APPROVALS: Record<string, Scene> = {
   "approval-low": () => shows(writing().halted(), read),
   "approval-again": () => shows(again().halted(ON), read),
   "approval-led": () =>
-    shows(asking().halted(), async (hand) => {
-      await hand.read();
-      await hand.key("F10");
+    shows(asking().halted(), async (user) => {
+      await user.read();
+      await user.key("F10");
     }),
   "approval-confirm": () =>
-    shows(asking().halted(ON), async (hand) => {
-      await hand.pick(".as-Always input");
-      await hand.press("Approve…");
-      await hand.read();
+    shows(asking().halted(ON), async (user) => {
+      await user.pick(".as-Always input");
+      await user.press("Approve…");
+      await user.read();
     }),
   "approval-no-sandbox": () => shows(asking().halted({ ...ON, notice: NO_SANDBOX }), read),
   "approval-edit": () => shows(asking().halted(ON), edit),
   "approval-draft": () =>
-    shows(asking().halted(ON), async (hand) => {
-      await edit(hand);
-      await hand.key("Escape");
-      await hand.read();
+    shows(asking().halted(ON), async (user) => {
+      await edit(user);
+      await user.key("Escape");
+      await user.read();
     }),
   "approval-deny": () =>
-    shows(asking().halted(ON), async (hand) => {
-      await hand.press("Deny…");
-      await hand.type(".as-Deny .as-Input", NOT_SO);
+    shows(asking().halted(ON), async (user) => {
+      await user.press("Deny…");
+      await user.type(".as-Deny .as-Input", NOT_SO);
     }),
   "approval-several": () =>
     shows(
@@ -84,5 +85,5 @@ export const APPROVALS: Record<string, Scene> = {
         .is({ ...ON, agent_state: "tool_executing" }),
     ),
   deny: () =>
-    shows(beginning().calls("run_tests", { path: "tests/" }).halted(), (hand) => hand.key("d")),
+    shows(beginning().calls("run_tests", { path: "tests/" }).halted(), (user) => user.key("d")),
 };

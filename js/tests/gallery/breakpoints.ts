@@ -2,11 +2,11 @@
 import type { BreakpointRule } from "../../src/protocol/types.gen";
 import { aBreakpoint, aDryRun, aRun } from "../helpers/values";
 import type { Script } from "./core";
-import type { Hand } from "./hand";
-import { beginning, changing } from "./plots";
-import { type Made, type Scene, shows } from "./scene";
+import { type Scene, type SceneSetup, shows } from "./scene";
+import { beginning, changing } from "./stories";
 import { BEGIN, type Story } from "./story";
 import * as texts from "./texts";
+import type { User } from "./user";
 
 const FAILS = aBreakpoint("fails", { side: "end", on_error: true });
 const ENV = aBreakpoint("env", {
@@ -66,23 +66,23 @@ const CONDITION = 'args.path.startswith("src/") or tool == "run_tests"';
 
 const run = (): Story => changing().halted({ hits: HITS });
 
-const tab = (act?: (hand: Hand) => Promise<void>, more: Partial<Script> = {}): Made =>
+const tab = (act?: (user: User) => Promise<void>, more: Partial<Script> = {}): SceneSetup =>
   shows(
     run(),
-    async (hand) => {
-      await hand.press("Breakpoints");
-      await hand.find(
+    async (user) => {
+      await user.press("Breakpoints");
+      await user.find(
         () => document.querySelector<HTMLElement>(".as-BreakpointBar") ?? undefined,
         "bar",
       );
-      await act?.(hand);
+      await act?.(user);
       await dryRunShown();
-      await hand.still();
+      await user.still();
     },
     { breakpoints: BREAKPOINTS, others: OTHERS, dryRuns: DRY_RUNS, ...more },
   );
 
-const condition = (text: string) => (hand: Hand) => hand.type(".as-BreakpointBar-condition", text);
+const condition = (text: string) => (user: User) => user.type(".as-BreakpointBar-condition", text);
 
 /** The bar asks once the person pauses. */
 async function dryRunShown(): Promise<void> {
@@ -95,21 +95,21 @@ export const BREAKPOINT_SCENES: Record<string, Scene> = {
   breakpoints: () => tab(condition(CONDITION)),
   "breakpoints-none": () => tab(undefined, { breakpoints: [] }),
   "breakpoints-edit": () =>
-    tab(async (hand) => {
+    tab(async (user) => {
       const [row] = document.querySelectorAll<HTMLElement>('[data-breakpoint="circles"]');
       row?.focus();
-      await hand.key("Enter");
+      await user.key("Enter");
     }),
   "breakpoints-invalid": () =>
     tab(condition("args.path.startswith("), {
       dryRunProblem:
         "The condition ends too early: after “(” at column 21 an argument or “)” is missing.",
     }),
-  "breakpoints-past": () => tab((hand) => hand.press("Dry run on past runs")),
+  "breakpoints-past": () => tab((user) => user.press("Dry run on past runs")),
   "breakpoints-delete": () =>
-    tab(async (hand) => {
+    tab(async (user) => {
       document.querySelector<HTMLElement>('[data-breakpoint="fails"]')?.focus();
-      await hand.key("Delete");
+      await user.key("Delete");
     }),
   "breakpoints-watching": () => tab(undefined, { control: false }),
   "halted-by-breakpoint": () =>

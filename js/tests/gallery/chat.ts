@@ -1,10 +1,10 @@
 /** Scenes of the chat. */
 import type { ChatImage, ChatSessionInfo, Message } from "../../src/chat/types";
 import { FakeChat, said as message, type Session, session } from "../helpers/chat";
-import { anAgent } from "../helpers/said";
-import type { Hand } from "./hand";
+import { anAgent } from "../helpers/chat_messages";
 import { BEGIN } from "./story";
 import { CART_AFTER } from "./texts";
+import type { User } from "./user";
 
 /** What there is to show. */
 interface Talk {
@@ -23,7 +23,7 @@ export interface ChatMade {
   chat: FakeChat;
   /** Whether the link breaks before one looks. */
   breaks?: boolean;
-  act?: (hand: Hand) => Promise<void>;
+  act?: (user: User) => Promise<void>;
 }
 
 const AGENTS = [
@@ -284,34 +284,34 @@ const long = (): Message[] => {
 };
 
 /** A person reads where the window begins, and more is said meanwhile. */
-async function readsFurtherUp(hand: Hand, chat: FakeChat): Promise<void> {
-  const divider = await hand.find(
+async function readsFurtherUp(user: User, chat: FakeChat): Promise<void> {
+  const divider = await user.find(
     () => document.querySelector<HTMLElement>(".as-Log-divider[title*=window]") ?? undefined,
     "a divider",
   );
   divider.scrollIntoView({ block: "center" });
-  await hand.still();
+  await user.still();
   for (const id of ["n1", "n2"]) await chat.tells(said(id, { content: "And the last one, too." }));
-  await hand.still();
+  await user.still();
 }
 
 export const CHAT_SCENES: Record<string, () => ChatMade> = {
-  chat: () => made({ messages: all() }, (hand) => hand.still()),
+  chat: () => made({ messages: all() }, (user) => user.still()),
   "chat-no-sandbox": () => {
     const notice = "No sandbox: approvals are no protection against a command itself.";
     const agents = AGENTS.map((each) => (each.name === "coder" ? { ...each, notice } : each));
-    return made({ messages: all(), session: { agents } }, (hand) => hand.still());
+    return made({ messages: all(), session: { agents } }, (user) => user.still());
   },
   "chat-work": () => made({ messages: all().slice(0, 6) }),
   "chat-call": () =>
-    made({ messages: all().slice(0, 3) }, (hand) => hand.pick(".as-FunctionCall-line")),
-  "chat-picture": () => made({ messages: all() }, (hand) => hand.pick(".as-Image-button")),
+    made({ messages: all().slice(0, 3) }, (user) => user.pick(".as-FunctionCall-line")),
+  "chat-picture": () => made({ messages: all() }, (user) => user.pick(".as-Image-button")),
   "chat-waiting": () => waiting(),
   "chat-streaming": streaming,
   "chat-halted": halted,
   "chat-window": () => {
     const scene = made({ messages: long(), session: { window_from: "u11", kept: 20 } });
-    return { ...scene, act: (hand) => readsFurtherUp(hand, scene.chat) };
+    return { ...scene, act: (user) => readsFurtherUp(user, scene.chat) };
   },
   "chat-none": () =>
     made({ session: { title: "", state: "STATE_INIT", ending: null, run_id: null } }),
@@ -353,7 +353,7 @@ export const CHAT_SCENES: Record<string, () => ChatMade> = {
           }),
         ],
       },
-      (hand) => hand.pick(".as-ChatHeader-list"),
+      (user) => user.pick(".as-ChatHeader-list"),
     ),
   "chat-watching": () => waiting({ control: false }),
   "chat-hostile-words": () => made(hostileSession(0, 2)),

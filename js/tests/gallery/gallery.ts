@@ -14,14 +14,14 @@ import pageStyles from "../../src/styles/page.css";
 import standIns from "../../src/styles/stand_ins.css";
 import type { FakeChat } from "../helpers/chat";
 import { FakeRuntime } from "../helpers/runtime";
+import { MOVING } from "./animated";
 import { CHAT_SCENES, type ChatMade } from "./chat";
 import { ScriptedCore } from "./core";
-import { Hand } from "./hand";
-import { MOVING } from "./moving";
 import type { Scene } from "./scene";
 import { SCENES } from "./scenes";
 import { SESSION_SCENES, type SessionsMade } from "./sessions";
 import { BEGIN } from "./story";
+import { User } from "./user";
 
 declare global {
   interface Window {
@@ -72,12 +72,12 @@ async function playSessions({ kept, act }: SessionsMade): Promise<void> {
   const runtime = new FakeRuntime(kept);
   window.gallery.runtime = runtime;
   mountSessions(box, runtime, { height: Number(asked.get("height") ?? 520), pageUrl: () => "#" });
-  const hand = new Hand(box);
-  await hand.still();
-  await act?.(hand);
+  const user = new User(box);
+  await user.still();
+  await act?.(user);
   if (kept.link === "breaks") {
     await runtime.drop();
-    await hand.still();
+    await user.still();
   }
 }
 
@@ -87,12 +87,12 @@ async function playChat({ chat, breaks, act }: ChatMade): Promise<void> {
   window.gallery.chat = chat;
   const height = Number(asked.get("height") ?? 520);
   mountChat(box, chat, { session: "s", height, reach: () => ({ pageUrl: () => "#" }) });
-  const hand = new Hand(box);
-  await hand.still();
-  await act?.(hand);
+  const user = new User(box);
+  await user.still();
+  await act?.(user);
   if (breaks) {
     await chat.drop();
-    await hand.still();
+    await user.still();
   }
 }
 
@@ -110,12 +110,12 @@ async function play(scene: Scene): Promise<void> {
     pageUrl: () => "#",
     ...options,
   });
-  const hand = new Hand(box);
-  await hand.still();
-  await act?.(hand);
+  const user = new User(box);
+  await user.still();
+  await act?.(user);
   if (script.link === "breaks") {
     core.drop();
-    await hand.still();
+    await user.still();
   }
 }
 

@@ -2,10 +2,10 @@
 import type { Run, RunEnding, SearchHit } from "../../src/protocol/types.gen";
 import { aRun, aUsage } from "../helpers/values";
 import type { Script } from "./core";
-import type { Hand } from "./hand";
-import { type Made, type Scene, shows } from "./scene";
+import { type Scene, type SceneSetup, shows } from "./scene";
 import { BEGIN, Story } from "./story";
 import * as texts from "./texts";
+import type { User } from "./user";
 
 const HOUR = 3600;
 
@@ -105,21 +105,21 @@ function shown(): Story {
 }
 
 /** The Runs tab, and what a person did there. */
-const listed = (act?: (hand: Hand) => Promise<void>, more: Partial<Script> = {}): Made =>
+const listed = (act?: (user: User) => Promise<void>, more: Partial<Script> = {}): SceneSetup =>
   shows(
     shown(),
-    async (hand) => {
-      await hand.key("4");
-      await hand.find(() => document.querySelector<HTMLElement>(".as-Runs") ?? undefined, "list");
-      await hand.still();
-      await act?.(hand);
+    async (user) => {
+      await user.key("4");
+      await user.find(() => document.querySelector<HTMLElement>(".as-Runs") ?? undefined, "list");
+      await user.still();
+      await act?.(user);
     },
     { others: OTHERS, ...more },
   );
 
-const searches = (words: string) => async (hand: Hand) => {
-  await hand.type(".as-RunsSearch", words);
-  await hand.key("Enter");
+const searches = (words: string) => async (user: User) => {
+  await user.type(".as-RunsSearch", words);
+  await user.key("Enter");
 };
 
 const hit = (
@@ -186,25 +186,25 @@ function many(): Run[] {
 export const HISTORY: Record<string, Scene> = {
   history: () => listed(),
   "history-chosen": () =>
-    listed(async (hand) => {
-      for (const run of ["o5", "o6"]) await hand.pick(`.as-RunRow[data-run="${run}"] input`);
+    listed(async (user) => {
+      for (const run of ["o5", "o6"]) await user.pick(`.as-RunRow[data-run="${run}"] input`);
     }),
-  "history-rename": () => listed((hand) => hand.press("Rename fix-tests · run 2 (F2)")),
-  "history-tags": () => listed((hand) => hand.press("Tags of fix-tests · run 2 (t)")),
-  "history-export": () => listed((hand) => hand.press("Export write-docs · run 5")),
+  "history-rename": () => listed((user) => user.press("Rename fix-tests · run 2 (F2)")),
+  "history-tags": () => listed((user) => user.press("Tags of fix-tests · run 2 (t)")),
+  "history-export": () => listed((user) => user.press("Export write-docs · run 5")),
   "history-delete": () =>
-    listed((hand) => hand.press("Delete write-docs · run 4 and its 33 events (Delete)")),
-  "history-filter-none": () => listed((hand) => hand.type(".as-RunsFilter .as-Input", "nightly")),
+    listed((user) => user.press("Delete write-docs · run 4 and its 33 events (Delete)")),
+  "history-filter-none": () => listed((user) => user.type(".as-RunsFilter .as-Input", "nightly")),
   "history-search": () => listed(searches("total"), { found: { hits: FOUND, more: true } }),
   "history-search-none": () => listed(searches("quicksort")),
   "history-refused": () =>
-    listed((hand) => hand.press("Export write-docs · run 5").then(() => hand.press("Archive")), {
+    listed((user) => user.press("Export write-docs · run 5").then(() => user.press("Archive")), {
       refuses: { code: "damaged_run", message: "Three of its rows can’t be read: run the doctor." },
     }),
   "history-memory": () =>
     listed(undefined, { store: { kind: "memory", durability: null, folder: null, size: null } }),
   "history-trouble": () => listed(undefined, { store: { trouble: TROUBLE } }),
   "history-watch-only": () => listed(undefined, { control: false }),
-  "history-empty": () => ({ script: {}, act: (hand) => hand.press("Runs") }),
+  "history-empty": () => ({ script: {}, act: (user) => user.press("Runs") }),
   "history-many": () => listed(undefined, { others: many() }),
 };

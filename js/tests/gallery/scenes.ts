@@ -1,15 +1,15 @@
 /** The scenes by name: what the Core knows, and what a person did before one looks. */
 import { aRun } from "../helpers/values";
+import { MOVING } from "./animated";
 import { APPROVALS } from "./approvals";
 import { BREAKPOINT_SCENES } from "./breakpoints";
-import type { Hand } from "./hand";
 import { HISTORY } from "./history";
-import { KEEPING } from "./keeping";
-import { MOVING } from "./moving";
-import { beginning, CART, changing, finished, TESTS } from "./plots";
+import { KEEPING } from "./recorded_runs";
 import { type Scene, shows } from "./scene";
+import { beginning, CART, changing, finished, TESTS } from "./stories";
 import { BEGIN, Story } from "./story";
 import * as texts from "./texts";
+import type { User } from "./user";
 
 const MANY_FILES = Array.from({ length: 11 }, (_, at) => ({
   path: `src/shop/models/part_${at + 1}.py`,
@@ -62,7 +62,7 @@ const OTHERS = [
 );
 
 const HALTED_CALL = () => changing().calls("run_tests", { path: "tests/", verbose: true }).halted();
-const edits = (hand: Hand) => hand.key("e");
+const edits = (user: User) => user.key("e");
 
 export const SCENES: Record<string, Scene> = {
   // ---- a run that goes on
@@ -115,7 +115,7 @@ export const SCENES: Record<string, Scene> = {
   "watch-only": () => shows(beginning().halted(), undefined, { control: false }),
 
   // ---- files on each step
-  file: () => shows(changing().halted(), (hand) => hand.pick(".as-Row.as-mod-file")),
+  file: () => shows(changing().halted(), (user) => user.pick(".as-Row.as-mod-file")),
   "files-many": () =>
     shows(
       beginning()
@@ -123,47 +123,47 @@ export const SCENES: Record<string, Scene> = {
         .returns("scaffold", "made 11 files", undefined, { files: MANY_FILES })
         .halted(),
     ),
-  "files-folded": () => shows(changing().halted(), (hand) => hand.pick(".as-Twist")),
-  changes: () => shows(severalCommits(), (hand) => hand.press("Changes")),
+  "files-folded": () => shows(changing().halted(), (user) => user.pick(".as-Twist")),
+  changes: () => shows(severalCommits(), (user) => user.press("Changes")),
   "changes-binary": () =>
-    shows(severalCommits(), async (hand) => {
-      await hand.press("Changes");
-      await hand.press("Train the price model");
+    shows(severalCommits(), async (user) => {
+      await user.press("Changes");
+      await user.press("Train the price model");
     }),
   "changes-none": () =>
-    shows(new Story().begins().asks("Hello", texts.prompt(2)).halted(), (hand) =>
-      hand.press("Changes"),
+    shows(new Story().begins().asks("Hello", texts.prompt(2)).halted(), (user) =>
+      user.press("Changes"),
     ),
   "changes-no-workspace": () =>
-    shows(new Story("hello", { workspace: null }).begins().halted(), (hand) =>
-      hand.press("Changes"),
+    shows(new Story("hello", { workspace: null }).begins().halted(), (user) =>
+      user.press("Changes"),
     ),
 
   // ---- edits
   "edit-call": () => shows(HALTED_CALL(), edits),
   "edit-prompt": () => shows(beginning().halted(), edits),
   "edit-json": () =>
-    shows(HALTED_CALL(), async (hand) => {
-      await edits(hand);
-      await hand.press("JSON");
+    shows(HALTED_CALL(), async (user) => {
+      await edits(user);
+      await user.press("JSON");
     }),
   "edit-invalid": () =>
-    shows(changing().calls("set_price", { cents: 990 }).halted(), async (hand) => {
-      await edits(hand);
-      await hand.type(".as-Field .as-Input", "9,90");
+    shows(changing().calls("set_price", { cents: 990 }).halted(), async (user) => {
+      await edits(user);
+      await user.type(".as-Field .as-Input", "9,90");
     }),
   draft: () =>
-    shows(HALTED_CALL(), async (hand) => {
-      await edits(hand);
-      await hand.type(".as-Field .as-Input", "tests/test_cart.py");
-      await hand.key("Escape");
+    shows(HALTED_CALL(), async (user) => {
+      await edits(user);
+      await user.type(".as-Field .as-Input", "tests/test_cart.py");
+      await user.key("Escape");
     }),
   "edited-diff": () =>
     shows(
       beginning()
         .answers("write_file(src/cart.py)", texts.ANSWER, { edit: texts.ANSWER_EDITED })
         .halted({}),
-      (hand) => hand.press("Diff"),
+      (user) => user.press("Diff"),
     ),
 
   // ---- how runs end
@@ -198,25 +198,25 @@ export const SCENES: Record<string, Scene> = {
   began: () => shows(new Story().is({})),
 
   // ---- what lies over the view
-  runs: () => shows(beginning().halted(), (hand) => hand.pick(".as-Run"), { others: OTHERS }),
+  runs: () => shows(beginning().halted(), (user) => user.pick(".as-Run"), { others: OTHERS }),
   "runs-delete": () =>
     shows(
       beginning().halted(),
-      async (hand) => {
-        await hand.pick(".as-Run");
-        await hand.press("Delete fix-tests · run 2");
+      async (user) => {
+        await user.pick(".as-Run");
+        await user.press("Delete fix-tests · run 2");
       },
       { others: OTHERS },
     ),
-  keys: () => shows(beginning().halted(), (hand) => hand.key("?")),
+  keys: () => shows(beginning().halted(), (user) => user.key("?")),
   problem: () =>
-    shows(beginning().halted(), (hand) => hand.press("Step"), {
+    shows(beginning().halted(), (user) => user.press("Step"), {
       refuses: { code: "stale", message: "Another view has answered this event meanwhile." },
     }),
-  filter: () => shows(finished().ended("finished"), (hand) => hand.type(".as-Filter", "cart.py")),
+  filter: () => shows(finished().ended("finished"), (user) => user.type(".as-Filter", "cart.py")),
   "filter-none": () =>
-    shows(finished().ended("finished"), (hand) => hand.type(".as-Filter", "nothing like it")),
-  raw: () => shows(beginning().halted(), (hand) => hand.press("Raw")),
+    shows(finished().ended("finished"), (user) => user.type(".as-Filter", "nothing like it")),
+  raw: () => shows(beginning().halted(), (user) => user.press("Raw")),
 
   // ---- what agents can send
   bidi: () =>

@@ -7,8 +7,8 @@ import {
   aStep,
   type Kept,
 } from "../helpers/runtime";
-import type { Hand } from "./hand";
 import { BEGIN } from "./story";
+import type { User } from "./user";
 
 const JOKES = [
   "Why do cats never play poker in the jungle? Too many cheetahs.",
@@ -181,7 +181,7 @@ const hostileTalk = (): Kept => ({
 /** A scene of this view. */
 export interface SessionsMade {
   kept: Kept;
-  act?: (hand: Hand) => Promise<void>;
+  act?: (user: User) => Promise<void>;
 }
 
 const all = (): Kept => ({
@@ -192,26 +192,26 @@ const all = (): Kept => ({
   messages: [...MESSAGES],
 });
 const row = (session: string) => `[data-session="${session}"]`;
-const selects = (session: string) => (hand: Hand) => hand.pick(row(session));
+const selects = (session: string) => (user: User) => user.pick(row(session));
 
 export const SESSION_SCENES: Record<string, () => SessionsMade> = {
   "agents-running": () => ({ kept: all(), act: selects(CATS) }),
   "agents-paused": () => ({ kept: all(), act: selects(DOGS) }),
   "agents-interrupt": () => ({
     kept: all(),
-    act: async (hand) => {
-      await hand.pick(row(CATS));
-      await hand.press("Interrupt");
-      await hand.type(".as-SessAsk-field", "Tell one about lions instead");
+    act: async (user) => {
+      await user.pick(row(CATS));
+      await user.press("Interrupt");
+      await user.type(".as-SessAsk-field", "Tell one about lions instead");
     },
   }),
   "agents-watching": () => ({ kept: { ...all(), control: false }, act: selects(CATS) }),
   "agents-destroy": () => ({
     kept: all(),
-    act: async (hand) => {
-      await hand.pick(`${row(CATS)} input`);
-      await hand.pick(`${row(DOGS)} input`);
-      await hand.press("Destroy");
+    act: async (user) => {
+      await user.pick(`${row(CATS)} input`);
+      await user.pick(`${row(DOGS)} input`);
+      await user.press("Destroy");
     },
   }),
   "agents-none": () => ({ kept: {} }),
@@ -219,30 +219,30 @@ export const SESSION_SCENES: Record<string, () => SessionsMade> = {
   "agents-lost": () => ({ kept: { ...all(), link: "breaks" }, act: selects(CATS) }),
   "agents-problem": () => ({
     kept: { ...all(), refuses: { code: "session_over", message: "This session has ended." } },
-    act: async (hand) => {
-      await hand.pick(row(CATS));
-      await hand.press("Pause");
+    act: async (user) => {
+      await user.pick(row(CATS));
+      await user.press("Pause");
     },
   }),
   "conversations-none": () => ({
     kept: { ...all(), conversations: [] },
-    act: (hand) => hand.press("Conversations"),
+    act: (user) => user.press("Conversations"),
   }),
   "conversation-new": () => ({
     kept: all(),
-    act: async (hand) => {
-      await hand.pick(row(CATS));
-      await hand.press("Conversations");
-      await hand.press("New conversation");
-      await hand.type(".as-SessNew-title", "Only lions");
+    act: async (user) => {
+      await user.pick(row(CATS));
+      await user.press("Conversations");
+      await user.press("New conversation");
+      await user.type(".as-SessNew-title", "Only lions");
     },
   }),
   conversation: () => ({
     kept: all(),
-    act: async (hand) => {
-      await hand.pick(row("0198f1b0-0003"));
-      await hand.press("Conversations");
-      await hand.press("Which joke is the best?");
+    act: async (user) => {
+      await user.pick(row("0198f1b0-0003"));
+      await user.press("Conversations");
+      await user.press("Which joke is the best?");
     },
   }),
   "agents-hostile": () => ({
@@ -270,15 +270,15 @@ export const SESSION_SCENES: Record<string, () => SessionsMade> = {
   }),
   "conversation-hostile": () => ({
     kept: hostileTalk(),
-    act: async (hand) => {
-      await hand.pick(row("s"));
-      await hand.press("Conversations");
-      await hand.pick(".as-SessTalk");
+    act: async (user) => {
+      await user.pick(row("s"));
+      await user.press("Conversations");
+      await user.pick(".as-SessTalk");
     },
   }),
   "conversations-hostile": () => ({
     kept: hostileTalk(),
-    act: (hand) => hand.press("Conversations"),
+    act: (user) => user.press("Conversations"),
   }),
   "agents-many": () => ({
     kept: {

@@ -3,15 +3,15 @@
 import type { ChatSessionInfo, ShownMessage } from "../../src/chat/types";
 import type { LinkEvents } from "../../src/client/transport";
 import type { ChatImage, Message, NumberedChatEvent } from "../../src/protocol/chat.gen";
+import { aChatMessage, aSession } from "./chat_messages";
 import { settled } from "./peer";
-import { aSaid, aSession } from "./said";
 import { FakeService } from "./service";
 
 type Event = NumberedChatEvent["event"];
 
 /** A message as it travels. */
 export function said(id: string, changes: Partial<ShownMessage> = {}): Message {
-  const { streaming: _, ...message } = aSaid(id, changes);
+  const { streaming: _, ...message } = aChatMessage(id, changes);
   return message;
 }
 

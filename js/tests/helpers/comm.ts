@@ -8,14 +8,14 @@ interface FromView {
   more?: true;
 }
 
-type Heard = (...heard: never[]) => void;
+type ReceivedLink = (...heard: never[]) => void;
 
 export class FakeModel implements CommModel {
   /** What the views sent, and wasn't taken yet. */
   readonly inbox: FromView[] = [];
   /** Whether the front end threw the comm away: to send is then an error, as in JupyterLab. */
   disposed = false;
-  readonly #listeners = new Map<string, Set<Heard>>();
+  readonly #listeners = new Map<string, Set<ReceivedLink>>();
 
   constructor(readonly traits: Record<string, unknown> = {}) {}
 
@@ -26,11 +26,11 @@ export class FakeModel implements CommModel {
     this.inbox.push(content as FromView);
   }
 
-  on(event: string, callback: Heard): void {
+  on(event: string, callback: ReceivedLink): void {
     this.#listeners.set(event, this.#of(event).add(callback));
   }
 
-  off(event: string, callback: Heard): void {
+  off(event: string, callback: ReceivedLink): void {
     this.#of(event).delete(callback);
   }
 
@@ -60,7 +60,7 @@ export class FakeModel implements CommModel {
     return message;
   }
 
-  #of(event: string): Set<Heard> {
+  #of(event: string): Set<ReceivedLink> {
     return this.#listeners.get(event) ?? new Set();
   }
 }

@@ -4,14 +4,19 @@ import type { Controls, RunControl } from "../../src/model/controls";
 import type { Mounted, MountOptions } from "../../src/mount";
 import type { App } from "../../src/shells/server";
 
-const free = { held: null };
-const held = (why: string) => ({ held: why });
+const enabled = { disabledReason: null };
+const disabled = (why: string) => ({ disabledReason: why });
 
-export const HALTED: Controls = { step: free, resume: free, halt: held("Halted"), stop: free };
+export const HALTED: Controls = {
+  step: enabled,
+  resume: enabled,
+  halt: disabled("Halted"),
+  stop: enabled,
+};
 export const ENDED: Controls = {
-  step: held("Ended"),
-  resume: held("Ended"),
-  halt: held("Ended"),
+  step: disabled("Ended"),
+  resume: disabled("Ended"),
+  halt: disabled("Ended"),
   stop: null,
 };
 
@@ -50,8 +55,8 @@ function fakeView(element: HTMLElement, run: string, options?: MountOptions): Fa
   const watchers = new Set<(possible: Controls) => void>();
   const control: RunControl = {
     run: () => run,
-    halted: () => now === HALTED,
-    lives: () => now !== ENDED,
+    isHalted: () => now === HALTED,
+    isLive: () => now !== ENDED,
     possible: () => now,
     watch(changed) {
       changed(now);

@@ -11,7 +11,7 @@ interface Envelope {
 
 export abstract class FakeService implements Transport {
   /** What came, by this connection. */
-  readonly came: Envelope[] = [];
+  readonly received: Envelope[] = [];
   links = 0;
   /** What the login may do: all, or only watch. */
   control = true;
@@ -22,13 +22,13 @@ export abstract class FakeService implements Transport {
     this.links += 1;
     this.#events = events;
     this.#n = 0;
-    this.came.length = 0;
+    this.received.length = 0;
     this.begin();
     queueMicrotask(() => this.link(events));
     return {
       send: (text) => {
         const message = JSON.parse(text) as Envelope;
-        this.came.push(message);
+        this.received.push(message);
         queueMicrotask(() => this.#events === events && this.#answer(message));
       },
       close: () => {

@@ -2,12 +2,12 @@
 import { render } from "preact";
 import { Transcript } from "../../src/chat/messages/transcript";
 import type { ChatSessionInfo, ShownMessage } from "../../src/chat/types";
+import { FakeTranscript } from "./chat_messages";
 import { drawn } from "./dom";
-import { looking } from "./looking";
-import { FakeTranscript } from "./said";
+import { queriesOf } from "./queries";
 
 /** Everything is in sight: there is no layout here. */
-export class AllSeen {
+export class FakeIntersectionObserver {
   readonly #seen: IntersectionObserverCallback;
 
   constructor(seen: IntersectionObserverCallback) {
@@ -34,7 +34,7 @@ export async function showing(model: FakeTranscript) {
   const host = document.body.appendChild(document.createElement("div"));
   render(<Transcript model={model} />, host);
   await drawn();
-  const { all, one, button, click } = looking(host, drawn);
+  const { all, one, button, click } = queriesOf(host, drawn);
   const leave = () => render(null, host);
   return { model, host, all, one, button, click, leave };
 }

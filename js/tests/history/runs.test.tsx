@@ -20,7 +20,7 @@ import {
   row,
   rows,
   type,
-} from "./listed";
+} from "./render";
 
 useLayout();
 

@@ -3,7 +3,7 @@ import { historyOf } from "../../src/model/history";
 import type { Run, SearchHit } from "../../src/protocol/types.gen";
 import { drawn, press, useLayout } from "../helpers/dom";
 import { aCommit, rowsTo } from "../helpers/values";
-import { box, button, byLabel, click, focused, listed, RUNS, type } from "./listed";
+import { box, button, byLabel, click, focused, listed, RUNS, type } from "./render";
 
 useLayout();
 
@@ -83,7 +83,7 @@ describe("a search", () => {
     await press("ArrowDown");
     expect(document.activeElement).toBe(hits()[1]);
     await press("Escape");
-    expect(historyOf(model).finding.value).toBeNull();
+    expect(historyOf(model).searchState.value).toBeNull();
     expect(focused()).toBe("c");
     expect((byLabel("Search runs, prompts, files") as HTMLInputElement).value).toBe("");
   });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { sharesOf, sizesOf } from "../../src/inspector/context";
 import { delta, promptsBefore } from "../../src/inspector/delta";
-import { countLines, cut, FIRST, MORE, moreWords, textBytes } from "../../src/inspector/fold";
+import { countLines, cut, FIRST, MORE, moreText, textBytes } from "../../src/inspector/fold";
 import { parse, Value } from "../../src/inspector/json/parse";
 import { oneLine } from "../../src/inspector/json/print";
-import type { Message } from "../../src/inspector/read/parts";
-import { read } from "../../src/inspector/read/reading";
+import { parseContent } from "../../src/inspector/parsed/content";
+import type { Message } from "../../src/inspector/parsed/parts";
 import { row } from "./fake_model";
 import { randomJson, seeded } from "./random_json";
 
@@ -13,7 +13,7 @@ function prompt(body: object) {
   const text = JSON.stringify(body);
   const parsed = parse(text);
   if (!("root" in parsed)) throw new Error("no JSON");
-  const reading = read("prompt", new Value(text, parsed.root));
+  const reading = parseContent("prompt", new Value(text, parsed.root));
   if (reading.kind !== "prompt") throw new Error("no prompt");
   return reading;
 }
@@ -119,7 +119,7 @@ describe("folding", () => {
     const text = lines(100);
     const end = cut(text, 0, FIRST);
     expect(text.slice(0, end)).toBe(`${lines(14)}\n`);
-    expect(moreWords(text, end)).toBe("Show 86 more lines · 687 B");
+    expect(moreText(text, end)).toBe("Show 86 more lines · 687 B");
   });
 
   test("one long line is cut by its size, and never inside a character", () => {
@@ -127,7 +127,7 @@ describe("folding", () => {
     const end = cut(text, 0, FIRST);
     expect(text.slice(0, end)).not.toMatch(/[\ud800-\udbff]$/);
     expect(end).toBeLessThanOrEqual(FIRST.chars);
-    expect(moreWords(text, end)).toBe("Show 17 KB more");
+    expect(moreText(text, end)).toBe("Show 17 KB more");
   });
 
   test("whole lines where they are most of it, else part of the long one", () => {

@@ -72,13 +72,13 @@ export function fakeModel(laid: [TimelineRow, Content][] = []): FakeModel {
     editing: signal(false),
     showOriginal: signal(false),
     problem: signal(null),
-    notes: new Notes({ kept, run, send: nothing, trouble: () => {} }),
+    notes: new Notes({ storedNotes: kept, run, send: nothing, onError: () => {} }),
     compare: signal(null),
     draftError: signal<string | null>(null),
     denying: signal<string | null>(null),
     confirming: signal(null),
-    led: signal(null),
-    breakpoints: { named: (ids) => ids.map((id) => `“${id}”`).join(", ") },
+    focusedQuestion: signal(null),
+    breakpoints: { describe: (ids) => ids.map((id) => `“${id}”`).join(", ") },
     sent: signal<ReadonlySet<string>>(new Set()),
     draft(id) {
       const known = drafts.get(id) ?? signal<Draft | null>(null);

@@ -3,7 +3,7 @@ import { act } from "preact/test-utils";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { Inspector } from "../../src/inspector";
 import { box as host, useBox } from "../helpers/dom";
-import { looking } from "../helpers/looking";
+import { queriesOf } from "../helpers/queries";
 import { type Content, type FakeModel, fakeModel, row } from "./fake_model";
 
 // Else the first test waits for them to be compiled.
@@ -21,7 +21,7 @@ async function shown(model: FakeModel): Promise<void> {
 /** Effects run at the end of an act: each lets one round of requests be answered. */
 const settled = () => act(async () => await new Promise((done) => setTimeout(done, 5)));
 const text = () => host.textContent ?? "";
-const { button } = looking(
+const { button } = queriesOf(
   () => host,
   async () => {},
 );

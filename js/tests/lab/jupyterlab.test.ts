@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { makeReminder } from "../../src/lab/extension";
-import { type ShareScope, take } from "../../src/lab/jupyterlab";
+import { findModule, type ShareScope } from "../../src/lab/jupyterlab";
 import { readViewData, sameView } from "../../src/lab/mime";
 import { Widget } from "../helpers/lumino";
 
@@ -19,23 +19,23 @@ test("the newest version is taken, by number", async () => {
     "2.10.0": offer("new"),
     "2.10.0-rc.1": offer("rc"),
   });
-  expect(await take(shared, WIDGETS)).toBe("new");
+  expect(await findModule(shared, WIDGETS)).toBe("new");
 });
 
 test("a version that the page has loaded goes before a newer one", async () => {
   const shared = scope({ "2.9.0": offer("loaded", true), "2.10.0": offer("new", false) });
-  expect(await take(shared, WIDGETS)).toBe("loaded");
+  expect(await findModule(shared, WIDGETS)).toBe("loaded");
 });
 
 test("a package may be given at once", async () => {
   const shared = scope({ "2.9.0": { get: () => () => "here" } });
-  expect(await take(shared, WIDGETS)).toBe("here");
+  expect(await findModule(shared, WIDGETS)).toBe("here");
 });
 
 test.each([{}, scope(undefined), scope({})])(
   "a page without the package is named",
   async (shared) => {
-    await expect(take(shared, WIDGETS)).rejects.toThrow("this page has no @lumino/widgets");
+    await expect(findModule(shared, WIDGETS)).rejects.toThrow("this page has no @lumino/widgets");
   },
 );
 
@@ -94,13 +94,13 @@ function aReminder() {
 
 test("a halted agent that isn't seen is told once, and taken back when it goes on", () => {
   const { panel, notifications, reminder, button } = aReminder();
-  reminder.tell("r1", true);
+  reminder.notify("r1", true);
   expect([button.hidden, panel.title.className]).toEqual([false, "as-mod-halted"]);
   expect(notifications.emit).not.toHaveBeenCalled();
-  reminder.tell("r1", false);
-  reminder.tell("r1", false);
+  reminder.notify("r1", false);
+  reminder.notify("r1", false);
   expect(notifications.emit).toHaveBeenCalledTimes(1);
-  reminder.tell(null, false);
+  reminder.notify(null, false);
   expect(notifications.dismiss).toHaveBeenCalledExactlyOnceWith("n1");
   expect([button.hidden, panel.title.className]).toEqual([true, ""]);
 });

@@ -56,20 +56,20 @@ test("deny sends the reason, whatever was edited", async () => {
 test("step never approves: it leads to what is asked, wherever the person looks", async () => {
   const { model, peer } = await asked(...rowsTo(2), asking(3));
   model.draft("r3").value = { text: "[1]", revision: 1 };
-  expect(model.drafted.value).toBe(false);
+  expect(model.hasDraft.value).toBe(false);
   model.select("r1");
   await model.step();
   expect(model.selectedRow.value).toBe("r3");
   model.tab.value = "runs";
   await model.step();
   expect(model.tab.value).toBe("timeline");
-  const first = model.led.value;
+  const first = model.focusedQuestion.value;
   expect(first).toEqual({ row: "r3" });
   for (let times = 0; times < 20; times += 1) await model.step();
-  expect(model.led.value).not.toBe(first); // led there again
+  expect(model.focusedQuestion.value).not.toBe(first); // led there again
   expect(peer.inbox).toEqual([]);
   model.select("r1");
-  expect(model.led.value).toBeNull();
+  expect(model.focusedQuestion.value).toBeNull();
 });
 
 test("step answers what doesn't ask, beside what does", async () => {
@@ -85,7 +85,7 @@ test("what a shell steps by never approves either, and leads there", async () =>
   for (let times = 0; times < 20; times += 1) control.step();
   control.resume();
   expect(peer.inbox).toEqual([]);
-  expect(model.led.value).toEqual({ row: "r1" });
+  expect(model.focusedQuestion.value).toEqual({ row: "r1" });
 });
 
 test("continue answers all but what asks, whichever is selected", async () => {
@@ -117,13 +117,19 @@ test("where all that waits asks, continue names nothing", async () => {
 test("in CONTINUE, Halt is possible while something asks, and Continue has nothing to do", () => {
   const connection = { kind: "open", control: true, core: "" } as const;
   const run = haltedRun("a", "r1");
-  const asks = { connection, draftError: null, asks: true };
-  const stepping = controls({ ...asks, run });
-  expect([stepping.resume.held, stepping.halt.held]).toEqual([null, "Already halted"]);
-  const on = controls({ ...asks, run: { ...run, mode: "continue" } });
-  expect([on.step.held, on.halt.held]).toEqual([expect.stringContaining("approve or deny"), null]);
-  expect([on.step.leads, on.step.primary]).toEqual([true, undefined]);
-  expect(on.resume.held).toContain("Runs on once");
+  const input = { connection, draftError: null, asksApproval: true };
+  const stepping = controls({ ...input, run });
+  expect([stepping.resume.disabledReason, stepping.halt.disabledReason]).toEqual([
+    null,
+    "Already halted",
+  ]);
+  const on = controls({ ...input, run: { ...run, mode: "continue" } });
+  expect([on.step.disabledReason, on.halt.disabledReason]).toEqual([
+    expect.stringContaining("approve or deny"),
+    null,
+  ]);
+  expect([on.step.focusesCause, on.step.primary]).toEqual([true, undefined]);
+  expect(on.resume.disabledReason).toContain("Runs on once");
 });
 
 test.each<[string, TimelineRow[]]>([

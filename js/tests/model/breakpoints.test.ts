@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { breakpointText, fits, literally, literalOf } from "../../src/model/breakpoints";
+import { breakpointText, escapeGlob, globLiteral, matchesGlob } from "../../src/model/breakpoints";
 import type { BreakpointRule } from "../../src/protocol/types.gen";
 import { aBreakpoint } from "../helpers/values";
 
@@ -67,22 +67,22 @@ test.each([
   ["[a-]", "-", true],
   ["src/*", "src/a/b.py", true],
 ] as const)("%j on %j is %j", (pattern, text, wanted) => {
-  expect(fits(pattern, text)).toBe(wanted);
+  expect(matchesGlob(pattern, text)).toBe(wanted);
 });
 
 test("many stars take no long time", () => {
-  expect(fits(`${"*a".repeat(400)}b`, "a".repeat(1000))).toBe(false);
+  expect(matchesGlob(`${"*a".repeat(400)}b`, "a".repeat(1000))).toBe(false);
 });
 
 test.each(["plain", "agent[1].py", "a*b?c", "[", "]", "[!x]", ""])(
   "%j fits itself alone",
   (text) => {
-    expect(fits(literally(text), text)).toBe(true);
-    expect(fits(literally(text), `${text}x`)).toBe(false);
-    expect(literalOf(literally(text))).toBe(text);
+    expect(matchesGlob(escapeGlob(text), text)).toBe(true);
+    expect(matchesGlob(escapeGlob(text), `${text}x`)).toBe(false);
+    expect(globLiteral(escapeGlob(text))).toBe(text);
   },
 );
 
 test.each(["*", "run_*", "a?", "[ab]"])("%j is no one text", (pattern) => {
-  expect(literalOf(pattern)).toBeNull();
+  expect(globLiteral(pattern)).toBeNull();
 });

@@ -123,7 +123,7 @@ describe("commits", () => {
 
   test("beside rows further back aren't listed before those in between", async () => {
     const { model, peer } = await long();
-    model.window.see({ seqs: [10], dense: true });
+    model.window.setVisible({ seqs: [10], dense: true });
     const beside = aSnapshot("b", 10, { event: "e10", changes: [] });
     const page = { run: "a", rows: rowsTo(100), commits: [beside] };
     await peer.answer(peer.take("get_rows"), "rows", page);

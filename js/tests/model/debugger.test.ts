@@ -29,7 +29,7 @@ describe("which run is shown", () => {
   test("a named one that is there is never taken for one that isn't", async () => {
     const { model, peer, opens } = aModel({ run: "a" });
     const absent: boolean[] = [];
-    model.absent.subscribe((now) => absent.push(now));
+    model.isAbsent.subscribe((now) => absent.push(now));
     await peer.greet([aRun("a")]);
     await opens(aRun("a"));
     expect(absent).toEqual([false]);
@@ -52,7 +52,7 @@ describe("which run is shown", () => {
   test("the named one, as soon as it begins", async () => {
     const { model, peer, opens, draw } = aModel({ run: "b" });
     const absent: boolean[] = [];
-    model.absent.subscribe((now) => absent.push(now));
+    model.isAbsent.subscribe((now) => absent.push(now));
     await peer.greet([aRun("a")]);
     expect(model.run.value).toBeNull();
     expect(absent).toEqual([false, true]);
@@ -228,7 +228,7 @@ describe("step", () => {
       pendingRow(1, { revision: 5 }),
     ]);
     model.draft("r1").value = { text: '{"big": 12345678901234567890}', revision: 4 };
-    expect(model.drafted.value).toBe(true);
+    expect(model.hasDraft.value).toBe(true);
     void model.step();
     const sent = peer.take("step");
     expect(sent.body).toMatchObject({ revision: 4, edit: '{"big": 12345678901234567890}' });
@@ -334,7 +334,7 @@ describe("drafts", () => {
     }
     one.model.draft("r1").value = { text: "[1.0]", revision: 2 };
     expect(other.model.draft("r1").value).toEqual({ text: "[1.0]", revision: 2 });
-    expect(other.model.drafted.value).toBe(true);
+    expect(other.model.hasDraft.value).toBe(true);
     other.model.draft("r1").value = null;
     expect(one.model.draft("r1").value).toBeNull();
     one.model.close();
@@ -358,9 +358,9 @@ describe("drafts", () => {
     const asking = { ...pendingRow(2), approval: true };
     const { model } = await showing(run, [pendingRow(1), asking]);
     model.draft("r2").value = { text: "1", revision: 1 };
-    expect(model.resumesDrafted.value).toBe(false);
+    expect(model.resumesWithDrafts.value).toBe(false);
     model.draft("r1").value = { text: "1", revision: 1 };
-    expect(model.resumesDrafted.value).toBe(true);
+    expect(model.resumesWithDrafts.value).toBe(true);
   });
 
   test("of another run with the same row id are its own", async () => {

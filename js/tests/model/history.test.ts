@@ -20,9 +20,9 @@ describe("a search", () => {
     void history.search("  two words ");
     const asked = peer.take("search");
     expect(asked.body).toEqual({ query: "two words", limit: 100 });
-    expect(history.finding.value).toMatchObject({ query: "two words", hits: null, busy: true });
+    expect(history.searchState.value).toMatchObject({ query: "two words", hits: null, busy: true });
     await peer.answer(asked, "found", { hits: [hit("b")], more: true });
-    expect(history.finding.value).toMatchObject({ hits: [hit("b")], more: true, busy: false });
+    expect(history.searchState.value).toMatchObject({ hits: [hit("b")], more: true, busy: false });
   });
 
   test("whose answer comes after another was begun changes nothing", async () => {
@@ -32,7 +32,7 @@ describe("a search", () => {
     const [first, second] = [peer.take("search"), peer.take("search")];
     await peer.answer(second, "found", { hits: [hit("b")], more: false });
     await peer.answer(first, "found", { hits: [], more: false });
-    expect(history.finding.value).toMatchObject({ query: "second", hits: [hit("b")] });
+    expect(history.searchState.value).toMatchObject({ query: "second", hits: [hit("b")] });
   });
 
   test("that was ended stays ended", async () => {
@@ -40,7 +40,7 @@ describe("a search", () => {
     void history.search("word");
     void history.search(" ");
     await peer.answer(peer.take("search"), "found", { hits: [hit("b")], more: false });
-    expect(history.finding.value).toBeNull();
+    expect(history.searchState.value).toBeNull();
   });
 
   test("keeps what was found until the next answer, and says what was refused", async () => {
@@ -48,9 +48,9 @@ describe("a search", () => {
     void history.search("word");
     await peer.answer(peer.take("search"), "found", { hits: [hit("b")], more: false });
     void history.search("words");
-    expect(history.finding.value).toMatchObject({ hits: [hit("b")], busy: true });
+    expect(history.searchState.value).toMatchObject({ hits: [hit("b")], busy: true });
     await peer.refuse(peer.take("search"), "malformed", "Close the quotes.");
-    expect(history.finding.value).toMatchObject({ hits: null, problem: "Close the quotes." });
+    expect(history.searchState.value).toMatchObject({ hits: null, problem: "Close the quotes." });
   });
 });
 
@@ -101,10 +101,10 @@ describe("files", () => {
     const exported = history.exportRun(run, "archive");
     const asked = peer.take("export_run");
     expect(asked.body).toEqual({ run: "b", format: "archive" });
-    expect(history.news.value?.tone).toBe("busy");
+    expect(history.fileNotice.value?.tone).toBe("busy");
     await peer.answer(asked, "run_exported", { name: "b", data: "UEs=", format: "archive" });
     expect(await exported).toMatchObject({ data: "UEs=" });
-    expect(history.news.value).toBeNull();
+    expect(history.fileNotice.value).toBeNull();
   });
 
   test("what can't be exported is told", async () => {
@@ -112,7 +112,7 @@ describe("files", () => {
     const exported = history.exportRun(endedRun("b"), "run");
     await peer.refuse(peer.take("export_run"), "damaged_run", "Run the doctor.");
     expect(await exported).toBeNull();
-    expect(history.news.value).toEqual({
+    expect(history.fileNotice.value).toEqual({
       text: "“run b” isn’t exported: Run the doctor.",
       tone: "bad",
     });
@@ -126,7 +126,7 @@ describe("files", () => {
     expect(asked.body).toEqual({ data: "eJw=" });
     await peer.answer(asked, "run_imported", { run: endedRun("n") });
     expect(history.imported.value).toEqual({ run: "n" });
-    expect(history.news.value).toEqual({ text: "Imported “run n”", tone: "good" });
+    expect(history.fileNotice.value).toEqual({ text: "Imported “run n”", tone: "good" });
     const store = { ...(model.store.value ?? {}), kind: "sqlite", size: 5 } as never;
     await peer.answer(peer.take("get_store"), "store", { store });
     await imported;
@@ -140,7 +140,7 @@ describe("files", () => {
       await settled();
       if (peer.inbox.length > 0) await peer.refuse(peer.take("import_run"), "bad", "It is no run.");
       await imported;
-      return history.news.value;
+      return history.fileNotice.value;
     };
     expect(await told(async () => "hello")).toEqual({
       text: "x isn’t imported: It is no run.",

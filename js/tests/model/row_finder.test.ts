@@ -1,15 +1,15 @@
 import { beforeEach, expect, test } from "vitest";
-import { CommandError } from "../../src/client/client";
+import { CommandError } from "../../src/client/core_client";
 import { RowFinder } from "../../src/model/rows";
 import type { FindRows, RowsFound } from "../../src/protocol/types.gen";
 import { settled, TestTimers } from "../helpers/peer";
 
-interface Asked extends FindRows {
+interface PendingRequest extends FindRows {
   answer(seqs: number[]): Promise<void>;
   refuse(code: string): Promise<void>;
 }
 
-let asked: Asked[];
+let asked: PendingRequest[];
 let troubles: string[];
 let timers: TestTimers;
 let finder: RowFinder;
@@ -18,7 +18,7 @@ beforeEach(() => {
   troubles = [];
   timers = new TestTimers();
   finder = new RowFinder({
-    ask: (wanted) =>
+    request: (wanted) =>
       new Promise<RowsFound>((resolve, reject) => {
         asked.push({
           ...wanted,
@@ -33,13 +33,13 @@ beforeEach(() => {
         });
       }),
     timers,
-    trouble: ({ code }) => troubles.push(code),
+    onError: ({ code }) => troubles.push(code),
   });
 });
 
-const look = (text: string, length = 1000) => finder.look({ run: "a", text, length });
+const look = (text: string, length = 1000) => finder.find({ run: "a", text, length });
 const found = () => finder.found.value?.seqs;
-const next = (): Asked => {
+const next = (): PendingRequest => {
   const one = asked.shift();
   if (!one) throw new Error("nothing was asked");
   return one;
@@ -69,7 +69,7 @@ test("keeps what was found until the next is, and never shows an older answer", 
   expect(found()).toEqual([2]);
   look("abc");
   expect(found()).toEqual([2]);
-  finder.look(null);
+  finder.find(null);
   expect(found()).toBeUndefined();
 });
 
@@ -106,7 +106,7 @@ test("looks again where rows have changed, as often as where the run grows", asy
   expect(found()).toEqual([]);
   timers.pass(5000);
   expect(asked).toEqual([]);
-  finder.look(null);
+  finder.find(null);
   finder.changed();
   timers.pass(5000);
   expect(asked).toEqual([]);

@@ -10,7 +10,7 @@ import {
   replaceCommit,
   rowOf,
 } from "../../src/model/rows";
-import { reselect } from "../../src/model/whereabouts";
+import { reselect } from "../../src/model/view_state";
 import { aCommit, aNote, aRow, aRun, pendingRow, rowsTo } from "../helpers/values";
 
 const seqs = (rows: Rows) => rows.all.map(({ seq }) => seq);

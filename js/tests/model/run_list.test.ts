@@ -54,7 +54,7 @@ describe("older runs", () => {
 
   test("are waited for, before a wanted one is said to be absent", async () => {
     const { model, peer } = await greeted({ run: "n500" });
-    expect([model.absent.value, model.run.value]).toEqual([false, null]);
+    expect([model.isAbsent.value, model.run.value]).toEqual([false, null]);
     const asked = peer.take("list_runs");
     await peer.answer(asked, "runs", { runs: numbered(401, 800), more: 399 });
     const open = peer.inbox.find(({ type }) => type === "open_run");
@@ -98,14 +98,14 @@ describe("older runs", () => {
     if (opens) await peer.refuse(opens, "unknown_run");
     const others = [...numbered(1, 499), ...numbered(501, 800)];
     await peer.answer(peer.take("list_runs"), "runs", { runs: others, more: 0 });
-    expect([model.runs.value.length, model.absent.value]).toEqual([999, true]);
+    expect([model.runs.value.length, model.isAbsent.value]).toEqual([999, true]);
   });
 
   test("that aren't there either make it absent", async () => {
     const { model, peer } = await greeted({ run: "gone" });
     const asked = peer.take("list_runs");
     await peer.answer(asked, "runs", { runs: numbered(1, 800), more: 0 });
-    expect(model.absent.value).toBe(true);
+    expect(model.isAbsent.value).toBe(true);
   });
 });
 
@@ -114,10 +114,10 @@ describe("older runs", () => {
 test("without a run nothing is possible, and it is said why", async () => {
   const { model, peer } = aModel();
   const control = runControl(model);
-  expect(control.possible().step.held).toBe("Not connected to the Core");
+  expect(control.possible().step.disabledReason).toBe("Not connected to the Core");
   await peer.greet([]);
   expect(control.run()).toBe("");
-  expect(control.possible().step.held).toBe("There is no run yet");
+  expect(control.possible().step.disabledReason).toBe("There is no run yet");
 });
 
 test("orders reach the Core where they are possible, and only there", async () => {
@@ -134,9 +134,9 @@ test("each change of what is possible is told, until it isn't wanted any more", 
   const { model, peer } = await showing(haltedRun("a", "r1"), [pendingRow(1)]);
   const changed = vi.fn();
   const end = runControl(model).watch(changed);
-  expect(changed.mock.lastCall?.[0].step.held).toBeNull();
+  expect(changed.mock.lastCall?.[0].step.disabledReason).toBeNull();
   await peer.drop();
-  expect(changed.mock.lastCall?.[0].step.held).toBe("Not connected to the Core");
+  expect(changed.mock.lastCall?.[0].step.disabledReason).toBe("Not connected to the Core");
   end();
   changed.mockClear();
   model.retry();

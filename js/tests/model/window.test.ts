@@ -16,7 +16,7 @@ async function opening(run = long(), last = ALL.slice(-150)) {
   await all.opens(run, last);
   const { model, peer } = all;
   const see = async (first: number, to: number, dense = true) => {
-    model.window.see({ seqs: range(first, to), dense });
+    model.window.setVisible({ seqs: range(first, to), dense });
     await settled();
   };
   /** Answer the next `get_rows` from what the run holds. */
@@ -51,7 +51,7 @@ describe("pages", () => {
 
   test("that a filter leaves a few rows of are asked for these", async () => {
     const { model, answer } = await opening();
-    model.window.see({ seqs: [10, 12, 300, 990], dense: false });
+    model.window.setVisible({ seqs: [10, 12, 300, 990], dense: false });
     expect([await answer(), await answer()]).toEqual([
       { run: "a", first: 9, last: 12 },
       { run: "a", first: 299, last: 300 },
@@ -222,11 +222,11 @@ describe("going to a row that isn't here", () => {
     const asked = peer.take("get_rows");
     expect(asked.body).toMatchObject({ run: "a", around: "r300" });
     await peer.answer(asked, "rows", { run: "a", rows: ALL.slice(250, 350), commits: [] });
-    expect([model.selectedRow.value, model.revealed.value]).toEqual(["r300", { row: "r300" }]);
+    expect([model.selectedRow.value, model.revealedRow.value]).toEqual(["r300", { row: "r300" }]);
     model.reveal(70);
     expect(model.selectedRow.value).toBe("r300");
     await answer();
-    expect([model.selectedRow.value, model.revealed.value]).toEqual(["r70", { row: "r70" }]);
+    expect([model.selectedRow.value, model.revealedRow.value]).toEqual(["r70", { row: "r70" }]);
   });
 
   test("is quiet about one that waits and will be pushed", async () => {

@@ -10,7 +10,7 @@ const STEPS = 120;
 /** Of rows that come faster than this only the last are pushed. */
 const PUSHED = 30;
 
-interface Asked {
+interface PendingRequest {
   wanted: GetRows;
   /** What the Core has read, which may be older than what it has pushed since. */
   page: TimelineRow[];
@@ -21,9 +21,9 @@ class Core {
   readonly rows: TimelineRow[] = [];
   /** The numbers of rows that changed while there was no link. */
   readonly unseen = new Set<number>();
-  readonly asked: Asked[] = [];
+  readonly asked: PendingRequest[] = [];
   readonly window = new Window({
-    ask: (wanted, take) =>
+    request: (wanted, take) =>
       new Promise<void>((resolve) => {
         const page = this.read(wanted);
         const answer = (told: RowsPage) => {
@@ -32,9 +32,9 @@ class Core {
         };
         this.asked.push({ wanted, page, answer });
       }),
-    took: () => {},
-    held: () => [],
-    trouble: (error) => {
+    onPage: () => {},
+    retainedRows: () => [],
+    onError: (error) => {
       throw error;
     },
   });
@@ -46,7 +46,7 @@ class Core {
   /** Rows come; where they are many, only the last are told. */
   grow(by: number): void {
     for (let n = 0; n < by; n += 1) this.rows.push(aRow(this.rows.length + 1, { revision: 1 }));
-    this.window.fold(this.rows.slice(-Math.min(by, PUSHED)), this.rows.length);
+    this.window.applyRows(this.rows.slice(-Math.min(by, PUSHED)), this.rows.length);
   }
 
   change(seq: number): TimelineRow[] {
@@ -58,7 +58,7 @@ class Core {
   }
 
   push(changed: TimelineRow[]): void {
-    this.window.fold(changed, this.rows.length);
+    this.window.applyRows(changed, this.rows.length);
   }
 
   /** Answer what was asked first, in whole or in part; as it was read then, or as it is now. */
@@ -94,7 +94,7 @@ test.each(SEEDS)("chance %i", async (seed) => {
   const see = () => {
     const first = 1 + next(core.rows.length);
     const seqs = Array.from({ length: 40 }, (_, at) => first + at);
-    window.see({ seqs: seqs.filter((seq) => seq <= core.rows.length), dense: next(4) > 0 });
+    window.setVisible({ seqs: seqs.filter((seq) => seq <= core.rows.length), dense: next(4) > 0 });
   };
   for (let step = 0; step < STEPS; step += 1) {
     const act = next(10);
@@ -111,7 +111,7 @@ test.each(SEEDS)("chance %i", async (seed) => {
   for (let first = 1; first <= core.rows.length; first += 30) {
     const seqs = Array.from({ length: 30 }, (_, at) => first + at);
     const mine = seqs.filter((seq) => seq <= core.rows.length);
-    window.see({ seqs: mine, dense: true });
+    window.setVisible({ seqs: mine, dense: true });
     await settled();
     while (core.asked.length > 0) await core.answer(500, true);
     expect(mine.filter((seq) => window.rows.value.at(seq) !== core.rows[seq - 1])).toEqual([]);

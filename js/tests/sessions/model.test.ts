@@ -33,7 +33,7 @@ test("sessions are those that the topic begins with, and all behind them", async
   const { core, model } = await begun({ states, begins: 10 });
   expect(model.loaded.value).toBe(true);
   expect(ids(model)).toHaveLength(450);
-  const asked = core.came.filter(({ body }) => body.method === "states");
+  const asked = core.received.filter(({ body }) => body.method === "states");
   expect(asked.map(({ body }) => body.params)).toEqual([
     { limit: 200, offset: 10 },
     { limit: 200, offset: 210 },
@@ -63,10 +63,10 @@ test("the steps of a selected session are the newest fifty, each once, and go on
   const steps = Array.from({ length: 60 }, (_, at) => aStep("a", at));
   const { core, model } = await begun({ states: [aState("a", { iteration: 60 })], steps });
   model.select("a");
-  expect(model.followed.loading.value).toBe(true);
+  expect(model.sessionTopic.loading.value).toBe(true);
   await settled();
-  const shown = () => model.followed.steps.value.map(({ iteration }) => iteration);
-  expect(model.followed.loading.value).toBe(false);
+  const shown = () => model.sessionTopic.steps.value.map(({ iteration }) => iteration);
+  expect(model.sessionTopic.loading.value).toBe(false);
   expect(shown()).toEqual(Array.from({ length: 50 }, (_, at) => 10 + at));
   await core.tell("session:a", "step", { steps: [aStep("a", 60)] });
   await core.tell("session:a", "step", { steps: [aStep("a", 60)] });
@@ -88,22 +88,22 @@ test("an order goes to those chosen that can take it, and is on its way until it
     states: [aState("a"), aState("b", { status: "paused" }), aState("c", { status: "done" })],
   });
   model.chooseAll(["a", "b", "c"]);
-  model.give("pause");
+  model.sendOrder("pause");
   await settled();
   expect(core.done).toEqual([["act", { kind: "agent_pause", session_id: "a" }]]);
-  expect([...model.orders.under.value]).toEqual([["a", "pause"]]);
+  expect([...model.orders.pending.value]).toEqual([["a", "pause"]]);
   await core.change(aState("a", { status: "paused" }));
   await pass();
-  expect(model.orders.under.value.size).toBe(0);
+  expect(model.orders.pending.value.size).toBe(0);
 });
 
 test("without a choice an order is for the session that is selected", async () => {
   const { core, model } = await begun({ states: [aState("a"), aState("b")] });
-  expect(model.held("pause")).toBe("Select a session first");
+  expect(model.orderDisabledReason("pause")).toBe("Select a session first");
   model.select("b");
-  expect(model.held("resume")).toBe("Only a paused session can be resumed");
-  model.give("resume");
-  model.give("pause");
+  expect(model.orderDisabledReason("resume")).toBe("Only a paused session can be resumed");
+  model.sendOrder("resume");
+  model.sendOrder("pause");
   await settled();
   expect(core.done).toEqual([["act", { kind: "agent_pause", session_id: "b" }]]);
 });
@@ -111,14 +111,14 @@ test("without a choice an order is for the session that is selected", async () =
 test("interrupting asks for words, destroying for a second thought, for those it was asked of", async () => {
   const { core, model } = await begun({ states: [aState("a"), aState("b")] });
   model.select("a");
-  model.give("interrupt");
-  expect(model.asking.value).toEqual({ order: "interrupt", sessions: ["a"] });
+  model.sendOrder("interrupt");
+  expect(model.orderForm.value).toEqual({ order: "interrupt", sessions: ["a"] });
   model.select("b");
-  model.words.value = "tell one about lions";
-  await model.answer();
-  model.give("destroy");
+  model.guidance.value = "tell one about lions";
+  await model.submitOrderForm();
+  model.sendOrder("destroy");
   expect(core.done).toHaveLength(1);
-  await model.answer();
+  await model.submitOrderForm();
   expect(core.done).toEqual([
     [
       "act",
@@ -135,15 +135,15 @@ test("interrupting asks for words, destroying for a second thought, for those it
 test("input is sent by the same form; words that don't get through stay in it", async () => {
   const { core, model } = await begun({ states: [aState("a"), aState("b")] });
   model.chooseAll(["a", "b"]);
-  model.give("input");
-  expect(model.asking.value).toEqual({ order: "input", sessions: ["a", "b"] });
-  model.words.value = "and lions";
+  model.sendOrder("input");
+  expect(model.orderForm.value).toEqual({ order: "input", sessions: ["a", "b"] });
+  model.guidance.value = "and lions";
   core.refuses = { code: "store_error", message: "The disk is full." };
-  await model.answer();
-  expect(model.asking.value).toEqual({ order: "input", sessions: ["a", "b"] });
-  expect(model.words.value).toBe("and lions");
+  await model.submitOrderForm();
+  expect(model.orderForm.value).toEqual({ order: "input", sessions: ["a", "b"] });
+  expect(model.guidance.value).toBe("and lions");
   core.refuses = undefined;
-  await model.answer();
+  await model.submitOrderForm();
   expect(core.done[0]).toEqual([
     "act",
     {
@@ -153,7 +153,7 @@ test("input is sent by the same form; words that don't get through stay in it", 
       idem_key: expect.any(String),
     },
   ]);
-  expect([model.asking.value, model.words.value]).toEqual([null, ""]);
+  expect([model.orderForm.value, model.guidance.value]).toEqual([null, ""]);
 });
 
 test("input whose answer was lost is the same action when it is sent again", async () => {
@@ -161,19 +161,19 @@ test("input whose answer was lost is the same action when it is sent again", asy
   const keys: unknown[] = [];
   const send = async () => {
     model.select("a");
-    model.give("input");
-    model.words.value = "and lions";
-    const answered = model.answer();
-    keys.push(core.came.findLast(({ body }) => body.method === "act")?.body.params);
+    model.sendOrder("input");
+    model.guidance.value = "and lions";
+    const answered = model.submitOrderForm();
+    keys.push(core.received.findLast(({ body }) => body.method === "act")?.body.params);
     return answered;
   };
   const lost = send();
   await core.drop();
   await lost;
-  expect(model.words.value).toBe("and lions");
+  expect(model.guidance.value).toBe("and lions");
   timers.pass(500);
   await settled();
-  await model.answer();
+  await model.submitOrderForm();
   await send();
   const sent = core.done.map(([, asked]) => asked.idem_key);
   expect((keys[0] as { idem_key: string }).idem_key).toBe(sent[0]);
@@ -183,7 +183,7 @@ test("input whose answer was lost is the same action when it is sent again", asy
 test("a post whose answer was lost is said once when it is sent again", async () => {
   const { core, model, timers } = await begun({ conversations: [aConversation("c")] }, "c");
   const lost = model.post("hello");
-  const first = core.came.findLast(({ body }) => body.method === "say")?.body.params;
+  const first = core.received.findLast(({ body }) => body.method === "say")?.body.params;
   await core.drop();
   expect(await lost).toBe(false);
   timers.pass(500);
@@ -198,33 +198,35 @@ test("a post whose answer was lost is said once when it is sent again", async ()
 test("words outlive the form, a broken link, and what was asked meanwhile", async () => {
   const { core, model } = await begun({ states: [aState("a")] });
   model.select("a");
-  model.give("interrupt");
-  model.words.value = "half a thou";
-  model.give("destroy");
-  model.asking.value = null;
-  expect(model.words.value).toBe("half a thou");
-  model.give("interrupt");
+  model.sendOrder("interrupt");
+  model.guidance.value = "half a thou";
+  model.sendOrder("destroy");
+  model.orderForm.value = null;
+  expect(model.guidance.value).toBe("half a thou");
+  model.sendOrder("interrupt");
   await core.drop();
-  expect(model.held("interrupt", model.statesOf(["a"]))).toBe("Not connected to the Core");
-  await model.answer(); // though it can't be
-  expect(model.words.value).toBe("half a thou");
-  expect(model.asking.value).not.toBeNull();
+  expect(model.orderDisabledReason("interrupt", model.statesOf(["a"]))).toBe(
+    "Not connected to the Core",
+  );
+  await model.submitOrderForm(); // though it can't be
+  expect(model.guidance.value).toBe("half a thou");
+  expect(model.orderForm.value).not.toBeNull();
 });
 
 test("an order that fails is told, also of a session that nobody looks at", async () => {
   const { core, model } = await begun({ states: [aState("a"), aState("b"), aState("c")] });
   model.chooseAll(["a", "b", "c"]);
-  model.give("pause");
+  model.sendOrder("pause");
   await settled();
   expect(core.topics.filter((topic) => topic.startsWith("session:"))).toHaveLength(3);
   await core.end("act-1", "done");
   await core.end("act-2", "failed", "no worker knows its moniker");
-  expect([...model.orders.under.value.keys()]).toEqual(["c"]);
-  expect(model.orders.news.value?.text).toBe(
+  expect([...model.orders.pending.value.keys()]).toEqual(["c"]);
+  expect(model.orders.notice.value?.text).toBe(
     "joker could not be paused: no worker knows its moniker",
   );
   await core.end("act-3", "failed", "nor this one's");
-  expect(model.orders.news.value?.text).toBe(
+  expect(model.orders.notice.value?.text).toBe(
     "2 of 3 sessions could not be paused: no worker knows its moniker",
   );
   expect(core.topics).toEqual(["sessions", "conversations"]);
@@ -233,31 +235,31 @@ test("an order that fails is told, also of a session that nobody looks at", asyn
 test("one that failed while the link was broken, or before it was listened to, is told too", async () => {
   const { core, model, timers } = await begun({ states: [aState("a")] });
   model.chooseAll(["a"]);
-  model.give("resume"); // it can't be
-  model.give("pause");
+  model.sendOrder("resume"); // it can't be
+  model.sendOrder("pause");
   await settled();
   await core.drop();
   await core.end("act-1", "failed", "it was too late");
-  expect(model.orders.news.value).toBeNull();
+  expect(model.orders.notice.value).toBeNull();
   timers.pass(500);
   await settled();
-  expect(model.orders.news.value?.text).toBe("joker could not be paused: it was too late");
-  expect(model.orders.under.value.size).toBe(0);
+  expect(model.orders.notice.value?.text).toBe("joker could not be paused: it was too late");
+  expect(model.orders.pending.value.size).toBe(0);
 });
 
 test("a thousand orders are given a few at a time, and as few sessions are listened to", async () => {
   const states = Array.from({ length: 1000 }, (_, at) => aState(`s${at}`));
   const { core, model } = await begun({ states });
   model.chooseAll(ids(model));
-  model.give("pause");
-  const asked = () => core.came.filter(({ body }) => body.method === "act").length;
+  model.sendOrder("pause");
+  const asked = () => core.received.filter(({ body }) => body.method === "act").length;
   expect(asked()).toBe(64);
   await vi.waitFor(() => expect(asked()).toBe(1000));
   expect(core.topics).toHaveLength(2 + 32);
   await core.end("act-900", "failed", "it hung"); // nobody listens to it yet
   for (let n = 1; n <= 999; n += 1) if (n !== 900) await core.end(`act-${n}`, "done");
-  expect(model.orders.news.value?.text).toBe("joker could not be paused: it hung");
-  expect([...model.orders.under.value.keys()]).toEqual(["s999"]);
+  expect(model.orders.notice.value?.text).toBe("joker could not be paused: it hung");
+  expect([...model.orders.pending.value.keys()]).toEqual(["s999"]);
   expect(core.topics).toEqual(["sessions", "conversations", "session:s999"]);
 });
 
@@ -265,10 +267,12 @@ test("what was refused is told, with how many it is of several", async () => {
   const refuses = { code: "session_over", message: "It has ended." };
   const { model } = await begun({ states: [aState("a"), aState("b")], refuses });
   model.chooseAll(["a", "b"]);
-  model.give("pause");
+  model.sendOrder("pause");
   await settled();
-  expect(model.orders.news.value?.text).toBe("2 of 2 sessions could not be paused: It has ended.");
-  expect(model.orders.under.value.size).toBe(0);
+  expect(model.orders.notice.value?.text).toBe(
+    "2 of 2 sessions could not be paused: It has ended.",
+  );
+  expect(model.orders.pending.value.size).toBe(0);
 });
 
 test("an action that failed is told: nothing else would show it", async () => {
@@ -278,7 +282,7 @@ test("an action that failed is told: nothing else would show it", async () => {
   const action = { status: "failed", agent_id: "joker", session_id: "a", error: "no moniker" };
   await core.tell("session:a", "action", { actions: [action as never] });
   await pass();
-  expect(model.orders.news.value?.text).toBe("joker: no moniker");
+  expect(model.orders.notice.value?.text).toBe("joker: no moniker");
 });
 
 test("a conversation has who takes part and what was said, each message once, in order", async () => {
@@ -291,14 +295,14 @@ test("a conversation has who takes part and what was said, each message once, in
     "c",
   );
   expect(model.side.value).toBe("conversations");
-  const said = () => model.talk.messages.value.map(({ message_id }) => message_id);
+  const said = () => model.conversationTopic.messages.value.map(({ message_id }) => message_id);
   expect(said()).toEqual(["1", "2"]);
   await core.tell("conversation:c", "message", { messages: [aMessage("c", "3")] });
   await core.tell("conversation:c", "message", { messages: [aMessage("c", "3")] });
   expect(said()).toEqual(["1", "2", "3"]);
   const left = aParticipant("c", "a", { left_at: 5 });
   await core.tell("conversation:c", "participant", { participants: [left] });
-  expect(model.talk.participants.value).toEqual([left]);
+  expect(model.conversationTopic.participants.value).toEqual([left]);
 });
 
 test("what was missed in a conversation is asked for at its new beginning", async () => {
@@ -307,15 +311,19 @@ test("what was missed in a conversation is asked for at its new beginning", asyn
   core.kept.messages.push(aMessage("c", "2"), aMessage("c", "3"));
   timers.pass(500);
   await settled();
-  expect(model.talk.messages.value.map(({ message_id }) => message_id)).toEqual(["1", "2", "3"]);
+  expect(model.conversationTopic.messages.value.map(({ message_id }) => message_id)).toEqual([
+    "1",
+    "2",
+    "3",
+  ]);
 });
 
 test("who can't take part doesn't make a second conversation of the first", async () => {
   const { core, model } = await begun({ states: [aState("a")] });
   core.refusesOf = { join: { code: "unknown_session", message: "It is gone." } };
   expect(await model.begin("Lions", ["a"])).toBe(true);
-  expect(model.talk.id.value).toBe("c1");
-  expect(model.orders.news.value?.text).toBe("It is gone.");
+  expect(model.conversationTopic.id.value).toBe("c1");
+  expect(model.orders.notice.value?.text).toBe("It is gone.");
 });
 
 test("somebody who leaves a conversation is seen to have left", async () => {
@@ -331,9 +339,9 @@ test("a new conversation is opened with its sessions in it; a refused post keeps
   const { core, model } = await begun({ states: [aState("a")] });
   expect(await model.begin("Lions", ["a"])).toBe(true);
   expect(core.done.map(([method]) => method)).toEqual(["create_conversation", "join"]);
-  expect(model.talk.id.value).toBe("c1");
+  expect(model.conversationTopic.id.value).toBe("c1");
   expect(await model.post("hello")).toBe(true);
   core.refuses = { code: "conversation_closed", message: "It is closed." };
   expect(await model.post("again")).toBe(false);
-  expect(model.orders.news.value?.text).toBe("It is closed.");
+  expect(model.orders.notice.value?.text).toBe("It is closed.");
 });

@@ -4,10 +4,10 @@ import {
   type Column,
   FIRST,
   guidanceOf,
-  lastWords,
+  lastMessage,
   matches,
   oneLine,
-  refusedBy,
+  refusalReason,
   shortId,
   sorted,
   turned,
@@ -74,11 +74,11 @@ test.each([
 });
 
 test("last words are one line of what the last step gave, or why it failed", () => {
-  expect(lastWords(aState("a", { result: { text: "one\n  two" } }))).toBe("one two");
-  expect(lastWords(aState("a", { result: null }))).toBe("");
-  expect(lastWords(aState("a", { result: [1] }))).toBe("");
+  expect(lastMessage(aState("a", { result: { text: "one\n  two" } }))).toBe("one two");
+  expect(lastMessage(aState("a", { result: null }))).toBe("");
+  expect(lastMessage(aState("a", { result: [1] }))).toBe("");
   const failed = { status: "error", last_error: "it broke" } as const;
-  expect(lastWords(aState("a", failed))).toBe("it broke");
+  expect(lastMessage(aState("a", failed))).toBe("it broke");
   expect(oneLine("x".repeat(100_000))).toHaveLength(600);
   expect(shortId("0198f1c2-7d10-7000")).toBe("0198f1c2…");
 });
@@ -90,8 +90,8 @@ test("guidance is shown as it is, whatever it is made of", () => {
 });
 
 test("orders that a session can't take say why", () => {
-  const by = (order: Parameters<typeof refusedBy>[0], status: "paused" | "stopping" | "done") =>
-    refusedBy(order, aState("a", { status }));
+  const by = (order: Parameters<typeof refusalReason>[0], status: "paused" | "stopping" | "done") =>
+    refusalReason(order, aState("a", { status }));
   expect(by("pause", "paused")).toBe("This session is paused already");
   expect(by("interrupt", "paused")).toBe(null);
   expect(by("destroy", "stopping")).toBe("This session is ending");

@@ -3,7 +3,7 @@ import { expect, test, vi } from "vitest";
 import { mountSessions } from "../../src/sessions/mount";
 import { onOpenRun } from "../../src/shells/server";
 import { drawn, press, useLayout } from "../helpers/dom";
-import { looking } from "../helpers/looking";
+import { queriesOf } from "../helpers/queries";
 import {
   aConversation,
   aMessage,
@@ -21,7 +21,7 @@ async function shown(kept: Kept = {}, options: Parameters<typeof mountSessions>[
   const host = document.body.appendChild(document.createElement("div"));
   const leave = mountSessions(host, core, options);
   await drawn();
-  const { all, one, button, click, type } = looking(host, drawn);
+  const { all, one, button, click, type } = queriesOf(host, drawn);
   const row = (id: string) => one(`[data-session="${id}"]`);
   const rows = () => all(".as-SessRow").map(({ dataset }) => dataset.session);
   return { core, host, leave, all, one, button, click, type, row, rows };

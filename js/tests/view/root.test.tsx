@@ -5,7 +5,7 @@ import type { Place } from "../../src/view/hooks";
 import { Root } from "../../src/view/root";
 import { aModel, showing } from "../helpers/debugger";
 import { box, drawn, press, useBox, useLayout } from "../helpers/dom";
-import { looking } from "../helpers/looking";
+import { queriesOf } from "../helpers/queries";
 import {
   aCommit,
   aRow,
@@ -30,7 +30,7 @@ async function draw(all: Awaited<ReturnType<typeof showing>>) {
 
 const halted = () => showing(haltedRun("a", "r2"), [aRow(1), pendingRow(2)]);
 const state = () => box.querySelector("[role=status]")?.textContent;
-const { button } = looking(() => box, drawn);
+const { button } = queriesOf(() => box, drawn);
 
 /** What lies over the view is fetched when it is first needed. */
 async function dialog(): Promise<Element> {
@@ -120,7 +120,7 @@ describe("keys", () => {
     await press("2");
     expect(document.activeElement?.textContent).toContain("Changes");
     await press("1");
-    model.trouble("stale", "too late");
+    model.onError("stale", "too late");
     await drawn();
     button("Dismiss").focus();
     button("Dismiss").click();

@@ -1,11 +1,11 @@
 /** Calls of tools, questions about them, and the JSON that both show. */
 import { useMemo, useState } from "preact/hooks";
 import { Icon, type IconName } from "../../icons/icon";
+import { FoldRow, LongText } from "../../inspector/components/long_text";
 import { pretty } from "../../inspector/json/print";
-import { FoldRow, LongText } from "../../inspector/show/long_text";
 import { Button, CopyButton } from "../../view/button";
+import { visible } from "../../view/format";
 import { cx, useOwnId } from "../../view/hooks";
-import { visible } from "../../view/words";
 import type { ShownMessage, TranscriptModel } from "../types";
 import { Rich } from "./rich";
 
@@ -80,7 +80,7 @@ interface ConfirmationProps {
 export function Confirmation({ model, message }: ConfirmationProps) {
   const { id, content, details, chosen, final } = message;
   const waits = !final && model.info.value?.waiting === id;
-  const barred = model.barred.value !== null;
+  const barred = model.readOnlyReason.value !== null;
   return (
     <section class={cx("as-Confirm", waits && "as-mod-waits")} aria-label="Confirmation">
       <div class="as-Confirm-head as-Small">
@@ -117,8 +117,8 @@ function Choices({ model, message, waits }: ConfirmationProps & { waits: boolean
     if (why !== null) setSent(null);
   };
   const over = chosen === null ? "Nobody waits for an answer any more" : "The choice is made";
-  const held = waits
-    ? (model.barred.value ?? (sent !== null ? "Your choice is sent" : null))
+  const disabledReason = waits
+    ? (model.readOnlyReason.value ?? (sent !== null ? "Your choice is sent" : null))
     : over;
   return (
     <>
@@ -131,7 +131,7 @@ function Choices({ model, message, waits }: ConfirmationProps & { waits: boolean
             class={choice === (chosen ?? sent) ? "as-mod-chosen" : undefined}
             name={choice === chosen ? `${visible(choice)}: chosen` : visible(choice)}
             hint={`Answer: ${visible(choice)}`}
-            held={held}
+            disabledReason={disabledReason}
             onClick={() => void choose(choice)}
           >
             <span class="as-Ellipsis">{visible(choice) || "(empty)"}</span>

@@ -2,11 +2,11 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { LongText } from "../../inspector/components/long_text";
 import { countLines, cut, type Limit, textBytes } from "../../inspector/fold";
-import { LongText } from "../../inspector/show/long_text";
 import { Button, CopyButton } from "../../view/button";
+import { count, size, visible } from "../../view/format";
 import { cx } from "../../view/hooks";
-import { count, size, visible } from "../../view/words";
 import type { ShownMessage, TranscriptModel } from "../types";
 
 interface CodeProps {
@@ -120,7 +120,7 @@ function lineFrom(text: string, at: number): number {
 export const headTo = (text: string, limit: Limit): number => cut(text, 0, limit);
 
 /** What is said of the part before. */
-export const beforeWords = (text: string, from: number): string =>
+export const earlierText = (text: string, from: number): string =>
   `Show the ${size(textBytes(text.slice(0, from)))} before`;
 
 // ---- Code in a box: its language, where it is from, how long it is, and a button that copies it.
@@ -146,7 +146,7 @@ export function CodeBox({ language, text, whole = text, note, streaming = false 
         <CopyButton
           label="Copy the code"
           text={() => whole}
-          held={streaming ? "It isn’t complete yet" : null}
+          disabledReason={streaming ? "It isn’t complete yet" : null}
         />
       </div>
       <Lines text={text} streaming={streaming} />
@@ -242,14 +242,14 @@ export function Console({ message: { content, streaming } }: { message: ShownMes
   const [back, setBack] = useState(0);
   const from = earlierFrom(text, tailFrom(text), back);
   const ref = useScrolls<HTMLPreElement>(text);
-  useKeptEnd(ref, text);
+  useStickToEnd(ref, text);
   return (
     <div class="as-CodeBox as-mod-console">
       <div class="as-CodeBox-head">
         <span class="as-CodeBox-language">output</span>
         {from > 0 && (
           <button type="button" class="as-Link" onClick={() => setBack(back + TAIL)}>
-            {beforeWords(text, from)}
+            {earlierText(text, from)}
           </button>
         )}
         <span class="as-Spring" />
@@ -257,7 +257,7 @@ export function Console({ message: { content, streaming } }: { message: ShownMes
         <CopyButton
           label="Copy the output"
           text={() => text}
-          held={streaming ? "It isn’t complete yet" : null}
+          disabledReason={streaming ? "It isn’t complete yet" : null}
         />
       </div>
       <pre ref={ref} class="as-Code as-Console">
@@ -268,7 +268,7 @@ export function Console({ message: { content, streaming } }: { message: ShownMes
 }
 
 /** As a terminal: the end is in sight, unless somebody has scrolled up. */
-function useKeptEnd(ref: { current: HTMLElement | null }, text: string): void {
+function useStickToEnd(ref: { current: HTMLElement | null }, text: string): void {
   const height = useRef(0);
   useLayoutEffect(() => {
     const box = ref.current;
@@ -309,7 +309,7 @@ export function useFetched<T>(of: string, load: () => Promise<T>) {
         if (wanted) setFetched({ kind: "failed", why: (error as Error).message });
       }
     };
-    const leave = onceSeen(ref.current, () => void fetch());
+    const leave = onFirstVisible(ref.current, () => void fetch());
     return () => {
       wanted = false;
       leave();
@@ -318,7 +318,7 @@ export function useFetched<T>(of: string, load: () => Promise<T>) {
   return { ref, fetched, retry: () => setTries(tries + 1) };
 }
 
-function onceSeen(element: Element | null, seen: () => void): () => void {
+function onFirstVisible(element: Element | null, seen: () => void): () => void {
   if (!element) return () => {};
   const observer = new IntersectionObserver(
     (entries) => {

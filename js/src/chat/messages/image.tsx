@@ -1,7 +1,7 @@
 /** IMAGE: its bytes come through the kernel, never from an address that an agent names. */
 import { useMemo, useState } from "preact/hooks";
+import { size, visible } from "../../view/format";
 import { bytesOf, useAddress } from "../../view/images";
-import { size, visible } from "../../view/words";
 import type { ChatImage, ShownMessage, TranscriptModel } from "../types";
 import { NotHere, useFetched } from "./code";
 

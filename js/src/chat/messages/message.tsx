@@ -2,14 +2,14 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { Icon } from "../../icons/icon";
+import { clock, visible } from "../../view/format";
 import { cx } from "../../view/hooks";
-import { clock, visible } from "../../view/words";
 import type { ShownMessage, TranscriptModel } from "../types";
 import { Call, Confirmation, Json } from "./call";
 import { Code, Console } from "./code";
 import { type Enlarged, Image } from "./image";
 import { Rich } from "./rich";
-import { roleWord, speakerOf } from "./rows";
+import { roleLabel, speakerOf } from "./rows";
 
 interface MessageProps {
   model: TranscriptModel;
@@ -47,7 +47,7 @@ function Head({ model, message }: { model: TranscriptModel; message: ShownMessag
       </b>
       {role !== null && (
         <span class="as-Tag as-Ellipsis" title={`Role ${visible(role)}`}>
-          {roleWord(role)}
+          {roleLabel(role)}
         </span>
       )}
       {to !== null && (
@@ -66,7 +66,7 @@ type BodyProps = Omit<MessageProps, "head">;
 function Body({ model, message, onEnlarge }: BodyProps): ComponentChildren {
   switch (message.type) {
     case "MESSAGE":
-      return <Words message={message} />;
+      return <MessageText message={message} />;
     case "CODE":
       return <Code model={model} message={message} />;
     case "CONSOLE":
@@ -82,7 +82,7 @@ function Body({ model, message, onEnlarge }: BodyProps): ComponentChildren {
   }
 }
 
-function Words({ message: { content, format, streaming } }: { message: ShownMessage }) {
+function MessageText({ message: { content, format, streaming } }: { message: ShownMessage }) {
   if (format !== "error") {
     return <Rich text={content || (streaming ? "" : "(no text)")} streaming={streaming} />;
   }

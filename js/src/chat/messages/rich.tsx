@@ -1,9 +1,9 @@
 /** A message's words: paragraphs, lists of code, and the little Markdown that chats have. */
 import { useMemo, useRef, useState } from "preact/hooks";
+import { More } from "../../inspector/components/long_text";
 import type { Limit } from "../../inspector/fold";
-import { More } from "../../inspector/show/long_text";
-import { visible } from "../../view/words";
-import { beforeWords, Caret, CodeBox, earlierFrom, headTo, MESSAGE, TAIL, tailFrom } from "./code";
+import { visible } from "../../view/format";
+import { Caret, CodeBox, earlierFrom, earlierText, headTo, MESSAGE, TAIL, tailFrom } from "./code";
 
 interface RichProps {
   text: string;
@@ -23,7 +23,7 @@ export function Rich({ text, streaming = false, limit = MESSAGE }: RichProps) {
     <div class="as-Rich">
       {start > 0 && (
         <button type="button" class="as-Link as-Small" onClick={() => setBack(back + TAIL)}>
-          {beforeWords(text, start)}
+          {earlierText(text, start)}
         </button>
       )}
       <Blocks blocks={blocks} text={text} start={start} end={end} streaming={streaming} />
@@ -58,14 +58,14 @@ function Blocks({ blocks, text, start, end, streaming }: BlocksProps) {
             streaming={more}
           />
         ) : (
-          <Words key={at} text={part} streaming={more} />
+          <RichText key={at} text={part} streaming={more} />
         );
       })}
     </>
   );
 }
 
-function Words({ text, streaming }: { text: string; streaming: boolean }) {
+function RichText({ text, streaming }: { text: string; streaming: boolean }) {
   const spans = useMemo(() => spansOf(trimmed(text)), [text]);
   if (spans.length === 0 && !streaming) return null;
   return (

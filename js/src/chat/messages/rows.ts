@@ -1,7 +1,7 @@
 /** Which rows a transcript has, and how roles and speakers are said. Pure. */
 
 import type { IconName } from "../../icons/icon";
-import { visible } from "../../view/words";
+import { visible } from "../../view/format";
 import type { ChatAgentInfo, ChatSessionInfo, ShownMessage } from "../types";
 
 /** What is said across the transcript: where agents read from, and where memory begins. */
@@ -71,7 +71,7 @@ const ROLES: Record<string, string> = {
 };
 
 /** An agent's role in a word; one that an extension added is its own word. */
-export function roleWord(role: string): string {
+export function roleLabel(role: string): string {
   return Object.hasOwn(ROLES, role) ? (ROLES[role] as string) : visible(role);
 }
 

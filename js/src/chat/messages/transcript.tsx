@@ -2,13 +2,13 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../../icons/icon";
 import { Button } from "../../view/button";
+import { count, visible } from "../../view/format";
 import { cx } from "../../view/hooks";
 import { useAddress } from "../../view/images";
-import { count, visible } from "../../view/words";
 import type { ChatAgentInfo, ChatSessionInfo, TranscriptModel } from "../types";
 import type { Enlarged } from "./image";
 import { Message } from "./message";
-import { after, type Divider, roleWord, rowsOf } from "./rows";
+import { after, type Divider, roleLabel, rowsOf } from "./rows";
 
 interface TranscriptProps {
   model: TranscriptModel;
@@ -22,7 +22,7 @@ export function Transcript({ model }: TranscriptProps) {
 
 function Log({ model, info }: { model: TranscriptModel; info: ChatSessionInfo }) {
   const messages = model.messages.value;
-  const { scroller, content, away, toEnd, onScroll, hold } = useReading();
+  const { scroller, content, away, toEnd, onScroll, hold } = useScrollAnchor();
   const sent = model.sent.value;
   useLayoutEffect(toEnd, [sent]); // who says something looks for the answer
   const [large, setLarge] = useState<Enlarged | null>(null);
@@ -44,7 +44,9 @@ function Log({ model, info }: { model: TranscriptModel; info: ChatSessionInfo })
         onClickCapture={hold}
       >
         <div ref={content} class="as-Log-content">
-          {messages.length === 0 && !model.hasEarlier.value && <Nothing agents={info.agents} />}
+          {messages.length === 0 && !model.hasEarlier.value && (
+            <EmptyTranscript agents={info.agents} />
+          )}
           {model.hasEarlier.value && <Earlier model={model} info={info} shown={messages.length} />}
           {rowsOf(messages, info).map((row) =>
             row.kind === "divider" ? (
@@ -154,7 +156,7 @@ function Now({ info, speaks }: { info: ChatSessionInfo; speaks: boolean }) {
 }
 
 /** Nothing was said yet: who is there to talk to. */
-function Nothing({ agents }: { agents: readonly ChatAgentInfo[] }) {
+function EmptyTranscript({ agents }: { agents: readonly ChatAgentInfo[] }) {
   return (
     <div class="as-Empty as-Log-empty">
       <h3>Nothing was said yet</h3>
@@ -169,7 +171,7 @@ function Nothing({ agents }: { agents: readonly ChatAgentInfo[] }) {
             <Icon name="agent" small />
             <b class="as-Ellipsis">{visible(name)}</b>
             <span class="as-Tag" title={`Role ${visible(role)}`}>
-              {roleWord(role)}
+              {roleLabel(role)}
             </span>
             {description && <span class="as-Muted as-Text">{visible(description)}</span>}
           </li>
@@ -247,7 +249,7 @@ type Place = "end" | Anchor | null;
  * back to where it was, before the browser draws. Safari has no anchoring of its own, and others do
  * without at the very top.
  */
-export function useReading() {
+export function useScrollAnchor() {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const place = useRef<Place>("end");

@@ -1,17 +1,17 @@
 /** What a prompt is made of: system, tools' schemas, what was said before, what is new. */
 import styles from "../../styles/context.css";
-import { NOT_TOLD, tokenFigure, tokensBySize } from "../../view/figures";
+import { NOT_REPORTED, tokenFigure, tokensBySize } from "../../view/figures";
+import type { PreviousPrompts } from "../components/content";
 import { textBytes } from "../fold";
-import type { Reading } from "../read/parts";
-import type { Known } from "../show/reading";
+import type { ParsedContent } from "../parsed/parts";
 
 export { styles };
 
-type Prompt = Extract<Reading, { kind: "prompt" }>;
+type Prompt = Extract<ParsedContent, { kind: "prompt" }>;
 
 export interface ContextProps {
   prompt: Prompt;
-  known: Known | undefined;
+  known: PreviousPrompts | undefined;
   /** Of the whole prompt, where its answer has told them. */
   tokens: number | null;
 }
@@ -31,7 +31,7 @@ export function Context({ prompt, known, tokens }: ContextProps) {
   return (
     <div class="as-Foot as-Context">
       <div class="as-Context-head">
-        <span title={tokens === null ? NOT_TOLD : "As the model's provider counted them"}>
+        <span title={tokens === null ? NOT_REPORTED : "As the model's provider counted them"}>
           Context{" "}
           <b>{tokens === null ? `≈${tokenFigure(tokensBySize(bytes))}` : tokenFigure(tokens)}</b>{" "}
           <span class="as-Muted">tokens</span>
@@ -60,7 +60,7 @@ type Sizes = Record<Share["kind"], number>;
 const SYSTEM = new Set(["system", "developer"]);
 
 /** Bytes of each kind. Without an earlier prompt, nothing is told from what is new. */
-export function sizesOf({ messages, tools }: Prompt, known: Known | undefined): Sizes {
+export function sizesOf({ messages, tools }: Prompt, known: PreviousPrompts | undefined): Sizes {
   const fresh = new Set(
     known?.groups.flatMap((group) => (group.fate === "same" ? [] : group.messages)),
   );

@@ -89,10 +89,10 @@ export function numberEnd(text: string, start: number): number {
 function numberProblem(text: string, start: number): Problem {
   const all = /^[-+.\w]*/.exec(text.slice(start, start + 60))?.[0] ?? "";
   const end = start + Math.max(all.length, 1);
-  return new Problem(start, end, numberWords(all));
+  return new Problem(start, end, numberText(all));
 }
 
-function numberWords(literal: string): string {
+function numberText(literal: string): string {
   if (literal.startsWith("+")) return "a number can't begin with +";
   if (/^-?(?:Infinity|NaN)/.test(literal)) return FOREIGN.Infinity ?? "";
   if (/^-?\./.test(literal))

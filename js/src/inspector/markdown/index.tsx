@@ -10,7 +10,7 @@ import DOMPurify from "dompurify";
 import { Marked, type Tokens } from "marked";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import styles from "../../styles/markdown.css";
-import { visible } from "../../view/words";
+import { visible } from "../../view/format";
 
 export { styles };
 

@@ -6,8 +6,8 @@ import type { Run } from "../../model/model";
 import { runStatus } from "../../model/status";
 import { Button } from "../button";
 import { SearchField } from "../fields";
-import { StateMark } from "../told";
-import { count, visible, when } from "../words";
+import { count, visible, when } from "../format";
+import { StateMark } from "../notices";
 
 /** More runs than this are only found by the filter. */
 const MOST = 100;
@@ -169,7 +169,7 @@ function Shown(props: ItemProps & { onRename(): void; onDelete(): void }) {
           <Button
             icon="trash"
             hint={`Delete ${name}`}
-            held={run.state === "idle" ? null : "A run can be deleted once it has ended"}
+            disabledReason={run.state === "idle" ? null : "A run can be deleted once it has ended"}
             onClick={props.onDelete}
           />
         </span>

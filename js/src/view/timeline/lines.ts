@@ -2,7 +2,7 @@
 import type { StepFile } from "../../model/commits";
 import type { SelectedFile, TimelineRow } from "../../model/model";
 import type { Matches, Rows } from "../../model/rows";
-import { actorLabel } from "../words";
+import { actorLabel } from "../format";
 
 /** So many files stand under a row; more are counted. */
 const MOST_FILES = 4;

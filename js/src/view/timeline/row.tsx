@@ -4,9 +4,9 @@ import { Icon } from "../../icons/icon";
 import type { Breakpoints } from "../../model/breakpoints";
 import type { TimelineRow } from "../../model/model";
 import type { Actor } from "../../protocol/types.gen";
-import { tokenFigure, usageWords } from "../figures";
+import { tokenFigure, usageText } from "../figures";
+import { actorIcon, actorLabel, clock, count, duration, visible } from "../format";
 import { cx } from "../hooks";
-import { actorIcon, actorLabel, clock, count, duration, visible } from "../words";
 
 // ---- What breakpoints made of a row: that one halted there, that it was only logged, or that its
 // condition failed.
@@ -22,7 +22,7 @@ const hasBreakpointMark = ({ stops: breakpoints, stop_error }: TimelineRow): boo
 function BreakpointMarks({ row, breakpoints }: BreakpointMarkProps) {
   return (
     <>
-      {row.stops.length > 0 && <Hit ids={row.stops} breakpoints={breakpoints} />}
+      {row.stops.length > 0 && <HitMark ids={row.stops} breakpoints={breakpoints} />}
       {row.stop_error !== null && (
         <span
           class="as-Bad"
@@ -37,15 +37,15 @@ function BreakpointMarks({ row, breakpoints }: BreakpointMarkProps) {
   );
 }
 
-function Hit({ ids, breakpoints }: { ids: readonly string[]; breakpoints: Breakpoints }) {
-  const logged = breakpoints.onlyLog(ids);
+function HitMark({ ids, breakpoints }: { ids: readonly string[]; breakpoints: Breakpoints }) {
+  const logged = breakpoints.areLogOnly(ids);
   const noun = ids.length === 1 ? "breakpoint" : "breakpoints";
   return (
     <span
       class={logged ? "as-Muted" : "as-You"}
       role="img"
       aria-label={logged ? "logged by a breakpoint" : "hit by a breakpoint"}
-      title={`${logged ? "Logged by" : "Hit by"} the ${noun} ${breakpoints.named(ids)}`}
+      title={`${logged ? "Logged by" : "Hit by"} the ${noun} ${breakpoints.describe(ids)}`}
     >
       <Icon name={logged ? "system" : "halted"} small />
     </span>
@@ -249,7 +249,7 @@ function Summary({ row: { name, kind, side }, summary }: { row: TimelineRow; sum
   const tool = name && visible(name);
   if (!tool) return <>{summary}</>;
   if (summary.startsWith(`${tool}(`) && summary.endsWith(")"))
-    return <Told tool={tool} text={summary.slice(tool.length + 1, -1)} />;
+    return <AnswerMark tool={tool} text={summary.slice(tool.length + 1, -1)} />;
   const ends = kind === "tool_invocation" && side === "end";
   if (!ends || summary.startsWith(tool)) return <>{summary}</>;
   return (
@@ -259,7 +259,7 @@ function Summary({ row: { name, kind, side }, summary }: { row: TimelineRow; sum
   );
 }
 
-function Told({ tool, text }: { tool: string; text: string }) {
+function AnswerMark({ tool, text }: { tool: string; text: string }) {
   return (
     <>
       <code>{tool}</code> <bdi class="as-Muted">{text}</bdi>
@@ -328,7 +328,7 @@ interface FigureProps extends Pick<RowLineProps, "row" | "asked"> {
 
 /** What the row took: a prompt its tokens, all that ends something its time. */
 function Figure({ row, asked, children }: FigureProps) {
-  const told = row.usage && usageWords(row.usage);
+  const told = row.usage && usageText(row.usage);
   return (
     <span
       class="as-Row-fig"

@@ -8,7 +8,7 @@ import { nextFrame } from "../../model/inbox";
 import type { SelectedFile, TimelineRow } from "../../model/model";
 import { rowOf } from "../../model/rows";
 import { pageOf, targetOf } from "../focus";
-import { count, visible } from "../words";
+import { count, visible } from "../format";
 import type { FileLine, Line, Lines, MoreLine } from "./lines";
 import { BlankRow, Guides, type PlaceProps, placed, RowLine } from "./row";
 import { ROW, type Scroller, useScroller, useStay, useStick, useVirtual } from "./scroll";
@@ -23,11 +23,11 @@ export function Rows({ model, lines }: RowsProps) {
   const scroller = useScroller();
   const at = lines.selected(model.selectedRow.value, model.selectedFile.value);
   const selected = lines.at(at)?.id ?? null;
-  const active = Math.max(goingTo(model, lines) ?? at, 0);
-  const sticks = model.sticks.value;
+  const active = Math.max(pendingSeq(model, lines) ?? at, 0);
+  const sticks = model.isAtEnd.value;
   useStick(scroller, sticks, lines.count);
   const indexes = useVirtual({ scroller, count: lines.count, active });
-  useSight(model, lines, indexes);
+  useVisibleRows(model, lines, indexes);
   const stay = useStay(scroller, { lines, at, moves: sticks });
   const focus = useFocus(scroller, lines.at(active)?.id ?? null);
   useShow(model, lines, selected, scroller);
@@ -117,7 +117,7 @@ export function Rows({ model, lines }: RowsProps) {
               onAddBreakpoint={
                 model.control.value ? () => addBreakpointLike(model, line.row) : null
               }
-              open={!model.folded.value.has(line.id)}
+              open={!model.foldedRows.value.has(line.id)}
               {...place}
               onSelect={select}
               onFold={(to) => fold(line, to)}
@@ -136,8 +136,8 @@ const isUnder = (line: Line | undefined): line is Under =>
   line?.kind === "file" || line?.kind === "more";
 
 /** The line of the row that will be selected once it is here; keys go on from there. */
-function goingTo(model: Debugger, lines: Lines): number | null {
-  const row = model.going.value?.row;
+function pendingSeq(model: Debugger, lines: Lines): number | null {
+  const row = model.pendingTarget.value?.row;
   const at = typeof row === "number" ? lines.indexOfRow(row) : -1;
   return at < 0 ? null : at;
 }
@@ -196,11 +196,11 @@ function useShow(model: Debugger, lines: Lines, selected: string | null, scrolle
     const at = latest.current.selected(row, file);
     if (at < 0) return;
     // Who comes from elsewhere wants to see what is around it.
-    if (model.revealed.peek()?.row === row) scroller.toMiddle(at);
+    if (model.revealedRow.peek()?.row === row) scroller.toMiddle(at);
     else scroller.toRow(at);
   };
   useSignalEffect(() => {
-    const { value } = model.revealed;
+    const { value } = model.revealedRow;
     // After the filter was cleared and the timeline drawn.
     if (value) requestAnimationFrame(() => show(value.row, null));
   });
@@ -223,7 +223,7 @@ function askedTokens(rows: readonly TimelineRow[]): ReadonlyMap<string, number> 
 // ---- The rows that are in sight are asked for, and those a little above and below.
 
 /** @param indexes Of the lines that are drawn. */
-function useSight(model: Debugger, lines: Lines, indexes: readonly number[]): void {
+function useVisibleRows(model: Debugger, lines: Lines, indexes: readonly number[]): void {
   const latest = useRef({ lines, indexes });
   latest.current = { lines, indexes };
   const asked = useRef(false);
@@ -235,7 +235,7 @@ function useSight(model: Debugger, lines: Lines, indexes: readonly number[]): vo
       asked.current = false;
       const { lines, indexes } = latest.current;
       const seqs = new Set(indexes.flatMap((index) => lines.at(index)?.seq ?? []));
-      model.window.see({ seqs: [...seqs], dense: lines.filter === "" });
+      model.window.setVisible({ seqs: [...seqs], dense: lines.filter === "" });
     });
   });
 }

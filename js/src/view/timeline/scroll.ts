@@ -16,15 +16,15 @@ export interface Scroller {
   along(lines: number): void;
   /** The line at the upper edge, and whether one is in sight. */
   first(): number;
-  sees(index: number): boolean;
+  isVisible(index: number): boolean;
   /** Whether the person has scrolled back since. To be called on each scroll event. */
   wentBack(): boolean;
 }
 
 export function useScroller(): Scroller {
-  const held = useRef<Scroller | null>(null);
-  held.current ??= makeScroller();
-  return held.current;
+  const disabledReason = useRef<Scroller | null>(null);
+  disabledReason.current ??= makeScroller();
+  return disabledReason.current;
 }
 
 function makeScroller(): Scroller {
@@ -71,7 +71,7 @@ function makeScroller(): Scroller {
     first() {
       return Math.ceil((element?.scrollTop ?? 0) / ROW);
     },
-    sees(index) {
+    isVisible(index) {
       const { scrollTop = 0, clientHeight = 0 } = element ?? {};
       return index * ROW < scrollTop + clientHeight && (index + 1) * ROW > scrollTop;
     },
@@ -121,11 +121,12 @@ export function useStay(scroller: Scroller, { lines, at, moves }: Stay) {
     const { current } = named;
     named.current = null;
     if (moves || old.lines === lines || old.lines.filter !== lines.filter) return;
-    const held = old.at >= 0 && scroller.sees(old.at) ? old.at : scroller.first();
-    const line = current ?? old.lines.at(held);
+    const disabledReason = old.at >= 0 && scroller.isVisible(old.at) ? old.at : scroller.first();
+    const line = current ?? old.lines.at(disabledReason);
     if (!line) return;
     const now = lines.indexOf(line);
-    if (now >= 0) scroller.along(now - (current === null ? held : old.lines.indexOf(line)));
+    if (now >= 0)
+      scroller.along(now - (current === null ? disabledReason : old.lines.indexOf(line)));
   });
   return (line: Line) => {
     named.current = line;
@@ -150,7 +151,7 @@ interface Options {
 /** The indexes to draw, in order. */
 export function useVirtual({ scroller, count, active, height = ROW }: Options): number[] {
   const [, redraw] = useReducer((n: number) => n + 1, 0);
-  const sight = useRef<Sight>({ first: 0, last: -1 });
+  const sight = useRef<VisibleRange>({ first: 0, last: -1 });
   useLayoutEffect(() => {
     const element = scroller.current;
     if (!element) return;
@@ -172,19 +173,19 @@ export function useVirtual({ scroller, count, active, height = ROW }: Options): 
   return drawn(sight.current, count, active);
 }
 
-interface Sight {
+interface VisibleRange {
   first: number;
   last: number;
 }
 
-function inSight({ scrollTop, clientHeight }: HTMLElement, height: number): Sight {
+function inSight({ scrollTop, clientHeight }: HTMLElement, height: number): VisibleRange {
   return {
     first: Math.floor(scrollTop / height),
     last: Math.ceil((scrollTop + clientHeight) / height) - 1,
   };
 }
 
-function drawn({ first, last }: Sight, count: number, active: number): number[] {
+function drawn({ first, last }: VisibleRange, count: number, active: number): number[] {
   const from = Math.max(0, Math.min(first, count - 1) - OVERSCAN);
   const to = Math.min(count - 1, last + OVERSCAN);
   const indexes = Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => from + at);

@@ -5,9 +5,9 @@ import { useRef } from "preact/hooks";
 import type { Debugger } from "../../model/debugger";
 import { Button } from "../button";
 import { SearchField } from "../fields";
+import { count } from "../format";
 import { lazy, withStyles } from "../lazy";
-import { Empty } from "../told";
-import { count } from "../words";
+import { Empty } from "../notices";
 import { filesOfRows, type Left, Lines, leftBy } from "./lines";
 import { Rows } from "./rows";
 
@@ -41,14 +41,14 @@ export function Timeline({ model }: { model: Debugger }) {
           icon="search"
           name="Find"
           hint="Find in all that this run holds (Ctrl+F)"
-          pressed={model.searched.value !== null}
+          pressed={model.searchRequest.value !== null}
           onClick={() => {
-            model.searched.value = model.searched.value ? null : {};
+            model.searchRequest.value = model.searchRequest.value ? null : {};
           }}
         />
         <Follow model={model} />
       </div>
-      {model.searched.value && <FindBar model={model} />}
+      {model.searchRequest.value && <FindBar model={model} />}
       {lines.count === 0 && lines.filter !== "" ? (
         <NoMatch model={model} filter={lines.filter} />
       ) : (
@@ -64,13 +64,13 @@ function useShown(model: Debugger) {
     const { length } = model.window.rows.value;
     const text = model.filter.value.trim();
     const run = model.run.value?.id;
-    model.finder.look(text === "" || !run ? null : { run, text, length });
+    model.finder.find(text === "" || !run ? null : { run, text, length });
   });
   return useComputed(() => {
     const rows = model.window.rows.value;
     const files = filesOfRows(rows.all, model.files.value);
     const left = leftBy(model.filter.value.trim(), rows, files, model.finder.found.value);
-    const folded = model.folded.value;
+    const folded = model.foldedRows.value;
     return { left, lines: new Lines({ rows, files, folded, ...(left ?? {}) }) };
   });
 }

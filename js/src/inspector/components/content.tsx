@@ -1,0 +1,254 @@
+/** A body as a person reads it. */
+
+import { useState } from "preact/hooks";
+import type { TimelineRow } from "../../model/model";
+import { costFigure, tokenFigure, tokensBySize } from "../../view/figures";
+import { count, duration, size } from "../../view/format";
+import type { Group } from "../delta";
+import { FIRST_ALONE, textBytes } from "../fold";
+import { oneLine, pretty } from "../json/print";
+import type { Entry, Message, ParsedContent, Tokens, Tool } from "../parsed/parts";
+import type { Shape } from "../title";
+import { FoldRow, LongText } from "./long_text";
+import { ArgumentsView, Entries, MessageView } from "./part";
+
+// ---- An answer: what the model said and which tools it calls, with what it cost.
+
+type Answer = Extract<ParsedContent, { kind: "answer" }>;
+
+/** Endings that a person should know of: the answer isn't whole. */
+const ENDINGS: Record<string, string> = {
+  length: "Cut off: the limit of tokens was reached.",
+  max_tokens: "Cut off: the limit of tokens was reached.",
+  incomplete: "Cut off before its end.",
+  content_filter: "Cut off by the provider's content filter.",
+  refusal: "The model refused.",
+};
+
+function AnswerView({ answer, row }: { answer: Answer; row: TimelineRow }) {
+  const ending = answer.ended === undefined ? undefined : ENDINGS[answer.ended];
+  return (
+    <>
+      {answer.messages.map((message, at) => (
+        <MessageView
+          key={at}
+          message={message}
+          figure={at === 0 ? figuresOf(row, answer.tokens) : undefined}
+        />
+      ))}
+      {ending && <p class="as-Note as-Bad">{ending}</p>}
+    </>
+  );
+}
+
+/**
+ * What an answer took: "1,204 → 96 tok · $0.0021 · 1.93 s".
+ *
+ * @param told The tokens that stand in the answer itself.
+ */
+function figuresOf(row: TimelineRow, told?: Tokens): string {
+  const input = row.usage?.input_tokens?.toLocaleString("en") ?? told?.input;
+  const output = row.usage?.output_tokens?.toLocaleString("en") ?? told?.output;
+  const tokens = [input, output].filter(Boolean).join(" → ");
+  const figures = [
+    tokens ? `${tokens} tok` : `≈${tokenFigure(tokensBySize(row.size))} tok`,
+    costFigure(row.usage),
+    row.duration != null && duration(row.duration),
+  ];
+  return figures.filter(Boolean).join(" · ");
+}
+
+interface ContentViewProps {
+  row: TimelineRow;
+  shape: Shape;
+  reading: ParsedContent;
+  known: PreviousPrompts | undefined;
+}
+
+export function ContentView(props: ContentViewProps) {
+  const { row, shape, reading } = props;
+  return (
+    <>
+      {shape === "answer" && reading.kind !== "answer" && row.duration !== null && (
+        <p class="as-Note as-Small">{figuresOf(row)}</p>
+      )}
+      <Contents {...props} />
+    </>
+  );
+}
+
+function Contents({ row, shape, reading, known }: ContentViewProps) {
+  switch (reading.kind) {
+    case "prompt":
+      return <PromptView prompt={reading} known={known} />;
+    case "answer":
+      return <AnswerView answer={reading} row={row} />;
+    case "call":
+      return (
+        <div class="as-Alone">
+          <ArgumentsView args={reading.args} />
+        </div>
+      );
+    case "entries":
+      return (
+        <div class="as-Alone">
+          <Entries entries={reading.entries} />
+        </div>
+      );
+    case "text":
+      return <AloneText shape={shape} text={reading.text} />;
+    case "data":
+      return (
+        <div class="as-Alone">
+          <LongText text={pretty(reading.value.literal)} code limit={FIRST_ALONE} />
+        </div>
+      );
+  }
+}
+
+function AloneText({ shape, text }: { shape: Shape; text: string }) {
+  if (text === "") return <p class="as-Note">{`An empty text (0 characters)`}</p>;
+  return (
+    <div class="as-Alone">
+      <LongText text={text} code={shape === "result"} limit={FIRST_ALONE} />
+    </div>
+  );
+}
+
+// ---- A prompt: what is new in it first to the eye, the rest folded but near.
+
+type Prompt = Extract<ParsedContent, { kind: "prompt" }>;
+
+/** What is known of the conversation from an earlier prompt. */
+export interface PreviousPrompts {
+  readonly groups: readonly Group[];
+  /** The row of that prompt. */
+  readonly seq: number;
+}
+
+/** As many messages are put on the page at once. */
+const BATCH = 30;
+
+export function PromptView({
+  prompt,
+  known,
+}: {
+  prompt: Prompt;
+  known: PreviousPrompts | undefined;
+}) {
+  const { messages, settings, tools } = prompt;
+  return (
+    <>
+      <Settings settings={settings} tools={tools} />
+      {known ? <Compared known={known} /> : <Messages messages={messages} />}
+      {messages.length === 0 && <p class="as-Note">A prompt without messages</p>}
+    </>
+  );
+}
+
+/** What stands as it did is folded, unless there is nothing else. */
+function Compared({ known: { groups, seq } }: { known: PreviousPrompts }) {
+  const fresh = groups.some(({ fate, messages }) => fate !== "same" && messages.length > 0);
+  return (
+    <>
+      {groups.map((group, at) =>
+        group.fate !== "same" ? (
+          <Fresh key={at} group={group} seq={seq} />
+        ) : fresh ? (
+          <FoldRow
+            key={at}
+            label={count(group.messages.length, "earlier message")}
+            note={`unchanged since event ${seq}`}
+            figure={sizeOf(group.messages)}
+          >
+            {() => <Messages messages={group.messages} />}
+          </FoldRow>
+        ) : (
+          <Messages key={at} messages={group.messages} />
+        ),
+      )}
+    </>
+  );
+}
+
+function Fresh({ group, seq }: { group: Group; seq: number }) {
+  return (
+    <>
+      <div class="as-NewLine">{wordsOf(group, seq)}</div>
+      <Messages messages={group.messages} fresh />
+    </>
+  );
+}
+
+/** What happened here since the earlier prompt. */
+function wordsOf({ fate, messages, gone }: Group, seq: number): string {
+  const here = messages.length;
+  const those = count(gone, "earlier message");
+  if (fate === "new") {
+    return `New since the last prompt${gone > 0 ? `, in place of ${those}` : ""}`;
+  }
+  if (here === 0) return `${those} left out since event ${seq}`;
+  if (gone === 0) return `${count(here, "message")} put in between since event ${seq}`;
+  if (here === gone) return `${those} edited since event ${seq}`;
+  return `${those} replaced since event ${seq} by ${here === 1 ? "this one" : `these ${here}`}`;
+}
+
+/** Messages, the last ones first on the page; earlier ones in pieces. */
+function Messages({ messages, fresh = false }: { messages: readonly Message[]; fresh?: boolean }) {
+  const [shown, setShown] = useState(BATCH);
+  const hidden = Math.max(0, messages.length - shown);
+  const more = Math.min(hidden, shown);
+  return (
+    <>
+      {hidden > 0 && (
+        <button type="button" class="as-Fold" onClick={() => setShown(shown + more)}>
+          {`Show ${more === hidden ? "" : `${more} of `}${count(hidden, "earlier message")}`}
+          <span class="as-Spring" />
+          <span>{sizeOf(messages.slice(0, hidden))}</span>
+        </button>
+      )}
+      {messages.slice(hidden).map((message, at) => (
+        <MessageView key={hidden + at} message={message} fresh={fresh} />
+      ))}
+    </>
+  );
+}
+
+function sizeOf(messages: readonly Message[]): string {
+  return size(messages.reduce((sum, one) => sum + textBytes(one.source), 0));
+}
+
+/** Model, temperature, tools: one line, opened on demand. */
+function Settings({ settings, tools }: { settings: readonly Entry[]; tools: readonly Tool[] }) {
+  if (settings.length === 0 && tools.length === 0) return null;
+  const short = settings.map((one) => `${one.name} ${shortValue(one)}`);
+  const label = tools.length > 0 ? count(tools.length, "tool") : short.join(", ");
+  const note = tools.length > 0 ? short.join(", ") : undefined;
+  return (
+    <FoldRow label={tools.length > 0 ? label : "Settings"} note={note ?? label}>
+      {() => (
+        <div class="as-Opened">
+          <Entries entries={settings} />
+          {tools.map((tool, at) => (
+            <ToolCallView key={at} tool={tool} />
+          ))}
+        </div>
+      )}
+    </FoldRow>
+  );
+}
+
+function shortValue({ value }: Entry): string {
+  const text =
+    value.string ?? (value.node.end - value.node.start < 60 ? oneLine(value.literal) : "…");
+  return text.length > 40 ? `${text.slice(0, 39)}…` : text;
+}
+
+function ToolCallView({ tool }: { tool: Tool }) {
+  return (
+    <div class="as-Tool">
+      <code class="as-Code as-Tools">{tool.name}</code>
+      {tool.about && <LongText text={tool.about} limit={{ lines: 3, chars: 300 }} />}
+    </div>
+  );
+}

@@ -1,0 +1,187 @@
+/** What is said of edits while reading: a draft that waits, one that came too late, one that was sent. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Icon } from "../icons/icon";
+import type { MessageBody, Model, TimelineRow } from "../model/model";
+import { Button, CopyButton } from "../view/button";
+import { sameJson } from "./json/parse";
+import { problemOf } from "./marks";
+import { shownText } from "./parsed/content";
+import { NOUNS, type Shape } from "./title";
+
+export interface EditFootProps {
+  model: Model;
+  row: TimelineRow;
+  shape: Shape;
+  body: MessageBody;
+}
+
+/** The foot of a row that has a draft, or whose edit is in force. */
+export function EditFoot({ model, row, shape, body }: EditFootProps) {
+  const draft = model.draft(row.id).value;
+  if (row.pending && draft)
+    return <DraftFoot model={model} row={row} shape={shape} text={draft.text} sent={body.data} />;
+  const { from } = shownText(body, undefined, model.showOriginal.value);
+  return <EditedFoot row={row} shape={shape} original={from === "original"} />;
+}
+
+/** The button that sends a row's edit. */
+const sender = ({ approval }: TimelineRow): string => (approval ? "Approve" : "Step");
+
+interface DraftFootProps {
+  model: Model;
+  row: TimelineRow;
+  shape: Shape;
+  /** The draft's. */
+  text: string;
+  /** What the agent sent. */
+  sent: string;
+}
+
+/** While a draft waits to be sent. */
+function DraftFoot({ model, row, shape, text, sent }: DraftFootProps) {
+  const problem = useMemo(() => problemOf(shape, sent, text), [shape, sent, text]);
+  return (
+    <div class="as-Foot">
+      <div class="as-FootBar">
+        <span class="as-Inline as-You">
+          <Icon name="pencil" small />
+          Draft
+        </span>
+        <span class="as-Muted as-Small as-Ellipsis">
+          {problem ? "Can’t be sent yet: press Edit to see why" : `${sender(row)} sends it`}
+        </span>
+        <span class="as-Spring" />
+        <Discard
+          onDiscard={() => {
+            model.draft(row.id).value = null;
+            model.draftError.value = null;
+          }}
+        />
+      </div>
+    </div>
+  );
+}
+
+const CONFIRM_MS = 4000;
+
+/** The draft is gone after this: it asks first, in its own place. */
+export function Discard({ onDiscard }: { onDiscard(): void }) {
+  const [isConfirming, setConfirming] = useState(false);
+  useEffect(() => {
+    if (!isConfirming) return;
+    const timer = setTimeout(() => setConfirming(false), CONFIRM_MS);
+    return () => clearTimeout(timer);
+  }, [isConfirming]);
+  return (
+    <Button
+      icon="undo"
+      hint={
+        isConfirming ? "Press again: the draft is gone then" : "Back to the original; asks first"
+      }
+      class={isConfirming ? "as-Bad" : undefined}
+      onClick={() => (isConfirming ? onDiscard() : setConfirming(true))}
+    >
+      {isConfirming ? "Really discard" : "Discard edit"}
+    </Button>
+  );
+}
+
+interface EditedFootProps extends Pick<EditFootProps, "row" | "shape"> {
+  /** Whether the original is looked at. */
+  original: boolean;
+}
+
+/** Once an edit is in force. */
+function EditedFoot({ row, shape, original }: EditedFootProps) {
+  const noun = NOUNS[shape];
+  const words = row.pending
+    ? `This ${noun} is edited; ${sender(row)} sends the edit.`
+    : original
+      ? `The agent never saw this original ${noun}: it went on with the edit.`
+      : `The agent went on with the edited ${noun}. The original is kept with the run.`;
+  return (
+    <div class="as-Foot">
+      <p class="as-Muted as-Small as-Ellipsis">{words}</p>
+    </div>
+  );
+}
+
+export interface ConflictProps {
+  model: Model;
+  row: TimelineRow;
+  body: MessageBody;
+  /** The draft is given up. */
+  onResolved?(): void;
+}
+
+/** A draft that can't be sent as it is: somebody else was faster. Nothing of it is thrown away. */
+export function Conflict({ model, row, body, onResolved }: ConflictProps) {
+  const draft = model.draft(row.id);
+  const kept = draft.value;
+  const sent = kept !== null && !row.pending && body.edit != null && sameJson(kept.text, body.edit);
+  useEffect(() => {
+    if (sent) draft.value = null; // it is what the agent got
+  }, [sent]);
+
+  if (kept === null || sent) return null;
+  if (row.pending && kept.revision === row.revision) return null;
+  const words = row.pending ? MEANWHILE : ((row.answer && UNANSWERED[row.answer]) ?? TOO_LATE);
+  return (
+    <div class="as-Conflict" role="status">
+      <Icon name="warn" />
+      <div>
+        <b>{words.title}</b>
+        <span class="as-Small">{words.text}</span>
+      </div>
+      <div class="as-Conflict-acts">
+        <CopyButton label="Copy the draft" text={() => kept.text} showLabel />
+        {row.pending && (
+          <Button
+            hint="Send your draft instead of the other edit"
+            onClick={() => {
+              draft.value = { ...kept, revision: row.revision };
+            }}
+          >
+            Keep mine
+          </Button>
+        )}
+        <Button
+          hint={words.hint}
+          onClick={() => {
+            draft.value = null;
+            model.draftError.value = null;
+            onResolved?.();
+          }}
+        >
+          {words.drop}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+const MEANWHILE = {
+  title: "Edited elsewhere meanwhile",
+  text: "Another view edited this after you began. Your draft is kept.",
+  drop: "Take theirs",
+  hint: "Drop your draft and go on from the other edit",
+};
+const TOO_LATE = {
+  title: "Answered before your edit was sent",
+  text: "The agent went on without it. Your draft is kept here.",
+  drop: "Discard",
+  hint: "Drop the draft",
+};
+/** Where nobody answered. */
+const UNANSWERED: Partial<Record<NonNullable<TimelineRow["answer"]>, typeof TOO_LATE>> = {
+  withdrawn: {
+    ...TOO_LATE,
+    title: "The agent no longer waited",
+    text: "Nobody answered: it was interrupted or has ended. Your draft is kept here.",
+  },
+  stop: {
+    ...TOO_LATE,
+    title: "Stopped before your edit was sent",
+    text: "The agent never got it. Your draft is kept here.",
+  },
+};

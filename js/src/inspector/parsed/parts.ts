@@ -1,0 +1,189 @@
+/** What a call's content is read into, and how its parts are read. */
+
+import { size } from "../../view/format";
+import { parse, Value } from "../json/parse";
+
+/** A named value: an argument, a setting, a member of a result. */
+export interface Entry {
+  readonly name: string;
+  readonly value: Value;
+}
+
+/** A tool call's arguments: by name, or as the one value or the broken text that they are. */
+export type Arguments =
+  | { readonly kind: "entries"; readonly entries: readonly Entry[] }
+  | { readonly kind: "value"; readonly value: Value }
+  | { readonly kind: "broken"; readonly text: string };
+
+export type Part =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "thinking"; readonly text: string }
+  | { readonly kind: "refusal"; readonly text: string }
+  | { readonly kind: "call"; readonly name: string; readonly args: Arguments }
+  | {
+      readonly kind: "result";
+      readonly name: string | undefined;
+      readonly failed: boolean;
+      readonly parts: readonly Part[];
+    }
+  /** An image, a sound, a file: named, never fetched. */
+  | {
+      readonly kind: "media";
+      readonly words: string;
+      /** The bytes of an image, where they are in the message. */
+      readonly image?: string;
+    }
+  /** What no reader knows: the JSON as it stands. */
+  | { readonly kind: "data"; readonly value: Value };
+
+export interface Message {
+  readonly role: string;
+  readonly name: string | undefined;
+  readonly parts: readonly Part[];
+  /** The JSON text it was read from: what tells a new message from one that was sent before. */
+  readonly source: string;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly about: string | undefined;
+  readonly value: Value;
+}
+
+/** What a query cost, where the body says so. */
+export interface Tokens {
+  readonly input: string | undefined;
+  readonly output: string | undefined;
+}
+
+export type ParsedContent =
+  | {
+      readonly kind: "prompt";
+      readonly messages: readonly Message[];
+      readonly settings: readonly Entry[];
+      readonly tools: readonly Tool[];
+    }
+  | {
+      readonly kind: "answer";
+      readonly messages: readonly Message[];
+      readonly tokens: Tokens | undefined;
+      /** Why the model stopped, in the API's own word. */
+      readonly ended: string | undefined;
+    }
+  | { readonly kind: "call"; readonly name: string; readonly args: Arguments }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "entries"; readonly entries: readonly Entry[] }
+  | { readonly kind: "data"; readonly value: Value };
+
+// ---- Contents of messages: OpenAI's chat and responses, Anthropic's blocks, plain text.
+// The shapes don't contradict each other, so that one reader takes them all, by what a block looks like
+// rather than by which API it is said to come from.
+
+/** Names of tool calls by their ids, so that a result can say whose it is. */
+export type Calls = Map<string, string>;
+
+const TEXTS = new Set(["text", "input_text", "output_text", "summary_text", "reasoning_text"]);
+const THINKING = new Set(["thinking", "redacted_thinking", "reasoning"]);
+const CALLS = new Set(["tool_use", "server_tool_use", "function_call", "custom_tool_call"]);
+const RESULTS = new Set(["tool_result", "function_call_output", "custom_tool_call_output"]);
+
+/** A message's content: a text, a list of blocks, or something else. */
+export function parseParts(content: Value | undefined, calls: Calls): Part[] {
+  if (content === undefined || content.isNull) return [];
+  const text = content.string;
+  if (text !== undefined) return text === "" ? [] : [{ kind: "text", text }];
+  const items = content.items;
+  if (items) return items.flatMap((item) => parseBlock(item, calls));
+  return parseBlock(content, calls);
+}
+
+/** One block of a list. */
+export function parseBlock(block: Value, calls: Calls): Part[] {
+  const text = block.string;
+  if (text !== undefined) return [{ kind: "text", text }];
+  const type = block.str("type") ?? "";
+  if (TEXTS.has(type)) return [{ kind: "text", text: block.str("text") ?? "" }];
+  if (type === "refusal") return [{ kind: "refusal", text: block.str("refusal") ?? "" }];
+  if (THINKING.has(type)) return [parseThinking(block)];
+  if (CALLS.has(type)) return [parseCall(block, calls)];
+  if (RESULTS.has(type)) return [parseResult(block, calls)];
+  return [parseMedia(block, type) ?? { kind: "data", value: block }];
+}
+
+function parseThinking(block: Value): Part {
+  const summary = block.get("summary")?.items?.map((item) => item.str("text") ?? "");
+  const text = block.str("thinking") ?? block.str("text") ?? summary?.join("\n\n") ?? "";
+  return { kind: "thinking", text: text || "(kept back by the model)" };
+}
+
+/** A tool call of any API: OpenAI's two, Anthropic's. */
+export function parseCall(call: Value, calls: Calls): Part {
+  const inner = call.get("function") ?? call.get("custom") ?? call;
+  const name = inner.str("name") ?? "?";
+  const id = call.str("call_id") ?? call.str("id");
+  if (id !== undefined) calls.set(id, name);
+  const args = inner.get("arguments") ?? inner.get("input");
+  return { kind: "call", name, args: parseArguments(args) };
+}
+
+/** Arguments: an object, or a text that holds one (OpenAI's), or a text that doesn't. */
+export function parseArguments(args: Value | undefined): Arguments {
+  if (args === undefined) return { kind: "entries", entries: [] };
+  const text = args.string;
+  if (text === undefined) return entriesOf(args) ?? { kind: "value", value: args };
+  if (text.trim() === "") return { kind: "entries", entries: [] };
+  const parsed = parse(text);
+  if ("problem" in parsed) return { kind: "broken", text };
+  const inner = new Value(text, parsed.root);
+  return entriesOf(inner) ?? { kind: "value", value: inner };
+}
+
+function entriesOf(value: Value): Arguments | undefined {
+  const members = value.members;
+  return (
+    members && { kind: "entries", entries: members.map(([name, one]) => ({ name, value: one })) }
+  );
+}
+
+function parseResult(block: Value, calls: Calls): Part {
+  const id = block.str("tool_use_id") ?? block.str("call_id");
+  return {
+    kind: "result",
+    name: id === undefined ? undefined : calls.get(id),
+    failed: block.get("is_error")?.literal === "true",
+    parts: parseParts(block.get("content") ?? block.get("output"), calls),
+  };
+}
+
+function parseMedia(block: Value, type: string): Part | undefined {
+  if (!/image|audio|video|file|document/.test(type)) return undefined;
+  const source = block.get("source") ?? block.get(type) ?? block;
+  const url = source.str("url") ?? source.str("image_url") ?? block.str("image_url");
+  const data = source.str("data") ?? source.str("file_data");
+  const what = source.str("media_type") ?? source.str("filename") ?? source.str("format") ?? type;
+  const inline = url?.startsWith("data:") ? url : data;
+  if (inline !== undefined) {
+    const words = `${mediaType(inline) ?? what}, ${sizeOf(inline)}`;
+    const isImage = /image/.test(type) || (mediaType(inline) ?? what).startsWith("image/");
+    const bytes = isImage ? base64Of(inline) : undefined;
+    return { kind: "media", words, ...(bytes !== undefined && { image: bytes }) };
+  }
+  if (url !== undefined) return { kind: "media", words: `${what} at ${url}` };
+  return { kind: "media", words: what };
+}
+
+function mediaType(data: string): string | undefined {
+  return /^data:([^;,]+)/.exec(data)?.[1];
+}
+
+/** The base64 in a data URL, or the text that is base64 itself. */
+function base64Of(data: string): string | undefined {
+  if (!data.startsWith("data:")) return data;
+  const comma = data.indexOf(",");
+  return /;base64$/i.test(data.slice(0, comma)) ? data.slice(comma + 1) : undefined;
+}
+
+/** The size of base64, decoded. */
+function sizeOf(data: string): string {
+  return size(Math.floor(((data.length - data.indexOf(",") - 1) * 3) / 4));
+}
