@@ -110,7 +110,7 @@ export function Bar({ model, onLeave }: BarProps) {
           name={edits ? "Save breakpoint" : "Add breakpoint"}
           onClick={() => void set()}
         >
-          {edits ? "Save" : "Add"}
+          {edits ? "Save " : "Add "}
           <span class="as-x-medium">breakpoint</span>
         </Button>
       </div>
