@@ -83,10 +83,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--blocks", type=int, default=15, help="blocks of each arm and set (%(default)s)")
     add("--turns", type=int, default=20, help="LLM queries of each block (%(default)s)")
     add("--rounds", type=int, default=10, help="how often it is appended and opened (%(default)s)")
-    add("--appends", type=int, default=50, help="breakpoints of each round (%(default)s)")
+    add("--appends", type=int, default=50, help="halt points of each round (%(default)s)")
     add("--growth", type=int, default=500, help="turns of a growing conversation (%(default)s)")
     add(
-        "--breakpoints",
+        "--halt-points",
         type=int,
         default=100_000,
         help="of a long run; 0: none (%(default)s)",

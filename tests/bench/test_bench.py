@@ -39,7 +39,7 @@ def test_it_runs_and_tells(capsys: pytest.CaptureFixture[str]) -> None:
         [
             *(word for pair in zip(options, numbers, strict=True) for word in pair),
             *("--files", "50", "--clicks", "0", "--opens", "0", "--rest", "0"),
-            *("--breakpoints", "0", "--steps", "0", "--actions", "0"),
+            *("--halt-points", "0", "--steps", "0", "--actions", "0"),
         ]
     )
     page = capsys.readouterr().out

@@ -117,7 +117,7 @@ FAULTS = [
             ("commit_draft.CommitDraft.finish", 3),
             ("commit_draft.CommitDraft.finish", 4),
             ("workspace.compare_commits", 2),
-            ("commit_draft.CommitDraft.take", 2),
+            ("commit_draft.CommitDraft.set_tree", 2),
             ("commit_draft.CommitDraft.finish", 5),
         )
     ),
