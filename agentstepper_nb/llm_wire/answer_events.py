@@ -1,0 +1,102 @@
+"""A streamed answer as one JSON value: what the APIs' joins and splits have in common.
+
+Unlike `answer_stream`, which reads what an agent of ours needs, these lose nothing: a member that is
+unknown here passes through, since a person edits the answer that the agent's own client will read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from .sse import SseEvent, encode_event
+
+#: A JSON object.
+JsonObject = dict[str, Any]
+
+
+class JoinedAnswer(Struct, frozen=True):
+    """A streamed answer in one piece."""
+
+    answer: Any
+    """As the API would have given it unstreamed, as far as it was received."""
+    error: str | None = None
+    """What the service says that went wrong amid the answer."""
+    is_complete: bool = True
+    """Whether the model ended it: not where its client or the connection did."""
+
+
+def decode_events(events: Iterable[SseEvent]) -> list[JsonObject]:
+    """The JSON objects that events carry; an event that carries none, such as `[DONE]`, is passed over.
+
+    Raises:
+        ValueError: An event's data looks like a JSON object, and isn't one.
+    """
+    texts = (event.data.lstrip() for event in events)
+    return [msgspec.json.decode(text) for text in texts if text.startswith("{")]
+
+
+def encode_json_event(data: Any, name: str | None = None) -> bytes:
+    """Frame one event that carries JSON.
+
+    Args:
+        data: Any JSON value.
+        name: The event's name; None leaves that field out.
+    """
+    return encode_event(msgspec.json.encode(data), name)
+
+
+def find_error_message(event: Mapping[str, Any]) -> str | None:
+    """What an error says that a service sends amid its answer: `{"error": {"message": …}}`."""
+    match event.get("error"):
+        case None:
+            return None
+        case {"message": str() as message} if message:
+            return message
+        case other:
+            return str(other)
+
+
+#: Members that a later delta replaces; other texts are continued by it.
+_REPLACED: Final = frozenset(
+    {"id", "type", "role", "name", "index", "object", "format", "call_id", "finish_reason"}
+)
+
+
+def merge_delta(whole: JsonObject, delta: Mapping[str, Any]) -> None:
+    """Add a delta to what came before it, member by member, in place.
+
+    Texts are continued, lists are extended, and an item that names its `index` continues the item of
+    that index. An empty value replaces nothing: servers repeat names and ids as empty texts.
+    """
+    for name, value in delta.items():
+        before = whole.get(name)
+        if value is None or (value == "" and before is not None):
+            whole.setdefault(name, value)
+        elif isinstance(value, str) and isinstance(before, str) and name not in _REPLACED:
+            whole[name] = before + value
+        elif isinstance(value, dict):
+            whole[name] = before if isinstance(before, dict) else {}
+            merge_delta(whole[name], value)
+        elif isinstance(value, list):
+            whole[name] = before if isinstance(before, list) else []
+            _merge_items(whole[name], value)
+        else:
+            whole[name] = value
+
+
+def _merge_items(items: list[Any], deltas: list[Any]) -> None:
+    for delta in deltas:
+        index = delta.get("index") if isinstance(delta, dict) else None
+        if index is None:
+            items.append(delta)
+            continue
+        known = (item for item in items if isinstance(item, dict) and item.get("index") == index)
+        item = next(known, None)
+        if item is None:
+            item = {}
+            items.append(item)
+        merge_delta(item, delta)
