@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from ..llm_wire.answer_stream import AnswerStream, UnstreamedAnswer
 from ..llm_wire.conversation import ModelRequest
 from ..llm_wire.events import AgentEvent
+from ..own_queries import mark_own_query
 
 #: Characters of what a service says that are told.
 MAX_SHOWN_CHARS: Final = 1000
@@ -162,7 +163,8 @@ class HTTPProvider(ABC):
         answer: AnswerStream | UnstreamedAnswer = self._make_stream()
         problems = self._make_error_messages(request.model)
         try:
-            response = await self._post(request)
+            with mark_own_query():
+                response = await self._post(request)
         except Exception as error:
             for event in answer.close(self._make_request_error(error, problems)):
                 yield event

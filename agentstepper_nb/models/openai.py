@@ -14,6 +14,7 @@ from ..errors import ModelError
 from ..llm_wire import chat_completions, responses
 from ..llm_wire.answer_stream import AnswerStream
 from ..llm_wire.conversation import ModelRequest
+from ..own_queries import mark_own_query
 from .http_provider import (
     NO_KEY,
     HTTPProvider,
@@ -206,7 +207,8 @@ class OpenAIText:
         }
         # Not by `chat.completions.create`: an agent in this process may have that traced as its own,
         # and our question would become a step to ask about.
-        return await self._client.post("/chat/completions", body=body, cast_to=ChatCompletion)
+        with mark_own_query():
+            return await self._client.post("/chat/completions", body=body, cast_to=ChatCompletion)
 
 
 def _get_content(completion: ChatCompletion) -> str:

@@ -57,6 +57,8 @@ class RunContext:
 
 
 _ambient: ContextVar[BaseStepper | None] = ContextVar("agentstepper_ambient", default=None)
+#: Those that opened a run, as long as somebody has them.
+_run_owners: weakref.WeakSet[BaseStepper] = weakref.WeakSet()
 #: Held while a forked child opens its run; a new one in each child.
 _reopening = threading.Lock()
 
@@ -175,6 +177,7 @@ class BaseStepper(CallTracer):
             raise
         self._packer.limit_bytes = session.link.limit_bytes
         self._context.session = session
+        _run_owners.add(self)
         weakref.finalize(self, session.finish).atexit = False
 
     def _start(self) -> FlowSteps[None]:
@@ -358,6 +361,24 @@ def make_ambient(stepper: BaseStepper) -> Iterator[BaseStepper]:
         yield stepper
     finally:
         _ambient.reset(token)
+
+
+def find_current_stepper() -> BaseStepper | None:
+    """The AgentStepper whose run the calling code belongs to.
+
+    It is the context's; for code in another context, as a thread that copied none, the only one in this
+    process whose run is open.
+
+    Returns:
+        None outside of any run, and where several are open and nothing says which.
+    """
+    ambient = _ambient.get()
+    if ambient is not None and ambient._is_open():
+        return ambient
+    if not _run_owners:
+        return None
+    opened = [stepper for stepper in list(_run_owners) if stepper._is_open()]
+    return opened[0] if len(opened) == 1 else None
 
 
 def _no_steps() -> FlowSteps[None]:

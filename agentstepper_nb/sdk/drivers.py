@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final
 
-from ..protocol.agent import Answer, ResumeAnswer
+from ..protocol.agent import Answer, ResumeAnswer, StopAnswer
 from .flow_steps import (
     AnswerStep,
     BlockingStep,
@@ -121,7 +121,7 @@ def _run_answer_step(link: RunLink, step: AnswerStep) -> Answer:
         future = link.request_answer(step.messages, step.halt_point, step.check)
         if step.on_queued is not None:
             step.on_queued(link.send)
-        return _RESUME if future is None else wait_result(future)
+        return _RESUME if future is None else _note_stop(link, wait_result(future))
     except BaseException:
         link.forget(step.halt_point)
         raise
@@ -134,12 +134,21 @@ async def _run_answer_step_async(link: RunLink, step: AnswerStep) -> Answer:
         future = link.request_answer(step.messages, step.halt_point, step.check)
         if step.on_queued is not None:
             step.on_queued(link.send)
-        return await (_resume_async() if future is None else _wait_result_async(future))
+        if future is None:
+            return await _resume_async()
+        return _note_stop(link, await _wait_result_async(future))
     except BaseException:
         link.forget(step.halt_point)
         raise
     finally:
         link.end_edit_checks(step.halt_point)
+
+
+def _note_stop(link: RunLink, answer: Answer) -> Answer:
+    """Keep for the run that the person pressed Stop: nothing of it may be tried again."""
+    if isinstance(answer, StopAnswer):
+        link.is_stopped = True
+    return answer
 
 
 async def _resume_async() -> Answer:

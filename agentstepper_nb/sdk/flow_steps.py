@@ -60,6 +60,10 @@ class OpenEvent:
         self.ended = True
         _open.set(_list_open_events())
 
+    def detach(self) -> None:
+        """Let what begins in this context from now on be no part of it, though it is open."""
+        _open.set(tuple(event for event in _list_open_events() if event is not self))
+
 
 _open: ContextVar[tuple[OpenEvent, ...]] = ContextVar("agentstepper_open_events", default=())
 

@@ -211,6 +211,7 @@ class HaltFlow(HaltSteps):
         usage: Usage | None = None,
         event: OpenEvent | None = None,
         accept: Accept | None = None,
+        waits: bool = True,
     ) -> FlowSteps[EndedEvent]:
         """An event ended as it should.
 
@@ -220,6 +221,7 @@ class HaltFlow(HaltSteps):
             usage: What it cost.
             event: The event; the innermost of this context where none is given.
             accept: Makes of an edited value what the caller takes, or raises.
+            waits: Whether it may halt there; not where the agent has the value already.
 
         Raises:
             RuntimeError: The innermost event isn't of this kind, or there is none.
@@ -239,7 +241,7 @@ class HaltFlow(HaltSteps):
         if usage is None and kind is EventKind.LLM_QUERY:
             usage = find_usage(packed.shown.json)
         point = make_point(
-            event.id, EventSide.END, packed.raw, waits=True, outcome=EventOutcome.OK, usage=usage
+            event.id, EventSide.END, packed.raw, waits, outcome=EventOutcome.OK, usage=usage
         )
         event.end()
         reader = EditReader(self._packer, packed, accept)
@@ -372,6 +374,11 @@ def find_usage(response: Any) -> Usage | None:
             pass
         case {"usage": {"input_tokens": int() as asked, "output_tokens": int() as said}}:
             pass
+        case {"usageMetadata": {"promptTokenCount": int() as asked, **counts}}:  # Gemini's
+            answered = counts.get("candidatesTokenCount")
+            return Usage(
+                input_tokens=asked, output_tokens=answered if isinstance(answered, int) else None
+            )
         case _:
             return None
     return Usage(input_tokens=asked, output_tokens=said, cost=_find_cost(response["usage"]))

@@ -207,6 +207,13 @@ class HaltLease:
         """Whether the run continues, without a Core too, wherever no breakpoint halts it."""
         return self._lease is not None and self._lease.mode is RunMode.CONTINUE
 
+    def may_halt(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
+        """Whether the agent may have to wait at such a halt point, as the lease is now."""
+        lease = self._pending_leases[-1] if self._pending_leases else self._lease
+        if not self._is_lease_expected or lease is None or lease.mode is not RunMode.CONTINUE:
+            return True
+        return bool(self._pending_leases) or self._breakpoints.may_halt(kind, side, name)
+
     def accept_lease(self, lease: LeaseMessage) -> None:
         """The Core pushed a lease: the next halt point is decided by it. Waits for nobody."""
         self._pending_leases.append(lease)

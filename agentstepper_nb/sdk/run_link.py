@@ -26,6 +26,7 @@ from ..protocol.agent import (
     MessageAwaited,
     Timeline,
 )
+from ..protocol.data_model import EventKind, EventSide
 from .connection_state import OnDisconnect
 from .edits import EditCheck, EditReaders
 from .outbox import HaltLease, NoCarrier, Outbox
@@ -65,6 +66,8 @@ class RunLink:
         self._lost: ConnectionLostError | None = None
         self._is_closing = False
         self._is_exiting = False
+        self.is_stopped = False
+        """Whether the person pressed Stop: set where that is answered."""
         self._marks = itertools.count(1)
         self._end_callbacks: list[Callable[[], None]] = []
         self._on_away: Callable[[], None] = lambda: None
@@ -116,6 +119,16 @@ class RunLink:
     def is_halted(self) -> bool:
         """Whether a halt point waits for its answer."""
         return bool(self._waiting.halt_points())
+
+    def may_halt(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
+        """Whether the agent may have to wait at such a halt point, as breakpoints and mode are now.
+
+        Args:
+            kind: The event's kind.
+            side: Its begin or its end.
+            name: The tool, the model or the custom event's type.
+        """
+        return self._halt_lease.may_halt(kind, side, name)
 
     def on_halted(self, callback: Callable[[], None]) -> None:
         """Call this, on whatever thread, each time that `is_halted` may be another."""

@@ -56,6 +56,10 @@ class Person:
             self._take()
         return self.run
 
+    def wait_change(self) -> None:
+        """Watch until the next message of the Core's."""
+        self._take()
+
     def halted(self) -> str:
         """Watch until the run halts; the halt point it halts at."""
         return self.until(lambda run: bool(run.pending)).pending[0]

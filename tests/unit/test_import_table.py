@@ -31,7 +31,7 @@ class Row:
 
 ANYTHING = "*"
 # Leaves that every package may import.
-EVERYWHERE = ("errors", "entry_point_loader", "suggestions", "_version")
+EVERYWHERE = ("errors", "entry_point_loader", "own_queries", "suggestions", "_version")
 # Who may import the protocol handles its values, and those are msgspec's.
 WITH_PROTOCOL = "msgspec"
 
@@ -39,6 +39,7 @@ TABLE = {
     "_version": Row(),
     "errors": Row(),
     "entry_point_loader": Row(),
+    "own_queries": Row(pure=True),
     "suggestions": Row(pure=True),
     "protocol": Row(third_party={"msgspec": "", "regex": "protocol.text_escaping"}, pure=True),
     "core": Row(packages=("protocol",), third_party={"regex": "core.breakpoints"}, pure=True),
@@ -60,6 +61,8 @@ TABLE = {
         on_use=("models.provider",),
         third_party={"websockets": "", "wrapt": "", "uuid_utils": ""},
     ),
+    # Frameworks and HTTP libraries are wrapped once an agent imports them; none is imported here.
+    "instrument": Row(packages=("protocol", "sdk", "llm_wire"), third_party={"wrapt": ""}),
     "models": Row(
         packages=("protocol", "llm_wire"),
         third_party={

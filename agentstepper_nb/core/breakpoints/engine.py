@@ -67,6 +67,16 @@ class BreakpointEngine:
         """
         return bool(self._armed)
 
+    def may_halt(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
+        """Whether any breakpoint in force may halt at such a halt point, whatever its data is.
+
+        Args:
+            kind: The event's kind.
+            side: Its begin or its end.
+            name: The tool, the model or the custom event's type.
+        """
+        return any(armed.may_halt(kind, side, name) for armed in self._armed)
+
     def touch(self, paths: Iterable[str]) -> None:
         """These files of the workspace were changed: told before the halt point that follows."""
         paths = tuple(paths)
@@ -129,6 +139,14 @@ class _Armed:
             if not watch.due:
                 return False
         return not self._done and self._place.is_at(point)
+
+    def may_halt(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
+        """Whether it may halt at such a halt point, whatever its data is."""
+        return (
+            not self._done
+            and self.breakpoint.then is Reaction.HALT
+            and self._place.may_be_at(kind, side, name)
+        )
 
     def hits(self, view: ConditionView) -> bool:
         """Whether it hits, where it concerns this halt point: it counts a match.

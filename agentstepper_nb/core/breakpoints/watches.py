@@ -59,8 +59,15 @@ class PointFilter:
 
     def is_of(self, point: ObservedPoint) -> bool:
         """Whether the breakpoint is about this event, be it its begin or its end."""
-        kind, fits = self._kind, self._fits
-        return (kind is None or kind is point.kind) and (fits is None or fits(point.name or ""))
+        return self._is_named(point.kind, point.name)
+
+    def may_be_at(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
+        """Whether the breakpoint may be about such a halt point, whatever its outcome is."""
+        return (self._side is None or self._side is side) and self._is_named(kind, name)
+
+    def _is_named(self, kind: EventKind, name: str | None) -> bool:
+        fits = self._fits
+        return (self._kind is None or self._kind is kind) and (fits is None or fits(name or ""))
 
     def is_at(self, point: ObservedPoint) -> bool:
         """Whether the breakpoint is about this halt point."""

@@ -1,0 +1,71 @@
+"""The run of a program that opens none: it begins with the first query, and ends with the process."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import ConnectionLostError, DiscoveryError
+
+if TYPE_CHECKING:
+    from ..sdk.base_stepper import BaseStepper
+
+
+class _AutoRun:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.is_enabled = False
+        self.stepper: BaseStepper | None = None
+        self.has_seen_query = False
+
+
+_auto = _AutoRun()
+
+
+def is_enabled() -> bool:
+    """Whether a query outside of any run opens one."""
+    return _auto.is_enabled
+
+
+def has_seen_query() -> bool:
+    """Whether any query was made while this was enabled."""
+    return _auto.has_seen_query
+
+
+def set_enabled(is_enabled: bool) -> None:
+    """Say whether a query outside of any run opens one; ends the run that it opened where not."""
+    with _auto.lock:
+        _auto.is_enabled = is_enabled
+        if is_enabled:
+            return
+        ended, _auto.stepper = _auto.stepper, None
+    if ended is not None:
+        ended._finish(None)
+
+
+def open_run() -> BaseStepper | None:
+    """The process's run, opened where it isn't yet.
+
+    Returns:
+        None where there is no Core, which is said once: the agent goes on without.
+    """
+    from ..sdk import AgentStepper
+
+    with _auto.lock:
+        _auto.has_seen_query = True
+        if _auto.stepper is None and _auto.is_enabled:
+            try:
+                _auto.stepper = AgentStepper(_program_name(), stop_on_entry=False)
+            except (DiscoveryError, ConnectionLostError) as error:
+                _auto.is_enabled = False
+                warnings.warn(
+                    f"This program runs without the debugger: {error}", RuntimeWarning, stacklevel=2
+                )
+        return _auto.stepper
+
+
+def _program_name() -> str:
+    return Path(sys.argv[0]).name if sys.argv and sys.argv[0] not in ("", "-c", "-m") else "agent"

@@ -1,0 +1,302 @@
+"""One LLM query on its way through an HTTP client: halt, send, halt, and the response the client reads.
+
+Written once, as a flow for both drivers of the SDK. A response that nobody edited is the client's own
+object; an edited one is made anew, so that the client parses it into its own types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from ..errors import InjectedError, ModelError, ToolDeniedError
+from ..llm_wire.answer_events import JoinedAnswer, JsonObject
+from ..llm_wire.llm_api import LlmRequest
+from ..protocol.data_model import EventKind, EventSide
+from ..sdk.base_stepper import BaseStepper
+from ..sdk.drivers import run_flow, run_flow_async
+from ..sdk.flow_steps import CallStep, CallStepResult, EndedEvent, FlowSteps, OpenEvent
+from ..sdk.halt_flow import HaltFlow
+from .retries import (
+    FailedAttempt,
+    is_repeated,
+    keep_failed_attempt,
+    take_failed_attempt,
+    will_be_repeated,
+)
+from .teed_stream import AsyncTeedStream, TeedStream
+
+_QUERY: Final = EventKind.LLM_QUERY
+#: Headers that say how a body was sent, which a body made anew isn't.
+_BODY_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding", b"content-encoding"})
+_EVENT_STREAM: Final = "text/event-stream"
+_JSON: Final = "application/json"
+#: What a client reads in place of an answer that the person denied, or made fail. No client asks again
+#: after these, some with the help of a header.
+_DENIED_STATUS: Final = 403
+_FAILED_STATUS: Final = 400
+_NO_RETRY: Final = {"content-type": _JSON, "x-should-retry": "false"}
+#: Characters of an error's body that are recorded.
+_MAX_ERROR_CHARS: Final = 2000
+
+
+@dataclass(frozen=True)
+class HttpQuery:
+    """A query, as its client is about to send it.
+
+    Args:
+        library: The module `httpx` or `httpx2`.
+        stepper: Whose run it belongs to.
+        request: The client's request.
+        known: The request as an LLM API's.
+        send: Sends a request, with the client's own options.
+        is_async: Whether `send` is a coroutine function.
+        reads_stream: Whether the client reads the response's body as it comes.
+    """
+
+    library: Any
+    stepper: BaseStepper
+    request: Any
+    known: LlmRequest
+    send: Callable[[Any], Any]
+    is_async: bool
+    reads_stream: bool
+
+    def run(self) -> Any:
+        """Send it, halting before and after; a coroutine where the client is asynchronous."""
+        link = self.stepper._current_session().link
+        return run_flow_async(link, self._flow()) if self.is_async else run_flow(link, self._flow())
+
+    # ---- the flow -----------------------------------------------------------------------------------
+
+    def _flow(self) -> FlowSteps[Any]:
+        flow = self.stepper._open_flow()
+        try:
+            attempt = yield from self._begin(flow)
+            if attempt.event.skipped:
+                return (yield from self._skip(flow, attempt.event))
+            return (yield from self._send(flow, attempt))
+        except ToolDeniedError as denied:
+            return self._make_refusal(_DENIED_STATUS, "denied", str(denied))
+        except InjectedError as injected:
+            return self._make_refusal(_FAILED_STATUS, "injected_error", str(injected))
+
+    def _begin(self, flow: HaltFlow) -> FlowSteps[FailedAttempt | _Attempt]:
+        """Begin the event, or go on with that of an attempt before."""
+        failed = take_failed_attempt()
+        if failed is not None and not failed.event.ended:
+            if is_repeated(self.request) and failed.original == self.known.body:
+                return failed
+            yield from flow.give_up(failed.event, failed.error)
+        body, model = self.known.body, self.known.model
+        begun = yield from flow.begin(_QUERY, body, model, accept=self.known.check_body)
+        return _Attempt(begun.event, begun.value)
+
+    def _skip(self, flow: HaltFlow, event: OpenEvent) -> FlowSteps[Any]:
+        """The person gave an answer in place of the query."""
+        ended = yield from self._end(flow, event, None)
+        try:
+            return self._make_response(self.known.check_answer(ended.value))
+        except ValueError as problem:
+            return self._make_refusal(_FAILED_STATUS, "invalid_answer", str(problem))
+
+    def _send(self, flow: HaltFlow, attempt: FailedAttempt | _Attempt) -> FlowSteps[Any]:
+        event, body = attempt.event, attempt.body
+        request = self.request if body == self.known.body else self._make_request(body)
+        sent = yield CallStep(self.send, (request,), {})
+        if sent.error is not None:
+            return (yield from self._fail(flow, event, body, None, sent.error))
+        response = sent.value
+        if response.status_code >= 400:
+            yield from self._read(response)
+            error = ModelError("refused", _describe_refusal(response))
+            return (yield from self._fail(flow, event, body, response, error))
+        is_streamed = self.reads_stream and _content_type(response).startswith(_EVENT_STREAM)
+        link = self.stepper._current_session().link
+        if is_streamed and not link.may_halt(_QUERY, EventSide.END, self.known.model):
+            return self._tee(flow, event, response)
+        read = yield from self._read(response)
+        if read.error is not None:
+            return (yield from self._fail(flow, event, body, None, read.error))
+        return (yield from self._receive(flow, event, body, response))
+
+    def _receive(
+        self, flow: HaltFlow, event: OpenEvent, body: JsonObject, response: Any
+    ) -> FlowSteps[Any]:
+        """Halt at an answer that was read."""
+        joined = self._decode(response)
+        if joined is None:
+            yield from flow.end(_QUERY, response.text, event=event, accept=_refuse_edit)
+            return response
+        if joined.error is not None:
+            return (
+                yield from self._fail(flow, event, body, response, ModelError("cut", joined.error))
+            )
+        ended = yield from self._end(flow, event, joined.answer)
+        return self._make_response(ended.value, response) if ended.is_edited else response
+
+    def _fail(
+        self,
+        flow: HaltFlow,
+        event: OpenEvent,
+        body: JsonObject,
+        response: Any | None,
+        error: BaseException,
+    ) -> FlowSteps[Any]:
+        """The query failed: halt there, unless the client asks again.
+
+        The client reads the response, where there is one; else the exception is raised on.
+        """
+        if isinstance(error, Exception) and will_be_repeated(self.request, response):
+            yield from flow.debug(f"An attempt failed, and the client repeats the query: {error}")
+            keep_failed_attempt(FailedAttempt(event, self.known.body, body, error))
+        else:
+            ended = yield from flow.fail(event, error, self.known.check_answer)
+            if ended is not None:
+                return self._make_response(ended.value, response)
+        if response is None:
+            raise error
+        return response
+
+    def _end(self, flow: HaltFlow, event: OpenEvent, answer: Any) -> FlowSteps[EndedEvent]:
+        return flow.end(_QUERY, answer, event=event, accept=self.known.check_answer)
+
+    # ---- live streams -------------------------------------------------------------------------------
+
+    def _tee(self, flow: HaltFlow, event: OpenEvent, response: Any) -> Any:
+        """Let the client read a stream live; the event ends with it, and halts nobody."""
+        event.detach()
+        link = self.stepper._current_session().link
+        library: Any = self.library
+
+        def finish(data: bytes, error: BaseException | None) -> Any:
+            steps = self._finish_stream(flow, event, response, data, error)
+            return run_flow_async(link, steps) if self.is_async else run_flow(link, steps)
+
+        kind = AsyncTeedStream if self.is_async else TeedStream
+        base = library.AsyncByteStream if self.is_async else library.SyncByteStream
+        response.stream = type(kind.__name__, (kind, base), {})(response.stream, finish)
+        return response
+
+    def _finish_stream(
+        self,
+        flow: HaltFlow,
+        event: OpenEvent,
+        response: Any,
+        data: bytes,
+        error: BaseException | None,
+    ) -> FlowSteps[None]:
+        # A response of its own undoes what compressed the stream.
+        copy = self.library.Response(200, headers=response.headers, content=data)
+        joined = self._decode(copy)
+        if error is None and joined is not None and joined.error is not None:
+            error = ModelError("cut", joined.error)
+        if error is not None:
+            yield from flow.give_up(event, error)
+            return
+        answer = copy.text if joined is None else joined.answer
+        yield from flow.end(_QUERY, answer, event=event, waits=False)
+
+    # ---- requests and responses ---------------------------------------------------------------------
+
+    def _read(self, response: Any) -> FlowSteps[CallStepResult]:
+        read: CallStepResult = yield CallStep(
+            response.aread if self.is_async else response.read, (), {}
+        )
+        return read
+
+    def _decode(self, response: Any) -> JoinedAnswer | None:
+        """The answer of a response that was read; None where it is no answer of the API."""
+        try:
+            joined = self.known.decode_answer(_content_type(response), response.content)
+            self.known.check_answer(joined.answer)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return None
+        return joined
+
+    def _make_request(self, body: JsonObject) -> Any:
+        request = self.request
+        headers = [pair for pair in request.headers.raw if pair[0].lower() not in _BODY_HEADERS]
+        return self.library.Request(
+            request.method,
+            request.url,
+            headers=headers,
+            content=msgspec.json.encode(body),
+            extensions=request.extensions,
+        )
+
+    def _make_response(self, answer: Any, like: Any | None = None) -> Any:
+        """A response with an answer that the person gave or edited.
+
+        Args:
+            answer: The answer in one piece.
+            like: The response that it takes the place of.
+        """
+        is_like = like is not None and like.status_code < 400
+        is_list = self._reads_list
+        kind = _content_type(like) if is_like else self._expected_content_type
+        headers: list[tuple[bytes, bytes]] = [(b"content-type", kind.encode())]
+        if is_like:
+            assert like is not None
+            headers = [pair for pair in like.headers.raw if pair[0].lower() not in _BODY_HEADERS]
+        return self._build(200, headers, self.known.encode_answer(kind, answer, is_list), like)
+
+    @property
+    def _expected_content_type(self) -> str:
+        streams = self.known.body.get("stream") or self.request.url.params.get("alt") == "sse"
+        return _EVENT_STREAM if streams else _JSON
+
+    @property
+    def _reads_list(self) -> bool:
+        """Whether the client reads a JSON list: Gemini's stream without events."""
+        is_stream = self.request.url.path.endswith(":streamGenerateContent")
+        return is_stream and self._expected_content_type == _JSON
+
+    def _make_refusal(self, status: int, kind: str, message: str) -> Any:
+        error = {"message": message, "type": f"agentstepper_{kind}", "code": kind}
+        body = msgspec.json.encode({"type": "error", "error": error})
+        return self._build(status, dict(_NO_RETRY), body, None)
+
+    def _build(self, status: int, headers: Any, body: bytes, like: Any | None) -> Any:
+        library = self.library
+        # A stream isn't read yet, so that the client may read it in each of its ways.
+        content = {"stream": library.ByteStream(body)} if self.reads_stream else {"content": body}
+        extensions = {} if like is None else like.extensions
+        response = library.Response(
+            status, headers=headers, request=self.request, extensions=extensions, **content
+        )
+        response.elapsed = _get_elapsed(like)
+        return response
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """The first attempt."""
+
+    event: OpenEvent
+    body: JsonObject
+
+
+def _content_type(response: Any) -> str:
+    return str(response.headers.get("content-type", ""))
+
+
+def _describe_refusal(response: Any) -> str:
+    return (
+        f"The model's service answered {response.status_code}: {response.text[:_MAX_ERROR_CHARS]}"
+    )
+
+
+def _get_elapsed(response: Any | None) -> Any:
+    try:
+        return timedelta() if response is None else response.elapsed
+    except RuntimeError:  # only known once it is closed
+        return timedelta()
+
+
+def _refuse_edit(edited: Any) -> Any:
+    raise ValueError("This response is no answer that can be read here: it can't be edited.")

@@ -1,0 +1,55 @@
+"""Agents that know nothing of the debugger, a real Core, and a person at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
+from tests.sdk.person import Person
+
+
+@pytest.fixture(autouse=True)
+def no_core_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("AGENTSTEPPER_URL", "AGENTSTEPPER_TOKEN", "JPY_PARENT_PID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "jupyter-runtime"))
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter-data"))
+
+
+@pytest.fixture
+def live() -> Iterator[AgentStepperCore]:
+    """A real Core."""
+    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+        yield core
+
+
+@pytest.fixture
+def person(live: AgentStepperCore) -> Iterator[Person]:
+    """Somebody at the Core's view."""
+    with Person(live.ui_port) as person:
+        yield person
+
+
+@pytest.fixture
+def seams() -> Iterator[None]:
+    """Instrumentation is on."""
+    instrument.enable()
+    yield
+    instrument.disable()
+
+
+@pytest.fixture
+def dbg(live: AgentStepperCore, seams: None) -> Iterator[AgentStepper]:
+    """The only open run of this process, which the agent knows nothing of."""
+    with AgentStepper("agent", "127.0.0.1", live.client_port, stop_on_entry=False) as dbg:
+        yield dbg
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool

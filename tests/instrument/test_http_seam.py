@@ -1,0 +1,451 @@
+"""LLM queries of agents that know nothing of the debugger, at the HTTP client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor as Pool
+from typing import Any
+
+import httpx
+import httpx2
+import openai
+import pydantic
+import pytest
+import wrapt
+from msgspec import Raw
+from openai import AsyncOpenAI, OpenAI
+
+from agentstepper_nb import AgentStepper, AgentStepperCore, AgentStopped, instrument
+from agentstepper_nb.llm_wire.answer_events import encode_json_event
+from agentstepper_nb.llm_wire.conversation import ModelRequest, UserMessage
+from agentstepper_nb.models.openai import OpenAIProvider
+from agentstepper_nb.models.scripted import (
+    ErrorFault,
+    PauseFault,
+    Script,
+    ScriptedCall,
+    ScriptedServer,
+    ScriptRule,
+    always,
+    say,
+)
+from agentstepper_nb.protocol.agent import Answer, RaiseAnswer, SkipAnswer
+from agentstepper_nb.protocol.data_model import EventKind, EventSide, TimelineRow
+from tests.instrument.clients import MANNERS, Manner
+from tests.sdk import scripted_core
+from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE, ScriptedCore
+
+MESSAGES: Any = [{"role": "user", "content": "hello"}]
+CLIENTS: Any = (httpx.Client, httpx.AsyncClient, httpx2.Client, httpx2.AsyncClient)
+TEXT = "one two three"
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(Script("says", [ScriptRule(always, say(TEXT))])) as server:
+        yield server
+
+
+def halted_body(person: Person) -> Any:
+    """The body of the halt point that the run halts at."""
+    pending = person.halted()
+    return person.body(next(row for row in person.rows() if row.id == pending))
+
+
+def replace_text(value: Any, old: str, new: str) -> Any:
+    """A JSON value with a text replaced wherever it stands."""
+    return json.loads(json.dumps(value).replace(old, new))
+
+
+@pytest.mark.parametrize("manner", MANNERS, ids=str)
+def test_prompt_and_answer_can_be_edited(
+    manner: Manner,
+    dbg: AgentStepper,
+    server: ScriptedServer,
+    person: Person,
+    pool: Pool,
+) -> None:
+    asking = pool.submit(manner.ask, server)
+    person.step(replace_text(halted_body(person), "hello", "good day"))
+    answer = halted_body(person)
+    assert TEXT in json.dumps(answer)
+    assert "good day" in json.dumps(server.exchanges[0].json)
+    person.step(replace_text(answer, TEXT, "another answer"))
+    assert asking.result(PATIENCE) == "another answer"
+    queries = [row for row in person.rows() if row.kind is EventKind.LLM_QUERY]
+    assert [row.side for row in queries] == [EventSide.BEGIN, EventSide.END]
+    assert queries[0].name == "m"
+
+
+def ask_chat(server: ScriptedServer, **options: Any) -> Any:
+    """Ask once by OpenAI's client."""
+    with OpenAI(base_url=server.base_url, api_key="any", **options) as client:
+        return client.chat.completions.create(model="m", messages=MESSAGES)
+
+
+def list_queries(person: Person) -> list[TimelineRow]:
+    """The halt points of LLM queries."""
+    return [row for row in person.rows() if row.kind is EventKind.LLM_QUERY]
+
+
+# ---- what the client reads ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("manner", MANNERS, ids=str)
+def test_an_unedited_query_is_the_clients_own(
+    manner: Manner, dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(manner.ask, server)
+    person.step()
+    person.step()
+    assert asking.result(PATIENCE) == TEXT
+    assert [exchange.status for exchange in server.exchanges] == [200]
+    usage = list_queries(person)[1].usage
+    if not (
+        manner.api == "chat" and manner.is_streamed
+    ):  # whose streams tell usage on request only
+        assert usage is not None
+        assert usage.output_tokens
+
+
+def test_helpers_of_the_client_read_an_edited_answer(
+    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    class Point(pydantic.BaseModel):
+        x: int
+
+    def ask() -> list[Any]:
+        with OpenAI(base_url=server.base_url, api_key="any") as client:
+            chat = client.chat.completions
+            parsed = chat.parse(model="m", messages=MESSAGES, response_format=Point)
+            raw = chat.with_raw_response.create(model="m", messages=MESSAGES)
+            with chat.stream(model="m", messages=MESSAGES) as stream:
+                streamed = stream.get_final_completion()
+            with chat.with_streaming_response.create(model="m", messages=MESSAGES) as response:
+                body = json.loads(b"".join(response.iter_bytes()))
+            return [
+                parsed.choices[0].message.parsed,
+                raw.parse().choices[0].message.content,
+                streamed.choices[0].message.content,
+                body["choices"][0]["message"]["content"],
+            ]
+
+    asking = pool.submit(ask)
+    for edited in ('{"x": 7}', "raw", "streamed", "body"):
+        person.step()
+        answer = halted_body(person)
+        answer["choices"][0]["message"]["content"] = edited
+        person.step(answer)
+    assert asking.result(PATIENCE) == [Point(x=7), "raw", "streamed", "body"]
+
+
+def test_a_tool_call_in_the_answer_can_be_edited(
+    dbg: AgentStepper, person: Person, pool: Pool
+) -> None:
+    call = say(None, ScriptedCall("add", {"a": 1, "b": 2}))
+    with ScriptedServer(Script("calls", [ScriptRule(always, call)])) as server:
+        asking = pool.submit(ask_chat, server)
+        person.step()
+        person.step(replace_text(halted_body(person), '\\"b\\": 2', '\\"b\\": 40'))
+        (made,) = asking.result(PATIENCE).choices[0].message.tool_calls
+    assert json.loads(made.function.arguments) == {"a": 1, "b": 40}
+
+
+def test_a_gemini_client_reads_an_edited_stream(
+    dbg: AgentStepper, person: Person, pool: Pool
+) -> None:
+    part = {"candidates": [{"content": {"role": "model", "parts": [{"text": TEXT}]}}]}
+    end = {"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}
+    events = b"".join(encode_json_event(each) for each in (part, end))
+    sent = []
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        sent.append(json.loads(request.content))
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=events)
+
+    def ask() -> Any:
+        url = "https://example.com/v1beta/models/gemini-9:streamGenerateContent?alt=sse"
+        body = {"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}
+        with (
+            httpx2.Client(transport=httpx2.MockTransport(handle)) as client,
+            client.stream("POST", url, json=body) as response,
+        ):
+            lines = [line for line in response.iter_lines() if line.startswith("data:")]
+        return [json.loads(line.removeprefix("data:")) for line in lines]
+
+    asking = pool.submit(ask)
+    person.step(replace_text(halted_body(person), "hello", "good day"))
+    person.step(replace_text(halted_body(person), TEXT, "edited"))
+    (answer,) = asking.result(PATIENCE)
+    assert answer["candidates"][0]["content"]["parts"] == [{"text": "edited"}]
+    assert sent[0]["contents"][0]["parts"] == [{"text": "good day"}]
+    assert list_queries(person)[0].name == "gemini-9"
+
+
+@pytest.mark.parametrize("name", ["stream", "messages"])
+def test_an_edit_that_the_client_could_not_read_is_refused(
+    name: str, dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(ask_chat, server)
+    prompt = halted_body(person)
+    with pytest.raises(AssertionError, match=f'"{name}'):
+        person.step({**prompt, name: True if name == "stream" else None})
+    person.go_on()
+    asking.result(PATIENCE)
+
+
+# ---- live streams ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_a_stream_is_live_where_nothing_may_halt(
+    is_async: bool, dbg: AgentStepper, person: Person, pool: Pool
+) -> None:
+    rule = ScriptRule(always, say(TEXT), PauseFault("midway", after=3))
+    with ScriptedServer(Script("slow", [rule])) as server:
+        first = threading.Event()
+        asking = pool.submit(
+            read_stream, server, is_async, lambda text: "one" in text and first.set()
+        )
+        person.halted()
+        person.go_on()
+        assert first.wait(PATIENCE)  # while the server still waits
+        server.gate("midway").open()
+        assert asking.result(PATIENCE) == TEXT
+        begin, end = wait_for_queries(person, 2)
+        assert (begin.side, end.side) == (EventSide.BEGIN, EventSide.END)
+        assert person.body(end)["choices"][0]["message"]["content"] == TEXT
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_a_stream_that_the_agent_closes_ends_with_what_came(
+    is_async: bool, dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(read_stream, server, is_async, lambda text: "one" in text)
+    person.halted()
+    person.go_on()
+    assert asking.result(PATIENCE) == "one "
+    _, end = wait_for_queries(person, 2)
+    message = person.body(end)["choices"][0]["message"]
+    assert message["content"].startswith("one")
+
+
+def read_stream(server: ScriptedServer, is_async: bool, is_enough: Any) -> str:
+    """Read a stream until it ends, or is enough."""
+    text = ""
+    if not is_async:
+        with OpenAI(base_url=server.base_url, api_key="any") as client:
+            with client.chat.completions.create(
+                model="m", messages=MESSAGES, stream=True
+            ) as stream:
+                for chunk in stream:
+                    text += chunk.choices[0].delta.content or ""
+                    if is_enough(text):
+                        break
+        return text
+
+    async def read() -> str:
+        text = ""
+        async with AsyncOpenAI(base_url=server.base_url, api_key="any") as client:
+            async with await client.chat.completions.create(
+                model="m", messages=MESSAGES, stream=True
+            ) as stream:
+                async for chunk in stream:
+                    text += chunk.choices[0].delta.content or ""
+                    if is_enough(text):
+                        break
+        return text
+
+    return asyncio.run(read())
+
+
+def wait_for_queries(person: Person, number: int) -> list[TimelineRow]:
+    """The halt points of LLM queries, once there are so many."""
+    while len(rows := list_queries(person)) < number:
+        person.wait_change()
+    return rows
+
+
+# ---- refusals and failures ---------------------------------------------------------------------------
+
+
+def test_a_denied_query_is_not_asked_again(
+    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(ask_chat, server)
+    person.deny("Not today.")
+    with pytest.raises(openai.PermissionDeniedError, match=r"Not today\."):
+        asking.result(PATIENCE)
+    assert server.exchanges == []
+    assert len(list_queries(person)) == 2
+
+
+def test_nothing_is_asked_after_stop(
+    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(ask_chat, server)
+    person.halted()
+    person.stop()
+    with pytest.raises(AgentStopped):
+        asking.result(PATIENCE)
+    with pytest.raises(KeyboardInterrupt, match="The person pressed Stop"):
+        pool.submit(ask_chat, server).result(PATIENCE)
+    assert server.exchanges == []
+
+
+@pytest.mark.parametrize("manner", MANNERS, ids=str)
+def test_attempts_after_a_refusal_are_one_query(
+    manner: Manner, dbg: AgentStepper, person: Person, pool: Pool
+) -> None:
+    rule = ScriptRule(always, say(TEXT), ErrorFault(429))
+    with ScriptedServer(Script("busy", [rule])) as server:
+        asking = pool.submit(manner.ask, server)
+        person.step(replace_text(halted_body(person), "hello", "good day"))
+        person.step()
+        assert asking.result(PATIENCE) == TEXT
+        assert [exchange.status for exchange in server.exchanges] == [429, 200]
+        assert all("good day" in json.dumps(each.json) for each in server.exchanges)
+    rows = person.rows()
+    assert len([row for row in rows if row.kind is EventKind.LLM_QUERY]) == 2
+    assert any("repeats the query" in row.summary for row in rows)
+
+
+def test_a_query_that_failed_for_good_halts(dbg: AgentStepper, person: Person, pool: Pool) -> None:
+    rule = ScriptRule(always, say(TEXT), ErrorFault(429, times=None))
+    with ScriptedServer(Script("busy", [rule])) as server:
+        asking = pool.submit(ask_chat, server, max_retries=1)
+        person.step()
+        person.step()
+        with pytest.raises(openai.RateLimitError):
+            asking.result(PATIENCE)
+    _, end = list_queries(person)
+    assert end.failure is not None
+    assert "429" in end.failure.message
+
+
+def test_an_answer_in_a_failures_place_is_what_the_client_reads(
+    dbg: AgentStepper, person: Person, pool: Pool
+) -> None:
+    answer = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
+    message = {"role": "assistant", "content": "given"}
+    answer |= {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    with ScriptedServer(Script("none", [])) as server:
+        asking = pool.submit(ask_chat, server, max_retries=0)
+        person.step()
+        person.step(answer)
+        assert asking.result(PATIENCE).choices[0].message.content == "given"
+
+
+def test_a_connection_that_fails_is_one_query(
+    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    client = OpenAI(base_url=server.base_url, api_key="any", max_retries=1)
+    server.close()
+    asking = pool.submit(client.chat.completions.create, model="m", messages=MESSAGES)
+    person.step()
+    person.step()
+    with pytest.raises(openai.APIConnectionError):
+        asking.result(PATIENCE)
+    assert len(list_queries(person)) == 2
+
+
+@pytest.mark.parametrize(
+    "answer", [SkipAnswer(result=Raw(b"null")), RaiseAnswer(message="Broken.")]
+)
+def test_an_injected_failure_is_not_asked_again(answer: Answer, server: ScriptedServer) -> None:
+    with ScriptedCore(scripted_core.Script(answer)) as core:
+        instrument.enable()
+        try:
+            with (
+                AgentStepper("agent", "127.0.0.1", core.port, stop_on_entry=False),
+                pytest.raises(openai.BadRequestError),
+            ):
+                ask_chat(server)
+        finally:
+            instrument.disable()
+    assert server.exchanges == []
+
+
+# ---- which requests are queries ----------------------------------------------------------------------
+
+
+def test_an_event_of_the_agents_own_is_the_query(
+    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    def ask() -> None:
+        with dbg.llm({"messages": MESSAGES}) as query:
+            query.response = ask_chat(server).to_dict()
+
+    asking = pool.submit(ask)
+    person.step()
+    person.step()
+    asking.result(PATIENCE)
+    assert len(list_queries(person)) == 2
+
+
+def test_a_query_of_our_own_provider_is_not_the_agents(
+    dbg: AgentStepper, server: ScriptedServer, person: Person
+) -> None:
+    async def ask() -> list[Any]:
+        provider = OpenAIProvider(server.base_url, "any")
+        request = ModelRequest(model="m", messages=(UserMessage(content="hello"),))
+        events = [event async for event in provider.stream(request)]
+        await provider.close()
+        return events
+
+    assert asyncio.run(ask())
+    assert list_queries(person) == []
+
+
+def test_no_run_is_guessed_among_several(
+    dbg: AgentStepper, live: AgentStepperCore, server: ScriptedServer
+) -> None:
+    with AgentStepper("other", "127.0.0.1", live.client_port, stop_on_entry=False):
+        assert ask_chat(server).choices[0].message.content == TEXT
+
+
+def test_a_request_to_a_registered_address_is_a_query(
+    dbg: AgentStepper, person: Person, pool: Pool
+) -> None:
+    instrument.register_endpoint("https://models.example.com/generate*", "messages")
+    content = [{"type": "text", "text": TEXT}]
+
+    def ask() -> Any:
+        transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json={"content": content}))
+        with httpx2.Client(transport=transport) as client:
+            body = {"messages": MESSAGES, "model": "own"}
+            return client.post("https://models.example.com/generate?a=1", json=body).json()
+
+    asking = pool.submit(ask)
+    person.step()
+    person.step(replace_text(halted_body(person), TEXT, "edited"))
+    assert asking.result(PATIENCE)["content"][0]["text"] == "edited"
+
+
+def test_a_response_that_is_no_answer_passes(dbg: AgentStepper, person: Person, pool: Pool) -> None:
+    def ask() -> str:
+        transport = httpx2.MockTransport(lambda _: httpx2.Response(200, html="<p>Log in</p>"))
+        with httpx2.Client(transport=transport) as client:
+            body = {"messages": MESSAGES, "model": "m"}
+            return client.post("https://example.com/chat/completions", json=body).text
+
+    asking = pool.submit(ask)
+    person.step()
+    assert halted_body(person) == "<p>Log in</p>"
+    with pytest.raises(AssertionError, match="can't be edited"):
+        person.step("another")
+    person.step()
+    assert asking.result(PATIENCE) == "<p>Log in</p>"
+
+
+def test_disable_takes_all_back(dbg: AgentStepper, server: ScriptedServer, person: Person) -> None:
+    assert all(seam.is_active for seam in instrument.list_seams())
+    instrument.enable()  # a second time wraps nothing twice
+    instrument.disable()
+    assert not any(isinstance(kind.send, wrapt.FunctionWrapper) for kind in CLIENTS)
+    assert ask_chat(server).choices[0].message.content == TEXT
+    assert list_queries(person) == []
