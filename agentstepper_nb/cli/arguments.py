@@ -22,9 +22,10 @@ _STEP: Final = """\
 Steps agents from the terminal: shows what they say and hear, halts, edits, goes on.
 """
 _RUN: Final = """\
-Runs an agent's program under the debugger that is found here: its AgentSteppers connect without an
-address. The program takes this process's place, so that its output, the terminal, signals and the exit
-code are its own.
+Runs an agent's program under the debugger that is found here. A Python program halts before and after
+each LLM query, without a change to its code; its own AgentSteppers connect without an address. The
+program takes this process's place, so that its output, the terminal, signals and the exit code are its
+own.
 """
 _RUN_EXITS: Final = """\
 exit codes that aren't the program's: 2 called wrongly, 125 no debugger (or several, or one that
@@ -165,7 +166,8 @@ def add_run_command(commands: Commands) -> None:
     parser = commands.add_parser(
         "run",
         help="run an agent's program under the debugger",
-        usage="%(prog)s [-h] [--name NAME] [--url URL] [--token TOKEN] [--with-parent] -- PROGRAM "
+        usage="%(prog)s [-h] [--name NAME] [--url URL] [--token TOKEN] [--no-attach] [--with-parent] "
+        "-- PROGRAM "
         "[ARGUMENT ...]",
         description=_RUN,
         epilog=_RUN_EXITS,
@@ -175,6 +177,12 @@ def add_run_command(commands: Commands) -> None:
     add("--name", help="what its runs are called, in place of the name that it gives itself")
     add("--url", help="where agents reach the debugger; else it is looked for")
     add("--token", help="the agent token; better put in AGENTSTEPPER_TOKEN")
+    add(
+        "--no-attach",
+        dest="attach",
+        action="store_false",
+        help="let only those events halt that the program traces by an AgentStepper of its own",
+    )
     add(
         "--with-parent",
         action="store_true",

@@ -8,6 +8,7 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final, NoReturn
 
 from ..discover import CoreEndpoint, discover, list_running_servers
@@ -20,6 +21,10 @@ from . import USAGE
 NOT_TRIED: Final = 125
 CANNOT_RUN: Final = 126
 NOT_FOUND: Final = 127
+
+#: Has the `sitecustomize` that attaches.
+_ATTACH_SITE: Final = Path(__file__).parent / "attach_site"
+_ATTACHED_PID: Final = "AGENTSTEPPER_ATTACHED_PID"
 
 
 def run(namespace: Namespace) -> int:
@@ -44,7 +49,20 @@ def run(namespace: Namespace) -> int:
         return NOT_TRIED  # nobody is left who could be told
     if sys.stderr.isatty():  # between pipes the output is the program's alone
         print(f"agentstepper run: {_where_it_halts(core)}", file=sys.stderr)
-    return _become(namespace.program, make_environment(os.environ, core, namespace.name))
+    environment = make_environment(os.environ, core, namespace.name)
+    if namespace.attach:
+        environment = _attach(environment)
+    return _become(namespace.program, environment)
+
+
+def _attach(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which the program's Python imports `agentstepper_nb.auto` before all else."""
+    paths = [str(_ATTACH_SITE), environment.get("PYTHONPATH", "")]
+    return {
+        **environment,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        _ATTACHED_PID: str(os.getpid()),  # the program's too, which takes this process's place
+    }
 
 
 def _where_it_halts(core: CoreEndpoint) -> str:

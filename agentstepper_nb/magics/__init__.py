@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Register the magics; what they need is imported when they are used."""
+    """Register the magics, and let LLM queries halt; what they need is imported when they are used."""
+    from .. import instrument
     from .agentstepper_magics import AgentStepperMagics
     from .completion import complete
 
+    instrument.enable()
     shell.register_magics(AgentStepperMagics)
     _typed(shell).set_hook("complete_command", complete, str_key="%agentstepper")
 

@@ -63,6 +63,7 @@ TABLE = {
     ),
     # Frameworks and HTTP libraries are wrapped once an agent imports them; none is imported here.
     "instrument": Row(packages=("protocol", "sdk", "llm_wire"), third_party={"wrapt": ""}),
+    "auto": Row(packages=("instrument",)),
     "models": Row(
         packages=("protocol", "llm_wire"),
         third_party={

@@ -1,0 +1,45 @@
+"""What `agentstepper run` lets a program's Python import first, by its PYTHONPATH.
+
+It runs in each Python that the program starts, of whatever version and with whatever installed: it
+raises nothing, and needs nothing but the standard library.
+"""
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+
+_PID = "AGENTSTEPPER_ATTACHED_PID"
+
+
+def _import_next() -> None:
+    """Run the sitecustomize in whose place this one was found."""
+    here = Path(__file__).parent
+    sys.path[:] = [path for path in sys.path if Path(path) != here]
+    this = sys.modules.pop("sitecustomize", None)
+    try:
+        import_module("sitecustomize")
+    except ImportError:
+        if this is not None:
+            sys.modules["sitecustomize"] = this
+
+
+def _attach() -> None:
+    is_program = os.environ.get(_PID) == str(os.getpid())
+    try:
+        import_module("agentstepper_nb.auto")
+        from agentstepper_nb.instrument import exit_notice
+    except ImportError as error:
+        if is_program:  # not each Python that it starts
+            print(
+                f"agentstepper run: the program runs without the debugger, since {sys.executable} can't "
+                f"import agentstepper_nb: {error}. Install agentstepper_nb there.",
+                file=sys.stderr,
+            )
+        return
+    if is_program and sys.stderr.isatty():  # between pipes the output is the program's alone
+        exit_notice.print_at_exit()
+
+
+_import_next()
+_attach()
