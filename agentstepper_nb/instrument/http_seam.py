@@ -8,45 +8,28 @@ from __future__ import annotations
 
 from functools import partial
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
-import wrapt
-
-from ..errors import AgentStopped
 from ..own_queries import is_own_query
 from ..protocol.data_model import EventKind
-from ..sdk.base_stepper import BaseStepper, find_current_stepper
+from ..sdk.base_stepper import BaseStepper
 from ..sdk.flow_steps import find_innermost_event
-from . import auto_run
+from .current_run import find_run, is_run_expected, raise_if_stopped
 from .endpoints import find_llm_request
 from .http_query import HttpQuery
+from .patches import Patches
 from .retries import is_repeated
 
-STOPPED_MESSAGE: Final = "The person pressed Stop: nothing of this run is asked any more."
 
-
-class RepeatedStop(AgentStopped, KeyboardInterrupt):
-    """An agent asks again after Stop. Loops that retry whatever fails end at a KeyboardInterrupt."""
-
-
-def wrap_clients(library: ModuleType) -> list[tuple[type, Any]]:
-    """Wrap `send` of both clients of httpx or httpx2, once.
+def install(library: ModuleType, patches: Patches) -> None:
+    """Let the queries through both clients of a library halt.
 
     Args:
-        library: The module, which may be the other one by another name.
-
-    Returns:
-        The classes that were wrapped, with the `send` that each had.
+        library: `httpx` or `httpx2`, which may be one module by two names.
+        patches: Where to wrap.
     """
-    wrapped: list[tuple[type, Any]] = []
-    for name, is_async in (("Client", False), ("AsyncClient", True)):
-        client: Any = getattr(library, name)
-        own = client.__dict__["send"]
-        if isinstance(own, wrapt.FunctionWrapper):
-            continue
-        wrapped.append((client, own))
-        client.send = wrapt.FunctionWrapper(own, partial(_send, library, is_async))
-    return wrapped
+    patches.wrap(library.Client, "send", partial(_send, library, False))
+    patches.wrap(library.AsyncClient, "send", partial(_send, library, True))
 
 
 def _send(
@@ -61,18 +44,11 @@ def _send(
     request = args[0] if args else kwargs.get("request")
     if request is None or is_own_query():
         return send(*args, **kwargs)
-    stepper = find_current_stepper()
-    if stepper is None and not auto_run.is_enabled():
+    known = find_llm_request(request) if is_run_expected() else None
+    stepper = None if known is None else find_run()
+    if known is None or stepper is None or _is_inside_query(stepper, request):
         return send(*args, **kwargs)
-    known = find_llm_request(request)
-    if known is None:
-        return send(*args, **kwargs)
-    stepper = stepper or auto_run.open_run()
-    if stepper is None or _is_inside_query(stepper, request):
-        return send(*args, **kwargs)
-    link = stepper._current_session().link
-    if link.is_stopped:
-        raise AgentStopped(STOPPED_MESSAGE) if is_async else RepeatedStop(STOPPED_MESSAGE)
+    raise_if_stopped(stepper, is_async)
     options = {name: value for name, value in kwargs.items() if name != "request"}
     return HttpQuery(
         library,

@@ -5,15 +5,29 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 import wrapt
 
+from .patches import Patches
+
 log = logging.getLogger("agentstepper_nb.instrument")
 
-_HTTP_LIBRARIES: Final = ("httpx", "httpx2")
+#: Each library with the module whose import loads its seam, and the module here that has the seam.
+_SEAMS: Final = (
+    ("httpx", "httpx", "http_seam"),
+    ("httpx2", "httpx2", "http_seam"),
+    ("langchain-core", "langchain_core.tools.base", "adapters.langchain"),
+    ("openai-agents", "agents.agent", "adapters.openai_agents"),
+    ("pydantic-ai", "pydantic_ai.agent", "adapters.pydantic_ai"),
+)
+
+Install = Callable[[ModuleType, Patches], None]
 
 
 @dataclass(frozen=True)
@@ -21,7 +35,7 @@ class Seam:
     """A library whose calls can halt.
 
     Args:
-        library: Its name.
+        library: Its name, as it is installed.
         is_active: Whether its calls halt wherever a run is open.
         reason: Why they don't.
     """
@@ -31,71 +45,69 @@ class Seam:
     reason: str = ""
 
 
-class _Wrapped:
+class _State:
     """What is wrapped just now; the lock is held while that changes."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a seam may import what another waits for
         self.is_enabled = False
         self.has_hooks = False  # they can't be taken back, and look at `is_enabled`
-        self.originals: list[tuple[type, Any]] = []  # each client class and its own `send`
+        self.patches = Patches()
         self.failures: dict[str, str] = {}
 
 
-_wrapped = _Wrapped()
+_state = _State()
 
 
 def enable() -> None:
-    """Let each LLM query of this process halt where a run is open, whatever library asks.
+    """Let LLM queries and tool calls of this process halt where a run is open.
 
     Libraries that are imported later are wrapped then. A second call changes nothing.
     """
-    with _wrapped.lock:
-        _wrapped.is_enabled = True
-        has_hooks, _wrapped.has_hooks = _wrapped.has_hooks, True
-    for name in _HTTP_LIBRARIES:
+    with _state.lock:
+        _state.is_enabled = True
+        has_hooks, _state.has_hooks = _state.has_hooks, True
+    for library, module, seam in _SEAMS:
+        hook = partial(_on_import, library, seam)
         if not has_hooks:
-            wrapt.register_post_import_hook(_on_import, name)
-        elif name in sys.modules:
-            _on_import(sys.modules[name])
+            wrapt.register_post_import_hook(hook, module)
+        elif module in sys.modules:
+            hook(sys.modules[module])
 
 
 def disable() -> None:
     """Take back what `enable` did: each library's own functions stand in their places again."""
-    with _wrapped.lock:
-        _wrapped.is_enabled = False
-        originals, _wrapped.originals = _wrapped.originals, []
-        _wrapped.failures.clear()
-    for client, send in originals:
-        client.send = send  # type: ignore[attr-defined]
+    with _state.lock:
+        _state.is_enabled = False
+        _state.failures.clear()
+        _state.patches.undo()
 
 
 def list_seams() -> list[Seam]:
     """The libraries whose calls can halt, and whether they do in this process."""
-    return [_describe(name) for name in _HTTP_LIBRARIES]
+    return [_describe(library, module) for library, module, _ in _SEAMS]
 
 
-def _describe(name: str) -> Seam:
-    if not _wrapped.is_enabled:
-        return Seam(
-            name, False, "Instrumentation is off: call agentstepper_nb.instrument.enable()."
-        )
-    if name in _wrapped.failures:
-        return Seam(name, False, _wrapped.failures[name])
-    if name not in sys.modules:
-        return Seam(name, False, "Nothing has imported it yet.")
-    return Seam(name, True)
+def _describe(library: str, module: str) -> Seam:
+    if not _state.is_enabled:
+        return Seam(library, False, "Instrumentation is off: `instrument.enable()` turns it on.")
+    if library in _state.failures:
+        return Seam(library, False, _state.failures[library])
+    if module not in sys.modules:
+        return Seam(library, False, "Nothing has imported it yet.")
+    return Seam(library, True)
 
 
-def _on_import(library: ModuleType) -> None:
+def _on_import(library: str, seam: str, module: ModuleType) -> None:
     """Wrap a library that was imported. Never raises: an agent's import must not fail by ours."""
-    if not _wrapped.is_enabled:
+    if not _state.is_enabled:
         return
     try:
-        from .http_seam import wrap_clients
-
-        with _wrapped.lock:
-            _wrapped.originals += wrap_clients(library)
+        install: Install = import_module(f"{__package__}.{seam}").install
+        with _state.lock:
+            install(module, _state.patches)
     except Exception as error:
-        _wrapped.failures[library.__name__] = f"It can't be wrapped: {error!r}."
-        log.warning("LLM queries through %s won't halt.", library.__name__, exc_info=True)
+        _state.failures[library] = f"This version can't be wrapped: {error!r}."
+        log.warning(
+            "Calls of %s won't halt: this version can't be wrapped.", library, exc_info=True
+        )

@@ -443,7 +443,8 @@ def test_a_response_that_is_no_answer_passes(dbg: AgentStepper, person: Person, 
 
 
 def test_disable_takes_all_back(dbg: AgentStepper, server: ScriptedServer, person: Person) -> None:
-    assert all(seam.is_active for seam in instrument.list_seams())
+    active = {seam.library for seam in instrument.list_seams() if seam.is_active}
+    assert active >= {"httpx", "httpx2"}
     instrument.enable()  # a second time wraps nothing twice
     instrument.disable()
     assert not any(isinstance(kind.send, wrapt.FunctionWrapper) for kind in CLIENTS)

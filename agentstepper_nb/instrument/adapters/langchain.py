@@ -1,0 +1,108 @@
+"""Tools of LangChain and LangGraph: `BaseTool.run` and `arun`, which each call of a tool passes.
+
+Arguments that the graph injects (state, store, runtime) are none of the model's: a person doesn't see them.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from ..current_run import find_run, is_run_expected
+from ..patches import Patches
+from ..tool_call import ToolCall
+
+
+def install(library: ModuleType, patches: Patches) -> None:
+    """Let the tools halt.
+
+    Args:
+        library: `langchain_core.tools.base`.
+        patches: Where to wrap.
+    """
+    patches.wrap(library.BaseTool, "run", partial(_run, False))
+    patches.wrap(library.BaseTool, "arun", partial(_run, True))
+
+
+def _run(is_async: bool, run: Any, tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    stepper = find_run() if is_run_expected() else None
+    if stepper is None:
+        return run(*args, **kwargs)
+    given, rest = (args[0], args[1:]) if args else (kwargs["tool_input"], ())
+    options = {name: value for name, value in kwargs.items() if name != "tool_input"}
+    shown, hidden = _split_args(tool, given)
+
+    def call(edited: Any) -> Any:
+        made = given if edited is shown else _join_args(edited, hidden)
+        return run(made, *rest, **options)
+
+    return ToolCall(
+        name=tool.name,
+        args=shown,
+        call=call,
+        is_async=is_async,
+        check_args=partial(_check_args, tool),
+        show_result=_show_result,
+        make_result=partial(_make_result, tool, options.get("tool_call_id")),
+        make_denial=partial(_make_denial, tool, options.get("tool_call_id")),
+        control_flow=_control_flow(),
+    ).run(stepper)
+
+
+def _split_args(tool: Any, given: Any) -> tuple[Any, dict[str, Any]]:
+    """The arguments that the model wrote, and those that the graph added."""
+    if not isinstance(given, dict):
+        return given, {}
+    known = tool.args
+    hidden = {name: value for name, value in given.items() if name not in known}
+    return (given, {}) if not hidden else ({k: given[k] for k in given if k in known}, hidden)
+
+
+def _join_args(edited: Any, hidden: dict[str, Any]) -> Any:
+    return {**edited, **hidden} if isinstance(edited, dict) else edited
+
+
+def _check_args(tool: Any, edited: Any) -> Any:
+    schema = tool.tool_call_schema
+    if isinstance(edited, dict) and hasattr(schema, "model_validate"):
+        schema.model_validate(edited)  # its error is a ValueError that names the argument
+    return edited
+
+
+def _show_result(result: Any) -> Any:
+    return result.content if _is_tool_message(result) else result
+
+
+def _make_result(tool: Any, call_id: str | None, original: Any, edited: Any) -> Any:
+    if _is_tool_message(original):
+        return original.model_copy(update={"content": edited})
+    if original is None and call_id is not None:
+        return _make_message(tool, call_id, edited, "success")
+    return edited
+
+
+def _make_denial(tool: Any, call_id: str | None, reason: str) -> Any:
+    return reason if call_id is None else _make_message(tool, call_id, reason, "error")
+
+
+def _make_message(tool: Any, call_id: str, content: Any, status: Any) -> Any:
+    from langchain_core.messages import ToolMessage
+
+    text = content if isinstance(content, str | list) else str(content)
+    return ToolMessage(content=text, name=tool.name, tool_call_id=call_id, status=status)
+
+
+def _is_tool_message(value: Any) -> bool:
+    from langchain_core.messages import ToolMessage
+
+    return isinstance(value, ToolMessage)
+
+
+def _control_flow() -> tuple[type[BaseException], ...]:
+    """By these a graph waits for a person, or goes elsewhere."""
+    try:
+        from langgraph.errors import GraphBubbleUp
+    except ImportError:
+        return ()
+    return (GraphBubbleUp,)

@@ -1,0 +1,50 @@
+"""Tools of pydantic-ai, by a capability that each new agent is given: the framework's own way in."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from ..current_run import find_run, is_run_expected
+from ..patches import Patches
+from ..tool_call import ToolCall
+
+
+def install(library: ModuleType, patches: Patches) -> None:
+    """Let the tools of agents that are made from now on halt.
+
+    Args:
+        library: `pydantic_ai.agent`.
+        patches: Where to wrap.
+    """
+    capability = _make_capability()
+
+    def init(init: Any, agent: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        capabilities = [*(kwargs.pop("capabilities", None) or ()), capability]
+        init(*args, **kwargs, capabilities=capabilities)
+
+    patches.wrap(library.Agent, "__init__", init)
+
+
+def _make_capability() -> Any:
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
+
+    class Debugger(AbstractCapability[Any]):
+        """Halts before and after each tool call."""
+
+        async def wrap_tool_execute(
+            self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any
+        ) -> Any:
+            stepper = find_run() if is_run_expected() else None
+            if stepper is None:
+                return await handler(args)
+            return await ToolCall(
+                name=call.tool_name,
+                args=args,
+                call=handler,
+                is_async=True,
+                control_flow=(ApprovalRequired, CallDeferred),
+            ).run(stepper)
+
+    return Debugger()

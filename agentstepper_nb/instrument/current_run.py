@@ -1,0 +1,45 @@
+"""Whose run a call belongs to that is about to be made."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..errors import AgentStopped
+from ..sdk.base_stepper import BaseStepper, find_current_stepper
+from . import auto_run
+
+_STOPPED_MESSAGE: Final = (
+    "The person pressed Stop: this run asks no model and calls no tool any more."
+)
+
+
+class RepeatedStop(AgentStopped, KeyboardInterrupt):
+    """An agent goes on after Stop. Loops that retry whatever fails end at a KeyboardInterrupt."""
+
+
+def is_run_expected() -> bool:
+    """Whether a call may belong to a run: cheap, for calls of which most belong to none."""
+    return auto_run.is_enabled() or find_current_stepper() is not None
+
+
+def find_run() -> BaseStepper | None:
+    """The AgentStepper whose run a call belongs to; one is opened where a program is attached to.
+
+    Returns:
+        None outside of any run.
+    """
+    return find_current_stepper() or (auto_run.open_run() if auto_run.is_enabled() else None)
+
+
+def raise_if_stopped(stepper: BaseStepper, is_async: bool) -> None:
+    """Let nothing of a run go on that a person stopped.
+
+    Args:
+        stepper: The run's.
+        is_async: Whether an event loop runs, which a KeyboardInterrupt would end.
+
+    Raises:
+        AgentStopped: The person pressed Stop.
+    """
+    if stepper._current_session().link.is_stopped:
+        raise AgentStopped(_STOPPED_MESSAGE) if is_async else RepeatedStop(_STOPPED_MESSAGE)

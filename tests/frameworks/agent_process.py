@@ -1,0 +1,116 @@
+"""A framework's process, and the model that its agent asks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from typing import Any, Self
+
+from agentstepper_nb.llm_wire.chat_completions import ChatCompletionRequest
+from agentstepper_nb.models.scripted import (
+    ErrorFault,
+    Script,
+    ScriptedCall,
+    ScriptedReply,
+    ScriptRule,
+    always,
+    say,
+    says,
+)
+from tests.sdk.scripted_core import PATIENCE
+
+HERE = Path(__file__).parent
+ENVIRONMENTS = HERE.parents[1] / ".make" / "frameworks"
+
+ADD = ScriptedCall("add", {"a": 2, "b": 3})
+#: What the model does where a text says so.
+CALLS = {
+    "add": (ADD,),
+    "both": (ADD, ScriptedCall("search", {"text": "boats"})),
+    "work": (ScriptedCall("slow"),),
+    "delegate": (ScriptedCall("delegate", {"question": "add"}),),
+    "expert": (ScriptedCall("transfer_to_expert"),),
+}
+
+
+def reply(request: ChatCompletionRequest) -> ScriptedReply:
+    """Call what the user names; say what the tools gave."""
+    results = []
+    for message in reversed(request.messages):
+        if message.role != "tool":
+            break
+        results.append(message.text)
+    if results:
+        return say(f"The tools say: {', '.join(reversed(results))}")
+    asked = [message.text for message in request.messages if message.role == "user"][-1]
+    calls = next((calls for word, calls in CALLS.items() if word in asked), ())
+    tools = {tool["function"]["name"] for tool in request.tools or ()}
+    if not calls or calls[0].tool not in tools:
+        return say(f"Well: {asked}")
+    return say(None, *calls)
+
+
+SCRIPT = Script(
+    "tools",
+    [
+        ScriptRule(says("user", "busy"), reply, ErrorFault(429)),
+        ScriptRule(always, reply),
+    ],
+)
+
+
+class AgentProcess:
+    """The process of one framework, which runs its agent once a row.
+
+    Args:
+        framework: Its name: of its environment and of its agent's file.
+        url: The model's address.
+        port: The Core's port for agents.
+    """
+
+    def __init__(self, framework: str, url: str, port: int) -> None:
+        python = ENVIRONMENTS / framework / "bin" / "python"
+        assert python.exists(), f"{framework} isn't installed: run `make frameworks-sample` first."
+        agent = HERE / "agents" / f"{framework}.py"
+        self._process = subprocess.Popen(
+            [python, HERE / "run_rows.py", agent, url, str(port)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._lines: Queue[str] = Queue()
+        self._thread = Thread(target=self._read)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.seams: list[str] = self._next()["seams"]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        assert self._process.stdin is not None
+        self._process.kill()  # it may halt yet, where a row failed
+        self._process.stdin.close()
+        self._process.wait(PATIENCE)
+        self._thread.join()
+
+    def start(self, name: str, manner: str, text: str) -> None:
+        """Begin a row."""
+        assert self._process.stdin is not None
+        row = json.dumps({"name": name, "manner": manner, "text": text})
+        self._process.stdin.write(f"{row}\n")
+        self._process.stdin.flush()
+
+    def end(self) -> Any:
+        """How the row ended: its output, or its error and message."""
+        return self._next()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line)
+
+    def _next(self) -> Any:
+        return json.loads(self._lines.get(timeout=PATIENCE))

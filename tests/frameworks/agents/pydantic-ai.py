@@ -1,0 +1,54 @@
+"""An agent of pydantic-ai, as its author would write it: nothing here knows the debugger."""
+
+import asyncio
+
+from pydantic_ai import Agent as AiAgent
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+
+class Agent:
+    def __init__(self, url):
+        self._url = url
+
+    def _agent(self):
+        model = OpenAIChatModel("m", provider=OpenAIProvider(base_url=self._url, api_key="any"))
+        helper = AiAgent(model)
+        agent = AiAgent(model)
+
+        @helper.tool_plain
+        @agent.tool_plain
+        def add(a: int, b: int) -> int:
+            """Add two numbers."""
+            return a + b
+
+        @agent.tool_plain
+        def search(text: str) -> str:
+            """Search for a text."""
+            return f"found {text}"
+
+        @agent.tool_plain(timeout=1)
+        async def slow() -> str:
+            """Work for a while."""
+            await asyncio.sleep(0.1)
+            return "worked"
+
+        @agent.tool_plain
+        async def delegate(question: str) -> str:
+            """Let a helper answer."""
+            return (await helper.run(question)).output
+
+        return agent
+
+    def sync(self, text):
+        return self._agent().run_sync(text).output
+
+    async def asynchronous(self, text):
+        return (await self._agent().run(text)).output
+
+    def stream(self, text):
+        async def read():
+            async with self._agent().run_stream(text) as result:
+                return await result.get_output()
+
+        return asyncio.run(read())

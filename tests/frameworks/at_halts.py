@@ -1,0 +1,115 @@
+"""What a person does at the halts of one row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from agentstepper_nb.models.scripted import ScriptedServer
+from agentstepper_nb.protocol.data_model import EventKind, EventSide, TimelineRow
+from tests.frameworks.agent_process import AgentProcess
+from tests.sdk.person import Person
+
+#: How a halt is written: what halts, and whether before or after it.
+QUERY, ANSWER = "query", "answer"
+
+
+class AtHalts:
+    """A row under way.
+
+    Args:
+        process: Runs the agent.
+        person: Steps it.
+        model: Is asked.
+    """
+
+    def __init__(self, process: AgentProcess, person: Person, model: ScriptedServer) -> None:
+        self._process = process
+        self.person = person
+        self._model = model
+        self._before = 0
+        self._known: set[str] = set()
+
+    def start(self, manner: str, text: str) -> None:
+        """Begin a row with what the user says."""
+        self._before = len(self._model.exchanges)
+        self._known = set(self.person.runs)
+        self._process.start("row", manner, text)
+
+    @property
+    def requests(self) -> list[Any]:
+        """What the model was asked in this row."""
+        return [exchange.json for exchange in self._model.exchanges[self._before :]]
+
+    def end(self) -> Any:
+        """How the row ended."""
+        return self._process.end()
+
+    def at(self, *names: str) -> TimelineRow:
+        """The next halt, of one of these names: `query`, `answer`, `add`, `add's result`."""
+        self.person.until(lambda run: run.id not in self._known and bool(run.pending))
+        pending = self.person.halted()
+        row = next(row for row in self.person.rows() if row.id == pending)
+        assert _name(row) in names, (row, names)
+        return row
+
+    def step(self, *names: str) -> Any:
+        """Step at the next halt, unedited; gives what stood there."""
+        body = self.person.body(self.at(*names))
+        self.person.step()
+        return body
+
+    def edit(self, name: str, change: Callable[[Any], Any]) -> None:
+        """Edit what stands at the next halt, and step."""
+        body = self.person.body(self.at(name))
+        edited = change(body)
+        assert edited != body
+        self.person.step(edited)
+
+    def names(self) -> list[str]:
+        """The names of all halts of the row so far."""
+        kinds = (EventKind.LLM_QUERY, EventKind.TOOL_INVOCATION)
+        return [_name(row) for row in self.person.rows() if row.kind in kinds]
+
+
+def _name(row: TimelineRow) -> str:
+    if row.kind is EventKind.LLM_QUERY:
+        return QUERY if row.side is EventSide.BEGIN else ANSWER
+    return str(row.name) if row.side is EventSide.BEGIN else f"{row.name}'s result"
+
+
+def replace(old: str, new: str) -> Callable[[Any], Any]:
+    """A change that replaces a text in every text of a JSON value."""
+
+    def change(value: Any) -> Any:
+        if isinstance(value, str):
+            return value.replace(old, new)
+        if isinstance(value, list):
+            return [change(each) for each in value]
+        if isinstance(value, dict):
+            return {name: change(each) for name, each in value.items()}
+        return value
+
+    return change
+
+
+def change_argument(name: str, value: Any) -> Callable[[Any], Any]:
+    """A change of a tool's argument where the model calls it, whatever the API."""
+
+    def change(found: Any) -> Any:
+        if isinstance(found, list):
+            return [change(each) for each in found]
+        if not isinstance(found, dict):
+            return found
+        return {key: _argument(key, each, name, value, change) for key, each in found.items()}
+
+    return change
+
+
+def _argument(key: str, found: Any, name: str, value: Any, change: Callable[[Any], Any]) -> Any:
+    if key == "arguments" and isinstance(found, str):
+        return json.dumps({**json.loads(found), name: value})
+    if key == "input" and isinstance(found, dict):
+        return {**found, name: value}
+    return change(found)

@@ -1,0 +1,54 @@
+"""A Core, a model and a person for each framework; its process runs all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from agentstepper_nb import AgentStepperCore
+from agentstepper_nb.models.scripted import ScriptedServer
+from tests.frameworks.agent_process import SCRIPT, AgentProcess
+from tests.frameworks.at_halts import AtHalts
+from tests.helpers.core_announcement import announce_core
+from tests.sdk.person import Person
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ScriptedServer]:
+    with ScriptedServer(SCRIPT) as server:
+        yield server
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_core_of_this_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("jupyter")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("AGENTSTEPPER_URL", "AGENTSTEPPER_TOKEN", "JPY_PARENT_PID"):
+            patch.delenv(name, raising=False)
+        patch.setenv("JUPYTER_RUNTIME_DIR", str(folder / "runtime"))
+        patch.setenv("JUPYTER_DATA_DIR", str(folder / "data"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def core() -> Iterator[AgentStepperCore]:
+    with AgentStepperCore("127.0.0.1", client_port=0, ui_port=0) as core:
+        announce_core(core)  # without its token an agent would speak version 1
+        yield core
+
+
+@pytest.fixture(scope="module")
+def process(
+    request: pytest.FixtureRequest, model: ScriptedServer, core: AgentStepperCore
+) -> Iterator[AgentProcess]:
+    with AgentProcess(request.param, model.base_url, core.client_port) as process:
+        yield process
+
+
+@pytest.fixture
+def halts(
+    process: AgentProcess, model: ScriptedServer, core: AgentStepperCore
+) -> Iterator[AtHalts]:
+    with Person(core.ui_port) as person:
+        yield AtHalts(process, person, model)

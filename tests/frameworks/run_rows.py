@@ -1,0 +1,38 @@
+"""Runs an agent's rows, each as one run, in the Python that has the agent's framework.
+
+Started with the agent's file, the model's address and the Core's port; a line of stdin is a row, and a
+line of stdout its end. The agent's file knows nothing of this.
+"""
+
+import asyncio
+import importlib.util
+import json
+import sys
+
+from agentstepper_nb import AgentStepper, instrument
+
+
+def main() -> None:
+    file, url, port = sys.argv[1:]
+    instrument.enable()
+    spec = importlib.util.spec_from_file_location("agent", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    agent = module.Agent(url)
+    print(
+        json.dumps({"seams": [s.library for s in instrument.list_seams() if s.is_active]}),
+        flush=True,
+    )
+    for line in sys.stdin:
+        row = json.loads(line)
+        try:
+            with AgentStepper(row["name"], "127.0.0.1", int(port), stop_on_entry=False):
+                made = getattr(agent, row["manner"])(row["text"])
+                output = asyncio.run(made) if row["manner"] == "asynchronous" else made
+            end = {"output": output}
+        except BaseException as error:
+            end = {"error": type(error).__name__, "message": str(error)}
+        print(json.dumps(end), flush=True)
+
+
+main()
