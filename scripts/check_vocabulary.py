@@ -18,7 +18,6 @@ TWICE: dict[str, str] = {}
 #: Modules that may have such a name.
 ACTIVITIES: dict[str, str] = {
     "coding": "the coding agent's package, as its guide names it",
-    "store/lance/writing.py": "goes with the LanceDB store",
 }
 
 

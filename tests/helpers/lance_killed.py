@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from agentstepper_nb.store.lance import LanceRuntimeStore, keeper
+from agentstepper_nb.store.lance import LanceRuntimeStore, row_store
 from tests.helpers.runtime_killed import SESSIONS, session
 
 ROOT = Path(__file__).parents[2]
@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 
 async def write(folder: Path, now: float) -> None:
     """Write until killed; tables are made safe often, so that kills fall into that as well."""
-    keeper._ENTRIES = 40  # type: ignore[misc]
-    keeper._MERGES = 8  # type: ignore[misc]
-    keeper._WAITING = 10  # type: ignore[misc]
+    row_store._ENTRIES = 40  # type: ignore[misc]
+    row_store._MERGES = 8  # type: ignore[misc]
+    row_store._WAITING = 10  # type: ignore[misc]
     store = await LanceRuntimeStore.open(folder)
     await asyncio.gather(*(session(store, name, 1, now) for name in SESSIONS))
 

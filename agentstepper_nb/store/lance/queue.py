@@ -22,7 +22,7 @@ from ...protocol.runtime_store_messages import (
     RenewLeases,
     SessionWriteResult,
 )
-from . import talk
+from . import conversations
 from .draft import Draft
 from .index import lasts
 from .kinds import ACTIONS, STATES, Row
@@ -45,9 +45,9 @@ async def create(draft: Draft, ask: CreateAgentSession) -> AgentSessionCreated:
     draft.put(STATES, ask.state)
     draft.put(ACTIONS, ask.action)
     if ask.participant is not None:
-        await talk.join(draft, ask.participant)
+        await conversations.join(draft, ask.participant)
     if ask.message is not None:
-        await talk.append(draft, ask.message)
+        await conversations.append(draft, ask.message)
     return AgentSessionCreated(state=ask.state, action=ask.action, fresh=True)
 
 
@@ -73,7 +73,7 @@ async def enqueue_one(draft: Draft, action: Action) -> tuple[Action, bool]:
 
 async def post(draft: Draft, ask: PostMessage) -> SessionWriteResult:
     """See `RuntimeStore.post`."""
-    messages = (ask.message,) if await talk.append(draft, ask.message) else ()
+    messages = (ask.message,) if await conversations.append(draft, ask.message) else ()
     found = [await enqueue_one(draft, each) for each in ask.actions]
     return SessionWriteResult(
         messages=messages, actions=tuple(action for action, fresh in found if fresh)

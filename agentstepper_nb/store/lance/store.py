@@ -43,9 +43,8 @@ from ...protocol.runtime_store_messages import (
     StateQuery,
     StepQuery,
 )
-from . import queue, reads, talk, writing
+from . import conversations, queries, queue, session_writes
 from .draft import Draft
-from .keeper import Keeper
 from .kinds import (
     ACTIONS,
     CONVERSATIONS,
@@ -56,6 +55,7 @@ from .kinds import (
     STEPS,
     Kind,
 )
+from .row_store import RowStore
 from .tables import Tables
 
 Asked = TypeVar("Asked")
@@ -71,11 +71,11 @@ class LanceRuntimeStore:
     """Keeps the runtime's rows in LanceDB's tables. See `RuntimeStore`; made by `open`.
 
     Args:
-        keeper: Keeps them.
+        row_store: Stores and reads them.
     """
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, row_store: RowStore) -> None:
+        self._row_store = row_store
 
     @classmethod
     async def open(
@@ -97,7 +97,7 @@ class LanceRuntimeStore:
             await asyncio.to_thread(__import__, "lancedb")  # takes seconds
         except ImportError as error:
             raise StoreError(_MISSING) from error
-        return cls(await Keeper.open(folder, what, patience))
+        return cls(await RowStore.open(folder, what, patience))
 
     # ---- the queue ----------------------------------------------------------------------------------
 
@@ -127,21 +127,21 @@ class LanceRuntimeStore:
 
     async def write(self, ask: SessionWrite) -> SessionWriteResult:
         """Keep what became of a session. See `RuntimeStore.write`."""
-        return await self._change(writing.write, ask)
+        return await self._change(session_writes.write, ask)
 
     # ---- conversations ------------------------------------------------------------------------------
 
     async def save_conversation(self, ask: Conversation) -> Conversation:
         """Keep a conversation. See `RuntimeStore.save_conversation`."""
-        return await self._change(talk.save_conversation, ask)
+        return await self._change(conversations.save_conversation, ask)
 
     async def join(self, ask: Participant) -> Participant:
         """Add a participant. See `RuntimeStore.join`."""
-        return await self._change(talk.join, ask)
+        return await self._change(conversations.join, ask)
 
     async def leave(self, ask: EndParticipation) -> Participant:
         """A participant leaves. See `RuntimeStore.leave`."""
-        return await self._change(talk.leave, ask)
+        return await self._change(conversations.leave, ask)
 
     async def post(self, ask: PostMessage) -> SessionWriteResult:
         """Append a message and enqueue actions. See `RuntimeStore.post`."""
@@ -149,50 +149,56 @@ class LanceRuntimeStore:
 
     async def advance(self, ask: ConversationCursor) -> ConversationCursor:
         """Note how far a session has read. See `RuntimeStore.advance`."""
-        return await self._change(talk.advance, ask)
+        return await self._change(conversations.advance, ask)
 
     # ---- reading ------------------------------------------------------------------------------------
 
     async def actions(self, ask: ActionQuery) -> ActionList:
         """Actions, the oldest first."""
-        return await self._read(reads.actions, ask, ACTIONS)
+        return await self._read(queries.actions, ask, ACTIONS)
 
     async def states(self, ask: StateQuery) -> AgentStateList:
         """Snapshots, the newest first."""
-        return await self._read(reads.states, ask, STATES)
+        return await self._read(queries.states, ask, STATES)
 
     async def steps(self, ask: StepQuery) -> AgentStepList:
         """Steps, by iteration and seq."""
-        return await self._read(reads.steps, ask, STEPS)
+        return await self._read(queries.steps, ask, STEPS)
 
     async def sessions(self, ask: AgentSessionQuery) -> AgentSessionList:
         """An agent's sessions, the newest first."""
-        return await self._read(reads.sessions, ask, STATES, STEPS)
+        return await self._read(queries.sessions, ask, STATES, STEPS)
 
     async def conversations(self, ask: ConversationQuery) -> ConversationList:
         """Conversations, the newest first."""
-        return await self._read(reads.conversations, ask, CONVERSATIONS)
+        return await self._read(queries.conversations, ask, CONVERSATIONS)
 
     async def participants(self, ask: ParticipantQuery) -> ParticipantList:
         """Participants of a conversation, in the order in which they joined."""
-        return await self._read(reads.participants, ask, PARTICIPANTS)
+        return await self._read(queries.participants, ask, PARTICIPANTS)
 
     async def messages(self, ask: MessageQuery) -> ConversationMessageList:
         """Messages of a conversation. See `RuntimeStore.messages`."""
         after: int | None = None
         if ask.after is not None:
-            placed = partial(talk.place, conversation=ask.conversation_id, message=ask.after)
-            after = await self._keeper.look(placed)
-        return await self._keeper.read(lambda tables: reads.messages(tables, ask, after), MESSAGES)
+            placed = partial(
+                conversations.place, conversation=ask.conversation_id, message=ask.after
+            )
+            after = await self._row_store.look(placed)
+        return await self._row_store.read(
+            lambda tables: queries.messages(tables, ask, after), MESSAGES
+        )
 
     async def cursor(self, ask: CursorQuery) -> CursorResult:
         """How far a session has read."""
         key = CURSORS.key_of(ask)
-        return CursorResult(cursor=await self._keeper.look(lambda draft: draft.get(CURSORS, key)))
+        return CursorResult(
+            cursor=await self._row_store.look(lambda draft: draft.get(CURSORS, key))
+        )
 
     async def info(self) -> RuntimeStoreInfo:
         """Where it keeps, and how much is open."""
-        folder, index = self._keeper.folder, self._keeper.index
+        folder, index = self._row_store.folder, self._row_store.index
         return RuntimeStoreInfo(
             kind="lance",
             place=str(folder),
@@ -203,15 +209,15 @@ class LanceRuntimeStore:
 
     async def close(self) -> None:
         """Finish what was begun, and let the folder go. Idempotent."""
-        await self._keeper.close()
+        await self._row_store.close()
 
     async def _change(self, plan: Callable[[Draft, Asked], Awaitable[Given]], ask: Asked) -> Given:
-        return await self._keeper.change(lambda draft: plan(draft, ask))
+        return await self._row_store.change(lambda draft: plan(draft, ask))
 
     async def _read(
         self, query: Callable[[Tables, Asked], Awaitable[Given]], ask: Asked, *kinds: Kind
     ) -> Given:
-        return await self._keeper.read(lambda tables: query(tables, ask), *kinds)
+        return await self._row_store.read(lambda tables: query(tables, ask), *kinds)
 
 
 def _size(folder: Path) -> int:

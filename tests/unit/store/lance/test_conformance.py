@@ -35,11 +35,13 @@ class TestLance(RuntimeStoreConformance):
     async def delete_snapshot(self, store: RuntimeStore, session_id: str) -> None:
         assert isinstance(store, LanceRuntimeStore)
         where = equal("session_id", session_id)
-        await store._keeper.read(lambda tables: tables._tables[STATES.name].delete(where), STATES)
+        await store._row_store.read(
+            lambda tables: tables._tables[STATES.name].delete(where), STATES
+        )
 
     async def write_raw_state(self, store: RuntimeStore, session_id: str, text: str) -> None:
         assert isinstance(store, LanceRuntimeStore)
         where = equal("session_id", session_id)
-        await store._keeper.read(
+        await store._row_store.read(
             lambda tables: tables._tables[STATES.name].update({"state": text}, where=where), STATES
         )

@@ -13,7 +13,7 @@ import pytest
 from agentstepper_nb.errors import StoreError, StoreTakenError
 from agentstepper_nb.protocol.runtime import SessionStatus
 from agentstepper_nb.protocol.runtime_store_messages import MessageQuery, StateQuery, StepQuery
-from agentstepper_nb.store.lance import LanceRuntimeStore, keeper
+from agentstepper_nb.store.lance import LanceRuntimeStore, row_store
 from agentstepper_nb.store.lance.journal import JOURNAL
 from agentstepper_nb.store.lance.kinds import ACTIONS, KINDS, STATES, STEPS, Row
 from agentstepper_nb.store.lance.tables import Tables
@@ -68,13 +68,15 @@ async def see_all(store: LanceRuntimeStore, steps: int) -> None:
 
 def copied(store: LanceRuntimeStore, to: Path) -> Path:
     """The folder as a kill would leave it now."""
-    shutil.copytree(store._keeper.folder, to)
+    shutil.copytree(store._row_store.folder, to)
     return to
 
 
 def cut_power(store: LanceRuntimeStore, folder: Path) -> int:
     """Empty what the store hasn't synced, in a copy of its folder; how many files that are."""
-    safe = {Path(path).relative_to(store._keeper.folder) for path in store._keeper.tables._safe}
+    safe = {
+        Path(path).relative_to(store._row_store.folder) for path in store._row_store.tables._safe
+    }
     lost = [
         path
         for path in folder.rglob("*")
@@ -130,7 +132,7 @@ async def test_a_key_that_is_merged_many_times_at_once_is_one_row(tmp_path: Path
 async def test_a_kill_before_the_tables_follow_loses_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path / "here") as store:
         await live_through(store, 3)
-        assert await store._keeper.tables.select(STEPS) == []  # the journal alone has them
+        assert await store._row_store.tables.select(STEPS) == []  # the journal alone has them
         killed = copied(store, tmp_path / "killed")
     for _ in range(2):  # what was put right stays so
         async with opened(killed) as store:
@@ -142,7 +144,7 @@ async def test_a_power_cut_loses_what_the_tables_had_not_synced_and_the_journal_
 ) -> None:
     async with opened(tmp_path / "here") as store:
         await live_through(store, 2)
-        await store._keeper._begin_anew()  # safe from here on
+        await store._row_store._begin_anew()  # safe from here on
         for n in range(2, 6):
             await write_session(
                 store, steps=(make_step(iteration=n),), messages=(make_message(f"m{n}", n),)
@@ -195,7 +197,7 @@ async def test_a_kill_in_the_midst_of_compacting_loses_nothing(
 ) -> None:
     async with opened(tmp_path / "here") as store:
         await live_through(store, 3)
-        tables = store._keeper.tables
+        tables = store._row_store.tables
         copies: list[Path] = []
 
         def watch(name: str) -> None:
@@ -210,8 +212,8 @@ async def test_a_kill_in_the_midst_of_compacting_loses_nothing(
 
         for name in ("merge", "compact", "prune"):
             watch(name)
-        await store._keeper._begin_anew()
-        assert tables is store._keeper.tables
+        await store._row_store._begin_anew()
+        assert tables is store._row_store.tables
         monkeypatch.undo()
     assert {each.name.split()[0] for each in copies} == {"merge", "compact", "prune"}
     for each in copies:
@@ -263,7 +265,7 @@ async def test_the_tables_follow_though_nobody_reads(
         followed.set()
 
     monkeypatch.setattr(Tables, "merge", merge)
-    monkeypatch.setattr(keeper, "_WAIT", 0.0)
+    monkeypatch.setattr(row_store, "_WAIT", 0.0)
     async with opened(tmp_path) as store:
         await create_session(store)
         await followed.wait()
@@ -272,7 +274,7 @@ async def test_the_tables_follow_though_nobody_reads(
 async def test_versions_and_the_journal_stay_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "_MERGES", 5)
+    monkeypatch.setattr(row_store, "_MERGES", 5)
     async with opened(tmp_path) as store:
         await begin_session(store)
         for n in range(20):
@@ -280,7 +282,7 @@ async def test_versions_and_the_journal_stay_few(
             await store.steps(StepQuery())
         manifests = tmp_path / f"{STEPS.name}.lance" / "_versions"
         assert len(list(manifests.glob("*.manifest"))) <= 8
-        assert store._keeper._journal.entries <= 6
+        assert store._row_store._journal.entries <= 6
         found = (await store.steps(StepQuery())).steps
         assert [each.iteration for each in found] == list(range(20))
 
@@ -289,8 +291,8 @@ async def test_large_tables_get_indexes_and_answer_the_same(tmp_path: Path) -> N
     async with opened(tmp_path) as store:
         await begin_session(store)
         await write_session(store, steps=tuple(make_step(iteration=n) for n in range(1200)))
-        table = store._keeper.tables._tables[STEPS.name]
-        await store._keeper._begin_anew()
+        table = store._row_store.tables._tables[STEPS.name]
+        await store._row_store._begin_anew()
         there = {index.columns[0] for index in await table.list_indices()}
         assert there == {"key", *STEPS.indexed}
         await write_session(store, steps=(make_step(iteration=1200),))

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ...errors import CommandError
 from ...protocol.runtime import LIVE_STATUSES, Action, ActionStatus, AgentState, AgentStep
 from ...protocol.runtime_store_messages import ActionCompletion, SessionWrite, SessionWriteResult
-from . import talk
+from . import conversations
 from .draft import Draft
 from .kinds import ACTIONS, KEY, MESSAGES, STATES, STEPS
 from .queue import require_session
@@ -21,7 +21,7 @@ async def write(draft: Draft, ask: SessionWrite) -> SessionWriteResult:
     state = None if ask.state is None else _state(draft, kept, ask.state)
     steps = await _steps(draft, ask)
     await draft.find(MESSAGES, [each.message_id for each in ask.messages])  # all at one go
-    messages = tuple([each for each in ask.messages if await talk.append(draft, each)])
+    messages = tuple([each for each in ask.messages if await conversations.append(draft, each)])
     finished = [await _finish(draft, ask.session_id, each) for each in ask.finished]
     return SessionWriteResult(
         state=state,

@@ -41,7 +41,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-class Keeper:
+class RowStore:
     """The rows of a folder. Made by `open`.
 
     Attributes:
@@ -68,7 +68,7 @@ class Keeper:
         self._closed = False
 
     @classmethod
-    async def open(cls, folder: Path, what: str, patience: float) -> Keeper:
+    async def open(cls, folder: Path, what: str, patience: float) -> RowStore:
         """Take a folder, and put right what a kill or a power cut left there.
 
         Args:
@@ -93,10 +93,10 @@ class Keeper:
                 await asyncio.to_thread(roll_back, folder, head.versions)
             tables = await Tables.open(folder)
             undo.callback(tables.close)
-            keeper = cls(folder, held, journal, tables)
-            await keeper._begin(head, changes)
+            store = cls(folder, held, journal, tables)
+            await store._begin(head, changes)
             undo.pop_all()
-        return keeper
+        return store
 
     async def close(self) -> None:
         """Finish what was begun, and let the folder go. Idempotent."""
