@@ -1,6 +1,6 @@
 """Characters that nobody sees, or that turn around what stands beside them, by Unicode's properties.
 
-js/src/view/visible.ts has the same rule; one table of all code points holds both to it.
+js/src/view/format.ts has the same rule; one table of all code points holds both to it.
 """
 
 from __future__ import annotations

@@ -195,5 +195,5 @@ def _describe_body(response: Response) -> str:
     text = bytes(response.body or b"").decode(errors="replace")
     with suppress(msgspec.DecodeError, msgspec.ValidationError):
         text = msgspec.json.decode(text, type=_Refusal).message
-    rpc_session = " ".join(text.split())
-    return rpc_session[:_MAX_REASON_CHARS] or "it says no more. Is it a Core, of this version?"
+    line = " ".join(text.split())
+    return line[:_MAX_REASON_CHARS] or "it says no more. Is it a Core, of this version?"
