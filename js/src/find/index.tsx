@@ -52,7 +52,7 @@ export function Find({ model }: { model: Debugger }) {
           value={text}
           onText={write}
         />
-        <span class="as-Find-told as-Muted as-Small" role="status">
+        <span class="as-Find-status as-Muted as-Small" role="status">
           {runSearch && statusText(runSearch, at)}
         </span>
         <Button
