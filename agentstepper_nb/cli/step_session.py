@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from ..protocol import ui
 from ..protocol.breakpoint_rules import BreakpointRule
-from ..protocol.data_model import Commit, Run, TimelineRow, drop_unchanged_commits
+from ..protocol.data_model import Commit, Run, TimelineRow
+from ..protocol.records import drop_unchanged_commits
 from ..protocol.text_escaping import escape_to_one_line
 from .core_connection import (
     ConnectionEvent,

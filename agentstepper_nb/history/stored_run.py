@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import CommandError
-from ..protocol.data_model import Event, EventKind, HaltPoint, Run, drop_unchanged_commits
-from ..protocol.records import RunHistory
+from ..protocol.data_model import Event, EventKind, HaltPoint, Run
+from ..protocol.records import RunHistory, drop_unchanged_commits
 from ..store.sqlite.reader import StoreReader
 from . import data_frames, run_files
 from .runs_folder import Folder, choose_run, open_folder, resolve_folder

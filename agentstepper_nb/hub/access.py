@@ -17,7 +17,6 @@ from websockets.typing import Subprotocol
 
 from ..core.summaries import extract_first_line
 from ..errors import CommandError
-from ..protocol.chat import CHAT_PATH
 from ..protocol.frame import SUBPROTOCOL
 from .chat_registry import ChatRegistry
 
@@ -182,7 +181,8 @@ def _check_token(
     return connection.respond(HTTPStatus.UNAUTHORIZED, f"unauthorized: send {needed}.\n")
 
 
-_PATH: Final = re.compile(rf"/{CHAT_PATH}([\w-]{{1,100}})", re.ASCII)
+#: Where clients come to a chat, beside the Core's other paths.
+_CHAT_PATH: Final = re.compile(r"/chat/([\w-]{1,100})", re.ASCII)
 #: What a handshake is answered with; all else is that the chat can't be asked now.
 _STATUS: Final = {
     "invalid_token": HTTPStatus.UNAUTHORIZED,
@@ -193,7 +193,7 @@ _STATUS: Final = {
 
 def find_chat_id(path: str) -> str | None:
     """Which chat a path names; None where it names none."""
-    found = _PATH.fullmatch(path)
+    found = _CHAT_PATH.fullmatch(path)
     return None if found is None else found[1]
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Raw, Struct
 
 from ..errors import CommandError
-from ..protocol.chat import MAX_REQUEST_BYTES, SERVICE, ForwardedRequest, format_remote_service
+from ..protocol.chat import SERVICE, ForwardedRequest, format_remote_service
 from ..rpc.session import RpcSession
 from .connection import Connection
 from .rpc_sessions import RpcPeerSession
@@ -25,6 +25,8 @@ from .workers import Workers
 #: Clients of one chat, and what each may have open there: together less than a line may.
 MAX_CLIENTS: Final = 30
 MAX_OPEN_REQUESTS: Final = 32
+#: Bytes of what a client asks with.
+MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 #: Who may be asked about at once, of one chat.
 MAX_ADMITTING: Final = 16
 #: Seconds that a chat's process has to say whether a client may come in.

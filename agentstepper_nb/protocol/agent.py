@@ -15,6 +15,7 @@ from .breakpoint_rules import (
     SetPrices,
 )
 from .data_model import (
+    BREAKPOINT_WIRE_NAMES,
     ApprovalPrompt,
     Commit,
     Count,
@@ -51,9 +52,8 @@ class Hello(Struct, frozen=True, kw_only=True):
     host: str
     boot: str  # the machine's boot id, or empty
     workspace: str | None = None
-    mode: RunMode = (
-        RunMode.STEP
-    )  # how the run begins: in CONTINUE it halts where breakpoints and approvals say
+    #: How the run begins; in CONTINUE it halts where breakpoints and approvals say.
+    mode: RunMode = RunMode.STEP
     returns: bool = True  # whether it connects again by itself where the connection is lost
     checks: bool = False  # whether it answers `CheckEdit`
     notice: Name = ""  # what a person must know of the whole run; see `Run.notice`
@@ -76,12 +76,7 @@ class EventBegun(Struct, frozen=True, kw_only=True):
     data: Raw | UnsetType = UNSET
 
 
-class HaltPointReached(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename={"breakpoints": "stops", "breakpoint_error": "stop_error"},
-):
+class HaltPointReached(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAMES):
     """The begin or end of an event was reached."""
 
     id: Id
@@ -100,9 +95,7 @@ class HaltPointReached(
     failure: Failure | None = None
     traceback: str = ""  # of the failure: the agent's own frames, without the message
     usage: Usage | None = None
-    approval: ApprovalPrompt | None = (
-        None  # on the begin of a tool invocation, which then always waits
-    )
+    approval: ApprovalPrompt | None = None  # on a tool invocation's begin, which then always waits
 
 
 class Withdraw(Struct, frozen=True, kw_only=True, rename={"halt_point": "breakpoint"}):
@@ -248,9 +241,7 @@ class Welcome(Struct, frozen=True, kw_only=True):
     version: int
     core: str  # the Core's name and version
     run: str
-    received: Count = (
-        0  # the number of the agent's last message that is kept; it sends what follows
-    )
+    received: Count = 0  # the number of the agent's last message that is kept; it sends the next
     shares: bool | UnsetType = UNSET  # told where hello has it: other runs may say hello here, too
 
 
@@ -261,9 +252,7 @@ class LeaseMessage(Struct, frozen=True, kw_only=True, rename={"breakpoints": "st
 
     epoch: Positive  # grows with each
     mode: RunMode
-    breakpoints: tuple[
-        breakpoint_rules.BreakpointRule, ...
-    ] = ()  # those that are on and are for this program
+    breakpoints: tuple[breakpoint_rules.BreakpointRule, ...] = ()  # that are on, of this program
     prices: tuple[Price, ...] = ()
 
 
@@ -337,9 +326,8 @@ class Timeline(Struct, frozen=True, kw_only=True):
     """Answers `GetTimeline`, under its id: the run as a view shows it, without contents."""
 
     run: Run
-    rows: tuple[
-        TimelineRow, ...
-    ]  # by seq; of a long run its first and its last, `run.rows` counts all
+    #: By seq; of a long run its first and its last, while `run.rows` counts all.
+    rows: tuple[TimelineRow, ...]
     commits: tuple[Commit, ...]  # likewise; changes without contents
 
 

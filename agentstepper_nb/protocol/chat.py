@@ -19,9 +19,8 @@ SERVICE: Final = "chat"
 MAX_MESSAGE_LENGTH: Final = 100
 #: Messages before the newest that an agent is given: the rolling window's `k`.
 DEFAULT_WINDOW: Final = 10
-#: Turns without a user that AutoChat may take.
+#: Turns without a user that AutoChat may take, and how many a person may let it take at most.
 AUTO_CHAT_MAX: Final = 3
-#: What a person may let it take at most.
 MAX_AUTO_TURNS: Final = 1000
 
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
@@ -99,9 +98,7 @@ class Message(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     role: Role
     type: Word = MessageType.MESSAGE.value
     content: str = ""
-    format: str | None = (
-        None  # of CODE `source` or `result`; of a MESSAGE `error` where it says one
-    )
+    format: str | None = None  # of CODE `source` or `result`; of a MESSAGE that says one `error`
     language: str | None = None  # of CODE
     agent_name: Word | None = None  # who said it; of a user's message: whom it is for
     created_at: Time
@@ -109,9 +106,7 @@ class Message(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
     media_type: str | None = None  # of an IMAGE
     data: bytes | None = None  # an IMAGE's bytes; views ask for them by `picture`
-    path: str | None = (
-        None  # of an IMAGE or CODE: a file below the allowed paths, in place of bytes
-    )
+    path: str | None = None  # of an IMAGE or CODE: a file below the allowed paths, not its bytes
     choices: tuple[str, ...] = ()  # of a CONFIRMATION
     chosen: str | None = None  # what the person chose; None and `final`: it was withdrawn
     call_id: str | None = None  # of a FUNCTION: the call
@@ -368,11 +363,6 @@ class AgentTurnEnded(Struct, frozen=True, kw_only=True):
 
 
 # ---- from outside, through the Core -----------------------------------------------------------------
-
-#: Where clients come to a chat, beside the Core's other paths; its id follows.
-CHAT_PATH: Final = "chat/"
-#: Bytes of what a client asks with.
-MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 
 
 def format_remote_service(id: str) -> str:

@@ -7,9 +7,7 @@ between agent and editor re-encodes them, so that large integers, `1.0` and the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from enum import StrEnum
-from itertools import dropwhile
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
@@ -24,6 +22,8 @@ Id = Annotated[str, Meta(min_length=1, max_length=200)]
 Name = Annotated[str, Meta(max_length=1000)]
 #: Why something is denied, for the agent to read.
 Reason = Annotated[str, Meta(max_length=10_000)]
+#: What the fields about breakpoints that hit are called on the wire and in stored data.
+BREAKPOINT_WIRE_NAMES: Final = {"breakpoints": "stops", "breakpoint_error": "stop_error"}
 
 
 class EventKind(StrEnum):
@@ -204,9 +204,7 @@ class Run(Struct, frozen=True, kw_only=True):
     query_bytes: int = 0  # of the contents of its queries and their answers together
     halted_at: float | None = None  # since when it waits for a person; POSIX seconds, Core's clock
     halted_s: float | None = None  # seconds that it waited for one before; None: not known
-    detached_at: float | None = (
-        None  # since when its agent is away; POSIX seconds, the Core's clock
-    )
+    detached_at: float | None = None  # since when its agent is away; POSIX seconds, Core's clock
     exit_code: int | None = None  # of its process, where its parent told it; -9: ended by signal 9
     last_event: str | None = None  # of a run that broke off: what it did last, in words
     hits: tuple[BreakpointHits, ...] = ()
@@ -221,9 +219,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def of_version_1(self) -> bool:
-        """Whether an agent of version 1 made it, here: imported runs have no ending, or could
-        breakpoint.
-        """
+        """Whether an agent of version 1 made it, here: imported runs have no ending, or can stop."""
         return not self.can_stop and (self.live or self.ending is not None)
 
 
@@ -243,12 +239,7 @@ class Event(Struct, frozen=True, kw_only=True):
     ended_at: float | None = None
 
 
-class HaltPoint(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename={"breakpoints": "stops", "breakpoint_error": "stop_error"},
-):
+class HaltPoint(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAMES):
     """The begin or the end of an event, where the run can halt and data can be edited."""
 
     id: str
@@ -341,21 +332,7 @@ class Commit(Struct, frozen=True, kw_only=True):
     changes: tuple[FileChange, ...] = ()
 
 
-def drop_unchanged_commits(commits: Iterable[Commit]) -> tuple[Commit, ...]:
-    """A run's commits from the first change on, as `Run.commits` counts them.
-
-    Args:
-        commits: The run's commits, oldest first.
-    """
-    return tuple(dropwhile(lambda each: not each.snapshot and not each.changes, commits))
-
-
-class TimelineRow(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    rename={"breakpoints": "stops", "breakpoint_error": "stop_error"},
-):
+class TimelineRow(Struct, frozen=True, kw_only=True, rename=BREAKPOINT_WIRE_NAMES):
     """One line of the timeline: a halt point or a debug message, without its contents."""
 
     id: str  # of the halt point, or of the debug message's event

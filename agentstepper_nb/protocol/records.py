@@ -5,6 +5,9 @@ A Core's state is a fold over these, so that a restart is a replay.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import dropwhile
+
 from msgspec import Struct
 
 from .breakpoint_rules import BreakpointRule, Price
@@ -19,6 +22,15 @@ class RunHistory(Struct, frozen=True, kw_only=True, rename={"halt_points": "brea
     halt_points: tuple[HaltPoint, ...] = ()  # by seq
     commits: tuple[Commit, ...] = ()
     notes: tuple[RowNote, ...] = ()
+
+
+def drop_unchanged_commits(commits: Iterable[Commit]) -> tuple[Commit, ...]:
+    """A run's commits from the first change on, as `Run.commits` counts them.
+
+    Args:
+        commits: The run's commits, oldest first.
+    """
+    return tuple(dropwhile(lambda each: not each.snapshot and not each.changes, commits))
 
 
 class AgentProof(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,6 @@ import pytest
 from agentstepper_nb.chat.remote.client import AsyncChatClient
 from agentstepper_nb.chat.remote.tokens import SCOPES
 from agentstepper_nb.hub import chat_registry
-from agentstepper_nb.protocol.chat import MAX_REQUEST_BYTES
 from tests.docs.conftest import Serve, stranger
 from tests.docs.pages import GUIDE, prose, write_files
 
@@ -88,4 +87,4 @@ def test_the_tables_are_true() -> None:
     bounds = text.partition("## Bounds")[2]
     assert f"in one chat at a time | {chat_registry.MAX_CLIENTS} |" in bounds
     assert f"that one has open | {chat_registry.MAX_OPEN_REQUESTS} |" in bounds
-    assert f"at a time | {MAX_REQUEST_BYTES // 1024**2} MiB" in bounds
+    assert f"at a time | {chat_registry.MAX_REQUEST_BYTES // 1024**2} MiB" in bounds

@@ -32,11 +32,10 @@ from ..data_model import (
     Run,
     RunState,
     Time,
-    drop_unchanged_commits,
 )
 from ..header_limits import truncate_failure, truncate_text
 from ..json_limits import CheckCancelled, JsonScanner, check_content_size, never_cancel
-from ..records import RunHistory
+from ..records import RunHistory, drop_unchanged_commits
 from ..tool_names import find_tool_name
 from .agent import (
     JSON_NULL,
