@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -42,6 +43,23 @@ class LineStore(ABC):
         Raises:
             OSError: It can't be read.
         """
+
+    def lines(self) -> Iterator[bytes]:
+        """All lines, with their ends.
+
+        Raises:
+            OSError: They can't be read.
+        """
+        rest, offset = b"", 0
+        while offset < self.size:
+            block = self.read(offset, min(1 << 20, self.size - offset))
+            if not block:
+                break
+            offset += len(block)
+            *whole, rest = (rest + block).split(b"\n")
+            yield from (each + b"\n" for each in whole)
+        if rest:
+            yield rest
 
     def remove(self) -> None:
         """Delete it, and let go of it.

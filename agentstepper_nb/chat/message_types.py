@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +21,7 @@ from ..errors import ProtocolError
 from ..protocol.chat import Message, MessageType
 from ..protocol.field_errors import make_field_error
 from ..protocol.image_types import MAX_IMAGE_BYTES, MEDIA_TYPES, detect_image_type
+from ..protocol.text_escaping import replace_surrogates
 from .extension_registry import ExtensionRegistry
 
 #: The fields that messages of every type may have.
@@ -28,11 +30,11 @@ COMMON_FIELDS: Final = frozenset(
 )
 _BLANK: Final = Message(id="-", session_id="-", role="user", created_at=0)
 
+_get_content: Final = attrgetter("content")
 #: The choices that a CONFIRMATION may have, and the characters of each.
 MAX_CHOICES: Final = 20
 MAX_CHOICE_CHARS: Final = 1000
 
-_CODE_FORMATS: Final = ("source", "result")
 _TICKS: Final = re.compile(r"`{3,}")
 #: Characters of a message's content.
 MAX_CONTENT_CHARS: Final = 1_000_000
@@ -92,10 +94,8 @@ def add_message_type(kind: MessageTypeSpec) -> None:
     """
     unknown = kind.fields - set(Message.__struct_fields__)
     if unknown:
-        raise ValueError(
-            f"Messages have no {', '.join(sorted(unknown))}: put what else {kind.name} needs in "
-            "`details`."
-        )
+        names = ", ".join(sorted(unknown))
+        raise ValueError(f"Messages have no {names}: put what else {kind.name} needs in `details`.")
     type_registry.add(kind)
 
 
@@ -165,9 +165,8 @@ def _checked(message: Message) -> Message:
     checked = check_message_fields(message)
     own = type_registry.get(checked.type)
     for field in Message.__struct_fields__:
-        if field not in COMMON_FIELDS | own.fields and getattr(checked, field) != getattr(
-            _BLANK, field
-        ):
+        is_set = getattr(checked, field) != getattr(_BLANK, field)
+        if is_set and field not in COMMON_FIELDS | own.fields:
             raise _refused(own.name, f"{field}: no message of this type has one")
     wrong = _call_extension(own, own.check, checked)
     if wrong is not None:
@@ -178,13 +177,9 @@ def _checked(message: Message) -> Message:
 def _built_in(message: Message) -> Message:
     own = type_registry.get(message.type)
     made = _call_extension(own, own.shown, message)
-    if (
-        not isinstance(made, Message)
-        or made.type not in type_registry.built_in
-        or made.id != message.id
-    ):
-        raise _refused(own.name, "type: it isn't shown as a built-in one, or not under its id")
-    return made
+    if isinstance(made, Message) and made.type in type_registry.built_in and made.id == message.id:
+        return made
+    raise _refused(own.name, "type: it isn't shown as a built-in one, or not under its id")
 
 
 def _call_extension(
@@ -218,7 +213,7 @@ def _check_message(message: Message) -> str | None:
 def _check_code(message: Message) -> str | None:
     if not (message.language or "").strip():
         return "language: say which one it is, `text` where it is none"
-    if message.format not in _CODE_FORMATS:
+    if message.format not in ("source", "result"):
         return "format: say whether it is `source` or `result`"
     if message.path is not None and message.content:
         return "path: it has a file or a content, not both"
@@ -266,10 +261,6 @@ def _check_function(message: Message) -> str | None:
     return None
 
 
-def _content(message: Message) -> str:
-    return message.content
-
-
 def _code_text(message: Message) -> str:
     if message.path is not None:
         return f"[{message.language} code in {message.path}]"
@@ -315,12 +306,12 @@ type_registry: Final = ExtensionRegistry(
     "message type",
     "type",
     (
-        _built(MessageType.MESSAGE, _check_message, _content, "format"),
+        _built(MessageType.MESSAGE, _check_message, _get_content, "format"),
         _built(MessageType.CODE, _check_code, _code_text, "format", "language", "path"),
         _built(
             MessageType.CONFIRMATION, _check_confirmation, _confirmation_text, "choices", "chosen"
         ),
-        _built(MessageType.CONSOLE, lambda message: None, _content),
+        _built(MessageType.CONSOLE, lambda message: None, _get_content),
         _built(MessageType.IMAGE, _check_image, _image_text, "media_type", "data", "path"),
         _built(
             MessageType.FUNCTION,
@@ -369,9 +360,10 @@ def _normalize_value(field: str, value: Any, depth: int = 0) -> Any:
         raise _malformed(field, _TOO_DEEP)
     match value:
         case str():
-            return _text(value)
+            return replace_surrogates(value)
         case dict():
-            return {_text(key): _normalize_value(field, of, depth + 1) for key, of in value.items()}
+            items = ((replace_surrogates(key), of) for key, of in value.items())
+            return {key: _normalize_value(field, of, depth + 1) for key, of in items}
         case list() | tuple():
             return [_normalize_value(field, each, depth + 1) for each in value]
         case float() if not math.isfinite(value):
@@ -381,15 +373,6 @@ def _normalize_value(field: str, value: Any, depth: int = 0) -> Any:
         case bytes() if depth or field != "data":
             raise _malformed(field, "It holds bytes, which JSON can't carry")
     return value
-
-
-def _text(text: str) -> str:
-    """The text; halves of characters, which no UTF-8 has, are question marks."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode(errors="replace").decode()
-    return text
 
 
 def _check_sizes(message: Message) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -15,13 +15,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ..errors import CommandError
-from ..protocol.chat import (
-    ChatAgentPhase,
-    ChatMessagePage,
-    ChatSessionInfo,
-    Message,
-    State,
-)
+from ..protocol.chat import ChatAgentPhase, ChatMessagePage, ChatSessionInfo, Message, State
 from .line_store import FileLineStore, LineStore, MemoryLineStore, ReadOnlyLineStore
 
 log = logging.getLogger("agentstepper_nb.chat")
@@ -82,10 +76,8 @@ class ChatTranscripts:
         try:
             with os.scandir(self._folder) as entries:
                 for entry in entries:
-                    if (
-                        _is_transcript(entry)
-                        and entry.name.removesuffix(_SUFFIX) not in excluded_ids
-                    ):
+                    id = entry.name.removesuffix(_SUFFIX)
+                    if id != entry.name and is_session_id(id) and id not in excluded_ids:
                         known[entry.name] = self._look(entry)
         except OSError:  # there is no folder yet
             return []
@@ -128,10 +120,6 @@ def make_unknown_session_error(session_id: str) -> CommandError:
     return CommandError("unknown_session", f"There is no chat session {session_id[:100]!r}.")
 
 
-def _is_transcript(entry: os.DirEntry[str]) -> bool:
-    return entry.name.endswith(_SUFFIX) and is_session_id(entry.name.removesuffix(_SUFFIX))
-
-
 def _summary(path: Path) -> ChatSessionInfo:
     """What a file says of its session: by its last line, where that is a note, else by all of it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -139,11 +127,8 @@ def _summary(path: Path) -> ChatSessionInfo:
         first = read_first_line(file.read(_EDGE_BYTES), path.stem)
         file.seek(max(0, os.fstat(descriptor).st_size - _EDGE_BYTES))
         tail = file.read()
-        last = (
-            read_session_info(tail.rstrip(b"\n").rpartition(b"\n")[2])
-            if tail.endswith(b"\n")
-            else None
-        )
+        last_line = tail.rstrip(b"\n").rpartition(b"\n")[2]
+        last = read_session_info(last_line) if tail.endswith(b"\n") else None
         if last is not None:
             return replace(last, id=path.stem)
         return ChatTranscript(ReadOnlyLineStore(descriptor), first).summary()
@@ -334,7 +319,7 @@ class ChatTranscript:
 
     def _read_index(self) -> None:
         offset, bad = 0, 0
-        for data in _split(self._lines):
+        for data in self._lines.lines():
             try:
                 self._index_line(_index.decode(data), offset, len(data))
             except DECODE_ERRORS:
@@ -397,17 +382,3 @@ def read_session_info(line: bytes) -> ChatSessionInfo | None:
         return _line.decode(line).session
     except DECODE_ERRORS:
         return None
-
-
-def _split(lines: LineStore) -> Iterator[bytes]:
-    """The lines, with their ends."""
-    rest, offset = b"", 0
-    while offset < lines.size:
-        block = lines.read(offset, min(1 << 20, lines.size - offset))
-        if not block:
-            break
-        offset += len(block)
-        *whole, rest = (rest + block).split(b"\n")
-        yield from (each + b"\n" for each in whole)
-    if rest:
-        yield rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -190,18 +191,9 @@ class CodingSession:
         **options: Unpack[CodingOptions],
     ) -> CodingSession:
         """Go on with a session, or begin it where there is none. Arguments and errors as `create`."""
-        if CodingFolders(data_dir).log(id).exists():
-            return await cls.resume(
-                id,
-                workspace=workspace,
-                provider=provider,
-                model=model,
-                data_dir=data_dir,
-                mode=mode,
-                **options,
-            )
-        return await cls.create(
-            session_id=id,
+        is_known = CodingFolders(data_dir).log(id).exists()
+        begin = partial(cls.resume, id) if is_known else partial(cls.create, session_id=id)
+        return await begin(
             workspace=workspace,
             provider=provider,
             model=model,
@@ -222,43 +214,27 @@ class CodingSession:
         folders = CodingFolders(data_dir)
         rules = RuleBook(folders.rules)
         workspace = open_workspace(start.workspace, rules)
-        model_provider = (
-            registry.create_provider(provider, start.model)
-            if isinstance(provider, str)
-            else provider
-        )
+        if isinstance(provider, str):
+            provider = registry.create_provider(provider, start.model)
         log = SessionLog(folders.log(start.session_id))
         confinement: Confinement | None = None
         try:
             transcript = Transcript((), log, collect_listeners(options))
-            messages = await begin_log(
-                log, start, transcript, find_unsupported_settings(model_provider, options)
-            )
+            warnings = find_unsupported_settings(provider, options)
+            messages = await begin_log(log, start, transcript, warnings)
+            settings, root = parse_sandbox_settings(options), workspace.root
             confinement = await asyncio.to_thread(
-                Confinement.open,
-                parse_sandbox_settings(options),
-                workspace.root,
-                data_dir,
-                start.session_id,
-                rules,
+                Confinement.open, settings, root, data_dir, start.session_id, rules
             )
             snapshots = Snapshots(workspace.root, data_dir)
             agent = make_agent(
-                start,
-                folders,
-                workspace,
-                model_provider,
-                log,
-                options,
-                rules,
-                snapshots,
-                confinement,
+                start, folders, workspace, provider, log, options, rules, snapshots, confinement
             )
             session = cls(
                 start.session_id,
                 agent,
                 log,
-                model_provider,
+                provider,
                 messages,
                 options,
                 workspace.root,
@@ -364,14 +340,8 @@ class CodingSession:
             dbg: Whose run it is; None: the next prompts are in none.
         """
         async with self._lock:
-            previous_stepper, self._agent.dbg, self.run_id, self.run_name = (
-                self._agent.dbg,
-                None,
-                None,
-                None,
-            )
             self._stopped = False
-            self._snapshots.follow(None)
+            previous_stepper = self._leave_run()
             if previous_stepper is not None:
                 await previous_stepper.close()
             if dbg is not None:
@@ -401,11 +371,16 @@ class CodingSession:
 
     async def _end_stopped(self) -> None:
         """Stop ends the debugger's run, not the session: the next prompt has a new one."""
-        dbg, self._agent.dbg, self.run_id, self.run_name = self._agent.dbg, None, None, None
         self._stopped = True
-        self._snapshots.follow(None)
+        dbg = self._leave_run()
         if dbg is not None:
             await end_stopped(dbg)
+
+    def _leave_run(self) -> AsyncAgentStepper | None:
+        """Be in no run any more; returns the stepper of the run before, which is to be closed."""
+        dbg, self._agent.dbg, self.run_id, self.run_name = self._agent.dbg, None, None, None
+        self._snapshots.follow(None)
+        return dbg
 
 
 def _resolved(folder: Path) -> str:

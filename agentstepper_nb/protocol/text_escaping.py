@@ -33,6 +33,11 @@ def escape_invisible(text: str, show: Callable[[str], str]) -> str:
     return replaced
 
 
+def replace_surrogates(text: str) -> str:
+    """A text in which question marks stand for halves of characters, which UTF-8 can't encode."""
+    return text.encode(errors="replace").decode()
+
+
 def escape_character(character: str) -> str:
     r"""A character as Python's strings have it: `\u200e`."""
     return character.encode("unicode_escape").decode("ascii")

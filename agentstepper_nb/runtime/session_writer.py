@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ..errors import CommandError
 from ..protocol.runtime import LIVE_STATUSES, AgentState, AgentStep, ConversationMessage
 from ..protocol.runtime_store_messages import ActionCompletion, SessionWrite
+from ..protocol.text_escaping import replace_surrogates
 
 if TYPE_CHECKING:
     from .remote_queue import RemoteQueue
@@ -30,7 +31,7 @@ def to_storable_text(text: str) -> str:
     Args:
         text: As it was raised: it must never be why its action, or its step, can't be kept.
     """
-    plain = text.encode(errors="replace").decode()
+    plain = replace_surrogates(text)
     return plain if len(plain) <= MAX_ERROR_CHARACTERS else f"{plain[:MAX_ERROR_CHARACTERS]}…"
 
 
