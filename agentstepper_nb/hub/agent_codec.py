@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from msgspec import UNSET, Raw
 
-from ..core import AnswerDecision
+from .._version import __version__
+from ..core import AnswerDecision, LeaseGranted
 from ..protocol import agent as v2
 from ..protocol.data_model import AnswerKind, Commit, Event, EventKind, HaltPoint, Run
+from ..protocol.frame import VERSION
 from ..protocol.header_limits import MAX_TRACEBACK_CHARS, truncate_text
 
 
@@ -15,6 +17,34 @@ def count_content_bytes(message: object) -> int:
     if isinstance(message, v2.HaltPointReached) and message.data is not UNSET:
         return memoryview(message.data).nbytes
     return 0
+
+
+def make_welcome(hello: v2.Hello, received: int) -> v2.Welcome:
+    """The answer to a hello.
+
+    Args:
+        hello: The hello, which is accepted.
+        received: The number of the agent's last message that is recorded.
+    """
+    return v2.Welcome(
+        version=VERSION,
+        core=f"agentstepper_nb {__version__}",
+        run=hello.run,
+        received=received,
+        shares=True if hello.shares is True else UNSET,
+    )
+
+
+def encode_lease(lease: LeaseGranted, epoch: int) -> v2.LeaseMessage:
+    """A lease as it is sent.
+
+    Args:
+        lease: What the agent may decide by itself.
+        epoch: The number of the lease on its connection.
+    """
+    return v2.LeaseMessage(
+        epoch=epoch, mode=lease.mode, breakpoints=lease.breakpoints, prices=lease.prices
+    )
 
 
 def decode_event(message: v2.EventBegun, run: str) -> Event:

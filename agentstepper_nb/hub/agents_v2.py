@@ -11,7 +11,6 @@ from typing import Any, Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from .._version import __version__
 from ..core import LeaseGranted, Output
 from ..core.summaries import extract_first_line
 from ..errors import ProtocolError
@@ -19,7 +18,7 @@ from ..protocol import agent as v2
 from ..protocol.data_model import AnswerKind, EventKind, HaltPoint, Run
 from ..protocol.delta_decoding import decode_contents
 from ..protocol.delta_encoding import DeltaDecoder
-from ..protocol.frame import VERSION, Envelope, add_run, decode_address
+from ..protocol.frame import Envelope, add_run, decode_address
 from ..protocol.records import AgentProof
 from . import agent_codec, end_reasons, program_requests
 from .agent_timeline import make_timeline
@@ -59,9 +58,7 @@ class AgentSessionV2(AgentSession):
         self._close_connection = close
         self.greeted_run: str | None = None  # the run whose hello was taken
         self.is_shared = False  # whether that hello lets other runs say hello on the connection
-        self.is_disconnected = (
-            False  # what it sends is understood no more, until it says hello again
-        )
+        self.is_disconnected = False  # its messages are refused until it says hello again
         self._sent = 0
         self._is_over = False  # it said bye, or has another connection
         self._agent_process = AgentProcess(0, "", "")
@@ -100,24 +97,15 @@ class AgentSessionV2(AgentSession):
             self._unsent_answers.add(halt_point.id)
             return
         self._unsent_answers.discard(halt_point.id)
-        self._send(
-            v2.AnswerMessage(
-                halt_point=halt_point.id, answer=agent_codec.encode_answer(halt_point, answer)
-            )
-        )
+        encoded = agent_codec.encode_answer(halt_point, answer)
+        self._send(v2.AnswerMessage(halt_point=halt_point.id, answer=encoded))
 
     def send_lease(self, lease: LeaseGranted) -> None:
         """Send a lease; before the welcome nothing else is heard."""
         self._lease = lease
         if self._is_welcomed:
             self._epoch += 1
-            leased = v2.LeaseMessage(
-                epoch=self._epoch,
-                mode=lease.mode,
-                breakpoints=lease.breakpoints,
-                prices=lease.prices,
-            )
-            self._send(leased)
+            self._send(agent_codec.encode_lease(lease, self._epoch))
 
     @property
     def edit_checks(self) -> PendingEditChecks | None:
@@ -207,10 +195,9 @@ class AgentSessionV2(AgentSession):
             case v2.Withdraw():
                 return debugger.withdraw(run, message.halt_point, now)
             case v2.DecideApproval(halt_point=decided, data=data):
+                decision = agent_codec.decode_decision(message)
                 edit = None if data is UNSET else str(data, "utf-8")
-                return debugger.decide(
-                    run, now, decided, agent_codec.decode_decision(message), edit
-                )
+                return debugger.decide(run, now, decided, decision, edit)
             case v2.CommitMade():
                 commit = agent_codec.decode_commit(message, run)
                 self.hub.log.info("%s", describe_commit(commit))
@@ -228,9 +215,8 @@ class AgentSessionV2(AgentSession):
             case v2.GetTimeline():
                 self._run_task(partial(self._send_timeline, run, id), text)
             case v2.ProcessEnded():
-                self.hub.presence.process_ended(
-                    self._agent_process._replace(pid=message.pid), message.code
-                )
+                ended = self._agent_process._replace(pid=message.pid)
+                self.hub.presence.process_ended(ended, message.code)
             case v2.Bye():
                 self._bye(run, message)
             case v2.Hello():
@@ -272,13 +258,7 @@ class AgentSessionV2(AgentSession):
         self._lease = self.hub.debugger.lease(hello.run)
         outputs += self.hub.debugger.record_received(hello.run, self._sequence.last_received)
         # It forgets what it is told is kept, and what it sends next goes on from there.
-        welcome = v2.Welcome(
-            version=VERSION,
-            core=f"agentstepper_nb {__version__}",
-            run=hello.run,
-            received=self._sequence.last_received,
-            shares=True if hello.shares is True else UNSET,
-        )
+        welcome = agent_codec.make_welcome(hello, self._sequence.last_received)
         self.hub.perform(outputs, synced=partial(self._welcome, welcome))
 
     def _welcome(self, welcome: v2.Welcome) -> None:
@@ -355,9 +335,7 @@ class AgentSessionV2(AgentSession):
         self._send(await program_requests.answer_request(self.hub, question, self._rights), id)
 
     def _must_replay(self, run: str, message: object) -> bool:
-        """Whether the run's breakpoints are asked here, and what they saw under the Core before is
-        unread.
-        """
+        """Whether this Core evaluates the run's breakpoints, and has yet to read what they saw."""
         asked = isinstance(message, v2.HaltPointReached) and not message.epoch
         return asked and self.hub.debugger.halt_policy.needs_replay(run)
 

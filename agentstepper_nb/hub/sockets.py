@@ -8,6 +8,7 @@ from typing import Final
 
 from websockets.asyncio.server import ServerConnection, broadcast
 from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request
 from websockets.protocol import State
 
 from .connection import PeerSession, cut_close_reason
@@ -96,6 +97,17 @@ class SocketConnection:
             return
         broadcast([self._socket], text)
         self._largest = max(self._largest, transport.get_write_buffer_size() - waiting_bytes)
+
+    @property
+    def request(self) -> Request:
+        """The request with which the peer opened the connection."""
+        assert self._socket.request is not None  # the handshake is done
+        return self._socket.request
+
+    @property
+    def version(self) -> int:
+        """The version of the protocol that the peer speaks."""
+        return 1 if self._socket.subprotocol is None else 2
 
     @property
     def waiting_bytes(self) -> int:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.http11 import Request
 
 from ..discover import CoreEndpoint, CoreTokens, add_local_core, load_core_tokens, remove_local_core
 from ..protocol.data_model import Durability
@@ -145,7 +144,7 @@ class AgentStepperCore(CoreControl):
 
     @property
     def hub(self) -> Hub:
-        """The switchboard, once started; to be used on the Core's loop only.
+        """The Core's hub, once started; to be used on the Core's loop only.
 
         Raises:
             RuntimeError: The Core isn't started.
@@ -269,26 +268,22 @@ class AgentStepperCore(CoreControl):
         programs = make_program_check(
             (tokens.agent, tokens.control), AGENT_TOKEN, is_token_required=is_token_required
         )
-        agents = await self._serve(
+        self.client_port = await self._serve(
             self.client_port,
             make_chat_check(host.chats, make_path_check(others, programs)),
             lambda socket: self._on_agents_port(hub, host, socket),
             hub,
         )
-        self._servers.append(agents)
-        self.client_port = _port(agents)
         if self.ui_port is not None:
             views = make_view_check(
                 tokens.control, self._ui_origins, is_token_required=is_token_required
             )
-            uis = await self._serve(
+            self.ui_port = await self._serve(
                 self.ui_port,
                 make_path_check({_RUNTIME_PATH: runtime}, views),
                 lambda socket: self._on_ui_port(hub, host, socket),
                 hub,
             )
-            self._servers.append(uis)
-            self.ui_port = _port(uis)
 
     def _open_store(self) -> Store:
         if self._folder is None:
@@ -301,7 +296,8 @@ class AgentStepperCore(CoreControl):
         gate: AsyncAccessCheck,
         connect: Callable[[ServerConnection], PeerSession],
         hub: Hub,
-    ) -> Server:
+    ) -> int:
+        """Listen on a port: returns its number, which is another where `port` is 0."""
         # Two address families would each take a free port of their own.
         host = "127.0.0.1" if self.host == "localhost" and port == 0 else self.host
         server = await serve(
@@ -319,7 +315,8 @@ class AgentStepperCore(CoreControl):
             ping_timeout=None if is_loopback(self.host) else 60,
         )
         enlarge_backlog(server)
-        return server
+        self._servers.append(server)
+        return int(next(iter(server.sockets)).getsockname()[1])
 
     async def _stop_servers(self) -> None:
         hub, self._hub = self.hub, None
@@ -340,7 +337,8 @@ class AgentStepperCore(CoreControl):
     # The gates have checked the tokens.
 
     def _on_agents_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> PeerSession:
-        connection, request = SocketConnection(socket), _request(socket)
+        connection = SocketConnection(socket)
+        request = connection.request
         path = get_path(request)
         if path == _WORKER_PATH:
             return host.workers.connect(connection)
@@ -349,14 +347,14 @@ class AgentStepperCore(CoreControl):
         if chat := find_chat_id(path):
             return host.chats.connect(connection, chat, get_bearer_token(request))
         rights = AccessRights(can_control=has_token(request, self.tokens.control))
-        return hub.connect_agent(connection, _version(socket), rights)
+        return hub.connect_agent(connection, connection.version, rights)
 
     def _on_ui_port(self, hub: Hub, host: RuntimeHost, socket: ServerConnection) -> PeerSession:
-        connection, request = SocketConnection(socket), _request(socket)
-        if get_path(request) == _RUNTIME_PATH:
+        connection = SocketConnection(socket)
+        if get_path(connection.request) == _RUNTIME_PATH:
             return host.connect(connection, MethodRight.CONTROL)
-        rights = VERSION_1_ONLY if get_token(request) is None else AccessRights()
-        return hub.connect_ui(connection, _version(socket), rights)
+        rights = VERSION_1_ONLY if get_token(connection.request) is None else AccessRights()
+        return hub.connect_ui(connection, connection.version, rights)
 
     # ---- runs of files ------------------------------------------------------------------------------
 
@@ -381,19 +379,6 @@ class AgentStepperCore(CoreControl):
         """
         imported = self.hub.import_history(history)
         asyncio.run_coroutine_threadsafe(imported, self.loop).result()
-
-
-def _version(socket: ServerConnection) -> int:
-    return 1 if socket.subprotocol is None else 2
-
-
-def _request(socket: ServerConnection) -> Request:
-    assert socket.request is not None  # the handshake is done
-    return socket.request
-
-
-def _port(server: Server) -> int:
-    return int(next(iter(server.sockets)).getsockname()[1])
 
 
 def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
