@@ -42,7 +42,6 @@ from ..protocol.records import (
     RunHeaderSaved,
     RunStarted,
 )
-from ..protocol.tool_names import find_tool_name
 from . import state_table as states
 from .commands import DebuggerCommands
 from .input_checks import (
@@ -53,14 +52,12 @@ from .input_checks import (
     find_open_event,
     make_duplicate_error,
 )
-from .run_state import EventStatus, RunStatus
 from .timeline_rows import EMPTY_REGISTRY, EventTypeRegistry, describe_row
 from .transitions import WITHDRAWN, AnswerDecision, AnswerOutput, LeaseGranted, Output, Transitions
 
 
 class Debugger:
-    """All runs, and what may happen to them. `commands` has what people do, `halt_policy` where runs
-    halt.
+    """All runs. `commands` has what people do, `halt_policy` where runs halt.
 
     Args:
         event_registry: What extensions add to the debugger's words.
@@ -173,9 +170,8 @@ class Debugger:
         """
         run = self._transitions.live_status(run_id).run
         if run.detached_at is None:
-            self._transitions.emit(
-                RunHeaderSaved(run=replace(run, state=RunState.DETACHED, detached_at=at))
-            )
+            detached = replace(run, state=RunState.DETACHED, detached_at=at)
+            self._transitions.emit(RunHeaderSaved(run=detached))
         return self._transitions.drain()
 
     def attach(self, run_id: str, failure: Failure | None = None) -> list[Output]:
@@ -243,7 +239,8 @@ class Debugger:
                 `run_ended`, or `invalid_message`: no approval can be asked for there.
         """
         status = self._transitions.live_status(halt_point.run)
-        opened = self._with_tool(status, find_open_event(status, halt_point), halt_point)
+        opened = find_open_event(status, halt_point)
+        opened = self._transitions.add_tool_name(status, opened, halt_point)
         resumed = opened.resumed_at if halt_point.side is EventSide.END else None
         halt_point = replace(
             halt_point,
@@ -254,9 +251,8 @@ class Debugger:
             duration=None if resumed is None else max(0.0, at - resumed),
         )
         halt_point = self.halt_policy.evaluate(status.run, halt_point, leased=leased)
-        rule = states.list_transition_rules(status.run)[
-            self.halt_policy.find_signal(status.run, halt_point)
-        ]
+        signal = self.halt_policy.find_signal(status.run, halt_point)
+        rule = states.list_transition_rules(status.run)[signal]
         answer = states.make_immediate_answer(status.run, rule, halt_point)
         halt_point = replace(halt_point, answer=answer, answered_at=at if answer else None)
         self._transitions.emit(HaltPointSaved(halt_point=halt_point))
@@ -268,11 +264,9 @@ class Debugger:
             self._transitions.emit(EventSaved(event=ended))
         size = halt_point.size_bytes if halt_point.kind is EventKind.LLM_QUERY else 0
         has_to_halt = status.run.agent_state is AgentActivity.HALTING and not halt_point.waits
-        state = (
-            self._transitions.find_state_after(halt_point, answer)
-            if answer and not has_to_halt
-            else None
-        )
+        state = None
+        if answer and not has_to_halt:
+            state = self._transitions.find_state_after(halt_point, answer)
         self._transitions.update_header(status, rule, state, at, size)
         return self._transitions.drain()
 
@@ -334,9 +328,8 @@ class Debugger:
         """
         status = self._transitions.live_status(run_id)
         if not status.pending:
-            self._transitions.emit(
-                RunHeaderSaved(run=replace(status.run, agent_state=AgentActivity.WAITING))
-            )
+            waiting = replace(status.run, agent_state=AgentActivity.WAITING)
+            self._transitions.emit(RunHeaderSaved(run=waiting))
         return self._transitions.drain()
 
     def add_commit(self, commit: Commit) -> list[Output]:
@@ -377,10 +370,8 @@ class Debugger:
         status = self._transitions.live_status(run_id)
         failure = states.join_failures(failure, status.run.failure)
         last = status.last if ending in (RunEnding.CRASHED, RunEnding.LOST) else None
-        if (
-            states.list_transition_rules(status.run)[states.RunSignal.END].act
-            is states.AnswerAction.WITHDRAW_ALL
-        ):
+        rule = states.list_transition_rules(status.run)[states.RunSignal.END]
+        if rule.act is states.AnswerAction.WITHDRAW_ALL:
             for halt_point_id in list(status.pending):
                 self._transitions.answer(status, halt_point_id, WITHDRAWN, at)
         event, row = states.make_end_row(status.run, ids, ending, at, failure)
@@ -392,15 +383,3 @@ class Debugger:
         self._transitions.emit(RunHeaderSaved(run=ended))
         self.halt_policy.end(run_id)
         return self._transitions.drain()
-
-    def _with_tool(
-        self, status: RunStatus, opened: EventStatus, halt_point: HaltPoint
-    ) -> EventStatus:
-        """An event that begins, with its tool's name: version 1 says it in the call only."""
-        event = opened.event
-        is_call = event.kind is EventKind.TOOL_INVOCATION and halt_point.side is EventSide.BEGIN
-        name = find_tool_name(halt_point.data) if is_call and event.name is None else None
-        if name is None:
-            return opened
-        self._transitions.emit(EventSaved(event=replace(event, name=name)))
-        return status.open_events[event.id]

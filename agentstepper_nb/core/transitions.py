@@ -20,19 +20,22 @@ from ..protocol.data_model import (
     ApprovalPrompt,
     Commit,
     EventKind,
+    EventSide,
     HaltPoint,
     Run,
     RunMode,
 )
 from ..protocol.records import (
+    EventSaved,
     HaltPointAnswered,
     HaltPointEdited,
     HaltPointSaved,
     Record,
     RunHeaderSaved,
 )
+from ..protocol.tool_names import find_tool_name
 from .input_checks import check_edit
-from .run_state import RunStates, RunStatus
+from .run_state import EventStatus, RunStates, RunStatus
 from .state_table import (
     AnswerAction,
     TransitionRule,
@@ -159,6 +162,18 @@ class Transitions:
         if run.live and compute_leased_mode(run) is not before:
             self.outputs.append(self.lease(run))
         return None
+
+    def add_tool_name(
+        self, status: RunStatus, opened: EventStatus, halt_point: HaltPoint
+    ) -> EventStatus:
+        """An event that begins, with its tool's name: version 1 sends it in the call only."""
+        event = opened.event
+        is_call = event.kind is EventKind.TOOL_INVOCATION and halt_point.side is EventSide.BEGIN
+        name = find_tool_name(halt_point.data) if is_call and event.name is None else None
+        if name is None:
+            return opened
+        self.emit(EventSaved(event=replace(event, name=name)))
+        return status.open_events[event.id]
 
     def drain(self) -> list[Output]:
         """Take the outputs."""

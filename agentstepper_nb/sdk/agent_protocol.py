@@ -24,7 +24,7 @@ from ..protocol.frame import add_run
 from . import handshake
 from .connection_state import RunConnectionEvent, RunConnectionState
 from .handshake import AgentRefusedError
-from .run_protocol import RunProtocol, encode_hello
+from .run_protocol import RunProtocol
 from .send_queue import QueueItem
 from .wire_versions import WireVersion2
 
@@ -34,10 +34,8 @@ log = logging.getLogger("agentstepper_nb.sdk")
 MAX_PART_CHARS: Final = 256 * 1024
 
 _RESTART_ADVICE: Final = "Start the agent again."
-_STATES_BEFORE_HELLO: Final = frozenset({RunConnectionState.OPENING, RunConnectionState.AWAY})
-_STATES_AWAITING_WELCOME: Final = frozenset(
-    {RunConnectionState.OPENING, RunConnectionState.RETURNING}
-)
+_STATES_BEFORE_HELLO: Final = (RunConnectionState.OPENING, RunConnectionState.AWAY)
+_STATES_AWAITING_WELCOME: Final = (RunConnectionState.OPENING, RunConnectionState.RETURNING)
 
 
 class AgentProtocol:
@@ -56,15 +54,12 @@ class AgentProtocol:
         #: Whether further runs may say hello on it.
         self.is_shared = False
         self._hang_up = hang_up
-        self._first_run_id: str | None = (
-            None  # the run whose hello opened the connection: it isn't named
-        )
+        #: The run whose hello opened the connection: its messages don't name it.
+        self._first_run_id: str | None = None
         self._carried: dict[str, RunProtocol] = {}  # whose messages the connection carries
         self._ready: deque[RunProtocol] = deque()  # that may have something to write
         self._leave_messages: deque[bytes] = deque()
-        self._runs_with_deadline: dict[
-            str, RunProtocol
-        ] = {}  # that something becomes of as time goes by
+        self._runs_with_deadline: dict[str, RunProtocol] = {}  # `handle_timeout` has to see to them
         self._effects: list[Callable[[], object]] = []  # its runs' too
 
     # ---- runs ---------------------------------------------------------------------------------------
@@ -103,21 +98,15 @@ class AgentProtocol:
         self._carried = {run.id: run}
         self._welcome(run, welcome)
         for other in list(self.runs.values()):
-            if other is run or other.state not in _STATES_BEFORE_HELLO:
-                continue
-            if self.is_shared:
-                self._make_ready(other)
-            else:
-                self._start_over(other)
+            if other is not run and other.state in _STATES_BEFORE_HELLO:
+                admit = self._make_ready if self.is_shared else self._start_over
+                admit(other)
 
     def fail_to_open(self, run: RunProtocol, error: Exception) -> None:
         """No connection came about, or the Core refused the hello that was to open it."""
+        is_refusal = isinstance(error, AgentRefusedError)
         for other in list(self.runs.values()):
-            is_affected = (
-                not isinstance(error, AgentRefusedError)
-                and other.state is RunConnectionState.OPENING
-            )
-            if other is run or is_affected:
+            if other is run or (other.state is RunConnectionState.OPENING and not is_refusal):
                 self._fail_to_open(other, error)
             else:
                 self._start_over(other)
@@ -175,7 +164,7 @@ class AgentProtocol:
         if now < run.retry_at:
             self._runs_with_deadline[run.id] = run
             return None
-        hello = encode_hello(run.make_hello())
+        hello = messages.from_agent.encode(run.make_hello(), 1)  # message 1 of its run here
         run.has_sent_hello, run.greeted_at, run.address = True, now, run.id
         if run.state is RunConnectionState.AWAY:
             run.move(RunConnectionEvent.HELLO_SENT)
@@ -189,13 +178,10 @@ class AgentProtocol:
         if len(text) > MAX_PART_CHARS and len(self._carried) > 1:
             whole = text.decode()
             for start in range(0, len(whole), MAX_PART_CHARS):
-                part = messages.MessagePart(
-                    text=whole[start : start + MAX_PART_CHARS],
-                    last=start + MAX_PART_CHARS >= len(whole),
-                )
-                run.outgoing.append(
-                    add_run(messages.from_agent.encode(part, run.written), run.address).encode()
-                )
+                end = start + MAX_PART_CHARS
+                part = messages.MessagePart(text=whole[start:end], last=end >= len(whole))
+                encoded = messages.from_agent.encode(part, run.written)
+                run.outgoing.append(add_run(encoded, run.address).encode())
             return run.outgoing.popleft()
         return text if run.address is None else add_run(text.decode(), run.address).encode()
 
@@ -263,8 +249,8 @@ class AgentProtocol:
         run.move(RunConnectionEvent.REFUSED)
         del self._carried[run.id]
         if handshake.is_final(error):
-            url = self.endpoint.url
-            self.refuse(run, url, handshake.explain_not_opened(self.endpoint, error), error.code)
+            why = handshake.explain_not_opened(self.endpoint, error)
+            self.refuse(run, self.endpoint.url, why, error.code)
         else:
             run.schedule_retry(now)
         self._make_ready(run)
@@ -384,11 +370,8 @@ class AgentProtocol:
         if run.state is RunConnectionState.OPENING:
             return None if run.greeted_at is None else run.greeted_at + handshake.TIMEOUT_S
         if run.state is RunConnectionState.AWAY and self.is_shared:
-            return (
-                run.retry_at
-                if run.close_deadline is None
-                else min(run.close_deadline, run.retry_at)
-            )
+            deadline = run.close_deadline
+            return run.retry_at if deadline is None else min(run.retry_at, deadline)
         return run.close_deadline
 
     def _handle_late_run(self, run: RunProtocol, now: float) -> None:

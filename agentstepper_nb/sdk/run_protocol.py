@@ -26,7 +26,6 @@ from ..protocol.agent import (
     ResumeAnswer,
     Welcome,
     Withdraw,
-    from_agent,
 )
 from ..protocol.delta_encoding import DeltaEncoder
 from ..rpc.backoff import Backoff
@@ -117,14 +116,13 @@ class RunProtocol:
         self._is_back_after_bye = False
         self._backoff = Backoff(is_immediate=True)
         self._has_received = False  # whether the Core said anything since the last wait
-        self._waiting_for_space: deque[tuple[str, ResumeAnswer | None]] = (
-            deque()
-        )  # who waits for room, and gets what
+        #: Who waits for room, and what each gets.
+        self._waiting_for_space: deque[tuple[str, ResumeAnswer | None]] = deque()
         self._unencoded_items: deque[MessageBatch | QueuedRequest | QueueMark | QueueEnd] = deque()
         self._turns = HaltTurns(waiting)  # where one halt point is asked at a time
         self._requests: dict[str, tuple[int, GetTimeline]] = {}  # without an answer
         self._sender = DeltaEncoder()
-        self._written = 1  # the number of the last message on this connection
+        self.written = 1  # the number of the text that `next_text` gave last on this connection
         self._is_full_reported = False
 
     # ---- what it is ---------------------------------------------------------------------------------
@@ -166,7 +164,7 @@ class RunProtocol:
     def has_work(self) -> bool:
         """Whether there may be something to write, or somebody to let go on."""
         return bool(
-            self.buffer.last > self._written
+            self.buffer.last > self.written
             or self._waiting_for_space
             or self.outgoing
             or self.is_closing
@@ -284,21 +282,16 @@ class RunProtocol:
     def next_text(self) -> bytes | None:
         """The next text to write on the connection; None while there is none, or it has to wait."""
         if not self.wire_version.can_resume:
-            self.buffer.acknowledge(self._written)  # nothing is ever sent again
-        if self.buffer.count_unacknowledged_bytes(self._written) >= WINDOW_BYTES:
+            self.buffer.acknowledge(self.written)  # nothing is ever sent again
+        if self.buffer.count_unacknowledged_bytes(self.written) >= WINDOW_BYTES:
             return None  # few bytes may tell much: the Core says when it has room for more
-        found = self.buffer.next_after(self._written)
+        found = self.buffer.next_after(self.written)
         if found is None:
             return None
-        self._written, message = found
+        self.written, message = found
         if isinstance(message, DeltaMessage):
-            return message.encode(self._written, self._sender)
+            return message.encode(self.written, self._sender)
         return message
-
-    @property
-    def written(self) -> int:
-        """The number of the text that `next_text` gave last."""
-        return self._written
 
     # ---- what the Core says -------------------------------------------------------------------------
 
@@ -320,9 +313,9 @@ class RunProtocol:
         self._sender = DeltaEncoder()  # the Core knows no piece yet
         self._is_full_reported = False
         self.buffer.acknowledge(max(received, self.buffer.acknowledged))
-        self._written = self.buffer.last - len(self.buffer)
+        self.written = self.buffer.last - len(self.buffer)
         for id, (number, message) in self._requests.items():
-            if number <= self._written and self._waiting.has(id):
+            if number <= self.written and self._waiting.has(id):
                 self._process_request(id, message)  # its answer went astray
         self._process_items()
         if first:
@@ -384,11 +377,8 @@ class RunProtocol:
             lost: Why; None where this side has ended it.
             broken: Whether something failed that can't be passed.
         """
-        may = (
-            self.state is RunConnectionState.AWAY
-            and self.on_disconnect == "continue"
-            and self.can_resume
-        )
+        outlives_core = self.on_disconnect == "continue" and self.can_resume
+        may = outlives_core and self.state is RunConnectionState.AWAY
         if lost is not None and may and not (self.is_closing or broken):
             self.effects.append(partial(log.warning, "%s The agent goes on alone, unedited.", lost))
             self.is_settled = True
@@ -397,8 +387,3 @@ class RunProtocol:
             return
         self.move(RunConnectionEvent.ENDED)
         self.effects.append(partial(self.listener.on_ended, None if self.is_closing else lost))
-
-
-def encode_hello(hello: Hello) -> str:
-    """A hello's text, which is message 1 of its run on each connection."""
-    return from_agent.encode(hello, 1)

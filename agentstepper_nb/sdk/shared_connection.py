@@ -28,6 +28,7 @@ from ..rpc.backoff import Backoff
 from . import core_search
 from .agent_protocol import AgentProtocol
 from .connection_state import RunConnectionState
+from .core_search import CoreReached
 from .handshake import TIMEOUT_S, greet, open_socket
 from .outbox import Outbox
 from .run_protocol import RunProtocol
@@ -76,8 +77,7 @@ class SharedConnection:
         _links.add(self)
         self._add_run(outbox)
         for name, target in (("read", self._read), ("write", self._write)):
-            thread = threading.Thread(target=target, name=f"agentstepper-{name}", daemon=True)
-            thread.start()
+            threading.Thread(target=target, name=f"agentstepper-{name}", daemon=True).start()
 
     @property
     def endpoint(self) -> CoreEndpoint:
@@ -140,8 +140,7 @@ class SharedConnection:
             self._signal_now("wake")
 
     def _hang_up(self, code: int = 1000) -> None:
-        connection = self._connection
-        if connection is not None:
+        if (connection := self._connection) is not None:
             connection.close(code)
 
     # ---- the reading thread -------------------------------------------------------------------------
@@ -163,15 +162,14 @@ class SharedConnection:
         while found is not None:
             close_error = self._serve(*found)
             _unshare_link(self)
-            self._advice.report_lost(
-                close_error, list(self._protocol.runs.values()), self.endpoint.url
-            )
+            runs = list(self._protocol.runs.values())
+            self._advice.report_lost(close_error, runs, self.endpoint.url)
             lost = _Lost(close_error, make_future())
             self._signal_now(lost)
             lost.processed.result()  # by then all is taken in that was put before
             found = self._reconnect()
 
-    def _open(self, run: RunProtocol) -> tuple[core_search.CoreReached, RunProtocol] | None:
+    def _open(self, run: RunProtocol) -> tuple[CoreReached, RunProtocol] | None:
         """Connect for the first time; what goes wrong is for whoever opens the run."""
         try:
             with ExitStack() as stack:
@@ -179,15 +177,13 @@ class SharedConnection:
                 hello = run.make_hello()
                 run.has_sent_hello = True
                 welcome = greet(connection, hello)
-                return core_search.CoreReached(
-                    connection, stack.pop_all(), self.endpoint, welcome
-                ), run
+                return CoreReached(connection, stack.pop_all(), self.endpoint, welcome), run
         except Exception as error:
             _unshare_link(self)
             self._under_lock(partial(self._protocol.fail_to_open, run, error))
             return None
 
-    def _serve(self, found: core_search.CoreReached, run: RunProtocol) -> Exception:
+    def _serve(self, found: CoreReached, run: RunProtocol) -> Exception:
         """Read from a connection until it is gone, and say why it is."""
 
         def begin() -> None:
@@ -197,8 +193,7 @@ class SharedConnection:
 
         try:
             with found.exit_stack:
-                shares = found.welcome is not None and found.welcome.shares is True
-                if shares:
+                if found.welcome is not None and found.welcome.shares is True:
                     _share_link(self, found.endpoint)
                 else:
                     _unshare_link(self)
@@ -216,19 +211,17 @@ class SharedConnection:
 
     # ---- finding back -------------------------------------------------------------------------------
 
-    def _reconnect(self) -> tuple[core_search.CoreReached, RunProtocol] | None:
+    def _reconnect(self) -> tuple[CoreReached, RunProtocol] | None:
         """Try until a Core goes on with a run; None where no run is left."""
         _drain(self._wake)
         while (run := self._wait_for_away_run()) is not None:
             with self._lock:
                 hello = run.make_hello()
-            found = core_search.reach_core(
-                core_search.list_candidates(self.endpoint, core_search.list_running_cores()),
-                hello,
-                TIMEOUT_S,
-            )
-            run.has_sent_hello |= isinstance(found, core_search.CoreReached) or found.has_sent_hello
-            if isinstance(found, core_search.CoreReached):
+            cores = core_search.list_running_cores()
+            candidates = core_search.list_candidates(self.endpoint, cores)
+            found = core_search.reach_core(candidates, hello, TIMEOUT_S)
+            run.has_sent_hello |= isinstance(found, CoreReached) or found.has_sent_hello
+            if isinstance(found, CoreReached):
                 if run.state is RunConnectionState.AWAY:
                     self._advice.report_back(found.endpoint.url)
                     return found, run
@@ -256,18 +249,14 @@ class SharedConnection:
         return None
 
     def _away(self) -> list[RunProtocol]:
-        return [
-            run
-            for run in list(self._protocol.runs.values())
-            if run.state is RunConnectionState.AWAY
-        ]
+        runs = list(self._protocol.runs.values())
+        return [run for run in runs if run.state is RunConnectionState.AWAY]
 
     def _pause(self, away: list[RunProtocol]) -> float:
         """Seconds to wait before the next attempt."""
         now = time.monotonic()
-        left = [
-            max(0.0, run.close_deadline - now) for run in away if run.close_deadline is not None
-        ]
+        deadlines = (run.close_deadline for run in away)
+        left = [max(0.0, each - now) for each in deadlines if each is not None]
         return min([self._backoff.next_delay_s(), *left])
 
     # ---- the writing thread -------------------------------------------------------------------------
@@ -342,12 +331,10 @@ class SharedConnection:
                 effect()
             if text is None:
                 return
-            try:
+            with suppress(ConnectionClosed):  # the reading thread says why
                 if connection is not None:
                     connection.send(text, text=True)
                     continue
-            except ConnectionClosed:  # the reading thread says why
-                pass
             with self._lock:
                 self._protocol.is_connected = False  # `connection_lost` follows
 
@@ -373,9 +360,8 @@ _opening = threading.RLock()
 def open_run(endpoint: CoreEndpoint, outbox: Outbox) -> None:
     """Let a run have a connection: the one that this process has to the Core, or a new one."""
     with _opening:
-        link = _open_links.get(endpoint)
-        if link is not None:
-            link.add_run(outbox)
+        if (known := _open_links.get(endpoint)) is not None:
+            known.add_run(outbox)
             return
         link = SharedConnection(endpoint, outbox)
         if outbox.protocol.state is RunConnectionState.OPENING:
