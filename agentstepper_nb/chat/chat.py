@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -80,7 +80,9 @@ class Chat:
         data_dir: str | Path | None = None,
         keep: bool = True,
     ) -> None:
-        connectors = [_made(agent) for agent in agents]
+        from .connectors.registry import make_chat_agent
+
+        connectors = [make_chat_agent(agent) for agent in agents]
         roots = [] if workspace is None else [Path(workspace).expanduser().resolve()]
         folder = default_data_dir() if data_dir is None else Path(data_dir).expanduser()
 
@@ -155,11 +157,11 @@ class Chat:
         Args:
             wait: Whether to wait until the agent has let go.
         """
-        session = self.session_id
+        stop = partial(self._interpreter.stop, self.session_id)
         if wait:
-            self._thread.wait(lambda: self._interpreter.stop(session))
+            self._thread.wait(stop)
         else:
-            self._thread.begin(lambda: self._interpreter.stop(session))
+            self._thread.begin(stop)
 
     @property
     def auto_chat(self) -> bool:
@@ -219,12 +221,10 @@ class Chat:
         missed.
         """
         session = self.session_id
-        feed = self._thread.read(
-            lambda: EventFeed(session, partial(self._interpreter.attach, session))
-        )
-        events = feed.read()
+        attach = partial(self._interpreter.attach, session)
+        events = self._thread.read(lambda: EventFeed(session, attach)).read()
         try:
-            while (event := self._thread.wait(partial(_next, events))) is not None:
+            while (event := self._thread.wait(lambda: anext(events, None))) is not None:
                 yield event
         finally:
             if self._thread.is_running:
@@ -253,11 +253,8 @@ class Chat:
         Raises:
             CommandError: `unknown_session`.
         """
-
-        def open() -> SessionMirror:
-            return SessionMirror(self._interpreter, self._interpreter.open(session_id).id)
-
-        self._turn_to(self._thread.read(open))
+        open = partial(self._interpreter.open, session_id)
+        self._turn_to(self._thread.read(lambda: SessionMirror(self._interpreter, open().id)))
         return self.info
 
     def sessions(self) -> list[ChatSessionInfo]:
@@ -391,13 +388,3 @@ class Chat:
             )
         self._thread.read(begin)
         return []
-
-
-def _made(agent: Agent) -> InterpreterABC:
-    from .connectors.registry import make_connector, make_installed_connector
-
-    return make_installed_connector(agent) if isinstance(agent, str) else make_connector(agent)
-
-
-async def _next(events: AsyncGenerator[ChatEvent, None]) -> ChatEvent | None:
-    return await anext(events, None)

@@ -80,11 +80,9 @@ class _Manifest(Struct, frozen=True, kw_only=True):
 
 def dump_archive(history: RunHistory) -> bytes:
     """Write a run's archive."""
-    manifest = _Manifest(
-        format=FORMAT, version=VERSION, written_by=f"agentstepper_nb {__version__}"
-    )
+    written_by = f"agentstepper_nb {__version__}"
     members = {
-        _MANIFEST: _document(manifest),
+        _MANIFEST: _document(_Manifest(format=FORMAT, version=VERSION, written_by=written_by)),
         _RUN: _document(history.run),
         _EVENTS: _lines(history.events),
         _HALT_POINTS: _lines(history.halt_points),
@@ -155,7 +153,7 @@ def load_run_file(
 ) -> RunHistory:
     """Read a run's file of any form: an archive, also in base64, or version 1's `.run`, also unpacked.
 
-    Args and errors as `load`.
+    Args and errors as `load_archive`.
     """
     if data.startswith(MAGIC):
         return load_archive(data, run_id, limit, check)
@@ -254,7 +252,6 @@ _DAMAGE_ERRORS: Final = (
     ValueError,
 )
 
-
 #: Looks at the next bytes of a member, by its name; it raises to refuse them.
 MemberInspector = Callable[[str, bytes], None]
 
@@ -324,8 +321,7 @@ def _chunks(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
 
 def _read(file: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytearray:
     """A member of known size, whole."""
-    whole = bytearray(size)
-    at = 0
+    whole, at = bytearray(size), 0
     for chunk in _chunks(file, info):
         whole[at : at + len(chunk)] = chunk
         at += len(chunk)
@@ -359,7 +355,8 @@ def _blocks(history: RunHistory) -> Iterator[tuple[tuple[int, int], list[str]]]:
         yield (halt_point.seq, 0), _halt_point(halt_point)
     for event in history.events:
         if event.kind is EventKind.DEBUG_MESSAGE:
-            yield (event.seq, 0), _debug_message(event)
+            head = f"[{event.seq}] {_time(event.at)} debug message"
+            yield (event.seq, 0), [head, event.data or ""]
     for index, commit in enumerate(history.commits):
         yield (commit.seq, index + 1), _commit(commit)
 
@@ -370,32 +367,22 @@ def _halt_point(halt_point: HaltPoint) -> list[str]:
     words = f"{kind.replace('_', ' ')}, {halt_point.side}"
     summary = halt_point.summary or halt_point.sentence or ""
     head = f"[{halt_point.seq}] {_time(halt_point.at)} {words}: {summary}".rstrip(": ")
-    lines = [escape_to_one_line(head)]
-    lines.append(halt_point.data)
+    lines = [escape_to_one_line(head), halt_point.data]
     if halt_point.edit is not None:
         lines.append(f"edited to: {halt_point.edit}")
-    if halt_point.approval is not None:
-        lines.append(
-            f"asks for approval, {halt_point.approval.risk} risk: {halt_point.approval.why}"
-        )
+    if (approval := halt_point.approval) is not None:
+        lines.append(f"asks for approval, {approval.risk} risk: {approval.why}")
     if halt_point.reason:
         lines.append(escape_to_one_line(f"denied: {halt_point.reason}"))
-    if halt_point.failure:
-        failure = f"{halt_point.failure.type}: {halt_point.failure.message}"
-        lines.append(escape_to_one_line(failure))
+    if failure := halt_point.failure:
+        lines.append(escape_to_one_line(f"{failure.type}: {failure.message}"))
     return lines
-
-
-def _debug_message(event: Event) -> list[str]:
-    return [f"[{event.seq}] {_time(event.at)} debug message", event.data or ""]
 
 
 def _commit(commit: Commit) -> list[str]:
     lines = [f"commit {commit.id[:12]} {_time(commit.at)} {commit.title}"]
-    lines += [
-        f"  {change.kind} {change.path} +{change.added} -{change.removed}"
-        for change in commit.changes
-    ]
+    for change in commit.changes:
+        lines.append(f"  {change.kind} {change.path} +{change.added} -{change.removed}")
     return list(map(escape_to_one_line, lines))
 
 

@@ -125,6 +125,15 @@ def make_installed_connector(name: str) -> InterpreterABC:
     return make_connector(name, **options)
 
 
+def make_chat_agent(agent: InterpreterABC | Callable[..., Any] | str) -> InterpreterABC:
+    """An agent as a `Chat` is given one: an installed connector is made by what the environment says.
+
+    Args:
+        agent: As `make_connector` takes it. Errors likewise.
+    """
+    return make_installed_connector(agent) if isinstance(agent, str) else make_connector(agent)
+
+
 def find_default_options(factory: Callable[..., object]) -> dict[str, Any]:
     """What a connector is made by where nobody says anything else.
 

@@ -60,7 +60,7 @@ class DamagedRun:
     Args:
         id: Its id.
         name: Its name, as far as it can be read.
-        what: What of it is hurt, in words.
+        damage: What of it is hurt, in words.
     """
 
     id: str
@@ -74,7 +74,7 @@ class SetAsideStore:
 
     Args:
         file: Its name.
-        whole: How many of its runs can be read as they were.
+        intact_runs: How many of its runs can be read as they were.
         damaged: Those of which something is lost.
         lost: The ids of those of which nothing is left, as far as the search still knows them.
         problem: Why nothing can be read of it; empty where something can.
@@ -154,9 +154,8 @@ class FolderReport:
     @property
     def damaged_store(self) -> bool:
         """Whether the store has to be built anew to be well again."""
-        return bool(
-            self.unopened_store or self.structure_problems or self.damaged or self.damaged_rules
-        )
+        hurt = (self.unopened_store, self.structure_problems, self.damaged, self.damaged_rules)
+        return any(hurt)
 
 
 def examine_folder(folder: Path, *, own: bool = False) -> FolderReport:
@@ -169,6 +168,7 @@ def examine_folder(folder: Path, *, own: bool = False) -> FolderReport:
     path, agents = folder / STORE_FILE, folder / RUNTIME_FILE
     owner = None if own else find_lock_holder(folder)
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    leftovers = list_leftover_files(folder, held=owner is not None)
     report = FolderReport(
         folder=str(folder),
         exists=path.exists(),
@@ -180,13 +180,9 @@ def examine_folder(folder: Path, *, own: bool = False) -> FolderReport:
         open_to_others=tuple(_find_open_to_others(folder)),
         latest_version=migrations.VERSION,
         search=_check_search(folder / SEARCH_FILE),
-        set_aside_stores=tuple(
-            _examine_set_aside_store(each) for each in list_set_aside_stores(path)
-        ),
+        set_aside_stores=tuple(map(_examine_set_aside_store, list_set_aside_stores(path))),
         store_copies=tuple(each.name for each in list_store_copies(path)),
-        leftover_files=tuple(
-            each.name for each in list_leftover_files(folder, held=owner is not None)
-        ),
+        leftover_files=tuple(each.name for each in leftovers),
         unreadable_run_files=tuple(_find_unreadable_run_files(folder / LOGS_FOLDER)),
         others=tuple(str(each.parent) for each in sorted(folder.glob(f"[0-9]*/{STORE_FILE}"))),
         tokens=tuple(_tokens(folder)),
@@ -200,9 +196,8 @@ def list_core_files(folder: Path) -> list[Path]:
     """The files of a Core in a folder; none where the folder is something else."""
     if not any(any(folder.glob(each)) for each in _CORE_FILE_PATTERNS):
         return []
-    return sorted(
-        path for each in _OWN_FILE_PATTERNS for path in folder.glob(each) if path.is_file()
-    )
+    found = (path for each in _OWN_FILE_PATTERNS for path in folder.glob(each))
+    return sorted(path for path in found if path.is_file())
 
 
 def list_set_aside_stores(path: Path) -> list[Path]:
@@ -213,10 +208,8 @@ def list_set_aside_stores(path: Path) -> list[Path]:
 
 def list_store_copies(path: Path) -> list[Path]:
     """Files that keep an earlier state of a store, with what belongs to them."""
-    return [
-        *migrations.list_migration_copies(path),
-        *sorted(path.parent.glob(f"{path.name}{SALVAGED_SUFFIX}*")),
-    ]
+    salvaged = sorted(path.parent.glob(f"{path.name}{SALVAGED_SUFFIX}*"))
+    return [*migrations.list_migration_copies(path), *salvaged]
 
 
 def list_leftover_files(folder: Path, *, held: bool) -> list[Path]:
@@ -231,10 +224,10 @@ def _examine_store(report: FolderReport, path: Path) -> FolderReport:
     try:
         with contextlib.closing(StoreReader(path)) as reader:
             runs = reader.list_runs()
-            names = {each.run.id: each.run for each in runs}
+            names = {each.run.id: each.run.name for each in runs}
             damaged_rules = reader.rules().damaged
             orphans = list(_find_orphaned_runs(path, set(names)))
-            damaged_runs = [*_find_damaged_runs(reader, list(names.values())), *orphans]
+            damaged_runs = [*_find_damaged_runs(reader, [each.run for each in runs]), *orphans]
             held = bool(report.holder)  # a running Core has compared them when it began
             changes = {each.run.id: each.changes for each in runs if not each.damaged}
             marks = MarksReport() if held else compare_marks(path.with_name(MARKS_FILE), changes)
@@ -279,36 +272,29 @@ def _find_orphaned_runs(path: Path, listed: set[str]) -> Iterator[DamagedRun]:
     with contextlib.closing(connect(path, "ro")) as connection:
         connection.execute("BEGIN")  # one state for all that follows
         tables = " UNION ".join(f"SELECT run FROM {table}" for table in _TABLES_OF_RUNS)
-        numbers = connection.execute(
-            f"SELECT run FROM ({tables}) WHERE run NOT IN (SELECT n FROM runs NOT INDEXED)"
-        )
-        lost = {n for (n,) in numbers}
+        query = f"SELECT run FROM ({tables}) WHERE run NOT IN (SELECT n FROM runs NOT INDEXED)"
+        lost = {n for (n,) in connection.execute(query)}
+        present = {n for (n,) in connection.execute("SELECT n FROM runs NOT INDEXED")}
         known = dict(connection.execute("SELECT n, id FROM runs ORDER BY id"))
-        for n in sorted(lost | (known.keys() - _numbers(connection)), key=str):
+        for n in sorted(lost | (known.keys() - present), key=str):
             id = known.get(n)
             if id not in listed:
                 yield DamagedRun(str(id or f"number {n}"), "", "its header is lost")
 
 
-def _numbers(connection: sqlite3.Connection) -> set[int]:
-    return {n for (n,) in connection.execute("SELECT n FROM runs NOT INDEXED")}
-
-
 def _find_missing_changes(
-    marks: MarksReport, runs: dict[str, Run], known: set[str]
+    marks: MarksReport, names: dict[str, str], known: set[str]
 ) -> Iterator[DamagedRun]:
     for each in marks.missing:
         if each.known or each.run not in known:
-            yield DamagedRun(each.run, runs[each.run].name if each.run in runs else "", str(each))
+            yield DamagedRun(each.run, names.get(each.run, ""), str(each))
 
 
-def _find_past_losses(path: Path, runs: dict[str, Run]) -> Iterator[DamagedRun]:
+def _find_past_losses(path: Path, names: dict[str, str]) -> Iterator[DamagedRun]:
     with contextlib.closing(connect(path, "ro")) as connection:
         for id, damage in read_losses(connection).items():
-            if id in runs:
-                yield DamagedRun(id, runs[id].name, damage)
-            elif "lost whole" in damage:  # else it was deleted since
-                yield DamagedRun(id, "", damage)
+            if id in names or "lost whole" in damage:  # else it was deleted since
+                yield DamagedRun(id, names.get(id, ""), damage)
 
 
 def _check_structure(path: Path) -> Iterator[str]:
@@ -399,7 +385,6 @@ def _tokens(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _size(path: Path) -> int:
-    try:
+    with contextlib.suppress(OSError):
         return path.stat().st_size if path.is_file() else 0
-    except OSError:
-        return 0
+    return 0

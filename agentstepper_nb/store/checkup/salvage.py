@@ -137,9 +137,8 @@ class SalvageReader:
     def runs(self) -> Iterator[SalvagedRun]:
         """Its runs, one by one, oldest first; without those of which nothing is left."""
         for n, id in self._runs.items():
-            model_summaries = tuple(
-                (str(row[2]), str(row[3])) for row in self.intact_rows("sentences", n, id)
-            )
+            sentences = self.intact_rows("sentences", n, id)
+            model_summaries = tuple((str(row[2]), str(row[3])) for row in sentences)
             try:
                 run = RunRowReader(self.connection, id, is_preloaded=True)
                 history, proof, heard = run.history(), run.proof, run.row.heard
@@ -215,9 +214,7 @@ class SalvageReader:
         """A run's id: the one to which its rows' checksums agree, since one copy may be hurt."""
         own = self.row("runs", n)
         for id in candidates:
-            if own is not None and is_intact("runs", id, own):
-                return id
-            if self.has_intact_rows(n, id):
+            if (own is not None and is_intact("runs", id, own)) or self.has_intact_rows(n, id):
                 return id
         return candidates[0] if candidates else f"damaged-{n}"
 
@@ -243,20 +240,13 @@ class _DamagedRunReader(RunRowReader):
 
     def __init__(self, rows: SalvageReader, n: int, id: str) -> None:
         self._salvage = rows
-        self._own_row = rows.row("runs", n)
-        self._is_known = self._own_row is not None and is_intact("runs", id, self._own_row)
-        known = (
-            self._own_row
-            if self._own_row is not None and self._is_known
-            else (n, id, b"", None, None)
-        )
-        self._read_from(
-            rows.connection,
-            RunRow.of(known),
-            ContentReader(rows.connection, n, id, has_step_cache=True),
-        )
+        self._own_row = own = rows.row("runs", n)
+        self._is_known = own is not None and is_intact("runs", id, own)
+        known = own if own is not None and self._is_known else (n, id, b"", None, None)
+        contents = ContentReader(rows.connection, n, id, has_step_cache=True)
+        self._read_from(rows.connection, RunRow.of(known), contents)
         self._lost = [] if self._is_known else ["its header"]
-        self._lost_contents = 0  # that are lost
+        self._lost_contents = 0  # how many
 
     @property
     def has_rows(self) -> bool:
@@ -268,13 +258,9 @@ class _DamagedRunReader(RunRowReader):
         history = _repair_history(self.history(), ended=not self._is_known)
         if self._lost_contents:
             self._lost.append(_format_count(self._lost_contents, "content"))
-        return SalvagedRun(
-            history,
-            self.proof if history.run.live else None,
-            self._row.heard,
-            model_summaries,
-            tuple(self._lost) or ("what ties it together",),
-        )
+        proof = self.proof if history.run.live else None
+        lost = tuple(self._lost) or ("what ties it together",)
+        return SalvagedRun(history, proof, self._row.heard, model_summaries, lost)
 
     def _rows(self, table: str) -> list[Row]:
         intact = list(self._salvage.intact_rows(table, self._row.n, self._id))
