@@ -123,9 +123,8 @@ class StepCommands:
         if text.strip():
             typed = text.strip()[:_MAX_SHOWN_CHARS]
             like = did_you_mean(word, _ABBREVIATIONS) if key is None else ""
-            self._screen.write_line(
-                f"{typed} means nothing here: ? lists the keys.{like}", "yellow"
-            )
+            answer = f"{typed} means nothing here: ? lists the keys.{like}"
+            self._screen.write_line(answer, "yellow")
         self._session.prompt()
 
     @property
@@ -225,13 +224,11 @@ class StepCommands:
     def _live_run(self) -> Run | None:
         run = self._session.run
         if run is None:
-            self._screen.write_line(
-                "There is no run to look at yet. r lists those there are.", "yellow"
-            )
+            text = "There is no run to look at yet. r lists those there are."
+            self._screen.write_line(text, "yellow")
         elif not run.live:
-            self._screen.write_line(
-                "This run has ended: start the agent again, or choose another: r.", "yellow"
-            )
+            text = "This run has ended: start the agent again, or choose another: r."
+            self._screen.write_line(text, "yellow")
         else:
             return run
         return None
@@ -247,16 +244,14 @@ class StepCommands:
     def _edit(self, _: str) -> None:
         halted = self._session.halted
         if halted is None:
-            self._screen.write_line(
-                "Only the message that the agent is halted at can be edited.", "yellow"
-            )
+            text = "Only the message that the agent is halted at can be edited."
+            self._screen.write_line(text, "yellow")
         elif self._is_read_only(halted):
             self._session.prompt()
         elif self._edit_text is None:
             self._line_handler = self._send_edit
-            self._screen.show_prompt(
-                "The new message as a line of JSON; an empty line changes nothing: "
-            )
+            question = "The new message as a line of JSON; an empty line changes nothing: "
+            self._screen.show_prompt(question)
         else:
             self._edit_in(self._edit_text, halted)
 
@@ -289,19 +284,16 @@ class StepCommands:
             self._session.prompt()
         elif problem := find_json_error(text):
             self._draft = (halted.message, text)
-            self._screen.write_line(
-                f"This isn't JSON: {problem}. Nothing was sent; e tries again.", "red"
-            )
+            answer = f"This isn't JSON: {problem}. Nothing was sent; e tries again."
+            self._screen.write_line(answer, "red")
             self._session.prompt()
         elif refusal := find_read_only_edit(halted.data, text):
             self._draft = (halted.message, text)
             self._screen.write_line(f"{refusal} Nothing was sent; e tries again.", "red")
             self._session.prompt()
         else:
-            self._session.editing = halted.message
-            command = ui.SetEdit(
-                run=run.id, halt_point=halted.message, revision=halted.revision, edit=text
-            )
+            point = self._session.editing = halted.message
+            command = ui.SetEdit(run=run.id, halt_point=point, revision=halted.revision, edit=text)
             self._session.send_command(command, self._edited)
 
     def _edited(self, _: Struct) -> None:
@@ -333,10 +325,8 @@ class StepCommands:
             self._screen.write_line("Which message? v and its number shows it.", "yellow")
             self._session.prompt()
             return
-        run = self._session.current or ""
-        self._session.send_command(
-            ui.GetMessage(run=run, message=row.id), partial(self._viewed, row)
-        )
+        command = ui.GetMessage(run=self._session.current or "", message=row.id)
+        self._session.send_command(command, partial(self._viewed, row))
 
     def _viewed(self, row: TimelineRow, body: Struct) -> None:
         assert isinstance(body, ui.MessageBody)

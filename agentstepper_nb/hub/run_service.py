@@ -238,9 +238,9 @@ class RunService:
         except Exception:
             self.debugger.run(run_id)  # deleted meanwhile
             raise
-        if isinstance(found, Event) and found.kind is not EventKind.DEBUG_MESSAGE:
-            found = None
-        if found is None:
+        if found is None or (
+            isinstance(found, Event) and found.kind is not EventKind.DEBUG_MESSAGE
+        ):
             raise _no_row(run_id)
         return found
 
@@ -286,9 +286,8 @@ class RunService:
             CommandError: `store_failed`.
         """
         if self.store.is_stuck and self.store_info.trouble is not None:
-            raise CommandError(
-                "store_failed", f"This Core can't keep runs right now: {self.store_info.trouble}"
-            )
+            text = f"This Core can't keep runs right now: {self.store_info.trouble}"
+            raise CommandError("store_failed", text)
 
     def mark_away(self, run_id: str) -> None:
         """A run's agent is away, and may come back."""
@@ -338,12 +337,8 @@ class RunService:
             by: The UI whose command this is.
             synced: Called once they are durable.
         """
-        records = []
-        saved = []
-        for output in outputs:
-            if isinstance(output, RecordOutput):
-                saved.append(output)
-                records.append(output.record)
+        saved = [output for output in outputs if isinstance(output, RecordOutput)]
+        records = [output.record for output in saved]
         done = partial(self._notify_all, outputs, saved, by)
         self.store.append(records, done, durable=needs_durability(outputs), on_synced=synced)
 

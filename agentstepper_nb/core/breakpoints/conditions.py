@@ -167,11 +167,9 @@ class ConditionCompiler:
     def _object(self, node: ast.Dict) -> Code:
         items: list[tuple[str, Code]] = []
         for key, value in zip(node.keys, node.values, strict=True):
-            match key:
-                case ast.Constant(value=str() as name):
-                    items.append((name, self.code(value)))
-                case _:
-                    self._refuse(node, "the keys of an object are texts in quotes")
+            if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+                self._refuse(node, "the keys of an object are texts in quotes")
+            items.append((key.value, self.code(value)))
         return lambda frame: {name: value(frame) for name, value in items}
 
     def _list(self, node: ast.List | ast.Tuple | ast.Set) -> Code:
@@ -230,14 +228,12 @@ class ConditionCompiler:
                 function, arguments = METHODS[name], [text, *node.args]
             case ast.Name(id=name):
                 like = did_you_mean(name, FUNCTIONS)
-                self._refuse(
-                    node, f"there is no function “{name}”.{like} There are {_listed(FUNCTIONS)}"
-                )
+                there = ", ".join(FUNCTIONS)
+                self._refuse(node, f"there is no function “{name}”.{like} There are {there}")
             case ast.Attribute(attr=name):
                 like = did_you_mean(name, METHODS)
-                self._refuse(
-                    node, f"there is no method “{name}”.{like} Texts have {_listed(METHODS)}"
-                )
+                there = ", ".join(METHODS)
+                self._refuse(node, f"there is no method “{name}”.{like} Texts have {there}")
             case _:
                 self._refuse(node, f"this can't be called. {_ALLOWED}")
         self._check_arguments(node, name, function)
@@ -337,10 +333,6 @@ def _unknown(name: str) -> str:
     constant = _CONSTANTS.get(name)
     like = f" Did you mean “{constant}”?" if constant else did_you_mean(name, NAMES)
     return f"there is no “{name}”.{like}"
-
-
-def _listed(functions: dict[str, ConditionFunction]) -> str:
-    return ", ".join(functions)
 
 
 __all__ = ["Condition", "ConditionError", "load_condition", "parse_condition"]
