@@ -182,7 +182,8 @@ class DebuggerCommands:
         if not status.run.can_stop:
             raise CommandError(
                 "cannot_stop",
-                "This agent speaks version 1 and can't be told to stop: end its process.",
+                "This agent speaks protocol version 1, which has no stop request. End "
+                "the agent's process.",
                 run_id,
             )
         self._transitions.emit(RunHeaderSaved(run=replace(status.run, stopping=True)))
@@ -214,8 +215,8 @@ class DebuggerCommands:
         if revision is None and halt_point_id not in status.pending:
             raise CommandError(
                 "not_pending",
-                "This message isn't waiting at a halt point: only what a run is halted at can be "
-                "edited.",
+                "This message isn't waiting at a halt point. Only data of the halt point "
+                "where a run is halted can be edited.",
                 status.run.id,
             )
         return self._current(status, halt_point_id, revision)
@@ -229,7 +230,7 @@ class DebuggerCommands:
         """
         status = self._transitions.status(run_id)
         if not name.strip():
-            raise ProtocolError("invalid_message", "A run's name can't be empty: type one.")
+            raise ProtocolError("invalid_message", "A run's name can't be empty. Type a name.")
         self._transitions.emit(RunRenamed(run=replace(status.run, name=name)))
         return self._transitions.drain()
 
@@ -243,7 +244,7 @@ class DebuggerCommands:
         status = self._transitions.status(run_id)
         cleaned = tuple(dict.fromkeys(" ".join(tag.split()) for tag in tags))
         if "" in cleaned:
-            raise ProtocolError("invalid_message", "A tag can't be empty: type a word.")
+            raise ProtocolError("invalid_message", "A tag can't be empty. Type a word.")
         self._transitions.emit(RunTagged(run=replace(status.run, tags=cleaned)))
         return self._transitions.drain()
 
@@ -275,7 +276,7 @@ class DebuggerCommands:
         ):
             raise ProtocolError(
                 "invalid_stop",
-                f"There are {MAX_BREAKPOINTS} breakpoints already: delete one of them first.",
+                f"The limit of {MAX_BREAKPOINTS} breakpoints is reached. Delete one of them first.",
             )
         return self._record_rule(BreakpointSaved(breakpoint=breakpoint))
 
@@ -289,7 +290,7 @@ class DebuggerCommands:
             raise CommandError(
                 "unknown_stop",
                 f"There is no breakpoint {breakpoint_id[:80]}: it may have been deleted. "
-                "Choose one of the list.",
+                "Choose another breakpoint from the list.",
             )
         return self._record_rule(BreakpointDeleted(breakpoint=breakpoint_id))
 
@@ -338,7 +339,8 @@ class DebuggerCommands:
         if self._transitions.status(run_id).run.live:
             raise CommandError(
                 "run_is_live",
-                "A run can't be deleted while its agent runs: stop the agent, or wait for its end.",
+                "A run can't be deleted while its agent runs. Stop the agent, or wait "
+                "until it ends.",
                 run_id,
             )
         self._transitions.emit(RunDeleted(run=run_id))
@@ -354,7 +356,9 @@ class DebuggerCommands:
         rule = list_transition_rules(status.run).get(signal)
         if rule is None:
             raise CommandError(
-                "run_is_over", "This run has ended: start the agent again to step it.", run_id
+                "run_is_over",
+                "This run has ended, so it can't be stepped. Start the agent again.",
+                run_id,
             )
         return status, rule
 
@@ -364,7 +368,8 @@ class DebuggerCommands:
         """The halt point a command names, which is current."""
         if edit is not None and (halt_point_id is None or revision is None):
             raise ProtocolError(
-                "invalid_message", "An edit needs the halt point and the revision it belongs to."
+                "invalid_message",
+                "The edit doesn't name its halt point and revision. Send both with the edit.",
             )
         if halt_point_id is None:
             return None
@@ -373,19 +378,19 @@ class DebuggerCommands:
     def _current(self, status: RunStatus, halt_point_id: str, revision: int | None) -> HaltPoint:
         current = status.pending.get(halt_point_id)
         if current is None:
-            what = "This halt point isn't waiting any more"
+            what = "This halt point has been answered already"
         elif revision is not None and revision != current.revision:
-            what = "This message was edited meanwhile"
+            what = "Another view has edited this message meanwhile"
         else:
             return current
         raise StaleError(
-            f"{what}: look at the new state and decide again.", status.run.id, halt_point_id
+            f"{what}. Look at the new state and decide again.", status.run.id, halt_point_id
         )
 
 
 def _explain_unconfirmed(current: HaltPoint) -> str:
     return (
-        f"The call {describe_call(current)} was not approved: it is of high risk, and the person hasn't "
-        "confirmed the approval. Confirm it where you approve, deny the call, or upgrade a view that "
-        "can't confirm."
+        f"The call {describe_call(current)} was not approved: it is of high risk, and the "
+        "approval wasn't confirmed. Confirm the approval, deny the call, or upgrade a "
+        "view that can't confirm."
     )

@@ -139,7 +139,8 @@ class Debugger:
         """
         if run.id in self._runs.status:
             raise ProtocolError(
-                "already_open", f"A run {run.id} exists already: give each run an id of its own."
+                "already_open",
+                f"A run with the id {run.id} exists already. Give each run its own id.",
             )
         number = 1 + sum(other.run.program == run.program for other in self._runs.status.values())
         named = replace(

@@ -24,7 +24,7 @@ from .run_state import EventStatus, RunStatus
 from .summaries import describe_call
 
 #: The message of `cannot_approve`.
-NO_APPROVAL_ASKED: Final = "This message doesn't ask for an approval: step, to go on from it."
+NO_APPROVAL_ASKED: Final = "This message doesn't ask for an approval. Use Step to continue from it."
 
 #: Levels of nesting that an edit leaves free: who reads it has calls of its own below.
 _NESTING_MARGIN: Final = 400
@@ -78,7 +78,9 @@ def _load_marked_data(current: HaltPoint) -> Any:
 def _parse(text: str) -> Any:
     def refuse_constant(name: str) -> NoReturn:
         places = (match.start(1) for match in _CONSTANT.finditer(text) if match[1])
-        raise json.JSONDecodeError(f"{name} is Python's, not JSON", text, next(places, 0))
+        raise json.JSONDecodeError(
+            f"{name} is valid in Python, but not in JSON", text, next(places, 0)
+        )
 
     try:
         value = json.loads(text, parse_constant=refuse_constant, parse_int=_parse_int)
@@ -108,7 +110,7 @@ def _check_strictly(text: str) -> None:
         raise ProtocolError("invalid_edit", "The edit is nested too deeply.") from None
     except msgspec.DecodeError:
         raise ProtocolError(
-            "invalid_edit", "The edit isn't JSON: one half of a surrogate pair stands alone."
+            "invalid_edit", "The edit isn't JSON: it contains half of a surrogate pair."
         ) from None
 
 
@@ -134,7 +136,7 @@ def check_event(status: RunStatus, event: Event) -> None:
     name = event.name or ""
     if event.kind is EventKind.CUSTOM and not EVENT_NAME.fullmatch(name):
         raise ProtocolError(
-            "invalid_message", f"{name[:80]!r} is no type of events: {EVENT_NAME_RULE}"
+            "invalid_message", f"{name[:80]!r} isn't a valid event type: {EVENT_NAME_RULE}"
         )
 
 
@@ -150,35 +152,35 @@ def find_open_event(status: RunStatus, halt_point: HaltPoint) -> EventStatus:
     if opened is None:
         if event_id in status.ended:
             raise ProtocolError(
-                "event_ended", f"Event {event_id} has ended: begin an event of its own."
+                "event_ended", f"Event {event_id} has ended already. Begin a new event."
             )
         raise ProtocolError(
             "unknown_event",
-            f"This run has no event {event_id}: send the event before its halt points.",
+            f"This run has no event {event_id}. Send the event before its halt points.",
         )
     if halt_point.id in status.rows:
         raise make_duplicate_error("Halt point", halt_point.id)
     if opened.begun and halt_point.side is EventSide.BEGIN:
         raise ProtocolError(
-            "event_ended", f"Event {event_id} has begun before: it can only end now."
+            "event_ended", f"Event {event_id} has begun already. Send only its end halt point now."
         )
     if not opened.begun and halt_point.side is EventSide.END:
         raise ProtocolError(
             "event_not_begun",
-            f"Event {event_id} has not begun: send its begin halt point first.",
+            f"Event {event_id} hasn't begun. Send its begin halt point first.",
         )
     is_call = opened.event.kind is EventKind.TOOL_INVOCATION and halt_point.side is EventSide.BEGIN
     if halt_point.approval is not None and not is_call:
         raise ProtocolError(
             "invalid_message",
-            "Only the begin halt point of a tool invocation asks for an approval.",
+            "Only the begin halt point of a tool invocation can ask for an approval.",
         )
     return opened
 
 
 def make_duplicate_error(what: str, id: str) -> ProtocolError:
     """The error for an id that a run has already."""
-    return ProtocolError("duplicate", f"{what} {id} was sent before: give each an id of its own.")
+    return ProtocolError("duplicate", f"{what} {id} was sent already. Give each one its own id.")
 
 
 def check_step(status: RunStatus, named: HaltPoint | None) -> None:
@@ -199,10 +201,13 @@ def check_denial(status: RunStatus, current: HaltPoint) -> None:
         CommandError: `cannot_deny`.
     """
     if current.side is not EventSide.BEGIN or current.kind not in PAIRED_EVENT_KINDS:
-        message = "There is no call to deny here: edit what stands there, or step."
+        message = (
+            "Only a call that hasn't been made can be denied. Edit the data of this halt "
+            "point, or step."
+        )
     elif not status.run.can_stop:
         message = (
-            "This agent speaks version 1 and can't be told of a denial: edit its call instead."
+            "This agent speaks protocol version 1, which has no denial. Edit the call instead."
         )
     else:
         return

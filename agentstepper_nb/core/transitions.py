@@ -134,7 +134,8 @@ class Transitions:
         if status is None:
             raise CommandError(
                 "unknown_run",
-                f"There is no run {run_id[:80]}: it may have been deleted. Choose one of the list.",
+                f"There is no run {run_id[:80]}: it may have been deleted. Choose another "
+                "run from the list.",
                 run_id,
             )
         return status
@@ -147,7 +148,7 @@ class Transitions:
         """
         status = self.runs.status.get(run_id)
         if status is None or not status.run.live:
-            raise ProtocolError("run_ended", "This run has ended: start a new one.")
+            raise ProtocolError("run_ended", "This run has ended. Start a new run.")
         return status
 
     def emit(self, record: Record) -> HaltPoint | None:

@@ -108,7 +108,7 @@ class Extension:
             ValueError: The name isn't a lower-case word, or the extension has a type of this name.
         """
         if not EVENT_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no type of events: {EVENT_NAME_RULE}")
+            raise ValueError(f"{name!r} isn't a valid event type: {EVENT_NAME_RULE}")
         _add(self.event_types, name, EventTypeInfo(actor, state), "event type")
 
     def summarizer(

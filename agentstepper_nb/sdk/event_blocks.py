@@ -207,7 +207,7 @@ class CustomBlock(ResultBlock):
         super().__init__(stepper)
         check_text("The event's type", name)
         if not EVENT_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no type of events: {EVENT_NAME_RULE}")
+            raise ValueError(f"{name!r} isn't a valid event type: {EVENT_NAME_RULE}")
         self.name = name
         self.data = data  # inside the block: with the person's edit
 

@@ -157,5 +157,5 @@ def test_a_stale_click_says_so(
         page.wait_for_timeout(0)  # lets Playwright hand over what was held
         while held:
             held.pop(0)()
-        expect(late.root).to_contain_text("isn't waiting any more")
+        expect(late.root).to_contain_text("has been answered already")
         expect(late.root.locator(".as-mod-halted .as-Row-n")).to_have_text("2")

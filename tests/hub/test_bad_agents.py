@@ -62,11 +62,11 @@ BOTH: dict[str, tuple[Does, str, str]] = {
     "unknown event": (
         lambda a: a.reach("x", event="none"),
         "unknown_event",
-        "send the event before",
+        "Send the event before",
     ),
-    "ended event": (ends_twice, "event_ended", "has ended: begin an event of its own"),
+    "ended event": (ends_twice, "event_ended", "has ended already. Begin a new event"),
     "message's breakpoint": (reaches_a_message, "event_ended", "has ended"),
-    "same commit": (same_commit, "duplicate", "Commit c+ was sent before"),
+    "same commit": (same_commit, "duplicate", "Commit c+ was sent already"),
 }
 
 OLD: dict[str, tuple[Does, str, str]] = {
@@ -93,7 +93,7 @@ OLD: dict[str, tuple[Does, str, str]] = {
         "invalid_message",
         "“nap” is no change type; known: new file",
     ),
-    "same event": (lambda a: a.begin(uuid=a.event), "duplicate", "was sent before"),
+    "same event": (lambda a: a.begin(uuid=a.event), "duplicate", "was sent already"),
     "an error": (
         lambda a: a.send("error", {"code": "x", "message": "y"}),
         "unknown_message",
@@ -108,21 +108,21 @@ NEW: dict[str, tuple[Does, str, str]] = {
     "wrong type": (lambda a: a.begin(id=7), "invalid_message", r"at `\$.id`"),
     "huge time": (lambda a: a.begin(at=1e300), "invalid_message", r"at `\$.at`"),
     "second hello": (lambda a: a.hello(), "already_open", "said hello before: open another"),
-    "same event": (lambda a: a.begin(id=a.event), "duplicate", "was sent before"),
+    "same event": (lambda a: a.begin(id=a.event), "duplicate", "was sent already"),
     "end without begin": (
         lambda a: (a.begin(), a.reach("x", side="end")),
         "event_not_begun",
-        "has not begun: send its begin",
+        "hasn't begun. Send its begin",
     ),
     "begin twice": (
         lambda a: (a.begin(), a.reach("x", waits=False), a.reach("y", side="begin")),
         "event_ended",
-        "has begun before: it can only end",
+        "has begun already. Send only its end",
     ),
     "same breakpoint": (
         lambda a: [(a.begin(), a.reach("x", id="b", waits=False)) for _ in range(2)],
         "duplicate",
-        "Halt point b was sent before",
+        "Halt point b was sent already",
     ),
     "finished as an event": (
         lambda a: a.begin("program_finished"),

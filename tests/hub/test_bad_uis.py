@@ -180,7 +180,7 @@ COMMANDS: dict[str, tuple[Does, str, str]] = {
         f"{command} an unknown run": (
             lambda ui, run, message, command=command: ui.refused(command, run="none", name="x"),
             "unknown_run",
-            "There is no run none: it may have been deleted. Choose one of the list",
+            "There is no run none: it may have been deleted. Choose another run from the list",
         )
         for command in ("step", "continue", "halt", "rename_run", "delete_run")
     },
@@ -197,7 +197,7 @@ COMMANDS: dict[str, tuple[Does, str, str]] = {
     "delete a live run": (
         lambda ui, run, message: ui.refused("delete_run", run=run),
         "run_is_live",
-        "stop the agent, or wait for its end",
+        "Stop the agent, or wait until it ends",
     ),
     "an empty name": (
         lambda ui, run, message: ui.refused("rename_run", run=run, name=" \n "),
@@ -259,7 +259,7 @@ def test_a_run_that_ended_is_not_stepped(stand: Stand, version: int, command: st
     scene.agent.finish()
     scene.ui.until(run, "idle")
     error = scene.ui.refused(command, run=run)
-    assert_error(error, "run_is_over", "start the agent again")
+    assert_error(error, "run_is_over", "Start the agent again")
     assert error["run"] == run
     scene.all_is_well()
 
@@ -301,13 +301,18 @@ ONLY_NEW: dict[str, tuple[str, Json, str, str]] = {
     ),
     "open an unknown run": ("open_run", {"run": "none"}, "unknown_run", "no run none"),
     "stop an unknown run": ("stop", {"run": "none"}, "unknown_run", "no run none"),
-    "another revision": ("step", {"revision": 7}, "stale", "edited meanwhile: look at the new"),
-    "another breakpoint": ("step", {"breakpoint": "none"}, "stale", "isn't waiting any more"),
+    "another revision": (
+        "step",
+        {"revision": 7},
+        "stale",
+        "edited this message meanwhile. Look at the new",
+    ),
+    "another breakpoint": ("step", {"breakpoint": "none"}, "stale", "has been answered already"),
     "an edit of nothing": (
         "step",
         {"breakpoint": None, "edit": "1"},
         "invalid_message",
-        "needs the halt point and the revision",
+        "doesn't name its halt point and revision",
     ),
     "an edit that isn't JSON": (
         "step",

@@ -133,7 +133,7 @@ async def test_who_may_not_go_on_is_told_why() -> None:
     ended = await agent.connect(hub)
     assert (ended["code"], ended["message"]) == (
         "run_ended",
-        "This run has ended: start a new one.",
+        "This run has ended. Start a new run.",
     )
     await hub.close()
 

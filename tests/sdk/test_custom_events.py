@@ -106,7 +106,7 @@ def test_a_name_that_no_type_can_have(stepper_kind: str, core: ScriptedCore, nam
         async with dbg.event(name):
             raise AssertionError("entered")
 
-    with pytest.raises(ValueError, match="is no type of events: name it by a lower-case word"):
+    with pytest.raises(ValueError, match="isn't a valid event type: name it by a lower-case word"):
         run(stepper_kind, core, misnamed)
 
 

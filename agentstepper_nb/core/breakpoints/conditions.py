@@ -37,7 +37,9 @@ class ComprehensionClause:
         if whole is None:
             return
         if not isinstance(whole, list | dict):
-            raise ConditionError(f"{name_type(whole)} isn't a list to go through")
+            raise ConditionError(
+                f"a comprehension needs a list or an object, not {name_type(whole)}"
+            )
         for value in whole:
             frame.spend(steps)
             frame.slots[self._slot] = value
@@ -106,7 +108,7 @@ class ConditionCompiler:
             ConditionError: There is something in it that conditions don't have.
         """
         if self._depth == _DEEPEST:
-            self._refuse(node, "it is nested too deeply here")
+            self._refuse(node, "the condition is nested too deeply here: simplify it")
         make = MAKERS.get(type(node))
         if make is None:
             self._refuse_kind(node)
@@ -117,7 +119,9 @@ class ConditionCompiler:
             self._depth -= 1
 
     def _refuse_kind(self, node: ast.expr) -> NoReturn:
-        self._refuse(node, f"{_CALLED.get(type(node), 'this')} can't be used. {_ALLOWED}")
+        self._refuse(
+            node, f"{_CALLED.get(type(node), 'this expression')} can't be used. {_ALLOWED}"
+        )
 
     def _refuse(self, node: ast.expr, why: str) -> NoReturn:
         raise_at_column(find_column(self._text, node), why)
@@ -127,7 +131,7 @@ class ConditionCompiler:
     def _constant(self, node: ast.Constant) -> Code:
         value = node.value
         if value is not None and not isinstance(value, str | int | float):
-            self._refuse(node, f"this kind of value can't be used. {_ALLOWED}")
+            self._refuse(node, f"{type(value).__name__} values can't be used. {_ALLOWED}")
         try:
             check_size(value)
         except ConditionError as failed:
@@ -140,7 +144,7 @@ class ConditionCompiler:
         if slot is not None:
             return lambda frame: frame.slots[slot]
         if name not in NAMES:
-            called = f"“{name}” is called, as {name}(…)" if name in FUNCTIONS else None
+            called = f"“{name}” is a function: call it as {name}(…)" if name in FUNCTIONS else None
             self._refuse(node, called or f"{_unknown(name)} There are {', '.join(NAMES)}")
         return lambda frame: frame.view[name]
 
@@ -157,7 +161,7 @@ class ConditionCompiler:
             key = self.code(node.slice)
             return lambda frame: get_item(frame, whole(frame), key(frame))
         if node.slice.step is not None:
-            self._refuse(node.slice.step, "a piece has a begin and an end, no step")
+            self._refuse(node.slice.step, "a slice takes a begin and an end, and no step")
         low, high = self._or_none(node.slice.lower), self._or_none(node.slice.upper)
         return lambda frame: slice_value(frame, whole(frame), low(frame), high(frame))
 
@@ -235,7 +239,7 @@ class ConditionCompiler:
                 there = ", ".join(METHODS)
                 self._refuse(node, f"there is no method “{name}”.{like} Texts have {there}")
             case _:
-                self._refuse(node, f"this can't be called. {_ALLOWED}")
+                self._refuse(node, f"this expression can't be called. {_ALLOWED}")
         self._check_arguments(node, name, function)
         call = function.call
         if name == "matches":
@@ -250,8 +254,10 @@ class ConditionCompiler:
             self._refuse(node, f"{name}() takes no arguments by name")
         if not function.least <= len(node.args) <= function.most:
             takes = {(0, 0): "none", (0, 1): "one or none", (1, 1): "one", (2, 2): "two"}
-            number = takes.get((function.least, function.most), "some")
-            self._refuse(node, f"{name}() was given {len(node.args)} arguments, and takes {number}")
+            number = takes.get(
+                (function.least, function.most), f"{function.least} to {function.most}"
+            )
+            self._refuse(node, f"{name}() takes {number}, not {len(node.args)} arguments")
 
     def _items_or_value(self, node: ast.expr) -> Code:
         return self._items(node) if isinstance(node, ast.GeneratorExp) else self.code(node)
@@ -272,7 +278,10 @@ class ConditionCompiler:
         return lambda frame: list(items(frame))
 
     def _generator(self, node: ast.GeneratorExp) -> NoReturn:
-        self._refuse(node, "a comprehension stands in brackets, or in any() and the like")
+        self._refuse(
+            node,
+            "write a comprehension in brackets, or as the argument of a function such as any()",
+        )
 
     def _items(
         self, node: ast.GeneratorExp | ast.ListComp
@@ -287,7 +296,7 @@ class ConditionCompiler:
     def _clause(self, clause: ast.comprehension) -> ComprehensionClause:
         whole = self.code(clause.iter)
         if clause.is_async or not isinstance(clause.target, ast.Name):
-            self._refuse(clause.target, "a comprehension has one name after for")
+            self._refuse(clause.target, "a comprehension takes exactly one name after “for”")
         slot = self._scope[clause.target.id] = self.slots
         self.slots += 1
         return ComprehensionClause(whole, slot, [self.code(test) for test in clause.ifs])
@@ -332,7 +341,7 @@ def _unknown(name: str) -> str:
     """That there is no such name, and the one that was meant."""
     constant = _CONSTANTS.get(name)
     like = f" Did you mean “{constant}”?" if constant else did_you_mean(name, NAMES)
-    return f"there is no “{name}”.{like}"
+    return f"there is no name “{name}”.{like}"
 
 
 __all__ = ["Condition", "ConditionError", "load_condition", "parse_condition"]

@@ -49,7 +49,9 @@ class EvaluationFrame:
         """
         self._left -= steps
         if self._left < 0:
-            raise ConditionError(f"it takes more than {MOST_STEPS:,} steps here")
+            raise ConditionError(
+                f"the condition takes more than {MOST_STEPS:,} steps here: simplify it"
+            )
 
     def look_through(self, value: Any) -> None:
         """Take as many steps as going through a whole value does."""

@@ -30,7 +30,7 @@ def parse_expression(text: str) -> ast.expr:
     """
     try:
         if len(text.encode()) > LONGEST:
-            raise ConditionError(f"it is longer than {LONGEST:,} bytes")
+            raise ConditionError(f"the condition is longer than {LONGEST:,} bytes: shorten it")
         line = _on_one_line(text)
         _check_escapes(line)
         _check_numbers(line)
@@ -39,7 +39,7 @@ def parse_expression(text: str) -> ast.expr:
         _explain(line, _lead(text), failed)
     except (ValueError, RecursionError, MemoryError):
         raise ConditionError(
-            "it is nested too deeply, or has characters that no text has"
+            "the condition is nested too deeply, or contains characters that aren't valid Unicode"
         ) from None
 
 
@@ -56,12 +56,12 @@ def _explain(line: str, lead: int, failed: SyntaxError) -> NoReturn:
         meant = _MEANT[foreign[0]]
         raise_at_column(
             lead + foreign.start(),
-            f"“{foreign[0]}” means nothing here. Did you mean “{meant}”?",
+            f"“{foreign[0]}” is no operator of conditions. Did you mean “{meant}”?",
         )
     column = 1 if failed.offset is None else failed.offset
     if not 0 < column <= len(line):  # Python read all of it, and wanted more
-        raise_at_column(lead + len(line), "something is missing at the end")
-    raise_at_column(lead + column - 1, f"it can't be read there ({failed.msg})")
+        raise_at_column(lead + len(line), "the condition is incomplete at the end")
+    raise_at_column(lead + column - 1, f"the syntax is invalid here ({failed.msg})")
 
 
 def _without_texts(line: str) -> str:
@@ -101,7 +101,7 @@ def _check_escapes(text: str) -> None:
         if wrong:
             raise_at_column(
                 quoted.start(2) + wrong.start(1),
-                f"“{wrong[1]}” means nothing here: put an r before the quotes, r{quoted[2]}",
+                f"“{wrong[1]}” is no escape sequence: put an r before the quotes, r{quoted[2]}",
             )
 
 

@@ -57,9 +57,9 @@ def _compile(text: str) -> Any:
     if "\b" in text:
         raise ConditionError(r'“\b” is a backspace here: put an r before the quotes, r"\bword\b"')
     if _VERBOSE.search(text):
-        raise ConditionError("a pattern can't have the flag x")
+        raise ConditionError("a pattern can't use the flag x: leave it out")
     if len(text) > _LONGEST or _size(text) > _LARGEST:
-        raise ConditionError("the pattern is too long, or repeats too much")
+        raise ConditionError("the pattern is too long, or has too many repeats: simplify it")
     try:
         return regex.compile(text)
     except (regex.error, ValueError, OverflowError, RecursionError, MemoryError) as failed:
@@ -115,7 +115,7 @@ def _any(frame: EvaluationFrame, value: Any) -> bool:
 
 def _contains(frame: EvaluationFrame, value: Any, part: Any) -> bool:
     if part is not None and not isinstance(part, str):
-        raise ConditionError(f"contains() looks for a text, not for {name_type(part)}")
+        raise ConditionError(f"contains() searches for a text, not {name_type(part)}")
     if part is None:
         return False
     frame.look_through(value)
@@ -143,8 +143,8 @@ def _read(kind: type[int] | type[float], value: Any) -> int | float:
         except (ValueError, OverflowError):
             pass
     # Not which text: what a run says isn't for whoever may only try breakpoints on it.
-    shown = "a text that is none" if isinstance(value, str) else name_type(value)
-    raise ConditionError(f"{kind.__name__}() can't make a number of {shown}")
+    shown = "a text that isn't one" if isinstance(value, str) else name_type(value)
+    raise ConditionError(f"{kind.__name__}() can't convert {shown} to a number")
 
 
 def _len(frame: EvaluationFrame, value: Any) -> Any:
@@ -169,7 +169,7 @@ def _alike(frame: EvaluationFrame, values: tuple[Any, ...], name: str) -> list[A
     found = [value for value in _counted(frame, given) if value is not None]
     if all(map(is_number, found)) or all(isinstance(value, str) for value in found):
         return found
-    raise ConditionError(f"{name}() takes numbers, or texts, of one kind")
+    raise ConditionError(f"{name}() takes either numbers or texts, not both")
 
 
 def _str(_frame: EvaluationFrame, value: Any) -> Any:
@@ -179,7 +179,9 @@ def _str(_frame: EvaluationFrame, value: Any) -> Any:
         return "true" if value else "false"
     if is_number(value):
         return str(check_size(value))
-    raise ConditionError(f"str() takes a number, not {name_type(value)}; contains() looks into it")
+    raise ConditionError(
+        f"str() takes a number, not {name_type(value)}; use contains() to search in it"
+    )
 
 
 def _sum(frame: EvaluationFrame, value: Any) -> Any:
@@ -219,7 +221,7 @@ def _method(name: str) -> Callable[..., Any]:
         if text is None or (args and args[0] is None):
             return None
         if not isinstance(text, str) or not all(isinstance(arg, str) for arg in args):
-            raise ConditionError(f".{name}() is for texts")
+            raise ConditionError(f".{name}() works on texts only")
         frame.look_through(text)
         return getattr(text, name)(*args)
 

@@ -40,7 +40,7 @@ def is_number(value: Any) -> bool:
 
 
 def _unfit(sign: str, left: Any, right: Any) -> ConditionError:
-    return ConditionError(f"{name_type(left)} and {name_type(right)} don't go together with {sign}")
+    return ConditionError(f"{sign} can't combine {name_type(left)} with {name_type(right)}")
 
 
 def check_size(value: Any) -> Any:
@@ -61,7 +61,7 @@ def _reckon(sign: str, reckon: Callable[[Any, Any], Any]) -> Operation:
         try:
             return check_size(reckon(left, right))
         except ZeroDivisionError:
-            raise ConditionError(f"nothing can be divided by 0, as {sign} does here") from None
+            raise ConditionError(f"{sign} can't divide by 0") from None
         except OverflowError:
             raise ConditionError("a number gets too large") from None
 
@@ -136,7 +136,7 @@ def slice_value(frame: EvaluationFrame, whole: Any, low: Any, high: Any) -> Any:
     if not isinstance(whole, list | str):
         return None
     if not all(end is None or isinstance(end, int) for end in (low, high)):
-        raise ConditionError("a piece begins and ends at whole numbers")
+        raise ConditionError("a slice begins and ends at whole numbers")
     piece = whole[low:high]
     frame.spend(1 + len(piece) // 16)
     return piece
@@ -145,7 +145,7 @@ def slice_value(frame: EvaluationFrame, whole: Any, low: Any, high: Any) -> Any:
 def negate(value: Any) -> Any:
     """The number below zero."""
     if value is not None and not is_number(value):
-        raise ConditionError(f"-{name_type(value)} has no value")
+        raise ConditionError(f"- needs a number, not {name_type(value)}")
     return None if value is None else -value
 
 

@@ -127,7 +127,7 @@ export const BREAKPOINT_SCENES: Record<string, Scene> = {
     shows(
       beginning()
         .calls("write_file", { file: "src/cart.py" })
-        .stumbled("Breakpoint “args.file > 3”: a text and a number don't go together with >")
+        .stumbled("Breakpoint “args.file > 3”: > can't combine a text with a number")
         .halted(),
       undefined,
       { breakpoints: BREAKPOINTS },

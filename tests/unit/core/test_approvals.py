@@ -109,7 +109,7 @@ def test_it_is_approved_with_an_edit_and_for_always(stage: Stage) -> None:
 def test_an_edit_that_stands_is_approved_with_it(stage: Stage) -> None:
     asked = stage.ask()
     stage.edit(asked, EDIT, 1)
-    with pytest.raises(StaleError, match="edited meanwhile"):
+    with pytest.raises(StaleError, match="has edited this message"):
         stage.approve(asked, 1)
     stage.approve(asked, 2)
     assert stage.answers == [Answered(asked, edit=EDIT)]
@@ -134,11 +134,11 @@ def test_an_answer_is_not_denied() -> None:
     stage.step()
     ended = stage.reach(event, EventSide.END)
     before = list(stage.records)
-    with pytest.raises(AgentStepperError, match="no call to deny") as refused:
+    with pytest.raises(AgentStepperError, match="Only a call that hasn't been made") as refused:
         stage.deny(ended)
     assert (refused.value.code, stage.records) == ("cannot_deny", before)
     started = stage.reach(stage.begin(EventKind.PROGRAM_STARTED))
-    with pytest.raises(AgentStepperError, match="no call to deny"):
+    with pytest.raises(AgentStepperError, match="Only a call that hasn't been made"):
         stage.deny(started)
 
 
@@ -146,7 +146,7 @@ def test_an_agent_of_version_1_can_not_be_told_of_a_denial() -> None:
     stage = Stage()
     stage.start(can_stop=False)
     _, begun = stage.query()
-    with pytest.raises(AgentStepperError, match="speaks version 1") as refused:
+    with pytest.raises(AgentStepperError, match="speaks protocol version 1") as refused:
         stage.deny(begun)
     assert refused.value.code == "cannot_deny"
     assert stage.run().pending == (begun,)

@@ -102,9 +102,12 @@ def test_each_edit_is_a_revision(stage: Stage) -> None:
         ("[1,\n 2,\n x]", "line 3, column 2"),
         ("{'a': 1}", "line 1, column 2"),
         ("1 2", "line 1, column 3"),
-        ("NaN", "line 1, column 1: NaN is Python's, not JSON"),
-        ('["NaN \\" NaN",\n -Infinity]', "line 2, column 2: -Infinity is Python's, not JSON"),
-        ('"\\ud800"', "one half of a surrogate pair stands alone"),
+        ("NaN", "line 1, column 1: NaN is valid in Python, but not in JSON"),
+        (
+            '["NaN \\" NaN",\n -Infinity]',
+            "line 2, column 2: -Infinity is valid in Python, but not in JSON",
+        ),
+        ('"\\ud800"', "it contains half of a surrogate pair"),
         ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
         ("[" * 800 + "]" * 800, "nested too deeply"),
         ("9" * 5000, "a number has more than 4300 digits"),
@@ -163,7 +166,7 @@ def test_an_edit_says_what_it_belongs_to(
     stage: Stage, named: tuple[str | None, int | None]
 ) -> None:
     stage.query()
-    with pytest.raises(AgentStepperError, match="halt point and the revision") as refused:
+    with pytest.raises(AgentStepperError, match="halt point and revision") as refused:
         stage.step(*named, edit="1")
     assert refused.value.code == "invalid_message"
 
@@ -185,7 +188,7 @@ def test_who_is_second_is_told_so(stage: Stage, does: Do) -> None:
     stage.step(asked, 1)
     _, other = stage.query()
     before = list(stage.records)
-    with pytest.raises(StaleError, match="isn't waiting any more: look at the new state"):
+    with pytest.raises(StaleError, match="has been answered already. Look at the new state"):
         does(stage, asked)
     assert stage.records == before
     assert stage.run().pending == (other,)
@@ -195,7 +198,7 @@ def test_who_is_second_is_told_so(stage: Stage, does: Do) -> None:
 def test_who_saw_another_revision_is_told_so(stage: Stage, does: Do) -> None:
     _, asked = stage.query()
     stage.edit(asked, '"mine"', 1)
-    with pytest.raises(StaleError, match="was edited meanwhile") as refused:
+    with pytest.raises(StaleError, match="has edited this message") as refused:
         does(stage, asked)
     assert (refused.value.code, refused.value.run, refused.value.halt_point) == (
         "stale",
@@ -256,7 +259,7 @@ def test_stop_waits_for_the_next_breakpoint_that_waits(stage: Stage, continued: 
 def test_agents_of_version_1_cannot_be_stopped(stage: Stage) -> None:
     stage.start("old", can_stop=False)
     _, asked = stage.query("old")
-    with pytest.raises(CommandError, match="end its process") as refused:
+    with pytest.raises(CommandError, match="End the agent's process") as refused:
         stage.stop("old")
     assert refused.value.code == "cannot_stop"
     assert stage.run("old").pending == (asked,)
@@ -311,7 +314,7 @@ def test_a_name_is_not_empty(stage: Stage, name: str) -> None:
 
 
 def test_only_a_run_that_ended_is_deleted(stage: Stage) -> None:
-    with pytest.raises(CommandError, match="stop the agent, or wait") as refused:
+    with pytest.raises(CommandError, match="Stop the agent, or wait") as refused:
         stage.delete()
     assert refused.value.code == "run_is_live"
     stage.finish()

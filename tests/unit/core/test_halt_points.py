@@ -228,27 +228,27 @@ def start_twice(stage: Stage) -> None:
 
 
 FORBIDDEN: dict[str, tuple[Say, str, str]] = {
-    "unknown event": (lambda stage: stage.reach("none"), "unknown_event", "send the event before"),
+    "unknown event": (lambda stage: stage.reach("none"), "unknown_event", "Send the event before"),
     "end without begin": (
         lambda stage: stage.reach(stage.begin(), EventSide.END),
         "event_not_begun",
-        "has not begun",
+        "hasn't begun",
     ),
     "ends twice": (ends_twice, "event_ended", "has ended"),
-    "begins twice": (begins_twice, "event_ended", "has begun before"),
+    "begins twice": (begins_twice, "event_ended", "has begun already"),
     "message with a halt point": (message_with_a_breakpoint, "event_ended", "has ended"),
-    "same event": (same_event, "duplicate", "Event e was sent before"),
-    "same ended event": (same_ended_event, "duplicate", "Event e1 was sent before"),
+    "same event": (same_event, "duplicate", "Event e was sent already"),
+    "same ended event": (same_ended_event, "duplicate", "Event e1 was sent already"),
     "same pending": (same_breakpoint_while_pending, "duplicate", "Halt point b2 was sent"),
     "same answered": (same_breakpoint_after_its_answer, "duplicate", "Halt point b2 was sent"),
-    "halt point's id": (message_with_a_breakpoints_id, "duplicate", "Message b2 was sent before"),
-    "message's id": (breakpoint_with_a_messages_id, "duplicate", "Halt point e1 was sent before"),
-    "same commit": (same_commit, "duplicate", "Commit c was sent before"),
-    "same run": (start_twice, "already_open", "A run run exists already"),
-    "event of no run": (lambda stage: stage.begin(run="none"), "run_ended", "start a new one"),
-    "commit of no run": (lambda stage: stage.commit(run="none"), "run_ended", "start a new one"),
-    "withdraw of no run": (lambda stage: stage.withdraw("b", "none"), "run_ended", "start a new"),
-    "end of no run": (lambda stage: stage.finish("none"), "run_ended", "start a new one"),
+    "halt point's id": (message_with_a_breakpoints_id, "duplicate", "Message b2 was sent already"),
+    "message's id": (breakpoint_with_a_messages_id, "duplicate", "Halt point e1 was sent already"),
+    "same commit": (same_commit, "duplicate", "Commit c was sent already"),
+    "same run": (start_twice, "already_open", "A run with the id run exists already"),
+    "event of no run": (lambda stage: stage.begin(run="none"), "run_ended", "Start a new run"),
+    "commit of no run": (lambda stage: stage.commit(run="none"), "run_ended", "Start a new run"),
+    "withdraw of no run": (lambda stage: stage.withdraw("b", "none"), "run_ended", "Start a new"),
+    "end of no run": (lambda stage: stage.finish("none"), "run_ended", "Start a new run"),
 }
 
 

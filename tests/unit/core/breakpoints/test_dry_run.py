@@ -98,7 +98,7 @@ def test_a_renamed_file_is_touched_under_both_names() -> None:
 def test_it_ends_where_the_condition_fails() -> None:
     points = [call({"n": 3}), call({"n": 1}), call({"n": "x"}), call({"n": 3})]
     run = history(*(recorded(seq, each) for seq, each in enumerate(points, 1)))
-    said = "Breakpoint “args.n > 2”: a text and a number don't go together with >"
+    said = "Breakpoint “args.n > 2”: > can't combine a text with a number"
     assert dry_run(breakpoint(condition="args.n > 2"), run) == DryRunOutcome(
         run="run", rows=3, hits=(1, 3), total=2, error=said
     )
@@ -113,7 +113,7 @@ def test_a_thousand_are_named_and_all_counted() -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"condition": "x"}, "there is no “x”"),
+        ({"condition": "x"}, "there is no name “x”"),
         ({"kind": EventKind.DEBUG_MESSAGE}, "No agent can halt at a debug message."),
         ({"kind": EventKind.PROGRAM_FINISHED, "side": BEGIN}, "No agent can halt at its own end."),
     ],

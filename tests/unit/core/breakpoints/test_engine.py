@@ -185,7 +185,7 @@ def test_a_condition_that_fails_halts_and_says_so(then: Reaction) -> None:
     breakpoints = BreakpointEngine(
         "coder", [breakpoint(condition="args.n > 1", then=then, hit_count=2), breakpoint(id="all")]
     )
-    said = "Breakpoint “args.n > 1”: a text and a number don't go together with >"
+    said = "Breakpoint “args.n > 1”: > can't combine a text with a number"
     assert breakpoints.reach(call({"n": "x"})) == RuleVerdict(("all",), halts=True, error=said)
     # It was no match.
     assert breakpoints.reach(call({"n": 2})).hits == ("all",)

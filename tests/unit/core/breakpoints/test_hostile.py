@@ -34,15 +34,15 @@ from .builders import END, LLM, breakpoint, call, point, value
         ("args.path.format(args)", 1, "there is no method “format”"),
         ("''.join(args)", 1, "there is no method “join”"),
         ("args.path.encode()", 1, "there is no method “encode”"),
-        ("len.lower()", 1, "“len” is called, as len(…)"),
-        ("any", 1, "“any” is called, as any(…)"),
+        ("len.lower()", 1, "“len” is a function: call it as len(…)"),
+        ("any", 1, "“any” is a function: call it as any(…)"),
         ("args.path()", 1, "there is no method “path”"),
-        ("args.path.lower()()", 1, "this can't be called"),
-        ("(lambda: 1)()", 1, "this can't be called"),
-        ("[len for len in args][0]('x')", 1, "this can't be called"),
+        ("args.path.lower()()", 1, "this expression can't be called"),
+        ("(lambda: 1)()", 1, "this expression can't be called"),
+        ("[len for len in args][0]('x')", 1, "this expression can't be called"),
         ("[len('x') for len in args]", 2, "there is no function “len”"),
-        ("os", 1, "there is no “os”. There are answer, args,"),
-        ("True and __builtins__", 10, "there is no “__builtins__”"),
+        ("os", 1, "there is no name “os”. There are answer, args,"),
+        ("True and __builtins__", 10, "there is no name “__builtins__”"),
         # forms that conditions don't have
         ("lambda: 1", 1, "a lambda can't be used. Conditions have names, texts,"),
         ("(x := 1)", 2, "“:=” can't be used"),
@@ -57,54 +57,58 @@ from .builders import END, LLM, breakpoint, call, point, value
         ("{tool: 1}", 1, "the keys of an object are texts in quotes"),
         ("{x for x in args}", 1, "a comprehension in braces can't be used"),
         ("{x: x for x in args}", 1, "a comprehension in braces can't be used"),
-        ("contains((x for x in args), 'a')", 10, "a comprehension stands in brackets, or in any()"),
-        ("(x for x in args)", 1, "a comprehension stands in brackets, or in any()"),
-        ("[x async for x in args]", 14, "a comprehension has one name after for"),
-        ("[x for x, y in args]", 8, "a comprehension has one name after for"),
-        ("[x for args.x in args]", 8, "a comprehension has one name after for"),
-        ("args[::2]", 8, "a piece has a begin and an end, no step"),
-        ("args[...]", 6, "this kind of value can't be used"),
-        ("1j", 1, "this kind of value can't be used"),
-        ("b'x'", 1, "this kind of value can't be used"),
+        ("contains((x for x in args), 'a')", 10, "write a comprehension in brackets, or"),
+        ("(x for x in args)", 1, "write a comprehension in brackets, or"),
+        ("[x async for x in args]", 14, "a comprehension takes exactly one name after “for”"),
+        ("[x for x, y in args]", 8, "a comprehension takes exactly one name after “for”"),
+        ("[x for args.x in args]", 8, "a comprehension takes exactly one name after “for”"),
+        ("args[::2]", 8, "a slice takes a begin and an end, and no step"),
+        ("args[...]", 6, "ellipsis values can't be used"),
+        ("1j", 1, "complex values can't be used"),
+        ("b'x'", 1, "bytes values can't be used"),
         ("await args", 1, "await can't be used"),
         ("len(obj=1)", 1, "len() takes no arguments by name"),
-        ("len()", 1, "len() was given 0 arguments, and takes one"),
-        ("contains('a')", 1, "contains() was given 1 arguments, and takes two"),
-        ("tool.strip('a', 'b')", 1, "strip() was given 2 arguments, and takes one or none"),
-        ("min()", 1, "min() was given 0 arguments"),
+        ("len()", 1, "len() takes one, not 0 arguments"),
+        ("contains('a')", 1, "contains() takes two, not 1 arguments"),
+        ("tool.strip('a', 'b')", 1, "strip() takes one or none, not 2 arguments"),
+        ("min()", 1, "min() takes 1 to 20, not 0 arguments"),
         # no expressions
-        ("", 1, "something is missing at the end"),
-        ("  ", 3, "something is missing at the end"),
-        ("tool = 'x'", 6, "“=” means nothing here. Did you mean “==”?"),
-        ("args.i => 3", 8, "“=>” means nothing here. Did you mean “>=”?"),
-        ("'a=b' == tool && depth", 15, "“&&” means nothing here. Did you mean “and”?"),
-        ("!tool", 1, "“!” means nothing here. Did you mean “not”?"),
-        ("args.i >", 9, "something is missing at the end"),
-        ("  tool == 'x' and ", 18, "something is missing at the end"),
-        ("not", 4, "something is missing at the end"),
+        ("", 1, "the condition is incomplete at the end"),
+        ("  ", 3, "the condition is incomplete at the end"),
+        ("tool = 'x'", 6, "“=” is no operator of conditions. Did you mean “==”?"),
+        ("args.i => 3", 8, "“=>” is no operator of conditions. Did you mean “>=”?"),
+        ("'a=b' == tool && depth", 15, "“&&” is no operator of conditions. Did you mean “and”?"),
+        ("!tool", 1, "“!” is no operator of conditions. Did you mean “not”?"),
+        ("args.i >", 9, "the condition is incomplete at the end"),
+        ("  tool == 'x' and ", 18, "the condition is incomplete at the end"),
+        ("not", 4, "the condition is incomplete at the end"),
         # a letter is wrong
-        ("tol == 'x'", 1, "there is no “tol”. Did you mean “tool”? There are answer, args,"),
-        ("tool == true", 9, "there is no “true”. Did you mean “True”?"),
-        ("tool == null", 9, "there is no “null”. Did you mean “None”?"),
+        ("tol == 'x'", 1, "there is no name “tol”. Did you mean “tool”? There are answer, args,"),
+        ("tool == true", 9, "there is no name “true”. Did you mean “True”?"),
+        ("tool == null", 9, "there is no name “null”. Did you mean “None”?"),
         ("lenn(args)", 1, "there is no function “lenn”. Did you mean “len”?"),
         ("tool.startwith('x')", 1, "there is no method “startwith”. Did you mean “startswith”?"),
-        ("import os", 1, "it can't be read there"),
-        ("yield 1", 1, "it can't be read there"),
-        ("tool == 'x", 9, "it can't be read there"),
-        ("(1", 1, "it can't be read there"),
-        ("1; 2", 2, "it can't be read there"),
-        ("1) + (2", 2, "it can't be read there"),
-        ("a\x00b", 1, "it can't be read there"),
+        ("import os", 1, "the syntax is invalid here"),
+        ("yield 1", 1, "the syntax is invalid here"),
+        ("tool == 'x", 9, "the syntax is invalid here"),
+        ("(1", 1, "the syntax is invalid here"),
+        ("1; 2", 2, "the syntax is invalid here"),
+        ("1) + (2", 2, "the syntax is invalid here"),
+        ("a\x00b", 1, "the syntax is invalid here"),
         # what Python would only warn of
-        ("'ä' == 'é' or '\\d'", 16, "“\\d” means nothing here: put an r before the quotes, r'\\d'"),
-        ("tool or'\\d'", 9, "“\\d” means nothing here"),
-        ("'\\777'", 2, "“\\7” means nothing here"),
+        (
+            "'ä' == 'é' or '\\d'",
+            16,
+            "“\\d” is no escape sequence: put an r before the quotes, r'\\d'",
+        ),
+        ("tool or'\\d'", 9, "“\\d” is no escape sequence"),
+        ("'\\777'", 2, "“\\7” is no escape sequence"),
         ("1or 2", 2, "put a space before “or”"),
         ("0x1for x in args", 4, "put a space before “for”"),
         # large ones
-        ("(" * 250 + "1" + ")" * 250, 201, "it can't be read there"),
-        ("not " * 100 + "1", 241, "it is nested too deeply here"),
-        ("1" + "+1" * 100, 1, "it is nested too deeply here"),
+        ("(" * 250 + "1" + ")" * 250, 201, "the syntax is invalid here"),
+        ("not " * 100 + "1", 241, "the condition is nested too deeply here: simplify it"),
+        ("1" + "+1" * 100, 1, "the condition is nested too deeply here: simplify it"),
         ("1" * 2000, 1, "a number gets too large"),
         # patterns
         ("matches(text, tool)", 15, "matches() takes its pattern in quotes"),
@@ -124,10 +128,10 @@ def test_what_is_refused(condition: str, column: int, why: str) -> None:
 @pytest.mark.parametrize(
     ("condition", "why"),
     [
-        ("'" + "x" * 4095 + "'", "it is longer than 4,096 bytes"),
-        ("'" + "ä" * 2100 + "'", "it is longer than 4,096 bytes"),
-        ("-" * 4000 + "1", "it is nested too deeply"),
-        ("'\ud800'", "has characters that no text has"),
+        ("'" + "x" * 4095 + "'", "the condition is longer than 4,096 bytes: shorten it"),
+        ("'" + "ä" * 2100 + "'", "the condition is longer than 4,096 bytes: shorten it"),
+        ("-" * 4000 + "1", "the condition is nested too deeply"),
+        ("'\ud800'", "characters that aren't valid Unicode"),
     ],
 )
 def test_what_is_refused_as_a_whole(condition: str, why: str) -> None:
@@ -140,13 +144,13 @@ def test_what_is_refused_cannot_be_set() -> None:
         check_rule(breakpoint(condition="tool == x"))
     assert refused.value.code == "invalid_stop"
     assert refused.value.message.startswith(
-        "The condition can't be read: column 9: there is no “x”"
+        "The condition can't be read: column 9: there is no name “x”"
     )
     check_rule(breakpoint(condition="tool == 'x'"))
     check_rule(breakpoint())
 
 
-STEPS = "it takes more than 100,000 steps here"
+STEPS = "the condition takes more than 100,000 steps here: simplify it"
 LONG = "a text gets longer than 1,000,000 characters"
 LARGE = "a number gets too large"
 HUGE = "9" * 300
@@ -172,8 +176,8 @@ MANY = {"l": list(range(1000)), "t": "x" * 600_000, "n": int(HUGE), "deep": [[[1
         ("[args.t + 'x' for a in args.l]", STEPS),
         ("*".join(["args.n"] * 20), LARGE),
         ("args.n * args.n * 1.0", LARGE),
-        ("int(args.n)", "int() can't make a number of a number"),
-        ("int('9' + str(args.n))", "int() can't make a number of a text"),
+        ("int(args.n)", "int() can't convert a number to a number"),
+        ("int('9' + str(args.n))", "int() can't convert a text"),
         ("matches(args.t, '(x+)+$y')", "the search for '(x+)+$y' takes too long"),
         ("matches(args.t, '(?:x|xx)+(?:x|xx)+(?:x|xx)+y')", "takes too long"),
     ],
@@ -223,12 +227,14 @@ def test_text_that_is_nested_too_deeply_to_be_read_is_text() -> None:
     ],
 )
 def test_patterns_that_would_take_much_room(pattern: str) -> None:
-    with pytest.raises(ConditionError, match="the pattern is too long, or repeats too much"):
+    with pytest.raises(
+        ConditionError, match="the pattern is too long, or has too many repeats: simplify it"
+    ):
         TextPattern(pattern)
 
 
 def test_a_pattern_cannot_hide_its_size_in_comments() -> None:
-    with pytest.raises(ConditionError, match="a pattern can't have the flag x"):
+    with pytest.raises(ConditionError, match="a pattern can't use the flag x: leave it out"):
         TextPattern("(?ix) (a{1000}) # \n {1000}")
 
 
