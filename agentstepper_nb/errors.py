@@ -245,8 +245,8 @@ class DamagedRunError(StoreError):
 
     def __init__(self, run: str, what: str) -> None:
         super().__init__(
-            f"What is kept of run {run} is damaged: {what}. `agentstepper doctor --data DIR` says what "
-            "can be repaired."
+            f"The stored data of run {run} is damaged: {what}. Run `agentstepper doctor "
+            "--data DIR` to see what can be repaired."
         )
         self.run = run
         self.what = what

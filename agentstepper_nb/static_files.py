@@ -9,9 +9,9 @@ from pathlib import Path
 STATIC_FOLDER = Path(__file__).parent / "widgets" / "static"
 
 NOT_BUILT = (
-    "The view's JavaScript isn't built, so that there is nothing to show. In a checkout run "
-    "`make js` (it needs Node.js and npm) and reload; an installed package that lacks it is "
-    "damaged: install agentstepper_nb again."
+    "The view's JavaScript isn't built, so the view can't be shown. In a checkout run "
+    "`make js` (it needs Node.js and npm) and reload the page; otherwise install "
+    "agentstepper_nb again."
 )
 
 

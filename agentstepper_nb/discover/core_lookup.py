@@ -34,8 +34,9 @@ WORKER_TOKEN_VARIABLE: Final = "AGENTSTEPPER_WORKER_TOKEN"
 NAME_VARIABLE: Final = "AGENTSTEPPER_NAME"
 
 _NO_CORE: Final = (
-    "No AgentStepper Core for background agents is running. Start `agentstepper serve`, or JupyterLab "
-    "with agentstepper_nb installed beside the server; or say where one is: pass url= and token=."
+    "No AgentStepper Core for background agents is running. Start `agentstepper serve`, "
+    "or JupyterLab with agentstepper_nb installed beside the server; or pass url= and "
+    "token= of a Core."
 )
 
 
@@ -238,8 +239,8 @@ def _choose_server(servers: list[RuntimeFile], none: str = "") -> RuntimeFile:
         return servers[0]
     listed = "\n".join(f"  {each.url}  {_describe_server(each)}" for each in servers)
     raise DiscoveryError(
-        f"Several AgentStepper Cores are running:\n{listed}\nSay which one is meant: pass url=, or set "
-        f"{URL_VARIABLE}; or stop those that you don't need, by `kill PID`."
+        f"Several AgentStepper Cores are running:\n{listed}\nChoose one by url= or "
+        f"{URL_VARIABLE}; or stop the others by `kill PID`."
     )
 
 

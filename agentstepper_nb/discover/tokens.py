@@ -57,8 +57,8 @@ def load_core_tokens(folder: Path | None, given: CoreTokens) -> CoreTokens:
     chosen = [one or other for one, other in zip(given, stored, strict=True) if one or other]
     if len(set(chosen)) < len(chosen):
         raise ValueError(
-            "The agent token, the control token and the worker token must differ: who has the agent "
-            "token may not control."
+            "The agent token, the control token and the worker token must differ, since "
+            "each grants different rights. Set three different tokens."
         )
     if folder is None:
         return CoreTokens(*(each or generate_token() for each in given))
@@ -72,7 +72,10 @@ def load_core_tokens(folder: Path | None, given: CoreTokens) -> CoreTokens:
 def _check_characters(tokens: CoreTokens) -> None:
     for token in tokens:
         if token and not _TOKEN_PATTERN.fullmatch(token):
-            raise ValueError("A token is made of printable ASCII characters without spaces.")
+            raise ValueError(
+                "The token has characters that aren't allowed. Use printable ASCII "
+                "characters without spaces."
+            )
 
 
 def read_tokens(folder: Path) -> CoreTokens:

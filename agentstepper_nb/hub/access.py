@@ -55,7 +55,8 @@ def make_program_check(
     def check(connection: ServerConnection, request: Request) -> Response | None:
         if "Origin" in request.headers:
             return connection.respond(
-                HTTPStatus.FORBIDDEN, "foreign_origin: this is for programs, not for web pages.\n"
+                HTTPStatus.FORBIDDEN,
+                "foreign_origin: this address accepts programs, not web pages.\n",
             )
         return _check_token(connection, request, tokens, needed, is_token_required)
 
@@ -77,8 +78,9 @@ def make_view_check(token: str, origins: Sequence[str], *, is_token_required: bo
                 named = origin.encode("ascii", "replace").decode()
                 return connection.respond(
                     HTTPStatus.FORBIDDEN,
-                    f"foreign_origin: web pages of {named} may not connect here. To let them in, start "
-                    f"the Core with: agentstepper serve --ui-origin {named}\n",
+                    f"foreign_origin: web pages of {named} may not connect here. To allow "
+                    "the pages, start the Core with: agentstepper serve --ui-origin "
+                    f"{named}\n",
                 )
         return _check_token(connection, request, (token,), CONTROL_TOKEN, is_token_required)
 

@@ -104,7 +104,7 @@ class AgentConnection:
         parts = self._parts.setdefault(run, [])
         parts.append(part.text)
         if sum(map(len, parts)) > MAX_MESSAGE_BYTES:
-            reason = "The parts of a message pass the limit of 64 MiB."
+            reason = "The parts of this message exceed the limit of 64 MiB together."
             self._session(run, envelope).hang_up(_TOO_LARGE, reason)
         elif part.last:
             self._receive_joined(run, envelope)

@@ -24,7 +24,10 @@ class AgentSession(ABC):
 
     def receive_binary(self) -> None:
         """A binary frame came: refused, and the connection goes on."""
-        self._refuse(ProtocolError("binary_frame", "Send text frames: this one was binary."), None)
+        self._refuse(
+            ProtocolError("binary_frame", "The message came as a binary frame. Send text frames."),
+            None,
+        )
 
     def closed(self) -> None:
         """The connection is gone."""
@@ -42,7 +45,7 @@ class AgentSession(ABC):
         """
         refused = make_error_reply(error)
         if refused.is_internal:
-            self.hub.log.error("a message of an agent failed", exc_info=error)
+            self.hub.log.error("the Core failed at a message of an agent", exc_info=error)
         else:
             self.hub.log.warning(
                 "an agent's message was refused, %s: %s",
@@ -58,7 +61,7 @@ class AgentSession(ABC):
 
     def replaced(self) -> None:
         """The agent has opened another connection for its run."""
-        raise NotImplementedError("An agent of version 1 can't come back.")
+        raise NotImplementedError("An agent of protocol version 1 can't reconnect to its run.")
 
     @abstractmethod
     def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:

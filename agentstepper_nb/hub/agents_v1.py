@@ -82,14 +82,15 @@ class AgentSessionV1(AgentSession):
             self.hub.perform(self.hub.debugger.add_commit(commit))
             self.hub.log.info("%s", describe_commit(commit))
         else:
-            raise ProtocolError("unknown_message", "Only the Core sends errors.")
+            raise ProtocolError("unknown_message", "Only the Core sends errors; an agent must not.")
 
     def _event(self, message: v1.V1Event) -> None:
         kind, name = v1.load_kind(message.type, message.data)
         if kind is None:
             known = ", ".join(v1.EVENT_TYPES)
             raise ProtocolError(
-                "invalid_message", f"“{message.type[:80]}” is no event type; known: {known}."
+                "invalid_message",
+                f"“{message.type[:80]}” isn't an event type. Use one of these: {known}.",
             )
         if kind is EventKind.PROGRAM_STARTED:
             self._start_again(message)
@@ -113,7 +114,7 @@ class AgentSessionV1(AgentSession):
         if self.run is None:
             raise ProtocolError(
                 "hello_expected",
-                "No run has started here: the first message must be the event PROGRAM_STARTED.",
+                "No run has started on this connection. Send the event PROGRAM_STARTED first.",
             )
         return self.run
 

@@ -29,8 +29,8 @@ from .message_sequence import AcknowledgementTimer, MessageSequence, MessageTurn
 from .presence import AgentProcess
 from .run_service import RunService
 
-_SAID_BYE: Final = "This run said bye: open a new connection for a new run."
-_ENDS_WITH_BYE: Final = "A run of version 2 ends with bye: send that instead."
+_SAID_BYE: Final = "This run has ended by bye. Open a new connection for a new run."
+_ENDS_WITH_BYE: Final = "A run of protocol version 2 ends with the message bye. Send bye instead."
 
 
 class AgentSessionV2(AgentSession):
@@ -159,7 +159,9 @@ class AgentSessionV2(AgentSession):
         elif self._is_over:
             raise ProtocolError("run_ended", _SAID_BYE)
         else:
-            raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
+            raise ProtocolError(
+                "hello_expected", "This connection hasn't begun. Send the message hello first."
+            )
 
     def _reset_connection(self, error: ProtocolError) -> None:
         """The two sides don't remember the same: the agent sends what isn't kept on a new connection."""
@@ -294,7 +296,7 @@ class AgentSessionV2(AgentSession):
             self._caught_up.set()
         self._unsent_answers = set(hello.waiting).difference(run.pending)
         self.hub.replace_agent(run.id)
-        self.hub.log.info("run %s: its agent is back", extract_first_line(run.id))
+        self.hub.log.info("run %s: its agent has reconnected", extract_first_line(run.id))
         outputs = self.hub.debugger.attach(run.id, failure)
         for id in run.pending:
             if id not in self._waiting:  # it has its answer, which the store lost, or gave up
@@ -346,7 +348,9 @@ class AgentSessionV2(AgentSession):
             history = await self.hub.history(run)
         except Exception as error:  # hurt, or deleted meanwhile
             self.hub.log.warning(
-                "run %s: its breakpoints begin anew: %s", extract_first_line(run), error
+                "run %s: the hit counts of its breakpoints begin again at 0: %s",
+                extract_first_line(run),
+                error,
             )
         self.hub.debugger.halt_policy.replay_history(run, history)
         self._turns.resume()

@@ -31,14 +31,14 @@ MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 MAX_ADMITTING: Final = 16
 #: Seconds that a chat's process has to say whether a client may come in.
 _ADMIT_TIMEOUT_S: Final = 10.0
-_CLIENT_GONE: Final = "The client is gone."
+_CLIENT_GONE: Final = "The client has disconnected."
 _NOT_HERE: Final = (
-    "No chat is served at this address: its process has ended, or is away from this Core. Look whether "
-    "it runs, and ask it for its address: chat.address."
+    "No chat is served at this address: its process has ended, or isn't connected to "
+    "this Core. Check that the process runs, and read the address from chat.address."
 )
 _LOST: Final = (
-    "The chat's process has ended, or lost its connection to the Core, before it had answered. It comes "
-    "back by itself, if it runs."
+    "The chat's process ended, or lost its connection to the Core, before it answered. A "
+    "process that runs reconnects by itself."
 )
 
 
@@ -72,16 +72,21 @@ class ChatRegistry:
         chat = ForwardedChatService(self._workers, id, token)
         if self._clients_of_chat[id] >= MAX_CLIENTS:
             raise CommandError(
-                "too_many", f"This chat has {MAX_CLIENTS} clients already: close one of them."
+                "too_many", f"This chat has its limit of {MAX_CLIENTS} clients. Close one of them."
             )
         if self._admitting[id] >= MAX_ADMITTING:
-            raise CommandError("too_many", "Many come to this chat at once: try again.")
+            raise CommandError(
+                "too_many", "Too many clients connect to this chat at once. Try again."
+            )
         self._admitting[id] += 1
         try:
             async with asyncio.timeout(_ADMIT_TIMEOUT_S):
                 await chat.call("admit", Raw(b"null"))
         except TimeoutError:
-            raise CommandError("worker_lost", "The chat's process doesn't answer now.") from None
+            raise CommandError(
+                "worker_lost",
+                "The chat's process didn't answer within {_ADMIT_TIMEOUT_S:g} seconds. Try again.",
+            ) from None
         finally:
             self._admitting[id] -= 1
             self._admitting += Counter()  # forgets those with none
@@ -154,13 +159,16 @@ class ForwardedChatService:
             raise CommandError("unknown_service", _NOT_HERE)
         if self._open >= MAX_OPEN_REQUESTS:
             raise CommandError(
-                "too_many", f"{MAX_OPEN_REQUESTS} requests are open: wait until some are answered."
+                "too_many",
+                f"This client has its limit of {MAX_OPEN_REQUESTS} open requests. Wait "
+                "until some are answered.",
             )
         asked = bytes(params)
         if len(asked) > MAX_REQUEST_BYTES:
             raise CommandError(
                 "too_large",
-                f"{len(asked)} bytes are more than the {MAX_REQUEST_BYTES} that a chat takes.",
+                f"The request has {len(asked)} bytes, and a chat accepts "
+                f"{MAX_REQUEST_BYTES} at most. Shorten the request.",
             )
         self._open += 1
         try:

@@ -48,7 +48,9 @@ class CodingRoots:
         """
         folder = self.inside(path, field)
         if not folder.is_dir():
-            raise ProtocolError("invalid_message", f"{_name(field)}: {folder} is no folder.", field)
+            raise ProtocolError(
+                "invalid_message", f"{_name(field)}: {folder} isn't a folder.", field
+            )
         return folder
 
     def has(self, path: str) -> bool:
@@ -86,8 +88,8 @@ class CodingRoots:
         if not is_inside:
             raise CommandError(
                 "outside_roots",
-                f"{found} is in none of the folders that the coding agent is let into: choose one "
-                f"below {roots[0]}, or name its folder in c.AgentStepperExtension.coding_roots.",
+                f"The coding agent may not work in {found}. Choose a folder below "
+                f"{roots[0]}, or add this one to c.AgentStepperExtension.coding_roots.",
                 field=field,
             )
         return found
@@ -206,7 +208,7 @@ def _explain_control_needed(field: str, value: str, path: str) -> str:
     why = f"{field} {value!r} lets commands do all that the server's user may do."
     if path:
         return (
-            f"{why} A background agent has it by the server's config alone: "
+            f"{why} For a background agent, only the server's config can set it: "
             "c.AgentStepperExtension.coding_defaults."
         )
     return f"{why} Send the control token in the header X-AgentStepper-Control-Token to ask for it."
@@ -235,7 +237,7 @@ def _make_outside_error(name: str, value: Any, limit: Any, path: str) -> Command
     field = _field(name, path)
     return CommandError(
         "outside_limits",
-        f"This server lets no request set {field} to {value!r}: {allowed}. Whoever runs the server "
-        "may change that in c.AgentStepperExtension.coding_limits.",
+        f"This server doesn't allow a request to set {field} to {value!r}: {allowed}. The "
+        "server's config sets the limit in c.AgentStepperExtension.coding_limits.",
         field=field,
     )

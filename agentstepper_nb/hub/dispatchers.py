@@ -65,7 +65,9 @@ class Dispatchers:
             await notification
         except (OSError, AgentStepperError) as error:
             # Where the rows are a worker's, it may be the one that is gone.
-            self._log.info("a worker's leases weren't cut, and end by themselves: %s", error)
+            self._log.info(
+                "the leases of a disconnected worker weren't released and will expire: %s", error
+            )
 
     async def wait_notified(self) -> None:
         """Wait until the runtime knows all of it."""

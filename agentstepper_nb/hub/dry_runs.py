@@ -69,7 +69,7 @@ async def dry_run(
 def _check_wanted(is_wanted: Callable[[], bool]) -> None:
     if not is_wanted():
         raise CommandError(
-            "superseded", "Another dry run was requested meanwhile: its answer comes instead."
+            "superseded", "A newer dry run replaced this one. Wait for the answer to the newer one."
         )
 
 
@@ -91,9 +91,8 @@ class _DryRunLimit:
         if time.monotonic() > self._deadline:
             raise ProtocolError(
                 "invalid_stop",
-                f"A dry run of this breakpoint takes longer than {DRY_RUN_TIMEOUT_S:.0f} seconds "
-                "on one run: give it a "
-                "simpler condition.",
+                f"A dry run of this breakpoint takes longer than {DRY_RUN_TIMEOUT_S:.0f} "
+                "seconds on one run. Simplify the breakpoint's condition.",
             )
 
 

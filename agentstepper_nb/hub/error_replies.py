@@ -33,5 +33,7 @@ def make_error_reply(error: Exception) -> ErrorReply:
         case DamagedRunError():
             return ErrorReply("damaged_run", str(error), error.run)
     return ErrorReply(
-        "internal", "The Core failed at this message; its log says how.", is_internal=True
+        "internal",
+        "The Core failed at this message. The Core's log has the traceback.",
+        is_internal=True,
     )

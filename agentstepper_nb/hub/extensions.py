@@ -147,7 +147,10 @@ def load_extensions(log: logging.Logger) -> list[Extension]:
 
 def _check(made: object) -> None:
     if not isinstance(made, Extension):
-        raise TypeError("it is no agentstepper_nb.extend.Extension.")
+        raise TypeError(
+            "the entry point names a {type(made).__name__}, not an "
+            "agentstepper_nb.extend.Extension."
+        )
 
 
 class Extensions:
@@ -189,7 +192,10 @@ class Extensions:
         clashes |= self._types.keys() & extension.event_types.keys()
         if clashes:
             names = ", ".join(sorted(clashes))
-            raise ValueError(f"{extension.name} names what is there already: {names}.")
+            raise ValueError(
+                f"The extension {extension.name} uses names that exist already: {names}. "
+                "Rename them in the extension."
+            )
         self.commands |= extension.commands
         self._types |= extension.event_types
         self._summarizers += [(extension.name, each) for each in extension.summarizers]
@@ -200,14 +206,15 @@ class Extensions:
                 summary = summarizer(halt_point)
                 if summary is not None and not isinstance(summary, str):
                     raise TypeError(
-                        f"A summariser gave {type(summary).__name__}, not a text or None."
+                        f"A summarizer returned {type(summary).__name__}. It must return "
+                        "a text or None."
                     )
             except Exception:
                 if (
                     summarizer not in self._failed_summarizers
                 ):  # it may fail at each of a thousand rows
                     self._failed_summarizers.add(summarizer)
-                    self._log.exception("A summariser of the extension %s failed.", name)
+                    self._log.exception("A summarizer of the extension %s failed.", name)
                 continue
             if summary:
                 return summary
@@ -216,5 +223,5 @@ class Extensions:
 
 def _add(table: dict[str, Any], name: str, value: Any, what: str) -> None:
     if name in table:
-        raise ValueError(f"The {what} {name} is there already.")
+        raise ValueError(f"This extension has the {what} {name} already. Choose another name.")
     table[name] = value

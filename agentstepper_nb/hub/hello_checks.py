@@ -13,8 +13,8 @@ from ..protocol.frame import VERSION
 
 #: Answers a second hello of a run, and one of another run that doesn't name it.
 ALREADY_GREETED: Final = (
-    "This connection said hello before: open another for another run, or share it as "
-    "docs/design/0009-resume.md has it."
+    "This connection has sent hello already. Open another connection for another run, or "
+    "share this one as docs/design/0009-resume.md describes."
 )
 
 
@@ -28,7 +28,8 @@ def check_version(hello: Hello) -> None:
         side = "the Core" if hello.version > VERSION else "the agent's SDK"
         raise ProtocolError(
             "version_mismatch",
-            f"The SDK speaks version {hello.version}, this Core {VERSION}: upgrade {side}.",
+            f"The SDK speaks protocol version {hello.version}, and this Core {VERSION}. "
+            f"Upgrade {side}.",
         )
 
 
@@ -49,21 +50,22 @@ def find_resumed_run(debugger: Debugger, run: Run | None, hello: Hello, n: int, 
     if run is None:
         raise CommandError(
             "unknown_run",
-            "This Core doesn't know the run: it was deleted, or is kept by another Core. Start "
-            "the agent again.",
+            "This Core has no such run: the run was deleted, or another Core has it. "
+            "Start the agent again.",
             hello.run,
         )
     proof = debugger.proof(run.id) if run.live else None
     is_same_agent = proof is not None and hmac.compare_digest(proof.secret, secret)
     if not hello.sent and (not is_same_agent or debugger.last_received(run.id) > n):
         raise ProtocolError(
-            "already_open", f"A run {run.id} exists already: give each run an id of its own."
+            "already_open", f"A run with the id {run.id} exists already. Give each run its own id."
         )
     if not run.live:
         raise ProtocolError("run_ended", _explain_ended(run))
     if not is_same_agent:
         raise ProtocolError(
-            "unauthorized", "This run is another agent's: its secret isn't the one that came."
+            "unauthorized",
+            "The run {run.id} belongs to another agent: the secret in hello is wrong.",
         )
     return run
 
@@ -71,5 +73,5 @@ def find_resumed_run(debugger: Debugger, run: Run | None, hello: Hello, n: int, 
 def _explain_ended(run: Run) -> str:
     """Why nothing can be added to a run."""
     if run.ending is RunEnding.LOST:
-        return "This Core has given the run up, since its agent was away too long: start a new one."
-    return "This run has ended: start a new one."
+        return "This Core has ended the run, since its agent was away too long. Start a new run."
+    return "This run has ended. Start a new run."

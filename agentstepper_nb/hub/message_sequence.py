@@ -22,12 +22,12 @@ MAX_DELAY_S: Final = 0.25
 EDIT_CHECK_TIMEOUT_S: Final = 10.0
 
 _LATE: Final = (
-    f"The agent hasn't said within {EDIT_CHECK_TIMEOUT_S:.0f} s "
-    "whether it can take this edit: try again, or step "
-    "without it."
+    f"The agent didn't say within {EDIT_CHECK_TIMEOUT_S:.0f} s whether it accepts this "
+    "edit. Try again, or step without the edit."
 )
 _LOST: Final = (
-    "The agent was lost before it said whether it can take this edit: try again once it is back."
+    "The agent disconnected before it said whether it accepts this edit. Try again once "
+    "the agent is back."
 )
 
 
@@ -53,7 +53,8 @@ class MessageSequence:
         if n > self.last_received + 1 + self._unread:
             raise ProtocolError(
                 "invalid_message",
-                f"Message {n} came after {self.last_received}: send those between them first, in order.",
+                f"Message {n} came after message {self.last_received}. Send the messages "
+                "between them first, in order.",
             )
         self.last_received, self._unread = n, 0
         return True

@@ -158,7 +158,7 @@ class ModelSummaries:
         except (CommandError, StoreError):
             pass  # it is gone by now, or hurt, which is told to whoever opens it
         except Exception:
-            self._hub.log.exception("Putting a step into a sentence failed.")
+            self._hub.log.exception("Summarizing a step by a model failed.")
 
     async def _read(self, request: _SummaryRequest) -> HaltPoint | Commit | None:
         if request.commit:
@@ -207,7 +207,9 @@ class ModelSummaries:
         self._rate_limiter.record_failure()
         if kind not in self._logged_failures:
             self._logged_failures.add(kind)
-            self._hub.log.warning("summaries stay as rules make them: %s", extract_first_line(why))
+            self._hub.log.warning(
+                "a summary is made by rule, since the model failed: %s", extract_first_line(why)
+            )
 
     def _is_edited(self, subject: HaltPoint | Commit) -> bool:
         """Whether it says something else by now: that has a wish of its own."""

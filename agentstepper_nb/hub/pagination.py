@@ -58,7 +58,8 @@ def list_runs_before(runs: Sequence[Run], before: str | None, limit: int) -> v2.
     if end < 0:
         raise CommandError(
             "unknown_run",
-            f"There is no run {(before or '')[:80]}: it may have been deleted. Ask for the list again.",
+            f"There is no run {(before or '')[:80]}: it may have been deleted. Request "
+            "the list again.",
             before,
         )
     first = max(0, end - limit)
@@ -101,7 +102,10 @@ async def read_page(hub: RunService, command: v2.GetRows) -> v2.RowsPage:
     """
     first, last = command.first, command.last
     if last - first >= MAX_RANGE_ROWS:
-        raise ProtocolError("invalid_message", f"Ask for {MAX_RANGE_ROWS} rows at once, or fewer.")
+        raise ProtocolError(
+            "invalid_message",
+            f"The request asks for too many rows. Request at most {MAX_RANGE_ROWS} rows at once.",
+        )
     hub.run(command.run)
     if command.around is not None:
         first, last = await _around(hub, command.run, command.around, max(1, last - first + 1))
@@ -122,7 +126,7 @@ async def _around(hub: RunService, run: str, message: str, number: int) -> tuple
     seq = await read_run(hub, run, hub.store.find_seq(run, message))
     if seq is None:
         raise CommandError(
-            "unknown_content", "This run has no such message: open the run again.", run
+            "unknown_content", "This run has no such message. Open the run again.", run
         )
     last = min(seq + number // 2, hub.run(run).rows)
     first = max(1, last - number + 1)

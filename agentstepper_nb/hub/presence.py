@@ -253,5 +253,5 @@ class AgentPresence:
         try:
             self.check()
         except Exception:
-            self._hub.log.exception("Looking after the agents that are away failed.")
+            self._hub.log.exception("Checking the agents that are away failed.")
         self._start_timer()

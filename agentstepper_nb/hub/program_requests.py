@@ -25,9 +25,10 @@ ProgramRequest = (
 _Controlling = SetBreakpoint | DeleteBreakpoint | SetPrices | DryRunBreakpoint | v2.UploadRun
 
 _MAY_NOT: Final = (
-    "Agents may not set, delete or try breakpoints, set prices, nor import runs: that takes the Core's "
-    "control token. A program on the Core's machine finds it by itself; elsewhere set "
-    "AGENTSTEPPER_CONTROL_TOKEN to what stands in the file control-token of the Core's data folder."
+    "An agent may not change or test breakpoints, set prices or import runs: these need "
+    "the Core's control token. A program on the Core's machine finds the token by "
+    "itself; elsewhere set AGENTSTEPPER_CONTROL_TOKEN to the content of the file "
+    "control-token in the Core's data folder."
 )
 
 

@@ -79,7 +79,8 @@ class Retention:
                 continue  # things have changed meanwhile
             self._hub.delete(id)
             self._hub.log.info(
-                "%s was deleted: it was kept long enough", extract_first_line(run.name)
+                "%s was deleted, since it exceeded the limits of retention",
+                extract_first_line(run.name),
             )
 
     async def _sweep_forever(self, store: ExpiringStore) -> None:

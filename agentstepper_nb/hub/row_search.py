@@ -280,7 +280,7 @@ class _SearchPass:
         if not self._is_wanted():
             raise CommandError(
                 "superseded",
-                "Other rows were looked for meanwhile: their answer comes instead.",
+                "A newer search replaced this one. Wait for the answer to the newer one.",
                 self._state.run,
             )
         run, filter = self._state.run, self._state.filter

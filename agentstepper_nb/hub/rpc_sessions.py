@@ -84,11 +84,13 @@ class RpcPeerSession:
 def _hello(text: str) -> WorkerHello:
     _, message = both_ways.decode(text)
     if not isinstance(message, WorkerHello):
-        raise ProtocolError("hello_expected", "A worker's connection opens with hello.")
+        raise ProtocolError(
+            "hello_expected", "The first message on a worker's connection must be hello."
+        )
     if message.version != WORKER_VERSION:
         raise ProtocolError(
             "version_mismatch",
-            f"This Core speaks version {WORKER_VERSION} with workers, not {message.version}: "
-            "upgrade the older of the two.",
+            f"The worker speaks version {message.version}, and this Core "
+            f"{WORKER_VERSION}. Upgrade the older of the two.",
         )
     return message

@@ -145,7 +145,7 @@ class RunService:
         """
         run = self.debugger.active
         if run is None:
-            raise CommandError("unknown_run", "No run is live: start an agent first.")
+            raise CommandError("unknown_run", "No run is live. Start an agent first.")
         return run
 
     async def history(self, run_id: str) -> RunHistory:
@@ -286,8 +286,9 @@ class RunService:
             CommandError: `store_failed`.
         """
         if self.store.is_stuck and self.store_info.trouble is not None:
-            text = f"This Core can't keep runs right now: {self.store_info.trouble}"
-            raise CommandError("store_failed", text)
+            raise CommandError(
+                "store_failed", f"This Core can't store runs now: {self.store_info.trouble}"
+            )
 
     def mark_away(self, run_id: str) -> None:
         """A run's agent is away, and may come back."""
@@ -389,4 +390,4 @@ async def _wait_for_callback(register: Callable[[Callable[[], None]], None]) -> 
 
 
 def _no_row(run: str) -> CommandError:
-    return CommandError("unknown_content", "This run has no such message: open the run again.", run)
+    return CommandError("unknown_content", "This run has no such message. Open the run again.", run)

@@ -30,7 +30,7 @@ STORE_VARIABLE: Final = "AGENTSTEPPER_RUNTIME_STORE"
 _STORE_SERVICE: Final = "runtime_store"
 _SQLITE: Final = "sqlite"
 _LANCE: Final = "lance:"
-_CLIENT_GONE: Final = "The client is gone."
+_CLIENT_GONE: Final = "The client has disconnected."
 
 
 def check_store_place(place: str) -> str:
@@ -44,7 +44,9 @@ def check_store_place(place: str) -> str:
     """
     if place == _SQLITE or (place.startswith(_LANCE) and place != _LANCE):
         return place
-    raise ValueError(f"{place!r} is no place for agents: take sqlite, or lance: and a folder.")
+    raise ValueError(
+        f"{place!r} isn't a place to store background agents. Use sqlite, or lance: and a folder."
+    )
 
 
 class RuntimeHost:
@@ -148,7 +150,9 @@ class RuntimeHost:
         try:
             await self.runtime.start()
         except (OSError, AgentStepperError) as error:
-            self._log.warning("whether agents wait for a worker can't be told: %s", error)
+            self._log.warning(
+                "the store of background agents can't be read, so no worker is requested: %s", error
+            )
 
     # ---- workers ------------------------------------------------------------------------------------
 

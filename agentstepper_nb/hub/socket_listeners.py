@@ -73,7 +73,7 @@ class AcceptErrorLog:
         if self._logged_at is None or now - self._logged_at >= _LOG_INTERVAL_S:
             self._logged_at = now
             self._log.error(
-                "A connection waits, since it can't be accepted: %s. %s",
+                "The Core can't accept a connection: %s. %s",
                 context.get("exception"),
                 _what_to_do(context.get("exception")),
             )
@@ -82,5 +82,8 @@ class AcceptErrorLog:
 def _what_to_do(error: object) -> str:
     if isinstance(error, OSError) and error.errno in _OPEN_FILES:
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return f"Close other connections, or start with a higher limit than {limit} (ulimit -n)."
-    return "It is tried again each second."
+        return (
+            f"Close other connections, or start the Core with a higher limit than {limit} "
+            "open files (ulimit -n)."
+        )
+    return "The Core tries again every second."

@@ -118,7 +118,7 @@ class AgentStepperCore(CoreControl):
         for port in (client_port, ui_port):
             if port is not None and not 0 <= port <= 65535:
                 raise ValueError(
-                    f"{port} is no port: take one from 1 to 65535, or 0 for a free one."
+                    f"{port} isn't a port. Use a number from 1 to 65535, or 0 for a free port."
                 )
         self.host = host
         self.client_port = client_port

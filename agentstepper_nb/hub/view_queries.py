@@ -105,7 +105,7 @@ async def _change(hub: RunService, command: v2.GetChange) -> v2.ChangeBody:
                 run=command.run, commit=command.commit, path=change.path, body=change.body
             )
     raise CommandError(
-        "unknown_content", "This run has no such commit or file: open the run again.", command.run
+        "unknown_content", "This run has no such commit or file. Open the run again.", command.run
     )
 
 

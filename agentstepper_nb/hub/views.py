@@ -55,7 +55,10 @@ class ViewSession(ABC):
 
     def receive_binary(self) -> None:
         """A binary frame came: refused, and the connection goes on."""
-        self._refuse(ProtocolError("binary_frame", "Send text frames: this one was binary."), "")
+        self._refuse(
+            ProtocolError("binary_frame", "The message came as a binary frame. Send text frames."),
+            "",
+        )
 
     def closed(self) -> None:
         """The connection is gone."""
@@ -76,7 +79,7 @@ class ViewSession(ABC):
         try:
             self._notify(saved, by)
         except Exception:
-            self.hub.log.exception("a UI could not be told")
+            self.hub.log.exception("a UI could not be notified")
 
     def core_stopped(self) -> None:
         """Close."""
@@ -167,7 +170,7 @@ class ViewSession(ABC):
     def _refuse(self, error: Exception, text: str) -> None:
         refused = make_error_reply(error)
         if refused.is_internal:
-            self.hub.log.error("a message of a UI failed", exc_info=error)
+            self.hub.log.error("the Core failed at a message of a UI", exc_info=error)
         else:
             self.hub.log.warning(
                 "a UI's message was refused, %s: %s",

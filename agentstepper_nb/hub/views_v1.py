@@ -190,13 +190,13 @@ class ViewSessionV1(ViewSession):
         if self.rights.can_see_all_runs:
             return
         if isinstance(command, v1.V1Import):
-            raise CommandError("watch_only", f"Importing a run takes the control token. {_ADD_IT}")
+            raise CommandError("watch_only", f"Importing a run needs the control token. {_ADD_IT}")
         found = self.hub.find(command.run)
         if found is None or not self._may_show(found):
             raise CommandError(
                 "unknown_run",
-                "A view without a token knows the runs of version 1's agents alone, and no such run is "
-                f"among them. {_ADD_IT}",
+                "A view without a token sees only runs of version 1's agents, and this "
+                f"run isn't one. {_ADD_IT}",
             )
 
     def _receive(self, text: str) -> None:

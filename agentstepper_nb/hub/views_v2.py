@@ -147,7 +147,9 @@ class ViewSessionV2(ViewSession):
         if isinstance(command, v2.UiHello):
             self._hello(command, id)
         elif not self._has_said_hello:
-            raise ProtocolError("hello_expected", "The first message must be hello: send it now.")
+            raise ProtocolError(
+                "hello_expected", "This connection hasn't begun. Send the message hello first."
+            )
         elif isinstance(command, _Watching):
             self._watch(command, id, text)
         elif envelope.type in self._extensions.commands:
@@ -201,10 +203,14 @@ class ViewSessionV2(ViewSession):
             side = "the server's agentstepper_nb" if hello.version > VERSION else "the view"
             raise ProtocolError(
                 "version_mismatch",
-                f"The view speaks version {hello.version}, this Core {VERSION}: upgrade {side}.",
+                f"The view speaks protocol version {hello.version}, and this Core "
+                f"{VERSION}. Upgrade {side}.",
             )
         if self._has_said_hello:
-            raise ProtocolError("already_open", "This connection said hello before: go on with it.")
+            raise ProtocolError(
+                "already_open",
+                "This connection has sent hello already. Use the connection as it is.",
+            )
         self._has_said_hello = True
         rules = self.hub.debugger.breakpoints, self.hub.debugger.prices
         self.hub.call_when_listed(partial(self._welcome, id, *rules))
@@ -270,7 +276,7 @@ class ViewSessionV2(ViewSession):
             self.hub.log.exception("The command %s of an extension failed.", name)
             raise CommandError(
                 "extension_failed",
-                f"The command {name} of an extension failed; the Core's log says how.",
+                f"The command {name} of an extension failed. The Core's log has the traceback.",
             ) from None
         if text is None:
             self._answer(v2.CommandDone(), id)

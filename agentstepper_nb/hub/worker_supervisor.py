@@ -103,14 +103,16 @@ class WorkerSupervisor:
                 if not self._is_needed:  # the store couldn't say
                     self._is_needed = True
                     self._backoff.record_start(clock())
-                self._log.warning("no worker for the agents that run on their own: %s", error)
+                self._log.warning("no worker for background agents could be started: %s", error)
 
     async def _start_worker(self) -> None:
         """Start one, and wait until somebody dispatches, or it is gone."""
         ended = await self._starter.start()
         while not self._is_dispatching() and not ended.done():
             if not await self._until_changed(_SLOW_START_S, ended):
-                self._log.warning("the worker runs, and doesn't dispatch: see what it said above")
+                self._log.warning(
+                    "the worker runs, but doesn't connect to dispatch actions: see its output above"
+                )
 
     async def _until_changed(
         self, seconds: float, ended: asyncio.Future[str] | None = None

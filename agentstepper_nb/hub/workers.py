@@ -25,8 +25,8 @@ from .rpc_sessions import RpcPeerSession
 #: Seconds that a worker has from its start to its hello: it imports all it serves.
 _START_TIMEOUT_S: Final = 60.0
 _LOST: Final = (
-    "The worker is gone before it had answered: the server's log says how it ended. Ask again, and it "
-    "is started again."
+    "The worker ended before it answered; the server's log says how. Send the request "
+    "again to restart the worker."
 )
 
 Value = TypeVar("Value")
@@ -149,7 +149,7 @@ class Workers:
         if rpc_session is not None:
             return rpc_session
         if self._starter is None:
-            raise CommandError("unknown_service", f"No worker serves {service!r} here.")
+            raise CommandError("unknown_service", f"No worker of this Core serves {service!r}.")
         try:
             async with asyncio.timeout(_START_TIMEOUT_S):
                 ended = await self._starter.start()
@@ -158,12 +158,12 @@ class Workers:
                     ended = await self._starter.start()
                     rpc_session = await self._wait_for_service(service, ended)
         except OSError as error:  # a TimeoutError is one
-            why = str(error) or f"it said nothing for {_START_TIMEOUT_S:g} seconds"
+            why = str(error) or f"it didn't connect within {_START_TIMEOUT_S:g} seconds"
             raise CommandError("worker_failed", f"The worker can't be started: {why}.") from None
         if rpc_session is None:
             raise CommandError(
                 "worker_failed",
-                f"The worker {ended.result()} before it served anything: see the server's log.",
+                f"The worker {ended.result()} before it served any request. See the server's log.",
             )
         return rpc_session
 
@@ -213,5 +213,6 @@ def _read(value: msgspec.Raw, kind: type[Value]) -> Value:
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise CommandError(
             "worker_failed",
-            f"The worker's answer can't be read, are both of one version? It says: {error}.",
+            f"The worker's answer can't be decoded: {error}. Check that the worker and "
+            "the Core have the same version.",
         ) from None

@@ -56,7 +56,7 @@ def find_edited_opaque_value(sent: Any, edit: Any) -> str | None:
 
 
 def _refusal(path: str, mark: dict[str, Any]) -> str:
-    return f"{path or _WHOLE} is read-only, since {_why(mark)}: put it back as it was."
+    return f"{path or _WHOLE} is read-only, since {_why(mark)}. Restore its original value."
 
 
 def _why(mark: dict[str, Any]) -> str:

@@ -85,7 +85,7 @@ class RpcConnection:
             writing.cancel()
             await asyncio.wait((writing,))
             self.on_lost()
-            self.rpc_session.connection_lost("The connection to the Core is gone.")
+            self.rpc_session.connection_lost("The connection to the Core is lost.")
             await self._socket.close()  # where it isn't gone but this loop ends
 
     async def _write(self) -> None:
@@ -131,7 +131,7 @@ async def open_socket(endpoint: CoreEndpoint) -> ClientConnection:
     try:
         return await _opened(endpoint)
     except InvalidURI as error:
-        raise RpcRefusedError(f"{endpoint.url!r} is no address of a Core: {error}.") from None
+        raise RpcRefusedError(f"{endpoint.url!r} isn't an address of a Core: {error}.") from None
     except InvalidStatus as error:
         if error.response.status_code in (401, 403, 404):
             raise RpcRefusedError(_explain_refusal(endpoint, error.response)) from None
@@ -169,12 +169,13 @@ async def _greet(socket: ClientConnection, services: Mapping[str, RpcService]) -
     try:
         _, message = both_ways.decode(answer)
     except ProtocolError as error:
-        raise RpcRefusedError(f"The Core's answer to hello isn't readable: {error}") from None
+        raise RpcRefusedError(f"The Core's answer to hello can't be decoded: {error}") from None
     if isinstance(message, RpcFailure):
         raise RpcRefusedError(f"The Core refused this connection: {message.message}")
     if not isinstance(message, WorkerWelcome):
         raise RpcRefusedError(
-            "The Core's answer to hello isn't a welcome: are both of one version?"
+            "The Core's answer to hello isn't a welcome. Check that both sides have the "
+            "same version."
         )
 
 
@@ -182,12 +183,12 @@ def _make_lost_error(
     endpoint: CoreEndpoint, error: Exception, said: str = ""
 ) -> ConnectionLostError:
     why = f"{str(error).rstrip('.') or type(error).__name__}{said.rstrip('.')}"
-    return ConnectionLostError(f"The Core at {endpoint.url} can't be reached now: {why}.")
+    return ConnectionLostError(f"The Core at {endpoint.url} can't be reached: {why}.")
 
 
 def _explain_refusal(endpoint: CoreEndpoint, response: Response) -> str:
     said = _describe_body(response)
-    return f"The server at {endpoint.url} doesn't take this connection ({response.status_code}): {said}"
+    return f"The server at {endpoint.url} refused this connection ({response.status_code}): {said}"
 
 
 def _describe_body(response: Response) -> str:
@@ -195,5 +196,8 @@ def _describe_body(response: Response) -> str:
     text = bytes(response.body or b"").decode(errors="replace")
     with suppress(msgspec.DecodeError, msgspec.ValidationError):
         text = msgspec.json.decode(text, type=_Refusal).message
-    line = " ".join(text.split())
-    return line[:_MAX_REASON_CHARS] or "it says no more. Is it a Core, of this version?"
+    rpc_session = " ".join(text.split())
+    return (
+        rpc_session[:_MAX_REASON_CHARS]
+        or "no reason was given. Check that the server is a Core of this version."
+    )

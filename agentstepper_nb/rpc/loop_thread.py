@@ -18,7 +18,9 @@ Client = TypeVar("Client")
 Client_co = TypeVar("Client_co", covariant=True)
 
 _POLL_S: Final = 1.0  # seconds
-_CLOSED_MESSAGE: Final = "This connection is closed, or was left behind by a fork: connect again."
+_CLOSED_MESSAGE: Final = (
+    "This connection is closed, or belongs to the process before a fork. Connect again."
+)
 
 
 class LoopThread:

@@ -164,7 +164,9 @@ class Peer:
 
     def refuse_binary(self) -> MessageRejected:
         """A binary frame came: say that only text is taken."""
-        refused = MessageRejected("binary_frame", "Send text frames: this one was binary.")
+        refused = MessageRejected(
+            "binary_frame", "The message came as a binary frame. Send text frames."
+        )
         self._send(RpcFailure(code=refused.code, message=refused.message))
         return refused
 
@@ -196,7 +198,9 @@ class Peer:
         """
         if len(self._requests) >= MAX_OPEN_REQUESTS:
             raise CommandError(
-                "too_many", f"{MAX_OPEN_REQUESTS} requests are open: wait until some are answered."
+                "too_many",
+                f"This connection has its limit of {MAX_OPEN_REQUESTS} open requests. "
+                "Wait until some are answered.",
             )
         self._last_id += 1
         id = str(self._last_id)
@@ -232,7 +236,7 @@ class Peer:
         """Send one of a stream, for which there has to be credit."""
         served = self._serving[id]
         if served.credit < 1:
-            raise ValueError(f"There is no room for an item of request {id}.")
+            raise ValueError(f"Request {id} has no credit for another item.")
         served.credit -= 1
         if not served.cancelled:
             self._send(RpcItem(value=value), id)
@@ -255,7 +259,9 @@ class Peer:
         if isinstance(message, RpcFailure):
             return self._receive_failure(id, message)
         if id is None:
-            raise ProtocolError("invalid_message", "The envelope needs the request's `id`.")
+            raise ProtocolError(
+                "invalid_message", "The envelope has no `id`. Send the request's `id`."
+            )
         match message:
             case RpcRequest():
                 return self._receive_request(id, message)
@@ -271,7 +277,7 @@ class Peer:
                     if self._requests.pop(id, None) is None
                     else ResponseReceived(id, message.value)
                 )
-        raise ProtocolError("already_open", "This connection has greeted already.")
+        raise ProtocolError("already_open", "This connection has sent hello already.")
 
     def _receive_failure(self, id: str | None, failed: RpcFailure) -> PeerEvent | None:
         if id is None:
@@ -281,10 +287,11 @@ class Peer:
 
     def _receive_request(self, id: str, request: RpcRequest) -> PeerEvent:
         if id in self._serving:
-            raise ProtocolError("duplicate", f"Request {id[:80]} is open already.")
+            raise ProtocolError("duplicate", f"A request with the id {id[:80]} is open already.")
         if len(self._serving) >= MAX_OPEN_REQUESTS:
             raise ProtocolError(
-                "too_many", f"No more than {MAX_OPEN_REQUESTS} requests may be open."
+                "too_many",
+                f"At most {MAX_OPEN_REQUESTS} requests may be open. Wait until some are answered.",
             )
         self._serving[id] = _ServedRequest(request.window)
         return RequestReceived(id, request)
@@ -308,7 +315,7 @@ class Peer:
             return None
         if open.items_left < 1:
             self.cancel(id)
-            return RequestFailed(id, "invalid_message", "An item came for which there was no room.")
+            return RequestFailed(id, "invalid_message", "An item came without credit for it.")
         open.items_left -= 1
         return ItemReceived(id, value)
 

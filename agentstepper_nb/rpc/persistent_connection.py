@@ -39,7 +39,7 @@ class ReconnectingCaller:
     """
 
     def __init__(self) -> None:
-        self.away_reason = "There is no connection to the Core yet."
+        self.away_reason = "The connection to the Core isn't open yet."
         self.disconnect_count = 0
         self._rpc_session: RpcSession | None = None
         self._connected = asyncio.Event()
@@ -55,7 +55,7 @@ class ReconnectingCaller:
 
     def detach(self) -> None:
         """There is none any more. Idempotent."""
-        self.away_reason = "The connection to the Core is gone."
+        self.away_reason = "The connection to the Core is lost."
         self.disconnect_count += 1
         self._rpc_session = None
         self._connected.clear()
@@ -95,7 +95,8 @@ def _read(value: Raw, kind: type[Value]) -> Value:
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise ProtocolError(
             "invalid_message",
-            f"The Core's answer can't be read, are both of one version? It says: {error}.",
+            f"The Core's answer can't be decoded: {error}. Check that both sides have the "
+            "same version.",
         ) from None
 
 

@@ -158,7 +158,7 @@ class ServiceClient:
     async def _connected(self) -> None:
         """Wait for the connection."""
         if self._closed:
-            raise ConnectionLostError("This connection is closed: connect again.")
+            raise ConnectionLostError("This connection is closed. Connect again.")
         if self._caller.is_open:
             return
         connected = asyncio.ensure_future(self._caller.connected())
@@ -175,7 +175,6 @@ class ServiceClient:
             task.result()
         if not self._caller.is_open:
             raise ConnectionLostError(
-                f"The Core at {self.url} is away: {self._caller.away_reason} "
-                "Start it again: this connection "
-                "comes back by itself."
+                f"The Core at {self.url} is away: {self._caller.away_reason} Start the "
+                "Core again; this client then reconnects by itself."
             )

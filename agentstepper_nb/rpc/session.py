@@ -36,7 +36,9 @@ _MAX_VALUE_BYTES: Final = MAX_MESSAGE_BYTES - 4096
 #: Characters of what the other end wrote that the log shows.
 _MAX_SHOWN_CHARS: Final = 300
 
-_CANCELLED: Final = RpcFailure(code="cancelled", message="It was cancelled before it was answered.")
+_CANCELLED: Final = RpcFailure(
+    code="cancelled", message="The request was cancelled before it was answered."
+)
 
 #: What ends a stream that is read here: its result or an error, after its last item.
 _Response = ItemReceived | ResponseReceived | RequestFailed
@@ -218,7 +220,10 @@ class RpcSession:
         try:
             service = self._services.get(request.service)
             if service is None:
-                raise CommandError("unknown_service", f"There is no {request.service[:80]!r} here.")
+                raise CommandError(
+                    "unknown_service",
+                    f"There is no service {request.service[:80]!r} on this connection.",
+                )
             if request.window:
                 return await self._serve_stream(received.id, service, received)
             return _encode(await service.call(request.method, request.params))
@@ -231,7 +236,7 @@ class RpcSession:
                 str(error) if isinstance(error, AgentStepperError) else type(error).__qualname__
             )
             return RpcFailure(
-                code="internal", message=f"The worker failed, the log says how: {reason}"
+                code="internal", message=f"The worker failed: {reason}. Its log has the traceback."
             )
 
     def _served(self, id: str, task: asyncio.Task[Raw | RpcFailure]) -> None:
@@ -296,6 +301,8 @@ def _encode(value: Struct | Raw | None) -> Raw:
     encoded = msgspec.json.encode(value)
     if len(encoded) > _MAX_VALUE_BYTES:
         raise CommandError(
-            "too_large", f"{len(encoded)} bytes don't fit into a message of {MAX_MESSAGE_BYTES}."
+            "too_large",
+            f"The message has {len(encoded)} bytes, and {MAX_MESSAGE_BYTES} are the "
+            "limit. Send less at once.",
         )
     return Raw(encoded)

@@ -118,7 +118,7 @@ class AgentProtocol:
             return
         if run.is_closing and code == "run_ended":
             run.is_settled = True  # the goodbye was heard, its acknowledgement wasn't
-        said = f"The Core at {url} doesn't go on with this run: {why}"
+        said = f"The Core at {url} refused to continue this run: {why}"
         # Most refusals of a Core's say it themselves.
         advice = "" if _RESTART_ADVICE.casefold() in said.casefold() else f" {_RESTART_ADVICE}"
         self._end_run(run, ConnectionLostError(said + advice))

@@ -24,7 +24,7 @@ from .send_queue import make_future
 #: Sends messages on the run's link.
 SendMessages = Callable[[tuple[AgentMessage, ...]], None]
 
-_ALREADY_USED: Final = "This Approval was asked for another call: make one for each call."
+_ALREADY_USED: Final = "This Approval belongs to another call. Create one Approval for each call."
 #: What the agent is told where nobody could be asked: silence is no.
 UNASKED_REASON: Final = "Nobody could be asked to approve this call, so that it wasn't made."
 #: Characters that travel of what is asked, and of why it is denied.

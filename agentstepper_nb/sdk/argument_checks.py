@@ -37,7 +37,8 @@ def check_notice(value: object) -> None:
     assert isinstance(value, str)
     if len(value) > MAX_NOTICE_CHARS:
         raise ValueError(
-            f"notice has {len(value):,} characters, and may have {MAX_NOTICE_CHARS:,}: shorten it."
+            f"notice has {len(value):,} characters, and {MAX_NOTICE_CHARS:,} are the "
+            "limit. Shorten the notice."
         )
 
 
@@ -69,7 +70,7 @@ def check_port(what: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{what} must be a number (int), not {_named(value)}.")
     if not 0 < value <= 65535:
-        raise ValueError(f"{what}={value} is no port: take one from 1 to 65535.")
+        raise ValueError(f"{what}={value} isn't a port. Use a number from 1 to 65535.")
 
 
 def _named(value: object) -> str:
@@ -85,4 +86,6 @@ def check_choice(name: str, word: str, known: tuple[str, ...]) -> None:
         ValueError: It is none of them.
     """
     if word not in known:
-        raise ValueError(f"{name}={word!r} is none of {', '.join(map(repr, known))}.")
+        raise ValueError(
+            f"{name}={word!r} isn't allowed. Use one of {', '.join(map(repr, known))}."
+        )

@@ -101,7 +101,10 @@ class BaseStepper(CallTracer):
         check_choice("on_disconnect", on_disconnect, get_args(OnDisconnect))
         check_choice("mode", mode, get_args(BeginMode))
         if url is not None and (address is not None or port is not None):
-            raise ValueError("Pass either url= or address and port, not both.")
+            raise ValueError(
+                "url= was passed together with address or port. Pass either url=, or address "
+                "and port."
+            )
         # `agentstepper run --name` and `spawn(name=)` call runs as their caller wants.
         self.program_name = os.environ.get(NAME_VARIABLE) or program_name
         self._location = (address, port, url, token)
@@ -232,8 +235,8 @@ class BaseStepper(CallTracer):
         session = self._context.session
         if session is None:
             raise RuntimeError(
-                "This AsyncAgentStepper isn't connected: use `async with`, or "
-                "`await AsyncAgentStepper.connect(…)`."
+                "This AsyncAgentStepper isn't connected. Use `async with`, or `await "
+                "AsyncAgentStepper.connect(…)`."
             )
         return session if session.pid == os.getpid() else self._reopen(session)
 

@@ -107,12 +107,14 @@ class TracedFunction:
             tool, edit = read_tool_call(edit)
             if tool != title:
                 raise ToolDeniedError(
-                    f"The call was edited to use {tool} instead of {title}, which a traced function "
-                    "can't do: only its arguments can be edited."
+                    f"The edit replaced the tool {title} by {tool}, but a traced function "
+                    "can't call another tool. Edit the arguments only."
                 )
         if not isinstance(edit, dict):
             raise ProtocolError(
-                "invalid_edit", "The arguments of a traced call must stay an object, by name."
+                "invalid_edit",
+                "The arguments of a traced call must stay a JSON object with one field "
+                "for each argument.",
             )
         return call.with_named(edit)
 
@@ -201,7 +203,7 @@ class CallTracer(OpenStepper):
         """
         kinds = {"tool": EventKind.TOOL_INVOCATION, "llm": EventKind.LLM_QUERY}
         if kind not in kinds:
-            raise ValueError(f"kind={kind!r} is neither 'tool' nor 'llm'.")
+            raise ValueError(f"kind={kind!r} isn't allowed. Use 'tool' or 'llm'.")
         return wrap_method(TracedFunction(self, kinds[kind], name), obj, method)
 
 
@@ -316,7 +318,7 @@ async def _call_async_generator(
 
 def _check_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ProtocolError("invalid_edit", "A generator's items must stay a list.")
+        raise ProtocolError("invalid_edit", "The items of a generator must stay a JSON list.")
     return value
 
 

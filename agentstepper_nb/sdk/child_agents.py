@@ -93,8 +93,8 @@ class ChildAgent:
 
     def _late(self, timeout: float | None) -> TimeoutError:
         return TimeoutError(
-            f"{self._name} (pid {self.pid}) still runs after {timeout or 0:g} seconds: "
-            "wait again, or end it with terminate()."
+            f"{self._name} (pid {self.pid}) still runs after {timeout or 0:g} seconds. "
+            "Wait again, or end the process with terminate()."
         )
 
     def __repr__(self) -> str:
@@ -162,11 +162,12 @@ def start_child(
     """Start a program as an agent of a Core; the process, and what to call it. Errors as `spawn`'s."""
     if isinstance(argv, str | bytes | os.PathLike):
         raise TypeError(
-            f"argv is a list, as [sys.executable, {os.fspath(argv)!r}]: no shell takes it apart."
+            "argv must be a list, since no shell splits a text. Pass [sys.executable, "
+            f"{os.fspath(argv)!r}], for example."
         )
     program = [os.fspath(word) for word in argv]
     if not program:
-        raise ValueError("argv is empty: its first word is the program to run.")
+        raise ValueError("argv is empty. Pass the program to run as its first item.")
     environment = make_environment({**os.environ, **(env or {})}, endpoint, name)
     # A Python that writes into a pipe keeps its output back until it is a lot, or the end.
     environment.setdefault("PYTHONUNBUFFERED", "1")

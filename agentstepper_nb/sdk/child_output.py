@@ -64,7 +64,11 @@ class _Sink:
         try:
             call(*args)
         except Exception as error:  # closed, or somebody's own kind of file
-            log.warning("The output of a child process has nowhere to go: %r", error)
+            log.warning(
+                "The output of a child process can't be written, since its cell or terminal "
+                "is gone: %r",
+                error,
+            )
             self._out = None
 
 

@@ -36,19 +36,19 @@ def start_process(
 def _check(name: str, folder: str | None, environment: Mapping[str, str]) -> None:
     """Refuse here, with an exception, what would fail there."""
     if folder is not None and not Path(folder).is_dir():
-        raise NotADirectoryError(f"cwd={folder!r} is no folder.")
+        raise NotADirectoryError(f"cwd={folder!r} isn't a folder.")
     if os.sep in name:
         path = Path(folder or ".") / name
         if not path.exists():
             raise FileNotFoundError(f"There is no program {str(path)!r}.")
         if path.is_dir() or not os.access(path, os.X_OK):
             raise PermissionError(
-                f"{str(path)!r} is no executable file. Run a Python file as "
+                f"{str(path)!r} isn't an executable file. Run a Python file as "
                 "[sys.executable, 'agent.py', …]."
             )
     elif shutil.which(name, path=environment.get("PATH")) is None:
         raise FileNotFoundError(
-            f"There is no program {name!r} on PATH. For this Python say sys.executable."
+            f"There is no program {name!r} on PATH. To run this Python, pass sys.executable."
         )
 
 

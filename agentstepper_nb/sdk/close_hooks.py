@@ -57,4 +57,4 @@ def call_callbacks(stepper: ClosingStepper, bye: Bye) -> None:
         try:
             callback(stepper, bye)
         except Exception:
-            log.exception("What was to be done before a run's end failed.")
+            log.exception("A callback before the end of a run failed.")

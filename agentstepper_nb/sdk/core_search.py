@@ -27,14 +27,14 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 _ADVICE: Final = {
     "wait": (
-        "The agent waits for it at the next halt point: start the Core again, with the same data "
-        "folder. An interrupt (Ctrl+C) ends the wait."
+        "The agent waits for the Core at the next halt point: start the Core again with "
+        "the same data folder, or end the wait by an interrupt (Ctrl+C)."
     ),
-    "continue": "The agent goes on without it, unedited, and what it does is told once it is back.",
+    "continue": "The agent continues without edits, and sends its events once the Core is back.",
 }
 _LEASED_ADVICE: Final = (
-    "The agent goes on, as its run continues, and waits for it where a breakpoint halts: start the Core "
-    "again, with the same data folder."
+    "The agent continues until a breakpoint halts it, and waits for the Core there: "
+    "start the Core again with the same data folder."
 )
 
 
@@ -116,7 +116,7 @@ def _try(place: CoreEndpoint, hello: Hello, timeout_s: float) -> CoreReached | C
             welcome = greet(connection, hello)
             if welcome is None:
                 raise AgentRefusedError(
-                    "The original runs there by now, which can't take a run up again."
+                    "The original AgentStepper runs at this address now, and it can't resume a run."
                 )
             return CoreReached(connection, stack.pop_all(), place, welcome)
     except Exception as error:
@@ -151,7 +151,7 @@ class ReconnectAdvice:
         """Say that the Core is back, where somebody heard that it was away."""
         if self._given_advice:
             self._given_advice.clear()
-            log.warning("The Core is back at %s: the run goes on.", url)
+            log.warning("The Core is back at %s, and the run continues.", url)
 
     def _log_advice(self, runs: Iterable[RunProtocol], url: str) -> None:
         """Say it; who says goodbye hears of it by what isn't delivered."""

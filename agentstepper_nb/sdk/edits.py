@@ -28,7 +28,9 @@ log = logging.getLogger("agentstepper_nb.sdk")
 #: Makes of an edited value what a call takes; raises where it doesn't take that.
 Accept = Callable[[Any], Any]
 
-_REDACT_FAILED: Final = "The agent's type refuses this edit, and its redact= fails for the reason."
+_REDACT_FAILED: Final = (
+    "The agent's type refuses this edit, and redact= failed on the reason. See the agent's log."
+)
 #: Letters of why an edit is refused.
 _MAX_REASON_CHARS: Final = 2000
 
@@ -87,7 +89,7 @@ class EditReader:
             )
             return told["message"]
         except Exception:  # the agent's own hook; without it nothing of the error may leave
-            log.warning("redact= failed for why an edit is refused.", exc_info=True)
+            log.warning("redact= failed on the reason why an edit is refused.", exc_info=True)
             return _REDACT_FAILED
 
 
@@ -140,10 +142,10 @@ class _Decoder:
     ) -> Any:
         name = type(original).__qualname__
         if not isinstance(edit, dict):
-            _refuse(path, f"it must stay an object with the fields of {name}")
+            _refuse(path, f"the value must stay an object with the fields of {name}")
         parts = _make_or_refuse(path, lambda: form.read(original))
         if gone := [key for key in sent if key not in edit]:
-            _refuse(_join(path, gone[0]), f"{name} has this field: it can't be left out")
+            _refuse(_join(path, gone[0]), f"{name} requires this field")
         new = [key for key in edit if key not in sent]
         if (new and not form.is_open(original)) or any(key in parts for key in new):
             _refuse(_join(path, new[0]), f"{name} has no such field to edit")
@@ -162,7 +164,9 @@ class _Decoder:
         self, edit: Any, key: str, sent: Any, parts: dict[str, Any], path: str
     ) -> Any:
         if key in sent and key not in parts:
-            _refuse(path, "the agent's to_json= shows it, and it is no field of the value")
+            _refuse(
+                path, "the agent's to_json= adds this field, and the value itself has no such field"
+            )
         return (
             self.decode(edit, sent[key], parts[key], path)
             if key in sent
@@ -181,7 +185,7 @@ class _Decoder:
             if not (_covers(got, wanted) or is_same_json(got, encode_value(changes[key]).json)):
                 text = dump_json(got)
                 text = text if len(text) <= _MAX_VALUE_CHARS else text[:_MAX_VALUE_CHARS] + "…"
-                _refuse(_join(path, key), f"{type(made).__qualname__} makes {text} of it")
+                _refuse(_join(path, key), f"{type(made).__qualname__} changes the value to {text}")
 
     # ---- containers ---------------------------------------------------------------------------------
 
@@ -211,7 +215,10 @@ class _Decoder:
         if not isinstance(edit, list):
             if type(original) in (list, tuple):
                 return self._decode_plain(edit)
-            _refuse(path, f"it must stay a list, of which a {type(original).__qualname__} is made")
+            _refuse(
+                path,
+                f"the value must stay a list, from which a {type(original).__qualname__} is made",
+            )
         objects = self._shown.set_orders.get(id(original), None) if form.is_set else list(original)
         if objects is None or len(objects) != len(sent):
             return self._decode_plain(edit)  # `redact=` shows another list
@@ -279,7 +286,11 @@ def _pair_items(
     if len({type(original[index]) for index in left}) > 1 and any(
         not _is_plain(original[index]) for index in left
     ):
-        _refuse(path, "which item became which can't be told: first remove or add, then edit")
+        _refuse(
+            path,
+            "the edited items can't be matched with the original ones: first remove or add "
+            "items, then edit",
+        )
     for index, guide in zip(open, left, strict=False):
         guides[index] = guide
 

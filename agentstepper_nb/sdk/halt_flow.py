@@ -93,7 +93,7 @@ class HaltFlow(HaltSteps):
             return
         answer = yield from self._await_answer(messages, point)
         if isinstance(answer, ResumeAnswer) and answer.data is not UNSET:
-            log.info("The program's name was edited at its start, which changes nothing.")
+            log.info("The program's name was edited at its start; the agent ignores this edit.")
         raise_for_answer(answer)
 
     def debug(self, message: str) -> FlowSteps[None]:
@@ -232,9 +232,7 @@ class HaltFlow(HaltSteps):
                 raise RuntimeError(NOT_BEGUN)
         if event.skipped:
             if value is not None:
-                log.info(
-                    "The person gave the result of a call; the one the program made is dropped."
-                )
+                log.info("A person set the result of a call; the result of the program is ignored.")
             value = event.result
         yield from self._snapshot_after_call(event)
         packed = self._packer.show(_REDACT_KINDS[kind, EventSide.END], value)
@@ -303,7 +301,7 @@ class HaltFlow(HaltSteps):
             return _read_edit(answer, value, reader)
         except Exception as error:
             why = reader.describe_error(error)
-            refusal = f"Your edit was refused, and the agent goes on unedited: {why}"
+            refusal = f"Your edit was refused, and the agent continues without it: {why}"
         log.warning("%s", refusal)
         yield self._message(refusal)
         return EndedEvent(value, False)

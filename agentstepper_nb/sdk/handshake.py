@@ -30,9 +30,7 @@ _SILENCE_S: Final = 60
 #: Seconds that a Core has to answer a probe: it is near, and a person waits.
 PROBE_TIMEOUT_S: Final = 3.0
 
-_START_ONE = (
-    "Start one with `agentstepper serve`, or in JupyterLab with agentstepper_nb installed there."
-)
+_START_ONE = "Start a Core with `agentstepper serve`, or JupyterLab with agentstepper_nb installed."
 
 #: The WebSocket code for a message above the limit.
 _TOO_LARGE: Final = 1009
@@ -44,9 +42,11 @@ _NO_HELLO = "invalid_message"
 _TRANSIENT_CODES: Final = frozenset({"internal", "store_failed"})
 
 #: Why a connection doesn't come about whose Core is silent.
-NO_ANSWER: Final = "The Core didn't answer hello: is it stuck?"
+NO_ANSWER: Final = "The Core didn't answer hello. Look at the Core's log, and restart it."
 
-_IS_IT_INSTALLED = "Is agentstepper_nb installed there, and its server extension enabled?"
+_IS_IT_INSTALLED = (
+    "Check that agentstepper_nb is installed there, and its server extension enabled."
+)
 
 
 class AgentRefusedError(ConnectionLostError):
@@ -114,7 +114,7 @@ def greet(connection: ClientConnection, hello: Hello) -> Welcome | None:
     except TimeoutError:
         raise ConnectionLostError(NO_ANSWER) from None
     except ProtocolError as error:
-        raise AgentRefusedError(f"The Core's answer to hello isn't readable: {error}") from None
+        raise AgentRefusedError(f"The Core's answer to hello can't be decoded: {error}") from None
     return check_welcome(answer)
 
 
@@ -126,14 +126,17 @@ def check_welcome(answer: object) -> Welcome:
     """
     if isinstance(answer, AgentError):
         hint = (
-            " Is this the views' address? Agents have another." if answer.code == _NO_HELLO else ""
+            " Check that this isn't the views' address: agents use another."
+            if answer.code == _NO_HELLO
+            else ""
         )
         said = f"The Core refused this agent: {answer.message}{hint}"
         raise AgentRefusedError(said, answer.code)
     if not isinstance(answer, Welcome) or answer.version != VERSION:
         spoken = getattr(answer, "version", "another one")
         raise AgentRefusedError(
-            f"This SDK speaks version {VERSION}, the Core {spoken}: upgrade the older of the two."
+            f"This SDK speaks protocol version {VERSION}, and the Core {spoken}. Upgrade "
+            "the older of the two."
         )
     return answer
 
@@ -199,14 +202,14 @@ def _explain_not_reached(url: str, error: Exception, timeout_s: float) -> Discov
     """Say that no Core is there; None where the error doesn't tell."""
     match error:
         case InvalidURI():
-            return DiscoveryError(f"{url!r} is no address of a Core: it must be ws://host:port.")
+            return DiscoveryError(f"{url!r} isn't an address of a Core: it must be ws://host:port.")
         case TimeoutError():
             return DiscoveryError(
                 f"No Core answered at {url} in {timeout_s:g} seconds. {_START_ONE}"
             )
         case InvalidHandshake():
             return DiscoveryError(
-                f"Something answers at {url}, but it is no Core ({error}). Check host and port."
+                f"The program at {url} isn't a Core ({error}). Check host and port."
             )
         case OSError():
             return DiscoveryError(f"No Core listens at {url} ({error}). {_START_ONE}")
@@ -216,8 +219,8 @@ def _explain_not_reached(url: str, error: Exception, timeout_s: float) -> Discov
 def explain_lost(url: str, error: ConnectionClosed | None, limit: int = MAX_MESSAGE_BYTES) -> str:
     """Tell a person why an open connection is gone, and the run with it."""
     return (
-        f"Connection lost to the Core at {url}: {explain_close(error, limit)}. "
-        "Its run has ended: start the agent again."
+        f"Connection lost to the Core at {url}: {explain_close(error, limit)}. The run "
+        "has ended. Start the agent again."
     )
 
 
@@ -230,8 +233,8 @@ def explain_failed(url: str, error: Exception) -> str:
     """
     if isinstance(error, ProtocolError):
         return (
-            f"What the Core at {url} says isn't readable: {error} Is this the views' "
-            "address? Agents have another."
+            f"A message of the Core at {url} can't be decoded: {error} Check that this "
+            "isn't the views' address: agents use another."
         )
     return f"Connection lost to the Core at {url}: {error!r}"
 
@@ -240,12 +243,12 @@ def explain_close(error: ConnectionClosed | None, limit: int = MAX_MESSAGE_BYTES
     """Why an open connection is gone, as part of a sentence."""
     if error is not None and is_too_large(error):
         if not error.rcvd_then_sent:
-            return "the Core's answer was larger than this side takes"
+            return "the Core's answer was larger than the agent accepts"
         said = f"{limit // 1024 // 1024} MiB"
-        return f"a message was larger than the Core takes ({said}); shorten it with redact="
+        return f"a message was larger than the Core accepts ({said}); shorten it with redact="
     if error is None or error.rcvd is None:
-        return "the Core went away; look at its log"
-    return f"the Core closed it with {error.rcvd.code} {error.rcvd.reason}".rstrip(" .")
+        return "the Core closed the connection without a reason; look at its log"
+    return f"the Core closed the connection with {error.rcvd.code} {error.rcvd.reason}".rstrip(" .")
 
 
 def is_too_large(error: ConnectionClosed) -> bool:
@@ -263,9 +266,7 @@ def _explain_refused(url: str, status: int, body: bytes) -> ConnectionError:
             f"agentstepper-PID.json in the folder that `jupyter --runtime-dir` names. {said}".rstrip()
         )
     if status == 404:
-        return DiscoveryError(
-            f"There is a server at {url}, but no Core on this path. {_IS_IT_INSTALLED}"
-        )
+        return DiscoveryError(f"The server at {url} has no Core on this path. {_IS_IT_INSTALLED}")
     # A page: Jupyter sends to its login from a path that it doesn't know.
     hint = f" {_IS_IT_INSTALLED}" if status == 200 else ""
     return DiscoveryError(

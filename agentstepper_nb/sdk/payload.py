@@ -219,8 +219,9 @@ def _escaper(originals: dict[str, str]) -> Callable[[str], str]:
 def _too_large(kind: str, size: int, limit_bytes: int) -> str:
     megabytes = size / 1024 / 1024
     return (
-        f"This {kind.replace('_', ' ')} has {megabytes:.1f} MiB, and a message may have "
-        f"{limit_bytes // 1024 // 1024} MiB. Pass redact= to AgentStepper to shorten it."
+        f"This {kind.replace('_', ' ')} has {megabytes:.1f} MiB, and the limit of a "
+        f"message is {limit_bytes // 1024 // 1024} MiB. Pass redact= to AgentStepper to "
+        "shorten it."
     )
 
 

@@ -38,7 +38,7 @@ log = logging.getLogger("agentstepper_nb.sdk")
 
 T = TypeVar("T")
 
-CLOSED: Final = "This AgentStepper is closed, and its run has ended: make a new one."
+CLOSED: Final = "This AgentStepper is closed, and its run has ended. Create a new AgentStepper."
 
 
 class RunLink:

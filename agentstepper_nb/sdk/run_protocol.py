@@ -274,7 +274,10 @@ class RunProtocol:
     def _report_full(self) -> None:
         if not self._is_full_reported:
             self._is_full_reported = True
-            said = "%d messages wait for the Core, which is still away: now the agent waits, too."
+            said = (
+                "%d messages wait for the Core, which is still away. The agent now waits for "
+                "the Core, too."
+            )
             self.effects.append(partial(log.warning, said, len(self.buffer)))
 
     # ---- what is written ----------------------------------------------------------------------------
@@ -300,7 +303,7 @@ class RunProtocol:
         first = self.state is RunConnectionState.OPENING
         received = 0 if welcome is None else welcome.received
         if received < self.buffer.acknowledged:
-            said = "The Core lost messages %d to %d of this run, which it had said that it keeps."
+            said = "The Core lost messages %d to %d of this run, which it had acknowledged."
             log.warning(said, received + 1, self.buffer.acknowledged)
         self.move(RunConnectionEvent.WELCOMED)
         self.has_sent_hello = True
@@ -380,7 +383,11 @@ class RunProtocol:
         outlives_core = self.on_disconnect == "continue" and self.can_resume
         may = outlives_core and self.state is RunConnectionState.AWAY
         if lost is not None and may and not (self.is_closing or broken):
-            self.effects.append(partial(log.warning, "%s The agent goes on alone, unedited.", lost))
+            self.effects.append(
+                partial(
+                    log.warning, "%s The agent continues without the Core, without edits.", lost
+                )
+            )
             self.is_settled = True
             self.move(RunConnectionEvent.ABANDONED)
             self.buffer.clear()

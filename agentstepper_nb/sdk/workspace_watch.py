@@ -96,7 +96,7 @@ class WorkspaceWatch:
         In the run too: a step without files would otherwise look like one that changed nothing.
         """
         if self._failing:
-            log.debug("Again the files of a step can't be shown: %s", error)
+            log.debug("The files of another step can't be shown: %s", error)
             return
         self._failing = True
         known = isinstance(error, WorkspaceError)

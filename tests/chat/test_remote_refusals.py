@@ -153,7 +153,7 @@ async def test_a_flood_of_those_whom_nobody_knows_is_bounded() -> None:
     ]
     for _ in coming:
         await soon(slow.asked.acquire())
-    with refused("too_many", "Many come to this chat at once"):
+    with refused("too_many", "Too many clients connect to this chat"):
         await soon(core.admit("c", "one more"))
     other = asyncio.ensure_future(core.admit("another", "t"))
     await soon(slow.asked.acquire())

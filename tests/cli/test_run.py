@@ -376,7 +376,7 @@ def test_a_server_that_is_no_core_is_named(capsys: pytest.CaptureFixture[str]) -
         said = refusal(capsys, "--url", f"ws://127.0.0.1:{server.server_port}")
         thread.join()
     assert f"127.0.0.1:{server.server_port} answered 200 instead of a Core" in said
-    assert "Is agentstepper_nb installed there" in said
+    assert "Check that agentstepper_nb is installed there" in said
 
 
 def test_a_core_that_hangs_is_given_up(

@@ -108,7 +108,10 @@ def test_where_no_file_can_be_opened_it_says_so_once_and_goes_on_later(home: Pat
     finally:
         said += served.stop().splitlines()
     (line,) = (line for line in said if "accept" in line)
-    assert "Too many open files. Close other connections, or start with a higher limit" in line
+    assert (
+        "Too many open files. Close other connections, or start the Core with a higher limit"
+        in line
+    )
     assert "Traceback" not in "\n".join(said)
 
 

@@ -182,7 +182,7 @@ def serve_again(serve: Serve, ports: list[str], options: list[str]) -> Served:
 def test_a_worker_that_is_not_taken_says_why(serve: Serve, by_hand: Callable[..., ByHand]) -> None:
     served = serve()
     worker = by_hand("--url", served.agents, "--token", "wrong")
-    line = worker.until("doesn't take this connection (401)")
+    line = worker.until("refused this connection (401)")
     assert "send the worker token" in line
     assert worker.process.wait(SOON) == 1
     worker = by_hand("--url", f"{served.agents}/worker", "--token", worker_token())
@@ -200,5 +200,6 @@ def test_a_place_for_agents_that_is_none() -> None:
     failed = subprocess.run(command, capture_output=True, text=True, timeout=SOON)
     assert failed.returncode == 2
     assert failed.stderr == (
-        "agentstepper: 'postgres:x' is no place for agents: take sqlite, or lance: and a folder.\n"
+        "agentstepper: 'postgres:x' isn't a place to store background agents. "
+        "Use sqlite, or lance: and a folder.\n"
     )

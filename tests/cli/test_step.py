@@ -267,7 +267,7 @@ def test_what_is_read_only_is_not_edited(through_pipes: Step, ui_url: str, agent
     step.expect(r"Argument\.to is read-only: its type, socket, has no fields")
     step.expect("as a line of JSON")
     step.sendline('{"Tool": "send", "Argument": {"to": "me", "text": "hello"}}')
-    step.expect("Argument.to is read-only, since its type, socket, has no fields: put it back")
+    step.expect("Argument.to is read-only, since its type, socket, has no fields. Restore")
     step.expect("Nothing was sent")
     step.expect(PROMPT)
     step.sendline("e")

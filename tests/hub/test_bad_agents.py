@@ -75,8 +75,16 @@ OLD: dict[str, tuple[Does, str, str]] = {
         "unknown_message",
         "event, breakpoint, commit",
     ),
-    "unknown type": (lambda a: a.begin("nap"), "invalid_message", "“NAP” is no event type; known:"),
-    "type in small": (lambda a: a.begin(type="llm_query"), "invalid_message", "no event type"),
+    "unknown type": (
+        lambda a: a.begin("nap"),
+        "invalid_message",
+        "“NAP” isn't an event type. Use one of these:",
+    ),
+    "type in small": (
+        lambda a: a.begin(type="llm_query"),
+        "invalid_message",
+        "isn't an event type",
+    ),
     "missing field": (lambda a: a.send("event", {}), "invalid_message", "field `uuid`"),
     "wrong type": (lambda a: a.begin(uuid=7), "invalid_message", r"got `int` - at `\$.uuid`"),
     "empty id": (lambda a: a.begin(uuid=""), "invalid_message", r"at `\$.uuid`"),
@@ -107,7 +115,7 @@ NEW: dict[str, tuple[Does, str, str]] = {
     "missing field": (lambda a: a.send("event"), "invalid_message", "field `id`"),
     "wrong type": (lambda a: a.begin(id=7), "invalid_message", r"at `\$.id`"),
     "huge time": (lambda a: a.begin(at=1e300), "invalid_message", r"at `\$.at`"),
-    "second hello": (lambda a: a.hello(), "already_open", "said hello before: open another"),
+    "second hello": (lambda a: a.hello(), "already_open", "has sent hello already. Open another"),
     "same event": (lambda a: a.begin(id=a.event), "duplicate", "was sent already"),
     "end without begin": (
         lambda a: (a.begin(), a.reach("x", side="end")),
@@ -127,7 +135,7 @@ NEW: dict[str, tuple[Does, str, str]] = {
     "finished as an event": (
         lambda a: a.begin("program_finished"),
         "invalid_message",
-        "ends with bye: send that",
+        "ends with the message bye. Send bye",
     ),
     "NaN": (lambda a: a.reach(float("nan")), "malformed", "invalid character"),
     "half a pair": (lambda a: a.reach("\ud800"), "malformed", "."),
@@ -229,7 +237,7 @@ def test_before_the_first_message(stand: Stand, version: int, does: Does) -> Non
         is_closed(scene, does, "hello_expected", "")
         scene.agent = stand.agent(1)
     else:
-        is_refused(scene, does, "hello_expected", "The|the first message must be")
+        is_refused(scene, does, "hello_expected", "Send the (event|message)")
     scene.all_is_well()
 
 
@@ -253,8 +261,8 @@ def test_after_the_end_of_version_2(stand: Stand, does: Does) -> None:
     run = scene.start()
     scene.agent.finish()
     scene.ui.until(run, "idle")
-    is_refused(scene, does, "run_ended", "said bye: open a new connection")
-    is_refused(scene, lambda agent: agent.hello(), "already_open", "said hello before")
+    is_refused(scene, does, "run_ended", "ended by bye. Open a new connection")
+    is_refused(scene, lambda agent: agent.hello(), "already_open", "has sent hello already")
     scene.agent = stand.agent(2)
     scene.all_is_well()
 
@@ -268,10 +276,10 @@ def test_after_the_end_of_version_2(stand: Stand, does: Does) -> None:
         (
             {"version": 3},
             "version_mismatch",
-            "The SDK speaks version 3, this Core 2: upgrade the Core",
+            "The SDK speaks protocol version 3, and this Core 2. Upgrade the Core",
         ),
-        ({"version": 1}, "version_mismatch", "this Core 2: upgrade the agent's SDK"),
-        ({"version": 10**300}, "version_mismatch", "upgrade the Core"),
+        ({"version": 1}, "version_mismatch", "this Core 2. Upgrade the agent's SDK"),
+        ({"version": 10**300}, "version_mismatch", "Upgrade the Core"),
         ({"version": "2"}, "invalid_message", r"at `\$.version`"),
         ({"run": ""}, "invalid_message", r"at `\$.run`"),
         ({"run": "x" * 201}, "invalid_message", r"at `\$.run`"),

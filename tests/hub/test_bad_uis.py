@@ -112,13 +112,13 @@ NEW: dict[str, Refusal] = {
     "wrong type": (v2("step", run=7), "invalid_message", r"got `int` - at `\$.run`"),
     "missing field": (v2("get_change", run="r"), "invalid_message", "field `commit`"),
     "edit as a value": (v2("step", run="r", edit={}), "invalid_message", r"at `\$.edit`"),
-    "second hello": (v2("hello", version=2, client="x"), "already_open", "said hello before"),
+    "second hello": (v2("hello", version=2, client="x"), "already_open", "has sent hello already"),
     "other version": (
         v2("hello", version=3, client="x"),
         "version_mismatch",
-        "upgrade the server's",
+        "Upgrade the server's",
     ),
-    "old version": (v2("hello", version=1, client="x"), "version_mismatch", "upgrade the view"),
+    "old version": (v2("hello", version=1, client="x"), "version_mismatch", "Upgrade the view"),
 }
 
 
@@ -202,7 +202,7 @@ COMMANDS: dict[str, tuple[Does, str, str]] = {
     "an empty name": (
         lambda ui, run, message: ui.refused("rename_run", run=run, name=" \n "),
         "invalid_message",
-        "can't be empty: type one",
+        "can't be empty. Type a name",
     ),
     "a tool call out of form": (
         lambda ui, run, message: edit(ui, run, message, {"Tool": "ls"}),
@@ -270,7 +270,7 @@ def test_an_edit_of_what_is_not_pending(stand: Stand, version: int) -> None:
     scene = Scene(stand, agent=2, ui=version)
     run = scene.start()
     code = "not_pending" if version == 1 else "stale"
-    says = "isn't waiting (at a halt point|any more)"
+    says = "isn't waiting at a halt point|has been answered already"
     assert_error(edit(scene.ui, run, "none", 1), code, says)
     asked = scene.ui.halted(run, scene.agent.ask("hi"))
     scene.ui.step(run)
@@ -285,7 +285,7 @@ ONLY_NEW: dict[str, tuple[str, Json, str, str]] = {
         "get_message",
         {"message": "none"},
         "unknown_content",
-        "no such message: open the run again",
+        "no such message. Open the run again",
     ),
     "a commit that isn't": (
         "get_change",
@@ -347,7 +347,7 @@ def test_before_hello_nothing_is_told_or_done(stand: Stand) -> None:
         ui.say(v2(command, run=run, data=""))
         message = ui.hear()
         assert (message["type"], message["id"]) == ("error", "bad")
-        assert_error(message["body"], "hello_expected", "first message must be hello: send it now")
+        assert_error(message["body"], "hello_expected", "Send the message hello first")
     ui.greet()
     ui.step(run)
     assert agent.answer() == "hi"
@@ -356,7 +356,11 @@ def test_before_hello_nothing_is_told_or_done(stand: Stand) -> None:
 def test_a_version_that_is_refused_may_be_said_again(stand: Stand) -> None:
     ui = UiV2(stand.socket(stand.core.ui_port, 2))
     error = ui.refused("hello", version=3, client="x")
-    assert_error(error, "version_mismatch", "The view speaks version 3, this Core 2: upgrade the s")
+    assert_error(
+        error,
+        "version_mismatch",
+        "The view speaks protocol version 3, and this Core 2. Upgrade the s",
+    )
     ui.greet()
     assert ui.runs == {}
 

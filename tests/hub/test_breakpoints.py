@@ -162,7 +162,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
     person.give("try_stop", stop={"id": "t"}, run="r")  # it takes the place of the first
     await ends()
     refused = await person.line.expect("error", code="invalid_stop")
-    assert "simpler condition" in refused["message"]
+    assert "Simplify the breakpoint's condition" in refused["message"]
     await hub.close()
 
 

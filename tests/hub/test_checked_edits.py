@@ -130,7 +130,7 @@ def test_an_agent_that_is_lost_meanwhile_refuses(stand: Stand, how: str) -> None
         agent.finish()
     answer = ui.result(told)["body"]
     assert answer["code"] == "invalid_edit"
-    assert "The agent was lost before" in answer["message"]
+    assert "The agent disconnected before" in answer["message"]
 
 
 def test_an_agent_that_does_not_say_refuses(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_an_agent_that_does_not_say_refuses(stand: Stand, monkeypatch: pytest.Mo
     ui, run = a_person(stand, agent, asked)
     refused = ui.refused("edit", run=run, breakpoint=asked, revision=1, edit='"x"')
     assert refused["code"] == "invalid_edit"
-    assert "hasn't said within 10 s" in refused["message"]
+    assert "didn't say within 10 s" in refused["message"]
     agent.send("edit_checked", check=question(agent, asked, "x"))  # too late: nobody asks any more
     ui.step(run)
     assert agent.answer() == "hello"

@@ -159,17 +159,21 @@ async def refusal_of_watcher(command: str) -> str:
 
 def test_names_that_are_taken() -> None:
     extension = renaming()
-    with pytest.raises(ValueError, match="shout is there already"):
+    with pytest.raises(ValueError, match="has the command shout already"):
         extension.command("shout", Named)(lambda hub, body: None)  # type: ignore[arg-type, return-value]
     extension.event_type("retrieval")
     with pytest.raises(ValueError, match="retrieval is there already"):
         extension.event_type("retrieval")
-    with pytest.raises(ValueError, match=r"renaming names what is there already: .*shout"):
+    with pytest.raises(
+        ValueError, match=r"The extension renaming uses names that exist already: .*shout"
+    ):
         Hub(MemoryStore(), extensions=[renaming(), renaming()])
     for name in ("step", "row"):
         builtin = Extension("mine")
         builtin.command(name, Named)(lambda hub, body: None)  # type: ignore[arg-type, return-value]
-        with pytest.raises(ValueError, match=f"mine names what is there already: {name}"):
+        with pytest.raises(
+            ValueError, match=f"The extension mine uses names that exist already: {name}"
+        ):
             Hub(MemoryStore(), extensions=[builtin])
 
 
@@ -216,7 +220,7 @@ def test_installed_ones_that_fail_are_left_out(
     assert any("is left out: " in each and "retrieval" in each for each in said)
     assert "The extension cc_broken can't be used and is left out." in said
     assert "The extension dd_other can't be used and is left out." in said
-    assert "it is no agentstepper_nb.extend.Extension" in caplog.text
+    assert ", not an agentstepper_nb.extend.Extension" in caplog.text
 
 
 # ---- event types -----------------------------------------------------------------------------------
@@ -358,7 +362,7 @@ def test_a_summary(
     assert ui.rows[point]["summary"] == shown
     opened = ui.open(run)["rows"]
     assert opened[-1]["summary"] == shown
-    failures = caplog.text.count("A summariser of the extension listening failed.")
+    failures = caplog.text.count("A summarizer of the extension listening failed.")
     assert failures == (told == 7 or isinstance(told, Exception))
 
 

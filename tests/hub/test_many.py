@@ -84,7 +84,7 @@ def test_an_edit_meanwhile_makes_a_step_stale(stand: Stand) -> None:
     first.halted(run)
     first.edit(run, asked, "first")
     error = second.refused("step", run=run, breakpoint=asked, revision=1)
-    assert "edited meanwhile" in error["message"]
+    assert "edited this message meanwhile" in error["message"]
     assert (second.rows[asked]["revision"], second.rows[asked]["edited"]) == (2, True)
     second.command("step", run=run, breakpoint=asked, revision=2)
     assert agent.answer() == "first"

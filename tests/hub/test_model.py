@@ -187,7 +187,10 @@ def test_an_endpoint_that_refuses_changes_nothing(
     ui.halted(run, agent.ask("fail"))
     settle(stand)
     assert ui.open(run)["rows"][-1]["summary"] == "fail"
-    assert "summaries stay as rules make them: The model small at http://" in caplog.text
+    assert (
+        "a summary is made by rule, since the model failed: The model small at http://"
+        in caplog.text
+    )
     ui.step(run)
     assert agent.answer() == "fail"
 

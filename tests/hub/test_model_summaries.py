@@ -303,7 +303,7 @@ async def a_model_that_fails_changes_nothing(
         assert stage.clock.now > 60  # it was left alone for a while
         said = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
         assert len(said) == 1
-        assert said[0].startswith("summaries stay as rules make them: The model m")
+        assert said[0].startswith("a summary is made by rule, since the model failed: The model m")
         stage.model.reply = lambda data: "It works."
         late = stage.ask("8")
         await stage.settled()

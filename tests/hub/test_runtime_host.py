@@ -215,7 +215,7 @@ async def test_the_rows_may_be_a_workers() -> None:
 
 @pytest.mark.parametrize("place", ["", "lance", "lance:", "postgres:x", "SQLITE"])
 def test_a_place_that_is_none(place: str) -> None:
-    with pytest.raises(ValueError, match="take sqlite, or lance: and a folder"):
+    with pytest.raises(ValueError, match="Use sqlite, or lance: and a folder"):
         check_store_place(place)
     assert check_store_place("lance:x") == "lance:x"
 

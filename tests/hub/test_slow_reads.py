@@ -286,7 +286,10 @@ async def test_a_failure_of_the_core_is_said_and_no_more() -> None:
     say(session, "open_run", "c1", run=harness.run)
     await settle()
     (refused,) = line.take()
-    failed = {"code": "internal", "message": "The Core failed at this message; its log says how."}
+    failed = {
+        "code": "internal",
+        "message": "The Core failed at this message. The Core's log has the traceback.",
+    }
     assert (refused["id"], refused["body"]) == ("c1", failed | {"run": None})
     agent = harness.agent.connection
     assert isinstance(agent, Line)

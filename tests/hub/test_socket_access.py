@@ -90,7 +90,10 @@ def test_no_web_page_is_an_agent(stand: Stand, version: int, origin: str) -> Non
     status, text = refusal(
         stand, stand.core.client_port, version=version, additional_headers={"Origin": origin}
     )
-    assert (status, text) == (403, "foreign_origin: this is for programs, not for web pages.\n")
+    assert (status, text) == (
+        403,
+        "foreign_origin: this address accepts programs, not web pages.\n",
+    )
 
 
 @pytest.mark.parametrize("path", ["/runtime", "/worker"])
@@ -242,7 +245,7 @@ def test_a_token_that_cannot_be_sent_is_refused(token: str) -> None:
 
 def test_two_tokens_must_differ(tmp_path: Path) -> None:
     """The agent token would control."""
-    with pytest.raises(ValueError, match="must differ: who has the agent token may not control"):
+    with pytest.raises(ValueError, match="must differ, since each grants different rights"):
         AgentStepperCore(token="same", control_token="same")
     (tmp_path / "control-token").write_text("kept\n")
     with pytest.raises(ValueError, match="must differ"):

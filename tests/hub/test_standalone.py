@@ -121,7 +121,9 @@ def test_a_taken_port_leaves_nothing_running(taken: str) -> None:
 
 @pytest.mark.parametrize("port", [-1, 65_536])
 def test_a_port_that_cannot_be_is_refused(port: int) -> None:
-    with pytest.raises(ValueError, match=f"{port} is no port: take one from 1 to 65535, or 0"):
+    with pytest.raises(
+        ValueError, match=f"{port} isn't a port. Use a number from 1 to 65535, or 0"
+    ):
         AgentStepperCore(ui_port=port)
 
 
@@ -268,7 +270,7 @@ def test_step_over_where_nothing_is_halted(stand: Stand) -> None:
 def test_control_of_what_is_not_there(stand: Stand, name: str) -> None:
     core = stand.core
     does: Callable[..., Coroutine[Any, Any, None]] = getattr(core, name)
-    with pytest.raises(CommandError, match="No run is live: start an agent first") as refused:
+    with pytest.raises(CommandError, match=r"No run is live\. Start an agent first") as refused:
         run_on(core, does())
     assert refused.value.code == "unknown_run"
     with pytest.raises(CommandError) as refused:

@@ -183,7 +183,7 @@ async def test_one_that_runs_and_does_not_dispatch_is_said(
     scene = Scene(Scene.waits)
     scene.keeper.request_worker()
     await scene.settle()
-    while "doesn't dispatch" not in caplog.text:
+    while "doesn't connect to dispatch" not in caplog.text:
         await asyncio.sleep(0)
     assert scene.started == 1
     await scene.keeper.close()

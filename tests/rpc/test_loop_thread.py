@@ -75,7 +75,7 @@ def test_what_runs_ends_with_it(thread: LoopThread) -> None:
     reached.wait()
     thread.close()
     runner.join()
-    assert "connect again" in str(failed.pop())
+    assert "Connect again" in str(failed.pop())
     with pytest.raises(RuntimeError, match="connect again"):
         thread.run(hang)
     thread.close()

@@ -87,7 +87,7 @@ def test_a_stream_is_as_fast_as_it_is_read(pair: Pair) -> None:
     for number in range(4):
         pair.there.send_item(id, value(number))
     assert pair.there.credit(id) == 0
-    with pytest.raises(ValueError, match="no room"):
+    with pytest.raises(ValueError, match="has no credit"):
         pair.there.send_item(id, value("too much"))
     assert pair.heard_here() == [ItemReceived(id, value(number)) for number in range(4)]
     pair.here.accept_item(id)
@@ -171,7 +171,7 @@ def test_a_second_hello_and_a_second_request_of_an_id_are_refused(pair: Pair) ->
     again = both_ways.encode(RpcRequest(service="coding", method="list"), 1, id)
     assert said(pair.there, again)[1:] == (
         None,
-        RpcFailure(code="duplicate", message=f"Request {id} is open already."),
+        RpcFailure(code="duplicate", message=f"A request with the id {id} is open already."),
     )
     pair.there.send_result(id)
     assert pair.heard_here() == [ResponseReceived(id, value(None))]
@@ -187,9 +187,7 @@ def test_nobody_waits_for_an_answer_that_cannot_be_read(pair: Pair) -> None:
 def test_an_item_without_room_breaks_its_stream(pair: Pair) -> None:
     id = pair.asked()
     happening = pair.here.receive(both_ways.encode(RpcItem(value=value(1)), 1, id))
-    assert happening == RequestFailed(
-        id, "invalid_message", "An item came for which there was no room."
-    )
+    assert happening == RequestFailed(id, "invalid_message", "An item came without credit for it.")
     assert pair.heard_there() == [RequestCancelled(id)]
 
 

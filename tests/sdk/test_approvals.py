@@ -234,7 +234,7 @@ def test_one_approval_is_for_one_call(stepper_kind: str, core: ScriptedCore) -> 
     async def scenario(dbg: Any) -> None:
         approval = Approval("It deletes files.")
         await call(dbg, approval)
-        with pytest.raises(RuntimeError, match="make one for each call"):
+        with pytest.raises(RuntimeError, match="Create one Approval for each call"):
             await call(dbg, approval)
 
     run(stepper_kind, core, scenario)

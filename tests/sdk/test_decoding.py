@@ -235,7 +235,12 @@ REFUSED: list[tuple[str, Any, Any, str]] = [
     ("repr", {"a": Thing()}, {"a": mark("<no thing>", 1)}, "a is read-only, since its type, Thing"),
     ("replaced", {"a": [Thing()]}, {"a": ["x"]}, r"a\[0\] is read-only"),
     ("no mark", {"a": 1}, {"a": mark("<a thing>", 1)}, "a is read-only"),
-    ("no object", [Pair(1, 2)], ["x"], r"\[0\]: it must stay an object with the fields of Pair"),
+    (
+        "no object",
+        [Pair(1, 2)],
+        ["x"],
+        r"\[0\]: the value must stay an object with the fields of Pair",
+    ),
     ("left out", Pair(1, 2), {"left": 1}, "right: Pair has this field"),
     ("no field", Pair(1, 2), {"left": 1, "right": 2, "top": 3}, "top: Pair has no such field"),
     ("hidden", Order("a"), {"customer": "a", "lines": [], "total": 0, "key": "x"}, "key: Order"),
@@ -260,7 +265,7 @@ REFUSED: list[tuple[str, Any, Any, str]] = [
     ("twice", [{1, 2}], [[1, 1]], "holds each value once"),
     ("unhashable", [{1}], [[{}]], "unhashable"),
     ("no list", [{1}], [{}], "must stay a list"),
-    ("which", [Path("/a"), Pair(1, 2), "x"], ["/b"], "which item became which"),
+    ("which", [Path("/a"), Pair(1, 2), "x"], ["/b"], "can't be matched with the original"),
 ]
 
 

@@ -83,7 +83,7 @@ def test_every_waiting_thread_hears_of_it(core: ScriptedCore) -> None:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        (1009, "larger than the Core takes"),
+        (1009, "larger than the Core accepts"),
         (1001, "1001 going away"),
         (1000, "1000"),
         (4000, "4000 bye"),

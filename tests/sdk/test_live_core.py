@@ -46,7 +46,7 @@ def started(
 
 def test_the_views_port_is_not_the_agents(live: AgentStepperCore) -> None:
     with pytest.raises(
-        ConnectionLostError, match=r"Is this the views' address\? Agents have another"
+        ConnectionLostError, match=r"Check that this isn't the views' address: agents use another"
     ):
         AgentStepper("lost", port=live.ui_port)
 

@@ -77,7 +77,7 @@ def test_an_address_that_is_none() -> None:
 
 
 def test_arguments_that_contradict() -> None:
-    with pytest.raises(ValueError, match="either url= or address"):
+    with pytest.raises(ValueError, match="either url=, or address"):
         AgentStepper("T", "localhost", url="ws://localhost")
     with pytest.raises(ValueError, match="none of 'wait', 'continue', 'raise'"):
         AgentStepper("T", "localhost", 1, on_disconnect="ignore")  # type: ignore[arg-type]
@@ -126,7 +126,7 @@ def silent_server(*says: str | None) -> Iterator[int]:
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (b"220 mail.example ESMTP\r\n", "it is no Core"),
+        (b"220 mail.example ESMTP\r\n", "isn't a Core"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "answered 200 instead.*says: hi"),
         (
             b'HTTP/1.1 403 No\r\nContent-Length: 36\r\n\r\n{"code":"x","message":"Origin bad."}',

@@ -144,7 +144,7 @@ def test_another_tool_is_not_ours_to_call(dbg: AgentStepper, core: ScriptedCore)
         called.append(a)
 
     core.policy = Script(edit('{"Tool":"list","Argument":{"a":1}}'))
-    with pytest.raises(ToolDeniedError, match="list instead of remove"):
+    with pytest.raises(ToolDeniedError, match="replaced the tool remove by list"):
         remove(1)
     core.policy = Script(edit('{"Tool":"remove","Argument":[1]}'))
     with pytest.raises(ProtocolError, match="by name"):

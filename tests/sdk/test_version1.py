@@ -342,7 +342,9 @@ def test_what_cannot_be_shortened_is_refused_and_its_limit_is_named(
     stepper_kind: str, original: Original
 ) -> None:
     async def scenario(dbg: Any) -> None:
-        with pytest.raises(ProtocolError, match=r"has 1\.9 MiB, and a message may have 1 MiB"):
+        with pytest.raises(
+            ProtocolError, match=r"has 1\.9 MiB, and the limit of a message is 1 MiB"
+        ):
             await dbg.begin_llm_query_breakpoint("p")
         await dbg.post_debug_message("still connected")
 

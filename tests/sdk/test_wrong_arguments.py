@@ -61,7 +61,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("token must be a text", {"token": 42}),
     ("url must be a text", {"url": 42, "address": None, "port": None}),
     ("notice must be a text", {"notice": None}),
-    ("notice has 1,001 characters, and may have 1,000", {"notice": "x" * 1001}),
+    ("notice has 1,001 characters, and 1,000 are the limit", {"notice": "x" * 1001}),
     ("agent_workspace_path must be a folder's path", {"agent_workspace_path": 42}),
 ]
 

@@ -40,4 +40,7 @@ async def test_a_server_without_the_extension_is_no_core(
     port = jp_serverapp.port
     monkeypatch.setenv("AGENTSTEPPER_URL", f"ws://127.0.0.1:{port}/nothing/here")
     problem = (await asyncio.to_thread(collect_facts)).choice.problem
-    assert "instead of a Core" in problem and "Is agentstepper_nb installed there" in problem
+    assert (
+        "instead of a Core" in problem
+        and "Check that agentstepper_nb is installed there" in problem
+    )

@@ -92,7 +92,7 @@ class ActionService:
 
     async def _create(self, request: NewAction, payload: CreateAgentPayload) -> ActionEnqueued:
         if request.agent_id is None:
-            raise _missing("agent_id", "agent_create says whose session it is.")
+            raise _missing("agent_id", "agent_create needs the id of the agent.")
         payload = await asyncio.to_thread(self._check_agent, payload)
         session_id = request.session_id or self._new_session(request.idem_key)
         action = self._action(request, payload, request.agent_id, session_id)
@@ -150,18 +150,21 @@ class ActionService:
             if request.agent_id not in (None, state.agent_id):
                 raise CommandError(
                     "unknown_session",
-                    f"The session {request.session_id[:80]!r} is another agent's: leave `agent_id` out.",
+                    f"The session {request.session_id[:80]!r} belongs to the agent "
+                    f"{state.agent_id[:80]!r}. Leave `agent_id` out, or correct it.",
                     field="agent_id",
                 )
         elif request.agent_id is not None:
             state = await lookups.get_latest_session(self._context.store, request.agent_id)
         else:
-            raise _missing("session_id", "name the session, or by agent_id the agent's latest.")
+            raise _missing(
+                "session_id", "name the session, or set agent_id to use the agent's latest session."
+            )
         if state.status not in LIVE_STATUSES and request.kind is not ActionKind.DESTROY:
             raise CommandError(
                 "session_over",
-                f"The session {state.session_id[:80]!r} of {state.agent_id[:80]!r} has ended: create "
-                "another.",
+                f"The session {state.session_id[:80]!r} of {state.agent_id[:80]!r} has "
+                "ended. Create another session.",
                 field="session_id" if request.session_id is not None else "agent_id",
             )
         return state
@@ -250,7 +253,7 @@ def _make_initial_state(action: Action, payload: CreateAgentPayload) -> AgentSta
 
 
 def _missing(field: str, why: str) -> ProtocolError:
-    return ProtocolError("invalid_message", f"{field}: it is missing; {why}", field)
+    return ProtocolError("invalid_message", f"{field}: the field is missing; {why}", field)
 
 
 def _as_tuple(row: Row | None) -> tuple[Row, ...]:

@@ -131,7 +131,7 @@ class ConversationService:
         user_id = agent_id = session_id = None
         if request.kind is ParticipantKind.USER:
             if request.user_id is None:
-                raise _missing("user_id", "it says which user joins")
+                raise _missing("user_id", "it names the user who joins")
             user_id = request.user_id
         else:
             agent_id, session_id = await self._live_session(request)
@@ -153,11 +153,11 @@ class ConversationService:
         elif request.agent_id is not None:
             state = await lookups.get_latest_session(self._store, request.agent_id)
         else:
-            raise _missing("session_id", "it says which session joins")
+            raise _missing("session_id", "it names the session that joins")
         if state.status not in LIVE_STATUSES:
             raise CommandError(
                 "session_over",
-                f"The session {state.session_id[:80]!r} has ended: it can't join.",
+                f"The session {state.session_id[:80]!r} has ended, so it can't join.",
                 field="session_id",
             )
         return state.agent_id, state.session_id
@@ -219,4 +219,4 @@ def _make_participant_message(
 
 
 def _missing(field: str, why: str) -> ProtocolError:
-    return ProtocolError("invalid_message", f"{field}: it is missing; {why}.", field)
+    return ProtocolError("invalid_message", f"{field}: the field is missing; {why}.", field)

@@ -91,7 +91,7 @@ async def get_open_conversation(
         name = (found.title or conversation_id)[:_MAX_SHOWN_CHARS]
         raise CommandError(
             "conversation_closed",
-            f"The conversation {name!r} is closed: open it again, or begin another.",
+            f"The conversation {name!r} is closed. Open the conversation again, or begin another.",
             field=field,
         )
     return found

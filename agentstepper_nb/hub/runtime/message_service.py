@@ -71,7 +71,8 @@ class MessageService:
         ):
             raise CommandError(
                 "may_not_post",
-                f"{request.user_id[:80]!r} is an observer here: leave, and join as a member.",
+                f"{request.user_id[:80]!r} may not post as an observer. Leave the "
+                "conversation, and join it as a member.",
                 field="user_id",
             )
         message = ConversationMessage(
@@ -107,8 +108,8 @@ class MessageService:
         ):
             raise CommandError(
                 "unknown_participant",
-                f"The session {request.session_id[:80]!r} takes no part in this conversation: "
-                "let it join.",
+                f"The session {request.session_id[:80]!r} doesn't take part in this "
+                "conversation. Add the session as a participant first.",
                 field="session_id",
             )
         at = CursorQuery(session_id=request.session_id, conversation_id=request.conversation_id)
@@ -198,7 +199,9 @@ def _derive_message_id(request: NewMessage) -> str | None:
 def _make_input_payload(request: NewMessage) -> Struct:
     """What is said as sessions are told it: the text or, where there is none, the data."""
     if not request.text and request.data is None:
-        raise ProtocolError("invalid_message", "text: it is empty, and there is no data.", "text")
+        raise ProtocolError(
+            "invalid_message", "text: the message has neither text nor data.", "text"
+        )
     text = request.text or json.dumps(request.data, ensure_ascii=False)
     try:
         return check_payload(ActionKind.INPUT, {"text": text})

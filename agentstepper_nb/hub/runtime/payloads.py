@@ -74,9 +74,8 @@ def refuse_large(value: Any, field: str) -> None:
     if size > MAX_PAYLOAD_BYTES:
         raise CommandError(
             "too_large",
-            f"{field}: {size:,} bytes of JSON; at most {MAX_PAYLOAD_BYTES:,} "
-            "are kept. Keep them in a file, and say "
-            "where it is.",
+            f"{field}: the value has {size:,} bytes of JSON, and {MAX_PAYLOAD_BYTES:,} "
+            "are the limit. Write the data to a file, and send its path.",
             field=field,
         )
 
@@ -92,5 +91,7 @@ def _refuse_unknown(given: dict[str, Any], expected: type[Struct], under: str) -
             field = f"{under}.{name[:100]}"
             known = ", ".join(expected.__struct_fields__) or "none"
             raise ProtocolError(
-                "invalid_message", f"{field}: there is no such field, there are: {known}.", field
+                "invalid_message",
+                f"{field}: there is no such field. The fields are: {known}.",
+                field,
             )

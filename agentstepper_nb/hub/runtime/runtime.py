@@ -184,7 +184,9 @@ class Runtime:
         try:
             await self._check_for_work()
         except (OSError, AgentStepperError) as error:
-            self._log.warning("whether agents wait for a worker can't be told: %s", error)
+            self._log.warning(
+                "the store of background agents can't be read, so no worker is requested: %s", error
+            )
 
     async def _check_for_work(self) -> None:
         """Ask for a dispatcher where there is work and none of them."""

@@ -78,15 +78,15 @@ class RuntimeService:
 
 _MAY_NOT: Final = {
     MethodRight.CONTROL: (
-        "This connection may watch, not control: that takes a login that may execute, or the "
-        "server's control token."
+        "This connection may watch agents, but not control them. Log in with the right "
+        "to execute, or send the server's control token."
     ),
-    MethodRight.WORK: "Only workers may ask this: it takes the token of the workers.",
+    MethodRight.WORK: "Only workers may send this request. Send the worker token.",
 }
 
 
 def _unknown(method: str) -> CommandError:
     known = ", ".join((*CALLS, *STREAMS))
     return CommandError(
-        "unknown_service", f"The runtime has no method {method[:80]!r}; it has: {known}."
+        "unknown_service", f"The runtime has no method {method[:80]!r}. Its methods are: {known}."
     )

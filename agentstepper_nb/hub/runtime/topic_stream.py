@@ -77,8 +77,8 @@ def _find_begin(queries: QueryService, topic: str) -> Begin:
         return lambda: _conversation(queries, id)
     raise CommandError(
         "unknown_topic",
-        f"There is no topic {topic[:80]!r}: watch session:ID, conversation:ID, sessions or "
-        "conversations.",
+        f"There is no topic {topic[:80]!r}. Watch session:ID, conversation:ID, sessions "
+        "or conversations.",
         field="topic",
     )
 

@@ -69,8 +69,8 @@ class WorkerService:
         messages = await select_admitted(self._store, request.session_id, request.messages)
         if len(messages) < len(request.messages):
             self._context.log.info(
-                "%d messages of session %r were not posted: it observes, has left, or the "
-                "conversation is closed",
+                "%d messages of session %r were not posted: the session is an observer "
+                "or has left, or the conversation is closed",
                 len(request.messages) - len(messages),
                 request.session_id,
             )

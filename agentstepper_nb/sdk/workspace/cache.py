@@ -39,7 +39,7 @@ class EntryCache:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, LookupError) as error:
-            _log.debug("The cache %s can't be used: %s", self._path, error)
+            _log.debug("The cache %s can't be read: %s", self._path, error)
             return {}
 
     def save(self, entries: Mapping[bytes, FileEntry]) -> None:

@@ -159,7 +159,10 @@ class Git:
             except GitError as error:
                 if not late.is_set():
                     raise
-                message = f"it took longer than {timeout_s:g} s; is a file that it reads a pipe?"
+                message = (
+                    f"it took longer than {timeout_s:g} s; check that no file that git reads "
+                    "is a pipe"
+                )
                 raise GitError(arguments[0], process.returncode, message) from error
             finally:
                 timer.cancel()
@@ -182,8 +185,8 @@ def check_git() -> None:
     number = tuple(int(part) for part in find_git_version().split(".")[:2])
     if number < _MIN_VERSION:
         raise WorkspaceError(
-            f"git {'.'.join(map(str, number))} is too old to watch the workspace: "
-            f"install git {'.'.join(map(str, _MIN_VERSION))} or newer, or run without a workspace."
+            f"git {'.'.join(map(str, number))} is too old to watch the workspace. Install "
+            f"git {'.'.join(map(str, _MIN_VERSION))} or newer, or run without a workspace."
         )
 
 
@@ -223,8 +226,9 @@ def _start(
 
 def _missing() -> WorkspaceError:
     return WorkspaceError(
-        "git was not found outside of the workspace, and the workspace is watched by it: install git "
-        "(as `apt install git` or `conda install git`), or run without a workspace."
+        "git was not found outside of the workspace, and watching the workspace needs "
+        "git. Install git (as `apt install git` or `conda install git`), or run without "
+        "a workspace."
     )
 
 

@@ -102,7 +102,7 @@ class OuterRepository:
             refuse_in_repository(self._git.git_dir)
             self._git.run("rev-parse", "--git-dir")
         except (GitError, SpecialFileError) as error:
-            _log.debug("%s is no repository: %s", self.top / ".git", error)
+            _log.debug("%s isn't a repository: %s", self.top / ".git", error)
             return False
         return True
 

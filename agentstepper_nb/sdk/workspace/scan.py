@@ -146,9 +146,8 @@ class WorkspaceScanner:
         ):
             raise WorkspaceError(
                 f"{os.fsdecode(self._root)} has more than {limits.files:,} files or "
-                f"{limits.unread_bytes / 1024**3:g} GiB that git doesn't ignore: "
-                "name what is large in a "
-                "`.gitignore`, or work in a folder below."
+                f"{limits.unread_bytes / 1024**3:g} GiB that git doesn't ignore. Name "
+                "large files and folders in a `.gitignore`, or work in a subfolder."
             )
 
 

@@ -62,9 +62,7 @@ def refuse_special_file(path: Path) -> None:
     is_device = stat.S_ISCHR(mode) and not os.path.samestat(found, Path(os.devnull).stat())
     if stat.S_ISFIFO(mode) or is_device:
         what = "pipe" if stat.S_ISFIFO(mode) else "device"
-        raise SpecialFileError(
-            f"{path} is a {what}, and git would wait for it for ever: remove it."
-        )
+        raise SpecialFileError(f"{path} is a {what}, which git would read without end. Remove it.")
 
 
 def _git_dirs(dot_git: Path) -> Iterator[Path]:

@@ -136,7 +136,7 @@ class Workspace:
         with self._lock, self._failing():
             if self._closed:
                 raise WorkspaceError(
-                    f"The workspace {self.folder} is closed: commit before close()."
+                    f"The workspace {self.folder} is closed. Commit before close()."
                 )
             at = self._clock()
             self._record_version(self._read_workspace(at))
@@ -318,11 +318,15 @@ class Workspace:
 
     def _advice(self, error: Exception) -> str:
         if not self.folder.is_dir():
-            return f"The workspace {self.folder} is gone: create it again, or start a new run."
+            return (
+                f"The workspace {self.folder} no longer exists. Create the folder again, or "
+                "start a new run."
+            )
         advice = f"The workspace {self.folder} can't be watched: {error}."
         if isinstance(error, GitError):
             advice += (
-                f" If it stays so, delete {self._git_dir}: it holds only what past runs changed."
+                f" If this error repeats, delete {self._git_dir}, which holds only the "
+                "changes of past runs."
             )
         return advice
 
@@ -332,12 +336,12 @@ def _resolved(folder: str | Path) -> Path:
         resolved = Path(folder).resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a NUL
         raise WorkspaceError(
-            f"The workspace {str(folder)!r} can't be found ({error}): create the folder first, or "
-            "pass the one your agent works in."
+            f"The workspace {str(folder)!r} can't be found ({error}). Create the folder "
+            "first, or pass the one your agent works in."
         ) from error
     if not resolved.is_dir():
         raise WorkspaceError(
-            f"The workspace {str(folder)!r} is not a folder: pass the folder your agent works in."
+            f"The workspace {str(folder)!r} is not a folder. Pass the folder your agent works in."
         )
     return resolved
 
@@ -346,16 +350,17 @@ def _refuse_uncommitted(folder: Path, owner: OuterRepository | None) -> None:
     if owner is None:
         if os.path.lexists(folder / ".git"):
             raise WorkspaceError(
-                f"git can't read {folder / '.git'}, so nobody knows whether {folder} has uncommitted "
-                "changes: repair it, or leave out require_clean."
+                f"git can't read {folder / '.git'}, so uncommitted changes in {folder} "
+                "can't be found. Repair the repository, or leave out require_clean."
             )
         return
     paths = owner.list_uncommitted()
     if paths:
         more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
         raise WorkspaceError(
-            f"{folder} has uncommitted changes: {', '.join(paths[:_MAX_NAMED])}{more}. Commit or stash "
-            "them, or leave out require_clean: they are then part of the baseline."
+            f"{folder} has uncommitted changes: {', '.join(paths[:_MAX_NAMED])}{more}. "
+            "Commit or stash them, or leave out require_clean to make them part of the "
+            "baseline."
         )
 
 

@@ -307,7 +307,7 @@ describe("a value that is shown by its repr", () => {
   });
 
   const READ_ONLY =
-    "this is read-only, since its type, socket, has no fields: put it back as it was.";
+    "this is read-only, since its type, socket, has no fields. Restore its original value.";
 
   test.each([
     ["its text", { to: mark("<another>"), more: [mark("<b>", 2), 1], text: "hello" }],

@@ -103,7 +103,7 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
     first.next(HaltPointReached)
     core.stop()
     agent.go()
-    await_log(caplog, "messages wait for the Core, which is still away: now the agent waits, too.")
+    await_log(caplog, "messages wait for the Core, which is still away. The agent now waits")
     assert 0 < len(said) < 60
     core.start()
     working.result(PATIENCE)

@@ -59,7 +59,7 @@ def test_the_lease_outlives_its_connection(
     for _ in range(3):
         peer.next(HaltPointReached)
     core.stop()
-    await_log(caplog, "The agent goes on")
+    await_log(caplog, "The agent continues")
     agent.go()
     working.result(PATIENCE)
     later = core.peer()

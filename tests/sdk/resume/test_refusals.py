@@ -23,7 +23,7 @@ REFUSALS = ["unknown_run", "run_ended", "unauthorized", "version_mismatch"]
 @pytest.mark.parametrize("code", REFUSALS)
 def test_a_refusal_ends_the_wait(agent: Agent, core: ScriptedCore, code: str) -> None:
     async def scenario(dbg: Any) -> None:
-        with pytest.raises(ConnectionLostError, match=r"doesn't go on with this run.*Because\."):
+        with pytest.raises(ConnectionLostError, match=r"refused to continue this run.*Because\."):
             await dbg.begin_llm_query_breakpoint("p")
         with pytest.raises(ConnectionLostError, match="Start the agent again"):
             await dbg.post_debug_message("m")
@@ -53,7 +53,7 @@ def test_under_continue_the_agent_goes_on_alone(
     waiting(first)
     core.welcome = AgentError(code=code, message="Because.")
     first.drop()
-    await_log(caplog, "The agent goes on alone")
+    await_log(caplog, "The agent continues without the Core")
     agent.go()
     assert working.result(PATIENCE) == [*range(10), *range(10)]
     assert caplog.text.count("goes on alone") == 1
@@ -87,7 +87,9 @@ def test_the_original_can_t_take_up_a_run(
         core.stop()
         core.version = 1
         core.start()
-        with pytest.raises(ConnectionLostError, match="The original runs there by now"):
+        with pytest.raises(
+            ConnectionLostError, match="The original AgentStepper runs at this address"
+        ):
             working.result(PATIENCE)
     with ScriptedCore(version=1) as original:
         original.policy = lambda peer, point: go_on(peer, point) if point.summary else peer.drop()
@@ -101,7 +103,10 @@ def test_the_original_can_t_take_up_a_run(
 @both
 @pytest.mark.parametrize(
     ("policy", "advice"),
-    [("wait", "waits for it at the next halt point"), ("continue", "goes on without it")],
+    [
+        ("wait", "waits for the Core at the next halt point"),
+        ("continue", "continues without edits"),
+    ],
 )
 def test_an_outage_is_told_once_and_its_end_too(
     agent: Agent, core: ScriptedCore, policy: str, advice: str, caplog: pytest.LogCaptureFixture
@@ -117,7 +122,7 @@ def test_an_outage_is_told_once_and_its_end_too(
     second.ends()
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
     assert caplog.text.count("Connection lost to the Core at") == 1
-    assert caplog.text.count(f"The Core is back at {core.url}: the run goes on.") == 1
+    assert caplog.text.count(f"The Core is back at {core.url}, and the run continues.") == 1
 
 
 @both

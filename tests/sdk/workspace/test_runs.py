@@ -287,7 +287,7 @@ def test_a_lost_repository_is_made_again(folder: Path, data: Path, watch: Open) 
 def test_a_damaged_repository_is_named(folder: Path, data: Path, watch: Open) -> None:
     watch().close()
     shutil.rmtree(private_repository(data) / "objects")
-    with pytest.raises(WorkspaceError, match=r"If it stays so, delete .*/workspaces/"):
+    with pytest.raises(WorkspaceError, match=r"If this error repeats, delete .*/workspaces/"):
         watch()
 
 

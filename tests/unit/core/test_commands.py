@@ -188,7 +188,7 @@ def test_who_is_second_is_told_so(stage: Stage, does: Do) -> None:
     stage.step(asked, 1)
     _, other = stage.query()
     before = list(stage.records)
-    with pytest.raises(StaleError, match="has been answered already. Look at the new state"):
+    with pytest.raises(StaleError, match=r"has been answered already\. Look at the new state"):
         does(stage, asked)
     assert stage.records == before
     assert stage.run().pending == (other,)

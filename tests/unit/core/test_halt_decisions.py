@@ -294,7 +294,7 @@ def test_what_cannot_be_set() -> None:
     assert unknown.value.code == "unknown_stop"
     for number in range(MAX_BREAKPOINTS):
         it.set_breakpoint(BreakpointRule(id=f"s{number}"))
-    with pytest.raises(ProtocolError, match="limit of 200 breakpoints is reached. Delete one"):
+    with pytest.raises(ProtocolError, match=r"limit of 200 breakpoints is reached\. Delete one"):
         it.set_breakpoint(BreakpointRule(id="more"))
     it.set_breakpoint(BreakpointRule(id="s7", once=True))
     assert len(it.debugger.breakpoints) == MAX_BREAKPOINTS

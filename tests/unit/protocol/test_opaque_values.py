@@ -56,10 +56,10 @@ def test_what_an_edit_may_not_change_of_a_mark(name: str) -> None:
 
 def test_the_reason_is_the_mark_s_own() -> None:
     assert find_edited_opaque_value([ONE], [1]) == (
-        "[0] is read-only, since its type, Thing, has no fields: put it back as it was."
+        "[0] is read-only, since its type, Thing, has no fields. Restore its original value."
     )
     older = {"$repr": "<a thing>", "$ref": 1}
     assert is_opaque_value(older)
     assert find_edited_opaque_value([older], [1]) == (
-        "[0] is read-only, since JSON can't carry it: put it back as it was."
+        "[0] is read-only, since JSON can't carry it. Restore its original value."
     )
