@@ -33,7 +33,7 @@ def collect_agent_facts(core: RuntimeFile) -> BackgroundAgentFacts:
         with asyncio.Runner() as runner:
             return _facts(runner.run(_ask(endpoint)))
     except TimeoutError:
-        return BackgroundAgentFacts(problem=f"It said nothing for {TIMEOUT_S:g} seconds.")
+        return BackgroundAgentFacts(problem=f"The Core didn't answer within {TIMEOUT_S:g} seconds.")
     except CommandError as error:
         if error.code == "store_failed":
             return BackgroundAgentFacts(damaged=error.message)

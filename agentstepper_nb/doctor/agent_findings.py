@@ -14,8 +14,8 @@ from .findings import make_problem_finding as _wrong
 _MIB: Final = 1 << 20
 _ABOUT: Final = "agents"
 _START_ONE: Final = (
-    "The Core may be starting one: ask again in a minute. Else its log says why there is none; "
-    "`agentstepper worker` starts one by hand."
+    "The Core may be starting a worker: run the doctor again in a minute. If there is "
+    "still none, see the Core's log, or run `agentstepper worker`."
 )
 
 
@@ -28,11 +28,11 @@ def make_agent_findings(agents: BackgroundAgentFacts, url: str) -> Iterator[Find
     """
     if agents.problem:
         yield _note(
-            _ABOUT, f"Of agents that run on their own at {url} nothing is told: {agents.problem}"
+            _ABOUT, f"The Core at {url} doesn't report on its background agents: {agents.problem}"
         )
         return
     if agents.damaged:  # has its own advice
-        yield _wrong(_ABOUT, f"The agents of {url} can't be read: {agents.damaged}", "")
+        yield _wrong(_ABOUT, f"The background agents of {url} can't be read: {agents.damaged}", "")
         return
     yield _kept(agents, url)
     if agents.kind:
@@ -44,9 +44,10 @@ def make_set_aside_finding(file: str) -> Finding:
     """A file of agents was put aside, and is still there."""
     return _wrong(
         "damaged agents",
-        f"{file} couldn't be read, and a new file began: agents of before are only there.",
-        f"`sqlite3 {file} .recover` brings back what can be read of it; move it away once you miss "
-        "nothing.",
+        f"{file} couldn't be read, so the Core began a new file. Earlier background "
+        "agents are only in the old one.",
+        f"Run `sqlite3 {file} .recover` to read what is left; move the file away once you "
+        "miss nothing.",
     )
 
 
@@ -54,16 +55,20 @@ def _kept(agents: BackgroundAgentFacts, url: str) -> Finding:
     if not agents.kind:
         return _note(
             _ABOUT,
-            f"The agents of {url} are kept by a worker that isn't running.",
-            "The first who asks for them has the Core start it, unless that has `--no-worker`: then "
-            "`agentstepper worker` does.",
+            f"The background agents of {url} are stored by a worker that isn't running.",
+            "The Core starts the worker at the first request; with `--no-worker`, run "
+            "`agentstepper worker`.",
         )
     if agents.kind == "memory":
         return _note(
-            _ABOUT, f"The agents of {url} are kept in memory: they are gone with that Core."
+            _ABOUT,
+            f"The background agents of {url} are in memory only, and are lost when that Core ends.",
         )
     size = f"{agents.size / _MIB:.1f} MiB"
-    return _well(_ABOUT, f"The agents of {url} are kept in {agents.place} ({agents.kind}, {size}).")
+    return _well(
+        _ABOUT,
+        f"The background agents of {url} are stored in {agents.place} ({agents.kind}, {size}).",
+    )
 
 
 def _work(agents: BackgroundAgentFacts, url: str) -> Finding:
@@ -71,8 +76,10 @@ def _work(agents: BackgroundAgentFacts, url: str) -> Finding:
     if agents.workers:
         return _well(_ABOUT, f"At {url}: {_many(agents.workers, 'worker')} for {work}.")
     if agents.live or agents.open:
-        return _wrong(_ABOUT, f"At {url} {work} wait, and there is no worker for them.", _START_ONE)
-    return _well(_ABOUT, f"At {url} no agent waits for a worker.")
+        return _wrong(
+            _ABOUT, f"{work} at {url} wait for a worker, and none is connected.", _START_ONE
+        )
+    return _well(_ABOUT, f"No background agent at {url} waits for a worker.")
 
 
 def _many(number: int, what: str) -> str:

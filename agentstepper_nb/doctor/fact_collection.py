@@ -184,12 +184,12 @@ def _why(url: str) -> str:
     from .kernel_facts import find_inner_core_url
 
     if url == find_inner_core_url():
-        return "it is in this kernel"
+        return "this Core is in this kernel"
     if os.environ.get(discover.URL_VARIABLE):
-        return "AGENTSTEPPER_URL says so"
+        return "AGENTSTEPPER_URL names it"
     if discover.find_own_core() is not None:
-        return "it is the server's that this process comes from"
-    return "it is the only one of yours that runs"
+        return "this Core belongs to the server that started this process"
+    return "no other Core of yours runs"
 
 
 def _whose(endpoint: discover.CoreEndpoint, cores: tuple[discover.RuntimeFile, ...]) -> str:

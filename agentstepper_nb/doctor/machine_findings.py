@@ -56,7 +56,7 @@ def _here(here: PythonFacts) -> Iterator[Finding]:
         yield _wrong(
             "javascript",
             f"The view's JavaScript isn't complete: {here.unbuilt} is missing.",
-            "In a checkout run `make js`; else install agentstepper_nb again.",
+            "In a checkout run `make js`; otherwise install agentstepper_nb again.",
         )
     else:
         yield _well("javascript", "The view's JavaScript is built.")
@@ -72,13 +72,15 @@ def _sandbox(sandbox: SandboxFacts) -> Iterator[Finding]:
         yield _note(
             "sandbox",
             f"Nothing confines the coding agent's commands on this machine: {why}.",
-            "Most of them ask. docs/guide/install.md says how to have a sandbox.",
+            "Most commands ask a person first. docs/guide/install.md says how to install "
+            "a sandbox.",
         )
     elif sandbox.name == "landlock":
         yield _note(
             "sandbox",
-            f"The coding agent's commands run in Landlock, which holds less than bubblewrap: {why}.",
-            "docs/guide/install.md says how to have bubblewrap.",
+            "The coding agent's commands run in Landlock, which confines less than "
+            f"bubblewrap: {why}.",
+            "docs/guide/install.md says how to install bubblewrap.",
         )
     else:
         yield _well("sandbox", f"The coding agent's commands run in {sandbox.name}.")
@@ -89,8 +91,8 @@ def _jupyter(jupyter: JupyterFacts, package: str) -> Iterator[Finding]:
         yield _note(
             "jupyter",
             "Neither JupyterLab nor Notebook is installed beside this Python.",
-            "That is right for a kernel's or an agent's environment; the server has its own, where "
-            "agentstepper_nb must be installed as well.",
+            "This is fine in the environment of a kernel or an agent. Install "
+            "agentstepper_nb in the server's environment as well.",
         )
         return
     yield _well("jupyter", f"{' and '.join(jupyter.applications)} beside this Python.")
@@ -101,8 +103,8 @@ def _jupyter(jupyter: JupyterFacts, package: str) -> Iterator[Finding]:
             "server extension",
             "The server extension is "
             + ("disabled." if jupyter.server_extension is False else "not enabled."),
-            "Run `jupyter server extension enable agentstepper_nb.server_ext` and start the server "
-            "again.",
+            "Run `jupyter server extension enable agentstepper_nb.server_ext` and "
+            "restart the server.",
         )
     yield _labextension(jupyter, package)
 
@@ -125,13 +127,14 @@ def _labextension(jupyter: JupyterFacts, package: str) -> Finding:
     if jupyter.disabled:
         return _wrong(
             about,
-            f"Of the JupyterLab extension is disabled: {', '.join(jupyter.disabled)}.",
+            f"Parts of the JupyterLab extension are disabled: {', '.join(jupyter.disabled)}.",
             f"Run `jupyter labextension enable {jupyter.disabled[0]}` and reload the page.",
         )
     if jupyter.labextension != package:
         return _wrong(
             about,
-            f"The JupyterLab extension is of version {jupyter.labextension}, the package {package}.",
+            f"The JupyterLab extension has version {jupyter.labextension}, and the "
+            f"package {package}.",
             "Install agentstepper_nb again; in a checkout run `make js`.",
         )
     return _well(
@@ -146,20 +149,21 @@ def _core(core: CoreFacts, package: str) -> Iterator[Finding]:
     said = f"{core.name or 'A Core'} at {core.url} (pid {core.pid}"
     said += f", version {core.version})" if core.version else ")"
     if core.problem:
-        yield _wrong("core", f"{said} doesn't take agents: {core.problem}", _if_it_is_gone(core))
+        yield _wrong("core", f"{said} doesn't accept agents: {core.problem}", _if_it_is_gone(core))
         return
     if core.lost_folder:
         yield _wrong(
             "core",
-            f"{said} keeps its runs in {core.lost_folder}, which was deleted: nothing of them is kept.",
-            f"Stop it (`kill {core.pid}`), and start it again if you need it.",
+            f"{said} stores its runs in {core.lost_folder}, which was deleted, so the "
+            "runs are lost.",
+            f"Stop the Core (`kill {core.pid}`), and start it again if you need it.",
         )
         return
     yield _well("core", f"{said} answers.")
     if core.version and core.version != package:
         yield _note(
             "version",
-            f"The Core at {core.url} is of version {core.version}, this Python has {package}.",
+            f"The Core at {core.url} has version {core.version}, and this Python {package}.",
             "Upgrade the older of the two, and start its server again.",
         )
     if core.agents is not None:
@@ -169,8 +173,9 @@ def _core(core: CoreFacts, package: str) -> Iterator[Finding]:
 def _if_it_is_gone(core: CoreFacts) -> str:
     """A Core that was killed leaves its file, and by now its process's number may be another's."""
     return (
-        f"If process {core.pid} is no Jupyter server and no `agentstepper serve`, delete "
-        f"agentstepper-{core.pid}.json in the folder that `jupyter --runtime-dir` names."
+        f"If process {core.pid} is neither a Jupyter server nor `agentstepper serve`, "
+        f"delete agentstepper-{core.pid}.json in the folder that `jupyter --runtime-dir` "
+        "names."
     )
 
 
@@ -180,17 +185,17 @@ def _choice(
     if variables.name:
         yield _note(
             "name",
-            f"AGENTSTEPPER_NAME calls every run that begins here {variables.name!r}.",
+            f"AGENTSTEPPER_NAME names every run that begins here {variables.name!r}.",
         )
     if variables.token and not variables.url:
         yield _note(
             "token",
-            "AGENTSTEPPER_TOKEN is set without AGENTSTEPPER_URL: it is sent where an address is given, "
-            "not where the Core is found.",
+            "AGENTSTEPPER_TOKEN is set without AGENTSTEPPER_URL. The SDK sends the token "
+            "only to an address that you pass, not to a Core that it finds.",
         )
     if not choice.url:
         advice = _stop_some(cores) if cores else _START_ONE
-        text = choice.why if cores else "No Core runs: an agent that starts here has none to find."
+        text = choice.why if cores else "No Core runs, so an agent that starts here finds none."
         yield _note("choice", text, advice)
     elif choice.problem:
         yield _wrong("choice", *_unreachable(choice, variables))
@@ -206,11 +211,14 @@ def _stop_some(cores: tuple[CoreFacts, ...]) -> str:
 
 
 def _unreachable(choice: DiscoveryFacts, variables: VariableFacts) -> tuple[str, str]:
-    text = f"An agent here tries {choice.url}: {choice.why}. It fails: {choice.problem}"
+    text = f"An agent here can't connect to {choice.url} ({choice.why}): {choice.problem}"
     if choice.token_of:
-        return text, f"AGENTSTEPPER_TOKEN is that of {choice.token_of}: set the right one, or none."
+        return text, (
+            f"AGENTSTEPPER_TOKEN is the token of {choice.token_of}. Set the right token, or "
+            "unset the variable."
+        )
     if variables.url:
-        return text, "Unset AGENTSTEPPER_URL, or let it name a Core that runs."
+        return text, "Unset AGENTSTEPPER_URL, or set it to a Core that runs."
     return text, ""
 
 
@@ -222,7 +230,7 @@ def _folder(folder: FolderFacts, about: str, what: str) -> Iterator[Finding]:
         yield _wrong(
             about,
             f"{folder.path} can't be written.",
-            f"{what} are kept there: make it yours, or name another folder.",
+            f"{what} are stored there. Change the folder's owner, or name another folder.",
         )
         return
     yield _well(about, f"{folder.path} can be written.")
@@ -230,26 +238,26 @@ def _folder(folder: FolderFacts, about: str, what: str) -> Iterator[Finding]:
         yield _note(
             about,
             f"Only {folder.free // 1024 // 1024} MiB are free in {folder.path}.",
-            f"{what} need room: delete some, or use another disk.",
+            f"{what} need space. Delete some of them, or use another disk.",
         )
     if folder.network:
         yield _note(
             about,
-            f"{folder.path} lies on a network file system ({folder.network}).",
-            "Locks and renames may be slow or unsafe there: better set JUPYTER_DATA_DIR and "
-            "JUPYTER_RUNTIME_DIR to folders of this machine.",
+            f"{folder.path} is on a network file system ({folder.network}).",
+            "Locks and renames may be slow or unsafe there. Set JUPYTER_DATA_DIR and "
+            "JUPYTER_RUNTIME_DIR to folders on this machine.",
         )
 
 
 def _token(which: str, mode: int | None, file: str) -> Iterator[Finding]:
     about = f"{which} token"
     if mode is None:
-        yield _well(about, f"There is no {about} yet; the first server makes it.")
+        yield _well(about, f"There is no {about} yet; the first server creates it.")
     elif mode & _OTHERS_PERMISSIONS:
         yield _wrong(
             about,
             f"Others can read the {about} (its file has mode {mode:04o}).",
-            f"Run `chmod 600 {file}`; delete it and start the server again to change it.",
+            f"Run `chmod 600 {file}`; to change the token, delete the file and restart the server.",
         )
     else:
         yield _well(about, f"Only you can read the {about}.")
@@ -262,25 +270,29 @@ def _kernel(kernel: KernelFacts) -> Iterator[Finding]:
     yield _transport(kernel)
     if kernel.subshells:
         yield _well(
-            "kernel", f"{kernel.name} has subshells: it hears a view while a cell is halted."
+            "kernel", f"{kernel.name} has subshells, so a view works while a cell is halted."
         )
     elif kernel.server and not kernel.core_inside:
         yield _well("kernel", f"{kernel.name} has no subshells, and the server's Core needs none.")
     else:
         yield _note(
             "kernel",
-            f"{kernel.name} has no subshells: while a cell keeps its main thread it hears no view.",
-            "Cells under %%step go on in the background instead; ipykernel 7.1 or newer needn't.",
+            f"{kernel.name} has no subshells, so a view doesn't work while a cell uses "
+            "the main thread.",
+            "Cells under %%step run in the background instead. Install ipykernel 7.1 or "
+            "newer to avoid this.",
         )
     if kernel.nested:
         yield _note(
             "asyncio",
-            "Event loops nest in this kernel (nest_asyncio): asyncio.run works in cells, anyio.run "
-            "doesn't.",
-            "Cells under %%step need no such thing; restart the kernel to take it back.",
+            "Event loops nest in this kernel (nest_asyncio): asyncio.run works in cells, "
+            "but anyio.run doesn't.",
+            "Cells under %%step don't need nested loops. Restart the kernel to undo them.",
         )
     else:
-        yield _well("asyncio", "Event loops are as Python has them; in cells use await, or %%step.")
+        yield _well(
+            "asyncio", "Event loops don't nest in this kernel. Use await in cells, or %%step."
+        )
 
 
 def _transport(kernel: KernelFacts) -> Finding:
@@ -291,12 +303,12 @@ def _transport(kernel: KernelFacts) -> Finding:
     if kernel.server:
         return _well(
             "view",
-            f"The view connects straight to the Core at {kernel.server} and needs no kernel: where the "
-            "page is that server's, by WebSocket.",
+            f"The view connects directly to the Core at {kernel.server}, without the "
+            "kernel; by WebSocket, where the page belongs to that server.",
         )
     return _note(
         "view",
         "This kernel's Jupyter server has no Core: %%step starts one in the kernel, which the view "
         "reaches by comm.",
-        "With agentstepper_nb installed beside the server a reload keeps the view.",
+        "Install agentstepper_nb beside the server to keep the view after a reload.",
     )

@@ -51,21 +51,21 @@ def _store(about: FolderReport) -> Iterator[Finding]:
     if about.holder:
         yield _well("holder", f"{about.folder} belongs to {about.holder}, which is running.")
     if not about.exists:
-        yield _note("store", f"{about.folder} holds no store: no run was kept there yet.")
+        yield _note("store", f"{about.folder} has no store, since no run was stored there yet.")
         return
     if about.version > about.latest_version:
         yield _wrong(
             "version",
-            f"The store is of version {about.version}, and this agentstepper_nb reads versions up to "
-            f"{about.latest_version}.",
+            f"The store has version {about.version}, and this agentstepper_nb reads "
+            f"versions up to {about.latest_version}.",
             "Upgrade agentstepper_nb, or choose another folder.",
         )
         return
     if about.unreadable:
         yield _wrong(
             "store",
-            f"The store can't be read now: {about.unreadable}.",
-            "Look after its rights and the disk it is on; nothing in it needs to be damaged.",
+            f"The store can't be read: {about.unreadable}.",
+            "Check the file's permissions and its disk; the content may be undamaged.",
         )
         return
     if about.unopened_store:
@@ -74,16 +74,17 @@ def _store(about: FolderReport) -> Iterator[Finding]:
     if about.version < about.latest_version:
         yield _note(
             "version",
-            f"The store is of version {about.version}, and this agentstepper_nb keeps version "
-            f"{about.latest_version}.",
-            "The next Core brings it up to date and leaves a copy; its runs are looked at after that.",
+            f"The store has version {about.version}, and this agentstepper_nb writes "
+            f"version {about.latest_version}.",
+            "The next Core upgrades the store and leaves a copy. Run the doctor again "
+            "after that to check the runs.",
         )
     else:
         mib = about.size // _MIB
         yield _well(
             "store",
             f"{about.folder} holds {_many(about.runs, 'run')} in a store of version "
-            f"{about.version}; all its files have {mib} MiB.",
+            f"{about.version}; its files have {mib} MiB in all.",
         )
     yield from _file(about)
 
@@ -96,49 +97,49 @@ def _file(about: FolderReport) -> Iterator[Finding]:
             "structure", f"The store's file itself is damaged: {first}{others}.", _repair(about)
         )
     else:
-        yield _well("structure", "SQLite finds the store's file whole.")
+        yield _well("structure", "SQLite finds no damage in the store's file.")
 
 
 def _runs(about: FolderReport) -> Iterator[Finding]:
     yield from _make_damage_findings(about.damaged, about)
     looked = about.exists and about.version == about.latest_version
     if looked and not (about.unreadable or about.unopened_store or about.damaged):
-        yield _well("runs", "Every run agrees with its checksums.")
+        yield _well("runs", "Every run matches its checksums.")
     for each in about.missing:
         name = f" ({each.name!r})" if each.name else ""
         yield _wrong(
             "marks",
-            f"A damaged journal cost something: {each.damage}{name}.",
-            "What its agent still holds comes again when it is back; the rest is lost. With --repair "
-            "it isn't told again.",
+            f"A damaged journal lost data: {each.damage}{name}.",
+            "The run's agent sends again what it still has once it reconnects; the rest "
+            "is lost. --repair removes this finding.",
         )
     for each in about.past_losses:
         name = f" ({each.name!r})" if each.name else ""
         yield _note(
             "marks",
-            f"A damaged journal once cost something: {each.damage}{name}.",
-            "If its agent came back it has sent again what it still had. --repair tags the run as "
-            "damaged, and this isn't told again.",
+            f"A damaged journal lost data earlier: {each.damage}{name}.",
+            "An agent that reconnected has sent again what it still had. --repair tags "
+            "the run as damaged, and removes this finding.",
         )
     if about.damaged_rules:
         yield _wrong(
             "rules",
-            f"{_many(about.damaged_rules, 'row')} of the breakpoints and prices can't be read: "
-            "a Core leaves them out.",
-            f"{_repair(about)} Then set again what is missing.",
+            f"{_many(about.damaged_rules, 'row')} of the breakpoints and prices can't be "
+            "read, so a Core leaves them out.",
+            f"{_repair(about)} Then set the missing breakpoints and prices again.",
         )
     if about.damaged_marks:
         yield _note(
             "marks",
-            f"{_many(about.damaged_marks, 'mark')} beside the journal can't be read: of as many runs "
-            "nobody can tell whether the journal lost anything.",
+            f"{_many(about.damaged_marks, 'mark')} beside the journal can't be read, so "
+            "losses of as many runs can't be detected.",
         )
 
 
 def _make_damage_findings(runs: Iterable[DamagedRun], about: FolderReport) -> Iterator[Finding]:
     for run in runs:
         name = f"{run.name!r} ({run.id})" if run.name else run.id
-        yield _wrong("run", f"Of run {name} something is damaged: {run.damage}.", _repair(about))
+        yield _wrong("run", f"Run {name} is damaged: {run.damage}.", _repair(about))
 
 
 def _make_set_aside_findings(aside: SetAsideStore, about: FolderReport) -> Iterator[Finding]:
@@ -147,8 +148,8 @@ def _make_set_aside_findings(aside: SetAsideStore, about: FolderReport) -> Itera
     for run in aside.lost:
         yield _wrong(
             "run",
-            f"Run {run} is lost: nothing of it is left in {aside.file}.",
-            "Put back a copy of the file, if you have one.",
+            f"Run {run} is lost: {aside.file} has none of its data.",
+            "Restore a copy of the file, if you have one.",
         )
 
 
@@ -156,15 +157,15 @@ def _unopened(aside: SetAsideStore, about: FolderReport) -> Iterator[Finding]:
     if aside.problem:
         yield _wrong(
             "damaged store",
-            f"Nothing can be read of {aside.file}: {aside.problem}. All of its runs are lost.",
-            "Put back a copy of it, if you have one. `sqlite3 FILE .recover` may find more in it; else "
-            "delete it.",
+            f"{aside.file} can't be read: {aside.problem}. All runs in it are lost.",
+            "Restore a copy of the file, if you have one. Otherwise try `sqlite3 FILE "
+            ".recover`, or delete the file.",
         )
         return
     yield _wrong(
         "damaged store",
-        f"{aside.file} can't be opened. Of its runs {aside.intact_runs} can be brought back whole, and "
-        f"{len(aside.damaged)} in part.",
+        f"{aside.file} can't be opened. {aside.intact_runs} of its runs can be repaired "
+        f"completely, and {len(aside.damaged)} in part.",
         _repair(about),
     )
 
@@ -179,9 +180,9 @@ def _agents(about: FolderReport) -> Iterator[Finding]:
         file = f"{about.folder}/runtime.sqlite"
         yield _wrong(
             "agents",
-            f"The file of agents that run on their own is damaged: {first}{others}.",
-            f"Stop the Core, and move {file} away: a new one begins. `sqlite3 FILE .recover` brings "
-            "back what can be read of the old one.",
+            f"The file of background agents is damaged: {first}{others}.",
+            f"Stop the Core, and move {file} away; the next Core begins a new file. "
+            "`sqlite3 FILE .recover` reads what is left in the old one.",
         )
     yield from map(make_set_aside_finding, about.set_aside_agent_stores)
 
@@ -193,43 +194,43 @@ def _other_files(about: FolderReport) -> Iterator[Finding]:
     if about.search:
         yield _note(
             "search",
-            f"The search's file can't be used: {about.search}.",
-            "Nothing is lost: the next Core makes it anew.",
+            f"The index for search can't be used: {about.search}.",
+            "Nothing is lost: the next Core builds the index again.",
         )
     for name, why in about.unreadable_run_files:
         yield _wrong(
-            "file", f"logs/{name} isn't listed: {why}", "Put back a copy of it, or delete it."
+            "file", f"logs/{name} isn't listed: {why}", "Restore a copy of the file, or delete it."
         )
     for name, why in about.tokens:
         yield _wrong(
             "token",
             f"The token in {name} can't be used: {why}.",
-            f"Delete the file {name}: the next Core makes another.",
+            f"Delete the file {name}; the next Core creates a new token.",
         )
     if about.open_to_others:
         names = ["the folder" if name == "." else name for name in about.open_to_others]
         yield _wrong(
             "rights",
-            f"Other users can read what is yours: {', '.join(names)}.",
+            f"Other users can read your files: {', '.join(names)}.",
             _repair(about),
         )
     if about.store_copies:
         yield _note(
             "copies",
-            "An earlier state is kept, also of runs that were deleted since: "
-            f"{', '.join(about.store_copies)}.",
+            "There are copies of earlier states, which include runs that were deleted "
+            f"since: {', '.join(about.store_copies)}.",
             "Delete these files when you miss nothing.",
         )
     if about.others:
         yield _note(
             "others",
-            f"Other Cores keep runs in folders of their own: {', '.join(about.others)}.",
-            "Name one of them with --data to look there.",
+            f"Other Cores store runs in other folders: {', '.join(about.others)}.",
+            "Pass --data with one of these folders to check it.",
         )
     if about.leftover_files:
         yield _note(
             "leftovers",
-            f"Interrupted writes left something behind: {', '.join(about.leftover_files)}.",
+            f"Interrupted writes left files behind: {', '.join(about.leftover_files)}.",
             "Nothing needs these files; --repair deletes them.",
         )
 
@@ -238,22 +239,22 @@ def _place(about: FolderReport) -> Iterator[Finding]:
     if about.network:
         yield _note(
             "network",
-            f"{about.folder} lies on a network file system ({about.network}): each change is synced, "
-            "which is slower.",
-            "Better choose a folder on a disk of this machine.",
+            f"{about.folder} is on a network file system ({about.network}), where each "
+            "change is synced, which is slower.",
+            "Choose a folder on a disk of this machine.",
         )
     if about.free < _LOW_SPACE_BYTES:
         yield _note(
             "room",
             f"Only {about.free // _MIB} MiB are free in {about.folder}.",
-            "Agents wait where nothing can be written: delete some runs, or use another disk.",
+            "Agents wait when the disk is full. Delete some runs, or use another disk.",
         )
     if about.sqlite < _MIN_SQLITE_VERSION:
         yield _note(
             "sqlite",
-            f"SQLite {'.'.join(map(str, about.sqlite))} can damage a file to which two programs write "
-            "at once; ours doesn't.",
-            "Let no other program write to store.sqlite.",
+            f"SQLite {'.'.join(map(str, about.sqlite))} can damage a file that two "
+            "programs write at once; agentstepper_nb never does so.",
+            "Don't write to store.sqlite with another program.",
         )
 
 

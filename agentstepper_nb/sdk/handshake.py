@@ -247,7 +247,7 @@ def explain_close(error: ConnectionClosed | None, limit: int = MAX_MESSAGE_BYTES
         said = f"{limit // 1024 // 1024} MiB"
         return f"a message was larger than the Core accepts ({said}); shorten it with redact="
     if error is None or error.rcvd is None:
-        return "the Core closed the connection without a reason; look at its log"
+        return "the Core went away; look at its log"
     return f"the Core closed the connection with {error.rcvd.code} {error.rcvd.reason}".rstrip(" .")
 
 

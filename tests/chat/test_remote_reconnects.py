@@ -116,7 +116,7 @@ async def test_the_blocking_client_may_be_left_alone(
         assert client.scope == ("talk",)
         assert contents(await asyncio.to_thread(client.send, "Hi")) == ["You said: Hi"]
         await asyncio.to_thread(client.close)
-        with pytest.raises(RuntimeError, match="connect again"):
+        with pytest.raises(RuntimeError, match="Connect again"):
             client.messages()
 
 

@@ -26,7 +26,7 @@ def test_what_it_says_about_a_core_that_serves(serve: Callable[..., Served]) -> 
     served = serve("--token", "secret-of-the-core")
     found = examined()
     assert f"✓ agentstepper serve at {served.agents} (pid {served.process.pid}, " in found.stdout
-    assert f"✓ An agent here connects to {served.agents}: it is the only one" in found.stdout
+    assert f"✓ An agent here connects to {served.agents}: no other Core" in found.stdout
     assert found.stdout.endswith("Nothing is wrong.\n")
     assert (found.returncode, found.stderr) == (0, "")
     assert "secret-of-the-core" not in found.stdout

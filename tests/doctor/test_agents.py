@@ -72,8 +72,8 @@ def test_a_core_without_agents(start: Start, home: Path) -> None:
     assert facts.size >= file.stat().st_size > 0
     kept, work = said(facts)
     assert kept[0] is work[0] is FindingStatus.WELL
-    assert f"are kept in {file} (sqlite, 0." in kept[1]
-    assert "no agent waits for a worker" in work[1]
+    assert f"are stored in {file} (sqlite, 0." in kept[1]
+    assert "No background agent at" in work[1]
     assert format_findings(list(make_agent_findings(facts, "here"))).endswith("Nothing is wrong.")
     assert "agents" not in {finding.about for finding in examine_store(file.parent)}
 
@@ -87,8 +87,8 @@ def test_agents_that_wait_and_a_worker_that_comes(start: Start) -> None:
     assert (facts.live, facts.open, facts.workers) == (1, 2, 0)
     (_, (sign, text)) = said(facts)
     assert sign is FindingStatus.WRONG
-    assert "1 session and 2 actions wait, and there is no worker for them" in text
-    assert "`agentstepper worker` starts one by hand" in text
+    assert "wait for a worker, and none is connected" in text
+    assert "or run `agentstepper worker`" in text
 
     hand = Hand(core)
     wakes: list[Any] = []
@@ -118,7 +118,7 @@ def test_a_file_that_was_put_aside(start: Start, home: Path) -> None:
     assert Path(aside).read_bytes().startswith(b"no database")
     *_, (sign, text) = said(facts)
     assert sign is FindingStatus.WRONG
-    assert f"{aside} couldn't be read, and a new file began" in text
+    assert f"{aside} couldn't be read, so the Core began a new file" in text
     assert f"`sqlite3 {aside} .recover`" in text
     (finding,) = (each for each in examine_store(home / "kept") if each.about == "damaged agents")
     assert aside in finding.text
@@ -151,7 +151,7 @@ def test_a_file_that_is_damaged_inside(start: Start, home: Path) -> None:
 def test_agents_in_memory(start: Start) -> None:
     start(data=None)
     (sign, text), _ = said(found())
-    assert (sign, "are kept in memory: they are gone with that Core." in text) == (
+    assert (sign, "are in memory only, and are lost when that Core ends." in text) == (
         FindingStatus.NOTE,
         True,
     )
@@ -162,14 +162,14 @@ def test_no_worker_is_started_to_ask_it_for_its_rows(start: Start, home: Path) -
     assert found() == Facts()
     ((sign, text),) = said(Facts())
     assert sign is FindingStatus.NOTE
-    assert "are kept by a worker that isn't running" in text
+    assert "are stored by a worker that isn't running" in text
     assert not (home / "rows").exists()
 
 
 def test_a_folder_of_lance_is_named() -> None:
     facts = Facts("lance", "/rows", size=3 << 20, live=2, open=0, workers=2)
     assert [text for _, text in said(facts)] == [
-        "The agents of ws://here are kept in /rows (lance, 3.0 MiB). ",
+        "The background agents of ws://here are stored in /rows (lance, 3.0 MiB). ",
         "At ws://here: 2 workers for 2 sessions and 0 actions. ",
     ]
 

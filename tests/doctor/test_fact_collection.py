@@ -65,7 +65,7 @@ def test_a_core_that_answers_is_asked_without_a_run() -> None:
         (core.url, __version__, "")
     ]
     assert (facts.choice.url, facts.choice.problem) == (core.url, "")
-    assert "that this process comes from" in facts.choice.why
+    assert "that started this process" in facts.choice.why
 
 
 def test_the_only_one(other: int) -> None:
@@ -99,9 +99,9 @@ def test_the_environment_names_one_with_the_token_of_another(
     assert facts.choice.token_of == "another"
     assert "the token is missing or wrong" in facts.choice.problem
     assert (facts.variables.url, facts.variables.token) == (core.url, True)
-    assert facts.choice.why == "AGENTSTEPPER_URL says so"
-    assert "AGENTSTEPPER_TOKEN is that of another" in said
-    assert "calls every run that begins here 'called'" in said
+    assert facts.choice.why == "AGENTSTEPPER_URL names it"
+    assert "AGENTSTEPPER_TOKEN is the token of another" in said
+    assert "names every run that begins here 'called'" in said
 
 
 # ---- folders ------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def lab(home: Path) -> Path:
 
 def test_an_installed_labextension(lab: Path) -> None:
     assert jupyter_facts.read_labextension() == ("9.9", "", ())
-    assert "is of version 9.9, the package" in doctor.format_report()
+    assert "has version 9.9, and the package" in doctor.format_report()
 
 
 def test_a_damaged_labextension(lab: Path) -> None:

@@ -39,10 +39,10 @@ def test_with_the_servers_core(kernel: Kernel) -> None:
     with AgentStepperCore("127.0.0.1", 0, 0) as core:
         url = f"ws://127.0.0.1:{core.client_port}"
         said = kernel.run(f"import os; os.environ['AGENTSTEPPER_URL'] = {url!r}\n{REPORT}").text
-    assert f"✓ An agent here connects to {url}: AGENTSTEPPER_URL says so." in said
-    assert f"✓ The view connects straight to the Core at {url}" in said
+    assert f"✓ An agent here connects to {url}: AGENTSTEPPER_URL names it." in said
+    assert f"✓ The view connects directly to the Core at {url}" in said
     assert "✓ ipykernel 7" in said and "has subshells" in said
-    assert "✓ Event loops are as Python has them" in said
+    assert "✓ Event loops don't nest in this kernel" in said
 
 
 def test_with_none(kernel: Kernel) -> None:
@@ -58,7 +58,7 @@ def test_with_a_core_in_the_kernel_and_loops_that_nest(kernel: Kernel) -> None:
     ran = kernel.run(f"{start}\n{REPORT}\nprint('TOKEN', core.endpoint.token)")
     said, _, token = ran.text.partition("TOKEN ")
     assert re.search(
-        r"✓ An agent here connects to ws://127.0.0.1:\d+: it is in this kernel\.", said
+        r"✓ An agent here connects to ws://127.0.0.1:\d+: this Core is in this kernel\.", said
     )
     assert "✓ The view reaches the Core through the kernel (comm): You asked for" in said
     assert token.strip() and token.strip() not in said

@@ -32,7 +32,7 @@ WELL = MachineFacts(
     here=PythonFacts(python="3.11.7", package="1.0", git="2.39.5"),
     jupyter=JupyterFacts(("JupyterLab 4.6.6", "Notebook 7.6.5"), True, "1.0"),
     cores=(CORE,),
-    choice=DiscoveryFacts("ws://here", "it is the only one of yours that runs"),
+    choice=DiscoveryFacts("ws://here", "no other Core of yours runs"),
     token_mode=0o600,
     control_mode=0o600,
     worker_mode=0o600,
@@ -61,16 +61,16 @@ def test_where_all_is_well_all_is_said() -> None:
         "✓ The server extension is enabled.",
         "✓ The JupyterLab extension 1.0 is installed and enabled.",
         "✓ Jupyter server in /work at ws://here (pid 7, version 1.0) answers.",
-        "✓ An agent here connects to ws://here: it is the only one of yours that runs.",
+        "✓ An agent here connects to ws://here: no other Core of yours runs.",
         "✓ data can be written.",
         "✓ runtime can be written.",
         "✓ Only you can read the agents' token.",
         "✓ Only you can read the control token.",
         "✓ Only you can read the worker token.",
-        "✓ The view connects straight to the Core at ws://here and needs no kernel: where the page is "
-        "that server's, by WebSocket.",
-        "✓ ipykernel 7.4.0 has subshells: it hears a view while a cell is halted.",
-        "✓ Event loops are as Python has them; in cells use await, or %%step.",
+        "✓ The view connects directly to the Core at ws://here, without the kernel; by WebSocket, "
+        "where the page belongs to that server.",
+        "✓ ipykernel 7.4.0 has subshells, so a view works while a cell is halted.",
+        "✓ Event loops don't nest in this kernel. Use await in cells, or %%step.",
         "Nothing is wrong.",
     ]
 
@@ -90,16 +90,16 @@ WRONG = {
     ),
     "core": (
         replace(WELL, cores=(replace(CORE, problem="No Core answered in 3 seconds."),)),
-        "(pid 7, version 1.0) doesn't take agents: No Core answered in 3 seconds. If process 7 is no "
-        "Jupyter server and no `agentstepper serve`, delete agentstepper-7.json in the folder",
+        "(pid 7, version 1.0) doesn't accept agents: No Core answered in 3 seconds. If process 7 is "
+        "neither a Jupyter server nor `agentstepper serve`, delete agentstepper-7.json in the folder",
     ),
     "lost folder": (
         replace(WELL, cores=(replace(CORE, lost_folder="/gone/runs"),)),
-        "keeps its runs in /gone/runs, which was deleted: nothing of them is kept. Stop it (`kill 7`)",
+        "stores its runs in /gone/runs, which was deleted, so the runs are lost. Stop the Core (`kill 7`)",
     ),
     "choice": (
         replace(WELL, choice=replace(WELL.choice, problem="Nobody listens there.")),
-        "An agent here tries ws://here: it is the only one of yours that runs. It fails: Nobody",
+        "An agent here can't connect to ws://here (no other Core of yours runs): Nobody",
     ),
     "data": (replace(WELL, data=FolderFacts("/full", writable=False)), "/full can't be written."),
     "runtime": (
@@ -140,7 +140,7 @@ def test_what_is_wrong(what: str) -> None:
             replace(JUPYTER, disabled=("agentstepper_nb:panel",)),
             "Run `jupyter labextension enable agentstepper_nb:panel`",
         ),
-        (replace(JUPYTER, labextension="0.9"), "is of version 0.9, the package 1.0."),
+        (replace(JUPYTER, labextension="0.9"), "has version 0.9, and the package 1.0."),
     ],
 )
 def test_what_may_be_wrong_with_jupyter(jupyter: JupyterFacts, said: str) -> None:
@@ -150,20 +150,20 @@ def test_what_may_be_wrong_with_jupyter(jupyter: JupyterFacts, said: str) -> Non
 
 NOTES = {
     "git": (replace(WELL, here=replace(WELL.here, git_problem="git is too old.")), "is too old."),
-    "jupyter": (replace(WELL, jupyter=JupyterFacts()), "must be installed as well."),
+    "jupyter": (replace(WELL, jupyter=JupyterFacts()), "environment as well."),
     "version": (
         replace(WELL, cores=(replace(CORE, version="0.9"),)),
-        "is of version 0.9, this Python has 1.0. Upgrade the older",
+        "has version 0.9, and this Python 1.0. Upgrade the older",
     ),
     "name": (
         replace(WELL, variables=VariableFacts(name="x")),
-        "calls every run that begins here 'x'.",
+        "names every run that begins here 'x'.",
     ),
     "token": (replace(WELL, variables=VariableFacts(token=True)), "without AGENTSTEPPER_URL"),
     "view": (replace(WELL, kernel=replace(KERNEL, server="")), "%%step starts one in the kernel"),
     "kernel": (
         replace(WELL, kernel=replace(KERNEL, subshells=False, core_inside="You asked for it.")),
-        "go on in the background instead",
+        "run in the background instead",
     ),
     "asyncio": (replace(WELL, kernel=replace(KERNEL, nested=True)), "anyio.run doesn't."),
 }

@@ -23,9 +23,9 @@ def test_where_all_is_well() -> None:
     findings = make_store_findings(WELL)
     assert not has_problems(findings)
     assert format_findings(findings).splitlines() == [
-        "✓ data holds 7 runs in a store of version 2; all its files have 3 MiB.",
-        "✓ SQLite finds the store's file whole.",
-        "✓ Every run agrees with its checksums.",
+        "✓ data holds 7 runs in a store of version 2; its files have 3 MiB in all.",
+        "✓ SQLite finds no damage in the store's file.",
+        "✓ Every run matches its checksums.",
         "Nothing is wrong.",
     ]
 
@@ -34,8 +34,8 @@ def test_each_hurt_run_is_named_with_what_of_it_is_hurt() -> None:
     hurt = replace(WELL, damaged=(HURT, DamagedRun("other", "", "its header is lost")))
     texts = [finding.text for finding in about(hurt, "run")]
     assert texts == [
-        "Of run 'Run #1' (id) something is damaged: its header is hurt.",
-        "Of run other something is damaged: its header is lost.",
+        "Run 'Run #1' (id) is damaged: its header is hurt.",
+        "Run other is damaged: its header is lost.",
     ]
     assert {finding.advice for finding in about(hurt, "run")} == {REPAIR}
     assert about(hurt, "runs") == []
@@ -60,15 +60,15 @@ def test_a_core_has_to_let_go_first() -> None:
             replace(WELL, version=3),
             "version",
             FindingStatus.WRONG,
-            "is of version 3, and this agentstep",
+            "has version 3, and this agentstep",
         ),
         (
             replace(WELL, version=1),
             "version",
             FindingStatus.NOTE,
-            "is of version 1, and this agentstep",
+            "has version 1, and this agentstep",
         ),
-        (replace(WELL, unreadable="why"), "store", FindingStatus.WRONG, "can't be read now: why."),
+        (replace(WELL, unreadable="why"), "store", FindingStatus.WRONG, "can't be read: why."),
         (
             replace(WELL, structure_problems=("a", "b")),
             "structure",
@@ -87,7 +87,7 @@ def test_a_core_has_to_let_go_first() -> None:
             replace(WELL, past_losses=(DamagedRun("id", "", "run id is lost whole"),)),
             "marks",
             FindingStatus.NOTE,
-            "A damaged journal once cost something: run id is lost whole.",
+            "A damaged journal lost data earlier: run id is lost whole.",
         ),
         (
             replace(WELL, damaged_rules=1),
@@ -100,7 +100,7 @@ def test_a_core_has_to_let_go_first() -> None:
             replace(WELL, search="why"),
             "search",
             FindingStatus.NOTE,
-            "The search's file can't be used: why.",
+            "The index for search can't be used: why.",
         ),
         (
             replace(WELL, unreadable_run_files=(("a.run", "why"),)),
@@ -158,7 +158,7 @@ def test_a_store_that_cannot_be_opened(where: str) -> None:
     found = make_store_findings(replace(WELL, **{where: value}))
     (store, run) = [finding for finding in found if finding.sign is FindingStatus.WRONG]
     assert store.text == (
-        "store.sqlite.damaged-1 can't be opened. Of its runs 3 can be brought back whole, and 1 in "
+        "store.sqlite.damaged-1 can't be opened. 3 of its runs can be repaired completely, and 1 in "
         "part."
     )
     assert store.advice == run.advice == REPAIR
@@ -169,9 +169,9 @@ def test_a_store_of_which_nothing_can_be_read() -> None:
     empty = SetAsideStore("store.sqlite", lost=("a", "b"), problem="the file is empty")
     lost = replace(WELL, unopened_store=empty)
     (store,) = about(lost, "damaged store")
-    assert "All of its runs are lost." in store.text
+    assert "All runs in it are lost." in store.text
     assert [finding.text for finding in about(lost, "run")] == [
-        "Run a is lost: nothing of it is left in store.sqlite.",
-        "Run b is lost: nothing of it is left in store.sqlite.",
+        "Run a is lost: store.sqlite has none of its data.",
+        "Run b is lost: store.sqlite has none of its data.",
     ]
     assert about(lost, "store") == about(lost, "runs") == []

@@ -162,7 +162,7 @@ def test_names_that_are_taken() -> None:
     with pytest.raises(ValueError, match="has the command shout already"):
         extension.command("shout", Named)(lambda hub, body: None)  # type: ignore[arg-type, return-value]
     extension.event_type("retrieval")
-    with pytest.raises(ValueError, match="retrieval is there already"):
+    with pytest.raises(ValueError, match="has the event type retrieval already"):
         extension.event_type("retrieval")
     with pytest.raises(
         ValueError, match=r"The extension renaming uses names that exist already: .*shout"

@@ -76,7 +76,7 @@ def test_what_runs_ends_with_it(thread: LoopThread) -> None:
     thread.close()
     runner.join()
     assert "Connect again" in str(failed.pop())
-    with pytest.raises(RuntimeError, match="connect again"):
+    with pytest.raises(RuntimeError, match="Connect again"):
         thread.run(hang)
     thread.close()
 

@@ -324,7 +324,7 @@ async def test_what_was_said_as_the_connection_broke_is_said_once() -> None:
                 assert [said] == await agents.messages("c")
                 await agents.post("c", "Once.")  # another time is another one
                 assert len(await agents.messages("c")) == 2
-            with pytest.raises(ConnectionLostError, match="connect again"):
+            with pytest.raises(ConnectionLostError, match="Connect again"):
                 await agents.states()
 
 
@@ -373,9 +373,9 @@ def test_it_ends_with_close_and_with_the_last_reference(core: AgentStepperCore) 
     next(notices)
     agents.close()
     agents.close()
-    with pytest.raises(RuntimeError, match="connect again"):
+    with pytest.raises(RuntimeError, match="Connect again"):
         next(notices)
-    with pytest.raises(RuntimeError, match="connect again"):
+    with pytest.raises(RuntimeError, match="Connect again"):
         agents.states()
     gone = weakref.ref(agents)
     del agents, notices

@@ -118,7 +118,9 @@ def test_how_a_run_begins_is_said_in_its_hello(stepper_kind: str, core: Scripted
         hello = core.peer().hello
         assert hello is not None
         assert hello.mode is mode
-    with pytest.raises(ValueError, match="mode='run' is none of 'step', 'continue'"):
+    with pytest.raises(
+        ValueError, match=r"mode='run' isn't allowed\. Use one of 'step', 'continue'"
+    ):
         run(stepper_kind, core, nothing, mode="run")
 
 

@@ -39,7 +39,7 @@ def test_lost_while_waiting_and_for_good(stepper_kind: str, core: ScriptedCore) 
             dbg.post_debug_message,
             dbg.end_llm_query_breakpoint,
         ):
-            with pytest.raises(ConnectionError, match="start the agent again"):
+            with pytest.raises(ConnectionError, match="Start the agent again"):
                 await call("x")
 
     core.policy = lambda peer, point: go_on(peer, point) if point.summary else peer.drop()

@@ -76,7 +76,7 @@ def test_every_method_raises_connection_lost_error(
         peer.drop()
         with pytest.raises(ConnectionLostError):
             await dbg.begin_llm_query_breakpoint("p")
-        with pytest.raises(ConnectionLostError, match="start the agent again"):
+        with pytest.raises(ConnectionLostError, match="Start the agent again"):
             await CALLS[name](dbg)
 
     folder = tmp_path if with_workspace else None
@@ -96,4 +96,4 @@ def test_a_run_that_its_core_has_lost_is_told_once_what_to_do() -> None:
         with pytest.raises(ConnectionLostError) as caught:
             dbg.post_debug_message("lost")
     assert str(caught.value).casefold().count("start the agent again") == 1
-    assert "doesn't know the run" in str(caught.value)
+    assert "has no such run" in str(caught.value)

@@ -49,7 +49,7 @@ def test_a_folder_that_is_gone_is_told_once_and_the_agent_goes_on(
     assert [event.parent for event in said] == [steps[0].id, steps[4].id]
     assert all(CANT in bytes(event.data).decode() for event in said)  # type: ignore[arg-type]
     assert [record.message.startswith(CANT) for record in caplog.records] == [True, True]
-    assert "create it again" in caplog.text
+    assert "Create the folder again" in caplog.text
 
 
 @both

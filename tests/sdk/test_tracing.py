@@ -288,7 +288,7 @@ def test_wrap_a_path_a_class_and_a_module(dbg: AgentStepper, core: ScriptedCore)
 
 
 def test_wrap_says_what_it_can_t(dbg: AgentStepper) -> None:
-    with pytest.raises(ValueError, match="neither 'tool' nor 'llm'"):
+    with pytest.raises(ValueError, match="Use 'tool' or 'llm'"):
         dbg.wrap(Client(), "plain", kind="agent")
     with pytest.raises(AttributeError):
         dbg.wrap(Client(), "nothing")

@@ -212,7 +212,9 @@ def test_a_core_that_closes_frees_the_agent_that_waits(
         return None
 
     async def scenario(dbg: Any) -> None:
-        with pytest.raises(ConnectionLostError, match=f"closed it with {code} The Core is"):
+        with pytest.raises(
+            ConnectionLostError, match=f"closed the connection with {code} The Core is"
+        ):
             await dbg.begin_llm_query_breakpoint("p")
 
     core.policy = policy

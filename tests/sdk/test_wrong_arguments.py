@@ -57,7 +57,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("program_name must be a text", {"program_name": None}),
     ("address must be a text", {"address": 42}),
     ("port must be a number", {"port": "8765"}),
-    ("port=70000 is no port", {"port": 70000}),
+    ("port=70000 isn't a port", {"port": 70000}),
     ("token must be a text", {"token": 42}),
     ("url must be a text", {"url": 42, "address": None, "port": None}),
     ("notice must be a text", {"notice": None}),

@@ -95,7 +95,7 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
 
     async def watch() -> None:
         """Runs meanwhile where the loop isn't blocked, and that is only where nobody awaits."""
-        await asyncio.to_thread(await_log, caplog, "the agent waits, too")
+        await asyncio.to_thread(await_log, caplog, "The agent now waits")
         said_when_full.append(len(said))
 
     working = agent.run(scenario, on_disconnect=policy)
@@ -115,7 +115,7 @@ def test_where_the_buffer_is_full_the_agent_waits_and_nothing_is_dropped(
     peer.ends()
     messages = [event for event in peer.events if event.kind is EventKind.DEBUG_MESSAGE]
     assert [bytes(event.data) for event in messages] == [b'"%d"' % n for n in range(60)]  # type: ignore[arg-type]
-    assert caplog.text.count("the agent waits, too") == 1
+    assert caplog.text.count("The agent now waits") == 1
 
 
 @both
@@ -134,7 +134,7 @@ def test_at_a_breakpoint_continue_waits_where_the_buffer_is_full(
     first = core.peer()
     waiting(first)
     core.stop()
-    await_log(caplog, "the agent waits, too")
+    await_log(caplog, "The agent now waits")
     assert 0 < len(passed) < 10
     core.policy = go_on
     core.start()

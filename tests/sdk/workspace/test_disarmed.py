@@ -248,7 +248,7 @@ def test_a_git_folder_that_is_no_repository(folder: Path, data: Path, watch: Ope
     (folder / ".git/config").write_text("[broken\n")
     (folder / "a").touch()
     assert files_of(data, watch().head).keys() == {"a"}
-    with pytest.raises(WorkspaceError, match="repair it"):
+    with pytest.raises(WorkspaceError, match="Repair the repository"):
         watch(require_clean=True)
 
 

@@ -41,7 +41,7 @@ def test_a_workspace_is_watched_whose_repository_has_a_pipe(
     make_repository(folder)
     make_pipe(folder / ".git" / name)
     assert files_of(data, watch().head).keys() == {"readme"}
-    with pytest.raises(WorkspaceError, match="repair it"):
+    with pytest.raises(WorkspaceError, match="Repair the repository"):
         watch(require_clean=True)
 
 
@@ -81,7 +81,7 @@ def test_a_pipe_with_the_name_of_an_ignore_file_is_named(
     monkeypatch.setattr(git_command, "TIMEOUT_S", 1.0)  # git itself waits for the pipe
     make_pipe(folder / name)
     (folder / name).with_name("x").write_text("new\n")
-    with pytest.raises(WorkspaceError, match=f"{name} is a pipe.*: remove it"):
+    with pytest.raises(WorkspaceError, match=f"{name} is a pipe.* Remove it"):
         workspace.commit()
     with pytest.raises(WorkspaceError, match=f"{name} is a pipe"):
         watch()

@@ -244,7 +244,7 @@ def test_after_close_there_are_none_and_without_the_folder_an_error(
 ) -> None:
     workspace = watch()
     shutil.rmtree(folder)
-    with pytest.raises(WorkspaceError, match="is gone"):
+    with pytest.raises(WorkspaceError, match="no longer exists"):
         workspace.snapshot()
     workspace.close()
     assert workspace.snapshot() is None
