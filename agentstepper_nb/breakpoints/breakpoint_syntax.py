@@ -163,7 +163,7 @@ def make_breakpoint(fields: dict[str, Any]) -> BreakpointRule:
             BreakpointRule,
         )
     except msgspec.ValidationError as error:
-        raise ProtocolError("invalid_stop", f"This can't be a breakpoint: {error}.") from None
+        raise ProtocolError("invalid_stop", f"This breakpoint isn't valid: {error}.") from None
 
 
 def _plain(value: Any) -> Any:
@@ -182,14 +182,14 @@ class _Reader:
 
     def breakpoint(self, id: str, program: str) -> dict[str, Any]:
         if not self._text:
-            _complain("Say where to halt")
+            _complain("The breakpoint names no place to halt")
         while (word := self._word()) is not None:
             self._take(*word)
         return {"id": id, "program": program} | self._fields
 
     def _take(self, word: str, quoted: bool) -> None:
         if quoted:
-            _complain(f"“{word}” stands where no name is expected")
+            _complain(f"The name “{word}” isn't expected here")
         if not (self._place(word) or self._option(word)):
             _complain(f"“{word}” isn't understood here", did_you_mean(word, sorted(_KEYWORDS)))
 
@@ -232,7 +232,7 @@ class _Reader:
                 self._set("program", self._next(word))
             case "all":
                 if self._next(word) != "agents":
-                    _complain("Only “all agents” is understood after “all”")
+                    _complain("“agents” must follow “all”")
                 self._set("program", "*")
             case _:
                 return False
@@ -249,7 +249,7 @@ class _Reader:
                 self._set(name, value)
         self._at = len(self._text)
         if not rest.strip():
-            _complain("Say a condition after “where”")
+            _complain("A condition must follow “where”")
         self._set("condition", rest.strip())
 
     def _name(self) -> None:
@@ -264,7 +264,7 @@ class _Reader:
     def _next(self, after: str) -> str:
         word = self._word()
         if word is None:
-            _complain(f"Something has to follow “{after}”")
+            _complain(f"A value must follow “{after}”")
         return word[0]
 
     def _word(self) -> tuple[str, bool] | None:
@@ -281,7 +281,7 @@ class _Reader:
 
     def _set(self, name: str, value: Any) -> None:
         if name in self._fields:
-            _complain(f"The {_FIELDS.get(name, name)} is said twice")
+            _complain(f"The {_FIELDS.get(name, name)} is given twice")
         self._fields[name] = value
 
 
@@ -297,15 +297,15 @@ def _number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        _complain(f"“{text}” is no whole number")
+        _complain(f"“{text}” isn't a whole number")
 
 
 def _dollars(text: str) -> float:
     try:
         return float(text.removeprefix("$"))
     except ValueError:
-        _complain(f"“{text}” is no number of dollars")
+        _complain(f"“{text}” isn't an amount in dollars")
 
 
 def _complain(what: str, hint: str = "") -> NoReturn:
-    raise ProtocolError("invalid_stop", f"{what}.{hint} A breakpoint is written: {USAGE}")
+    raise ProtocolError("invalid_stop", f"{what}.{hint} Write a breakpoint as: {USAGE}")

@@ -49,6 +49,7 @@ def send_request(request: Struct, expected: type[Answer]) -> Answer:
             raise ProtocolError(code, message)
     if not isinstance(answer, expected):
         raise ConnectionLostError(
-            f"The Core at {endpoint.url} answered something else: is it older?"
+            f"The Core at {endpoint.url} sent an unexpected answer. Check that the Core "
+            "isn't older than this package."
         )
     return answer

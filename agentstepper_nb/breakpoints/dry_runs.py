@@ -50,7 +50,7 @@ class DryRunResults(list[DryRunResult]):
     @property
     def _said(self) -> str:
         if not self:
-            return "There is no run of such agents yet."
+            return "These agents have no recorded run yet."
         times = "once" if self.total == 1 else f"{self.total:,} times"
         runs = "this run" if len(self) == 1 else f"these {len(self)} runs"
         return f"It would have hit {times} in {runs}." if self.total else f"No hit in {runs}."

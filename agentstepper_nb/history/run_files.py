@@ -29,8 +29,8 @@ def choose_format(path: Path, named: str | None = None) -> str:
         named = next((each for each, ends in FORMATS.items() if path.suffix.lower() in ends), "")
     if named not in FORMATS:
         raise ValueError(
-            f"{path.name} says no format: let it end with .run, .zip or .log, or name one of "
-            f"{', '.join(FORMATS)}."
+            f"The name {path.name} doesn't tell the format. End the name with .run, .zip "
+            f"or .log, or pass one of the formats {', '.join(FORMATS)}."
         )
     return named
 
@@ -58,5 +58,5 @@ def write_run_file(history: RunHistory, path: Path, format: str, *, force: bool 
         OSError: It can't be written.
     """
     if path.exists() and not force:
-        raise FileExistsError(f"{path} exists: choose another name, or say that it be replaced.")
+        raise FileExistsError(f"{path} exists. Choose another name, or ask to replace the file.")
     write_atomically(path, encode_run(history, format))

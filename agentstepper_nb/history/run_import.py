@@ -74,8 +74,8 @@ def _upload_to_core(endpoint: CoreEndpoint, data: bytes) -> Run:
     if len(text) + _ENVELOPE_BYTES > MAX_MESSAGE_BYTES:
         raise ProtocolError(
             "too_large",
-            f"A running Core takes files up to {MAX_MESSAGE_BYTES // 1024**2} MiB: import this one "
-            "while it is stopped.",
+            f"A running Core imports files of up to {MAX_MESSAGE_BYTES // 1024**2} MiB. "
+            "Stop the Core to import this one.",
         )
     try:
         with open_socket(endpoint) as connection:
@@ -90,4 +90,7 @@ def _upload_to_core(endpoint: CoreEndpoint, data: bytes) -> Run:
             if code in ("store_failed", "internal", "watch_only"):
                 raise CommandError(code, message)
             raise ProtocolError(code, message)
-    raise ConnectionLostError(f"The Core at {endpoint.url} answered something else: is it older?")
+    raise ConnectionLostError(
+        f"The Core at {endpoint.url} sent an unexpected answer. Check that the Core isn't "
+        "older than this package."
+    )

@@ -32,8 +32,8 @@ def open_folder(folder: Path) -> Iterator[StoreReader]:
     path = folder / STORE_FILE
     if not path.exists():
         raise StoreError(
-            f"No runs are kept in {folder}: there is no {STORE_FILE}. Name the folder that "
-            "`agentstepper serve --data` or the Jupyter server has."
+            f"The folder {folder} has no runs: there is no {STORE_FILE}. Name the data "
+            "folder of `agentstepper serve --data` or of the Jupyter server."
         )
     reader = StoreReader(path)
     try:
@@ -63,7 +63,10 @@ def choose_run(runs: Sequence[Run], id_or_name: str) -> Run:
         return prefixed[0]
     if prefixed:
         listed = escape_to_one_line(", ".join(f"{run.id} ({run.name})" for run in prefixed[:5]))
-        raise CommandError("unknown_run", f"Several runs' ids begin with {id_or_name}: {listed}.")
+        raise CommandError(
+            "unknown_run",
+            f"Several runs have ids that begin with {id_or_name}: {listed}. Give more of the id.",
+        )
     names = escape_to_one_line(", ".join(dict.fromkeys(run.name for run in reversed(runs[-5:]))))
-    newest = f" The newest are: {names}." if names else " There is none at all."
+    newest = f" The newest runs are: {names}." if names else " The store has no runs."
     raise CommandError("unknown_run", f"No run has the id or name {id_or_name!r}.{newest}")

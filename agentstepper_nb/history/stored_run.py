@@ -134,5 +134,5 @@ class StoredRun:
                 return read(reader)
             except KeyError:
                 raise CommandError(
-                    "unknown_run", f"Run {self.id} isn't kept any more: it was deleted.", self.id
+                    "unknown_run", f"Run {self.id} was deleted from the store.", self.id
                 ) from None

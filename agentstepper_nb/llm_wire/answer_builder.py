@@ -20,7 +20,7 @@ from .events import (
     TraceEvent,
 )
 
-_UNKNOWN_FAILURE = "The model's answer failed, and nothing says why. Try again."
+_UNKNOWN_FAILURE = "The model's answer failed without a reason. Try again."
 _ANSWER_CUT_OFF = "The model's answer ended before it was complete. Try again."
 
 

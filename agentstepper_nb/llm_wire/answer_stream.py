@@ -21,12 +21,15 @@ from .events import (
 #: What an answer is cut by that ends without saying so.
 CUT_OFF_ERROR: Final = {
     "kind": "cut",
-    "message": "The answer broke off: the connection ended before the model had said that it is done.",
+    "message": (
+        "The answer broke off: the connection ended before the end of the model's answer. "
+        "Try again."
+    ),
 }
 #: An answer in one piece that is none.
 UNREADABLE_ERROR: Final = {
     "kind": "invalid",
-    "message": "The answer can't be read: it isn't the API's.",
+    "message": "The answer can't be decoded: it doesn't have the API's format. Check the address.",
 }
 
 #: In an error's code, the words of what passes by itself.

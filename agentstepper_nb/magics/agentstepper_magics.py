@@ -41,9 +41,7 @@ class _Parser(argparse.ArgumentParser):
             if word.startswith("-"):
                 like = did_you_mean(word, self._option_string_actions)
                 self.refuse(f"There is no option {word}.{like}")
-            self.refuse(
-                f"“{word}” isn't understood here: a name of several words stands in quotes."
-            )
+            self.refuse(f"“{word}” isn't expected here. Put a name of several words in quotes.")
         return found
 
 
@@ -91,13 +89,13 @@ def _check(words: argparse.Namespace) -> None:
         like = did_you_mean(
             what, (*_COMMANDS_WITHOUT_ARGUMENTS, *_COMMANDS_WITH_ARGUMENT[:1], *_RULES, "chat")
         )
-        _agentstepper.refuse(f"There is no “{what}”.{like}")
+        _agentstepper.refuse(f"There is no command “{what}”.{like}")
     asked = (words.kernel, words.by_input, words.export is not None, what is not None)
     pair = (what, words.how) == _COMMANDS_WITH_ARGUMENT
     if sum(asked) > 1 or ((what in _COMMANDS_WITH_ARGUMENT or words.how is not None) and not pair):
         _agentstepper.error("Say one of these")
     if words.run is not None and words.export is None:
-        _agentstepper.error("Say one of these: --run goes with --export")
+        _agentstepper.error("--run needs --export. Use one of these")
 
 
 def _sessions() -> None:

@@ -78,7 +78,7 @@ def _break(text: str) -> Any:
     print(
         escape_to_one_line(
             f"Breakpoint {number} is set for {_agents(breakpoint)}: {breakpoint}. "
-            f"%agentstepper break dry-run {number} tells where it would have hit."
+            f"%agentstepper break dry-run {number} shows where it would have hit."
         )
     )
     return None
@@ -137,8 +137,8 @@ def _chosen(text: str) -> list[breakpoints.Breakpoint]:
     found = [existing[int(n) - 1] for n in numbers if 0 < int(n) <= len(existing)]
     if len(found) < len(numbers):
         raise UsageError(
-            f"There is no breakpoint of that number: {len(existing)} are set. "
-            "%agentstepper breakpoints lists them."
+            f"There is no breakpoint of that number: {len(existing)} are set. See the "
+            "numbers by %agentstepper breakpoints."
         )
     return found
 

@@ -16,11 +16,11 @@ from .input_stepper import InputStepper
 from .view_wait import ViewWait
 
 _NO_VIEW_ON_MAIN: Final = (
-    "{kernel} doesn't hear the view while its main thread waits, so that nobody could step this cell. "
-    "Leave out --main, or use ipykernel 7.1 or newer."
+    "{kernel} can't receive messages of the view while its main thread waits, so this "
+    "cell couldn't be stepped. Leave out --main, or use ipykernel 7.1 or newer."
 )
 _NO_FRONT_END: Final = (
-    "There is no view here, and the main thread is needed to ask what to do. Leave out --main."
+    "This front end has no view, and input() needs the main thread. Leave out --main."
 )
 
 

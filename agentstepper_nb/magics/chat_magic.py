@@ -25,7 +25,9 @@ def show_chat(names: dict[str, Any], words: list[str]) -> None:
         UsageError: It names none, or none that can be talked with.
     """
     if len(words) != 1:
-        raise UsageError(f"Say with whom: %agentstepper chat NAME. {_known(names)}")
+        raise UsageError(
+            f"The name of the chat is missing: %agentstepper chat NAME. {_known(names)}"
+        )
     from ..widgets.chat_widget import ChatWidget
 
     try:
@@ -53,7 +55,7 @@ def _chat(names: dict[str, Any], name: str) -> Chat:
     if isinstance(value, Chat):
         return value
     if value is name and name not in list_connectors():
-        raise UsageError(f"There is no {name!r} to talk with. {_known(names)}")
+        raise UsageError(f"There is no chat or agent {name!r}. {_known(names)}")
     return Chat(value)
 
 

@@ -19,8 +19,10 @@ from ..cli.step_session import StepSession
 from ..widgets.kernel_core import KernelCore
 from .local_connection import LocalConnection
 
-_NO_INPUT: Final = "This front end has no input(), by which to ask."
-_DETACHED: Final = "The cell goes on in the background: %agentstepper --input steps it."
+_NO_INPUT: Final = (
+    "This front end doesn't support input(). Use the view, or `agentstepper step` in a terminal."
+)
+_DETACHED: Final = "The cell continues in the background. Step it by %agentstepper --input."
 
 
 class InputStepper:

@@ -16,4 +16,7 @@ def split_line(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
-        raise UsageError(f"{error}: put a name with an apostrophe in double quotes.") from None
+        raise UsageError(
+            f"The line can't be split into words ({error}). Put a name with an apostrophe in "
+            "double quotes."
+        ) from None

@@ -15,6 +15,6 @@ def nest_event_loops() -> str:
     name = "nest_asyncio2" if find_spec("nest_asyncio2") else "nest_asyncio"
     import_module(name).apply()
     return (
-        f"{name} is applied: asyncio.run works in cells now, anyio.run still doesn't. "
-        "Restart the kernel to take it back. Cells under %%step need neither."
+        f"{name} is applied: asyncio.run now works in cells, but anyio.run doesn't. "
+        "Restart the kernel to undo this; cells under %%step don't need it."
     )

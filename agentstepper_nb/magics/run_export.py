@@ -14,8 +14,9 @@ from ..store.atomic_files import write_atomically
 from ..widgets import kernel_core
 
 _NO_CORE: Final = (
-    "No Core runs in this kernel. The Jupyter server's, and `agentstepper serve`, keep a .run file of "
-    "each run that ended: in `agentstepper/logs` in the folder that `jupyter --data-dir` names."
+    "No Core runs in this kernel. The Cores of the Jupyter server and of `agentstepper "
+    "serve` write a .run file of each run that ended to `agentstepper/logs` in the "
+    "folder that `jupyter --data-dir` names."
 )
 
 
@@ -56,6 +57,6 @@ def _newest(runs: list[Run], run_name: str | None) -> Run:
     if found:
         return found[-1]
     if not runs:
-        raise UsageError("There is no run to export yet.")
+        raise UsageError("There is no run to export yet. Run an agent first.")
     names = escape_to_one_line(", ".join(dict.fromkeys(run.name for run in runs)))
-    raise UsageError(f"No run is called {run_name!r}. There is: {names}.")
+    raise UsageError(f"No run has the name {run_name!r}. The runs are: {names}.")

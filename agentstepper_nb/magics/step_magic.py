@@ -26,8 +26,8 @@ from .timeline_saver import save_at_end
 _NOTEBOOK = "JPY_SESSION_NAME"
 
 _NO_AWAIT = (
-    "This cell awaits at its top level, which it can't on the kernel's main thread: that runs the "
-    "kernel's own event loop. Leave out --main."
+    "This cell uses await at its top level, which doesn't work on the kernel's main "
+    "thread. Leave out --main."
 )
 
 

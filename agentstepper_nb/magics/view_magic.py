@@ -14,8 +14,8 @@ from .input_stepper import InputStepper
 from .timeline_saver import save_newest_at_end
 
 _NO_CORE = (
-    "No agent of this kernel can be stepped here: `%%step --input` runs a cell that can, and "
-    "`%agentstepper --kernel` prepares the kernel for agents of every kind."
+    "This kernel has no Core, so no agent can be stepped here. Run a cell with `%%step "
+    "--input`, or start a Core with `%agentstepper --kernel`."
 )
 
 

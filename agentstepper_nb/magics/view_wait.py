@@ -16,12 +16,13 @@ from .local_connection import LocalConnection
 VIEW_TIMEOUT_S: float = 5.0
 
 _NO_SUBSHELLS: Final = (
-    "This cell goes on in the background, since {kernel} doesn't hear the view while a cell waits "
-    "(ipykernel 7.1 and newer do): step it in the view, Stop ends it."
+    "This cell continues in the background, since {kernel} can't receive messages of the "
+    "view while a cell waits (ipykernel 7.1 and newer can). Step or stop the cell in the "
+    "view."
 )
 _NO_VIEW: Final = (
-    "This cell goes on in the background, since no view was heard while it waited: step it in the view, "
-    "or with %agentstepper --input; Stop ends it."
+    "This cell continues in the background, since no view answered while the cell "
+    "waited. Step or stop the cell in the view, or with %agentstepper --input."
 )
 
 

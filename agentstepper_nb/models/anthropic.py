@@ -65,7 +65,9 @@ class AnthropicProvider(HTTPProvider):
                 timeout=anthropic.Timeout(timeouts.silence_s, connect=timeouts.connect_s),
             )
         except Exception as error:  # the HTTP client's own tree, too, which isn't ours to import
-            raise ModelError("invalid", f"No model can be asked at {url}: {error}") from None
+            raise ModelError(
+                "invalid", f"The address {url} can't be used for a model: {error}"
+            ) from None
 
     async def close(self) -> None:
         """Close its connections."""

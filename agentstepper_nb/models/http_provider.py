@@ -23,7 +23,8 @@ MAX_SHOWN_CHARS: Final = 1000
 
 _OVERLOADED: Final = {408, 409, 429}
 _CONTEXT_EXCEEDED: Final = (
-    "The conversation is longer than this model takes: begin a new one, or choose another."
+    "The conversation is longer than the model's context. Begin a new conversation, or "
+    "choose another model."
 )
 #: How services say that a conversation is too long: they all do so by a bad request.
 _CONTEXT_EXCEEDED_SIGNS: Final = (
@@ -51,28 +52,28 @@ class ProviderErrorMessages:
 
     def timed_out(self) -> dict[str, Any]:
         """Nothing came for too long."""
-        text = f"{self.where} said nothing for too long. Try again, or look whether it still runs."
+        text = f"{self.where} didn't answer in time. Try again, or check that it runs."
         return {"kind": "timeout", "message": text}
 
     def unreachable(self, why: object) -> dict[str, Any]:
         """There is no connection."""
-        text = f"{self.where} can't be reached: {why}. Look at {self.url} and the network."
+        text = f"{self.where} can't be reached: {why}. Check {self.url} and the network."
         return {"kind": "unreachable", "message": text}
 
     def connection_lost(self, why: object) -> dict[str, Any]:
         """The connection was lost in the midst of an answer."""
-        text = f"{self.where} broke off in the midst of its answer: {why}. Try again."
+        text = f"{self.where} broke off during its answer: {why}. Try again."
         return {"kind": "cut", "message": text}
 
     def request_failed(self, why: object) -> dict[str, Any]:
         """The request couldn't even be made."""
-        return {"kind": "invalid", "message": f"{self.where} can't be asked: {why}"}
+        return {"kind": "invalid", "message": f"The request to {self.where} can't be sent: {why}"}
 
     def not_a_model(self, content_type: str) -> dict[str, Any]:
         """What stands at that address is no model."""
         text = (
-            f"{self.where} answered with {content_type}, as no model does. Look at {self.url}: most "
-            "addresses of this kind end in /v1."
+            f"{self.where} answered with {content_type}, which isn't a model's answer. "
+            f"Check {self.url}: most addresses of this kind end in /v1."
         )
         return {"kind": "invalid", "message": text}
 
@@ -89,15 +90,21 @@ class ProviderErrorMessages:
             return _CONTEXT_EXCEEDED
         match status:
             case 401:
-                return f"Set {self.key} to a key that is valid there."
+                return f"Set {self.key} to a valid key."
             case 403:
-                return f"The key in {self.key} may not do this: use another, or another model."
+                return (
+                    f"The key in {self.key} doesn't allow this request. Use another key, or "
+                    "another model."
+                )
             case 404:
-                return f"Choose a model that is served there, or correct {self.url}."
+                return f"Choose a model that this service has, or correct {self.url}."
             case 429:
-                return "Too many requests, or no credit is left: wait, or look at the account."
+                return (
+                    "There were too many requests, or no credit is left. Wait, or check the "
+                    "account."
+                )
             case _ if status >= 500:
-                return "It is overloaded or out of order: try again later."
+                return "The service is overloaded or fails. Try again later."
         return ""
 
 

@@ -69,7 +69,9 @@ class OpenAIProvider(HTTPProvider):
                 timeout=openai.Timeout(timeouts.silence_s, connect=timeouts.connect_s),
             )
         except Exception as error:  # the HTTP client's own tree, too, which isn't ours to import
-            raise ModelError("invalid", f"No model can be asked at {url}: {error}") from None
+            raise ModelError(
+                "invalid", f"The address {url} can't be used for a model: {error}"
+            ) from None
 
     @property
     def name(self) -> str:
@@ -158,7 +160,9 @@ class OpenAIText:
                 base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries
             )
         except Exception as error:  # the HTTP client's own tree, too, which isn't ours to import
-            raise ModelError("invalid", f"The model {model} can't be asked: {error}") from None
+            raise ModelError(
+                "invalid", f"The request to the model {model} can't be sent: {error}"
+            ) from None
 
     @property
     def name(self) -> str:
@@ -170,7 +174,7 @@ class OpenAIText:
         try:
             said = _get_content(await self._complete(system, prompt, max_tokens))
         except openai.APITimeoutError:
-            raise ModelError("timeout", f"{self._where} took too long to answer.") from None
+            raise ModelError("timeout", f"{self._where} didn't answer in time.") from None
         except openai.APIStatusError as error:
             busy = error.status_code == 429 or error.status_code >= 500
             kind = "overloaded" if busy else "refused"
@@ -181,7 +185,7 @@ class OpenAIText:
             raise ModelError("unreachable", f"{self._where} can't be reached: {why}") from None
         # Whatever stands at that address, its answer may be of any form.
         except (openai.APIError, ValueError, TypeError, AttributeError, LookupError):
-            text = f"{self._where} answered what is no chat completion."
+            text = f"The answer of {self._where} isn't a chat completion."
             raise ModelError("invalid", text) from None
         if not said.strip():
             raise ModelError("empty", f"{self._where} answered without a text.")
@@ -214,5 +218,5 @@ class OpenAIText:
 def _get_content(completion: ChatCompletion) -> str:
     content = completion.choices[0].message.content
     if content is not None and not isinstance(content, str):
-        raise TypeError("an answer's content is no text")
+        raise TypeError("an answer's content isn't a text")
     return content or ""

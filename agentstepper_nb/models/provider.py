@@ -103,7 +103,7 @@ async def _next(
     except TimeoutError:
         if not limit.expired():
             raise
-        text = f"The model said nothing for {silence_s:g} s. Try again."
+        text = f"The model sent nothing for {silence_s:g} s. Try again."
         raise ModelError("timeout", text) from None
 
 

@@ -39,7 +39,7 @@ def _anthropic(model: str) -> ModelProvider:
     except ModuleNotFoundError as error:
         if error.name != "anthropic":
             raise
-        text = "Anthropic's client isn't installed: pip install 'agentstepper_nb[anthropic]'."
+        text = "Anthropic's client isn't installed. Run pip install 'agentstepper_nb[anthropic]'."
         raise ModelError("invalid", text) from None
     return AnthropicProvider()
 
@@ -92,8 +92,9 @@ def refuse_script_path(name: str, model: str) -> None:
     if model not in list_named_scripts():
         raise ModelError(
             "invalid",
-            f"A message may not name the script {model!r}: a Python file is run only by who starts the "
-            f"worker, who puts it into a folder and that into {SCRIPTS_VARIABLE}. There are "
+            f"A message may not name the script {model!r}, since a script is Python code. "
+            "Name an installed script, or put the file into a folder of "
+            f"{SCRIPTS_VARIABLE} where the worker starts; the scripts are "
             f"{', '.join(list_named_scripts())}.",
         )
 

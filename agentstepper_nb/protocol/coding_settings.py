@@ -33,11 +33,11 @@ class CodingSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     auto_approve: Annotated[
         bool | None,
-        Meta(description="approve whatever would be asked; what is denied stays denied"),
+        Meta(description="approve every call that would ask a person; denied calls stay denied"),
     ] = None
     max_iterations: Annotated[
         Annotated[int, Meta(ge=1, le=10_000)] | None,
-        Meta(description="questions to the model that one prompt may take"),
+        Meta(description="most requests to the model for one prompt"),
     ] = None
     command_timeout: Annotated[
         Annotated[float, Meta(gt=0, le=_DAY_S)] | None,
@@ -45,11 +45,11 @@ class CodingSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = None
     tool_timeout: Annotated[
         Annotated[float, Meta(gt=0, le=_DAY_S)] | None,
-        Meta(description="seconds that a tool call may take, a command's too"),
+        Meta(description="seconds that a tool call may take, including a command"),
     ] = None
     model_timeout: Annotated[
         Annotated[float, Meta(gt=0, le=_DAY_S)] | None,
-        Meta(description="seconds that the model may be silent within an answer"),
+        Meta(description="seconds that the model may send nothing within an answer"),
     ] = None
     approval_timeout: Annotated[
         Annotated[float, Meta(gt=0, le=7 * _DAY_S)] | None,
@@ -57,11 +57,11 @@ class CodingSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = None
     output_limit: Annotated[
         Annotated[int, Meta(ge=_KIB, le=16 * _MIB)] | None,
-        Meta(description="bytes of a result that the model is given"),
+        Meta(description="most bytes of a result that are sent to the model"),
     ] = None
     shell: Annotated[
         bool | None,
-        Meta(description="whether commands may be read by a shell"),
+        Meta(description="whether commands may run in a shell"),
     ] = None
     policy: Annotated[
         Name | None,
@@ -69,7 +69,7 @@ class CodingSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = None
     temperature: Annotated[
         Annotated[float, Meta(ge=0, le=2)] | None,
-        Meta(description="how freely the model answers; not every model takes it"),
+        Meta(description="the model's sampling temperature; not every model supports it"),
     ] = None
     tool_choice: Annotated[
         Name | None,
@@ -77,24 +77,26 @@ class CodingSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = None
     sandbox_mode: Annotated[
         Literal["read-only", "workspace-write", "danger-full-access"] | None,
-        Meta(description="what commands and tools may do without asking"),
+        Meta(description="what commands and tools may do without approval"),
     ] = None
     sandbox: Annotated[
         Literal["auto", "bubblewrap", "landlock", "seatbelt", "none"] | None,
-        Meta(description="what confines commands; auto is the best that works here"),
+        Meta(description="what confines commands; auto selects the best that works here"),
     ] = None
     network: Annotated[
-        bool | None, Meta(description="let commands use the network without asking")
+        bool | None, Meta(description="allow commands to use the network without approval")
     ] = None
     readable: Annotated[
-        Folders | None, Meta(description="a folder or file outside that commands see")
+        Folders | None,
+        Meta(description="a folder or file outside of the workspace that commands may read"),
     ] = None
     writable: Annotated[
-        Folders | None, Meta(description="a folder outside that commands may change")
+        Folders | None,
+        Meta(description="a folder outside of the workspace that commands may change"),
     ] = None
     memory_bytes: Annotated[
         Annotated[int, Meta(ge=64 * _MIB, le=1024 * _GIB)] | None,
-        Meta(description="memory that a command may use, with all that it starts"),
+        Meta(description="memory that a command and its child processes may use"),
     ] = None
     processes: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000)] | None,

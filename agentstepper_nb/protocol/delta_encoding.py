@@ -101,7 +101,7 @@ class DeltaDecoder:
         texts = [new[number] if number in new else memory.pieces[number] for number in content]
         if sum(map(len, texts)) > MAX_MESSAGE_BYTES:
             raise ProtocolError(
-                "too_large", "The content's pieces joined pass the limit of 64 MiB."
+                "too_large", "The joined pieces of the content exceed the limit of 64 MiB."
             )
         for text in new.values():
             memory.add(text)
@@ -198,5 +198,5 @@ def _common(one: list[int], other: list[int]) -> int:
 def _unknown(what: str) -> ProtocolError:
     return ProtocolError(
         "unknown_content",
-        f"This connection doesn't know {what}: open another, and send the content again.",
+        f"This connection has no {what}. Open another connection, and send the content again.",
     )

@@ -84,7 +84,8 @@ def decode_envelope(text: str | bytes) -> Envelope:
         return _envelope.decode(text)
     except _UNREADABLE as error:
         raise ProtocolError(
-            "malformed", f'Not of the form {{"n": 1, "type": …, "body": {{…}}}}: {error}.'
+            "malformed",
+            f'The message doesn\'t have the form {{"n": 1, "type": …, "body": {{…}}}}: {error}.',
         ) from None
 
 
@@ -140,7 +141,8 @@ class MessageTable:
         if decoder is None:
             known = ", ".join(sorted(self._decoders))
             raise ProtocolError(
-                self._unknown, f"“{envelope.type[:80]}” is none of those known here: {known}."
+                self._unknown,
+                f"“{envelope.type[:80]}” isn't a message type here. The types are: {known}.",
             )
         try:
             return decoder.decode(envelope.body)

@@ -57,51 +57,54 @@ class AgentStepperExtension(ExtensionApp):
     load_other_extensions = True
 
     data_dir = Unicode(
-        help="The folder that keeps the tokens and the runs. It belongs to one server at a "
-        "time: a second one takes the folder 2 in it, and so on. "
-        "Default: agentstepper/ in Jupyter's data folder."
+        help="The folder that stores the tokens and the runs. One server uses the folder at a "
+        "time; a second server uses its subfolder 2, and so on. Default: agentstepper/ "
+        "in Jupyter's data folder."
     ).tag(config=True)
     durability = CaselessStrEnum(
         [each.value for each in Durability],
         default_value=Durability.DURABLE.value,
-        help="What is kept outlives: a kill, soon (relaxed); a power cut, where a person or an agent "
-        "relies on it (durable) or always (sync).",
+        help="How soon data is safe. relaxed: soon safe from a kill; durable: safe from a "
+        "power cut before a person or an agent relies on it; sync: always safe from a "
+        "power cut.",
     ).tag(config=True)
     keep_days = Float(
         None,
         allow_none=True,
-        help="Delete runs without a tag so many days after they ended. Default: never.",
+        help="Delete runs without a tag this many days after they ended. Default: never.",
     ).tag(config=True)
     keep_gib = Float(
         None,
         allow_none=True,
-        help="Delete the oldest runs without a tag where all take more GiB. Default: never.",
+        help="Delete the oldest runs without a tag while all runs take more GiB than this. "
+        "Default: never.",
     ).tag(config=True)
     model = Unicode(
-        help="A model that puts each step and commit into a sentence, at the endpoint that "
-        "OPENAI_API_KEY or OPENAI_BASE_URL names; it is sent what agents send. "
-        "Default: AGENTSTEPPER_MODEL, else none: summaries are made by rule."
+        help="A model that summarizes each step and commit, at the endpoint of OPENAI_API_KEY "
+        "or OPENAI_BASE_URL; the model receives the agents' data. Default: "
+        "AGENTSTEPPER_MODEL, else none: summaries are made by rule."
     ).tag(config=True)
     agent_token = Unicode(
-        help="The agent token; never Jupyter's own. It is kept in data_dir, readable by you alone. "
-        "Default: what data_dir keeps, else one that is made."
+        help="The agent token; never Jupyter's own. The token is stored in data_dir, readable "
+        "only by you. Default: the token in data_dir, else a new one."
     ).tag(config=True)
     control_token = Unicode(
         help="The control token, by which programs control agents, set breakpoints and "
-        "prices, and import runs: the agent token doesn't do. Kept and made as the agent token."
+        "prices, and import runs; the agent token doesn't allow this. Stored and created "
+        "like the agent token."
     ).tag(config=True)
-    worker_token = Unicode(help="The worker token. Kept and made as the agent token.").tag(
+    worker_token = Unicode(help="The worker token. Stored and created like the agent token.").tag(
         config=True
     )
     max_message = Int(
         MAX_MESSAGE_BYTES,
         min=1024,
-        help="The largest message taken from an agent or a view, and the largest .run file, "
-        "in bytes.",
+        help="The largest message accepted from an agent or a view, and the largest .run "
+        "file, in bytes.",
     ).tag(config=True)
 
     runtime_store = Unicode(
-        help="Where agents that run on their own are kept: sqlite, beside the runs, or lance: and a "
+        help="Where background agents are stored: sqlite, beside the runs, or lance: and a "
         "folder. Default: AGENTSTEPPER_RUNTIME_STORE, else sqlite."
     ).tag(config=True)
     coding_roots = List(
@@ -111,14 +114,14 @@ class AgentStepperExtension(ExtensionApp):
     ).tag(config=True)
 
     coding_defaults = Dict(
-        help="What holds for coding sessions, and background agents of the moniker coding, where a "
-        "request leaves it out, such as {'max_iterations': 50}. The settings are "
+        help="Default settings of coding sessions, and of background agents of the moniker coding, "
+        "such as {'max_iterations': 50}. The settings are "
         f"{', '.join(FIELDS)}."
     ).tag(config=True)
     coding_limits = Dict(
-        help="How far a request for a coding session, or a background agent of the moniker coding, may "
-        "go, with the names of coding_defaults: a number is the most, False forbids True, and of the "
-        "others the value is the only one."
+        help="Limits for requests of coding sessions, and of background agents of the moniker "
+        "coding, with the names of coding_defaults: a number is the maximum, False "
+        "forbids True, and any other value is the only one allowed."
     ).tag(config=True)
 
     @default("data_dir")
@@ -172,7 +175,7 @@ class AgentStepperExtension(ExtensionApp):
         folder, lock = folder_lock.lock_free_folder(wanted, self._lock_owner)
         if folder != wanted:
             self.log.warning(
-                "AgentStepper: the runs in %s belong to %s. This server keeps its own in %s.",
+                "AgentStepper: the runs in %s belong to %s. This server stores its own runs in %s.",
                 wanted,
                 holder or "another process",
                 folder,

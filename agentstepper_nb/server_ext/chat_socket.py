@@ -42,7 +42,9 @@ class ChatSocketHandler(CoreSocketHandler):
         """Ask the chat's process about the caller, then shake hands."""
         if "Origin" in self.request.headers:
             raise make_error(
-                403, "foreign_origin", "This is for programs: a web page may not connect here."
+                403,
+                "foreign_origin",
+                "This address accepts programs; a web page may not connect here.",
             )
         self._chat, self._token = chat, self._read_bearer_token()
         try:

@@ -96,7 +96,7 @@ class CodingHandler(RestHandler):
         if compare_digest(given.encode(), self._control_token.encode()):
             return True
         raise make_error(
-            401, "unauthorized", f"{CONTROL_HEADER} has another token than this server."
+            401, "unauthorized", f"The token in {CONTROL_HEADER} isn't this server's control token."
         )
 
 
@@ -149,7 +149,8 @@ class CodingSessionHandler(CodingHandler):
         shown = await self.call_service("show", params, wire.CodingSessionDetail)
         if not await asyncio.to_thread(self.is_allowed, shown.session):
             text = (
-                f"The session {session[:80]!r} works in a folder that this server lets nobody into."
+                f"The session {session[:80]!r} works in a folder that this server doesn't "
+                "allow. Add the folder to c.AgentStepperExtension.coding_roots."
             )
             raise make_error(403, "outside_roots", text)
         self.send_json(shown)

@@ -118,7 +118,7 @@ class JsonErrorHandler(JupyterHandler):
             return "unknown_command", f"{self.request.method} {self.request.path}: {text}"
         if status < 500:
             return "invalid_message", text
-        return "internal", "The server failed; its log has the traceback."
+        return "internal", "The server failed at this request. Its log has the traceback."
 
     def _explain_forbidden(self, text: str) -> tuple[str, str]:
         if "XSRF" in text or "_xsrf" in text:

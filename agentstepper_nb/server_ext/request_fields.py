@@ -82,7 +82,7 @@ def _refuse_unknown(
         if name not in known:
             these = ", ".join(known) or "none"
             raise make_field_error(
-                f"There is no {what} {name[:100]!r} here; there are: {these}.", name[:100]
+                f"There is no {what} {name[:100]!r} here. The names are: {these}.", name[:100]
             )
 
 
@@ -90,7 +90,9 @@ def _value(name: str, values: list[str], kind: Any) -> Any:
     """What the values of a parameter say: one, unless its field takes several."""
     several = get_origin(kind) is tuple
     if len(values) > 1 and not several:
-        raise make_field_error(f"{name}: it is given {len(values)} times.", name)
+        raise make_field_error(
+            f"{name}: the parameter is given {len(values)} times. Give it once.", name
+        )
     try:
         return msgspec.convert(values if several else values[0], kind, strict=False)
     except msgspec.ValidationError as error:

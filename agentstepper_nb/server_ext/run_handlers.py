@@ -76,7 +76,7 @@ class RestHandler(JsonErrorHandler, APIHandler):
         body: bytes = self.request.body
         if len(body) > self._limit:
             raise make_error(
-                413, "too_large", f"The body has {len(body)} bytes; the limit is {self._limit}."
+                413, "too_large", f"The body has {len(body)} bytes, and the limit is {self._limit}."
             )
         return body
 
@@ -136,7 +136,11 @@ class RunHandler(RestHandler):
         """Give the run another name, or other tags."""
         changes = self.decode_body(RunPatch)
         if changes == RunPatch():
-            raise make_error(400, "invalid_message", "Send a `name`, or `tags`, or both.")
+            raise make_error(
+                400,
+                "invalid_message",
+                "The body changes nothing. Send a `name`, or `tags`, or both.",
+            )
         with convert_hub_errors():
             if changes.name is not msgspec.UNSET:
                 self.hub.perform(self.hub.commands.rename(run, changes.name))

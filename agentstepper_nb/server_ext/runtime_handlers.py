@@ -164,7 +164,9 @@ class ConversationHandler(RuntimeHandler):
         """Close a conversation, or open it again, or give it another title or other tags."""
         changes = self.read_form(wire.SetConversation, conversation_id=conversation)
         if changes == wire.SetConversation(conversation_id=conversation):
-            raise make_field_error("Send a `status`, a `title` or `tags`.")
+            raise make_field_error(
+                "The body changes nothing. Send a `status`, a `title` or `tags`."
+            )
         with convert_runtime_errors():
             changed = await self.runtime.set_conversation(changes)
         self.send_json(changed)

@@ -13,8 +13,9 @@ from .json_errors import make_error
 from .sockets import PING_TIMEOUT_MS, LoginSocketHandler, TornadoConnection
 
 _REFUSAL_MESSAGE = (
-    "The agent token doesn't do here. Send the control token as `Authorization: Bearer TOKEN`; it is "
-    "AGENTSTEPPER_CONTROL_TOKEN, or in the server's data folder. Or log in to the Jupyter server."
+    "The agent token doesn't grant access here. Log in to the Jupyter server, or send "
+    "the control token (AGENTSTEPPER_CONTROL_TOKEN, or in the server's data folder) as "
+    "`Authorization: Bearer TOKEN`."
 )
 
 

@@ -114,7 +114,10 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
         self.current_user = self._jupyter_current_user = None
         if not self.check_host():
             raise make_error(
-                403, "unauthorized", "This server isn't meant to be reached by this name."
+                403,
+                "unauthorized",
+                "This server doesn't accept requests for this host name. Use the address "
+                "that Jupyter prints.",
             )
 
     def on_message(self, message: str | bytes) -> Awaitable[None] | None:
@@ -168,7 +171,9 @@ class ProgramSocketHandler(CoreSocketHandler):
         """Check the caller, then shake hands."""
         if "Origin" in self.request.headers:
             raise make_error(
-                403, "foreign_origin", "This is for programs: a web page may not connect here."
+                403,
+                "foreign_origin",
+                "This address accepts programs; a web page may not connect here.",
             )
         if not self.is_admitted():
             self.set_header("WWW-Authenticate", "Bearer")
@@ -242,7 +247,12 @@ class LoginSocketHandler(CoreSocketHandler):
     async def find_rights(self) -> AccessRights:
         """What the login may do; refuses one that may not even watch."""
         if not await self._is_authorized("read"):
-            raise make_error(403, "watch_only", "This login may not watch agents.")
+            raise make_error(
+                403,
+                "watch_only",
+                "This login may not watch agents. Ask whoever runs the server for the right "
+                "to read `agentstepper`.",
+            )
         return AccessRights(can_control=await self._is_authorized("execute"))
 
     async def _is_authorized(self, action: str) -> bool:

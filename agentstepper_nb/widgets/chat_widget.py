@@ -41,10 +41,10 @@ _MAX_LOOK_CHARS: Final = 1000
 
 _NO_VIEW: Final = "The view needs a front end that shows widgets, as JupyterLab does."
 _CLOSED: Final = (
-    "This chat was closed. Run the cell that makes it again: conversations that were kept can be opened "
-    "from the list."
+    "This chat is closed. Run the cell that creates the chat again; stored conversations "
+    "can be opened from the list."
 )
-_GONE: Final = "The view is gone."
+_GONE: Final = "The view was closed."
 
 
 class ChatWidget(anywidget.AnyWidget):
@@ -186,7 +186,9 @@ def _chat(agents: tuple[Agent | Chat, ...]) -> Chat:
     if not chats:
         return Chat(*(agent for agent in agents if not isinstance(agent, Chat)))
     if len(agents) > 1:
-        raise ValueError("Give ChatWidget one Chat, or agents: the agents of a Chat are its own.")
+        raise ValueError(
+            "ChatWidget got a Chat together with other agents. Pass either one Chat, or agents."
+        )
     return chats[0]
 
 

@@ -115,7 +115,7 @@ class CommLinks:
         try:
             self._core.loop.call_soon_threadsafe(call, *arguments)
         except RuntimeError:
-            log.debug("a view spoke to a Core that was stopped")
+            log.debug("a view sent a message to a Core that was stopped")
 
     # ---- on the loop --------------------------------------------------------------------------------
 
@@ -130,7 +130,9 @@ class CommLinks:
             case _Text() if link is not None:
                 link.receive_part(message)
             case _:
-                self._send_closed(message.link, _GOING_AWAY, "This link isn't open: open it first.")
+                self._send_closed(
+                    message.link, _GOING_AWAY, "This link isn't open. Open the link first."
+                )
 
     def _open(self, id: str) -> None:
         before = self._links.get(id)
@@ -140,7 +142,8 @@ class CommLinks:
             oldest = next(iter(self._links.values()))
             oldest.close(
                 _POLICY_VIOLATION,
-                "This output is shown in many places: run its cell again to see it here.",
+                "This output is shown in too many places. Run its cell again to see the "
+                "output here.",
             )
         self._links[id] = link = _Link(id, self._core.loop, self._send, self._drop)
         link.begin(self._core.connect_ui(link))
@@ -161,7 +164,7 @@ class CommLinks:
         if not isinstance(id, str):
             return
         reason = (
-            f"The kernel's agentstepper_nb doesn't understand this view: {why}. Reload the page."
+            f"The kernel's agentstepper_nb can't read the view's message: {why}. Reload the page."
         )
         link = self._links.get(id)
         if link is not None:
@@ -176,7 +179,7 @@ class CommLinks:
         try:
             self._post(content)
         except Exception:  # the kernel's channels: gone when it ends
-            log.warning("a view could not be reached", exc_info=True)
+            log.warning("a message could not be sent to a view", exc_info=True)
 
 
 class _Link:
@@ -229,7 +232,7 @@ class _Link:
         self._received_bytes += len(message.text.encode(errors="surrogatepass"))
         if self._received_bytes > MAX_MESSAGE_BYTES:
             limit = f"{MAX_MESSAGE_BYTES // 1024 // 1024} MiB"
-            self.close(_TOO_LARGE, f"A message was larger than the Core takes ({limit}).")
+            self.close(_TOO_LARGE, f"A message was larger than the Core accepts ({limit}).")
         elif not message.more:
             text, self._parts, self._received_bytes = "".join(self._parts), [], 0
             self._receive(text)
@@ -239,7 +242,7 @@ class _Link:
             text.encode()
         except UnicodeEncodeError:
             # Half a character, which a WebSocket would not have taken either.
-            self.close(_BAD_TEXT, "A message was no valid Unicode.")
+            self.close(_BAD_TEXT, "A message wasn't valid Unicode.")
             return
         if self._session is not None:
             self._session.receive(text)

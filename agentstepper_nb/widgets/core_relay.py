@@ -128,7 +128,7 @@ class _Pipe:
         finally:
             writing.cancel()
         self._link.close(
-            socket.close_code or _TRY_AGAIN_LATER, socket.close_reason or "The Core is gone."
+            socket.close_code or _TRY_AGAIN_LATER, socket.close_reason or "The Core was closed."
         )
 
     async def _write(self, socket: ClientConnection) -> None:

@@ -20,7 +20,7 @@ _WHERE: Final = (
     "agentstepper/app of the Jupyter server, run `%agentstepper --kernel`, or `agentstepper step` in a "
     "terminal."
 )
-_LATER: Final = "Once the run has ended, its timeline is kept here."
+_LATER: Final = "Once the run has ended, this output shows its timeline."
 
 
 class DisplayedView:

@@ -20,7 +20,7 @@ from ..protocol.data_model import Run
 REASON_NO_SERVER: Final = (
     "This kernel's Jupyter server has no AgentStepper Core, so one runs in the kernel."
 )
-REASON_REQUESTED: Final = "You asked for a Core in the kernel, so one runs there."
+REASON_REQUESTED: Final = "A Core was requested in the kernel, so one runs there."
 
 #: Its own, so that what the Core notes goes to who set up logging, and not below some cell.
 _log = logging.getLogger("agentstepper_nb.kernel_core")

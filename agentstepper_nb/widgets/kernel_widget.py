@@ -70,13 +70,13 @@ def _via(why: str, can: KernelCapabilities | None) -> dict[str, str]:
     sentences = [why]
     if can is not None and can.subshells:
         sentences.append(
-            f"Its messages go through the kernel ({can.name}), which hears them while a cell runs if "
-            "the front end uses subshells."
+            f"Its messages go through the kernel ({can.name}), which receives them while "
+            "a cell runs if the front end uses subshells."
         )
     elif can is not None:
         sentences.append(
-            f"Its messages go through the kernel ({can.name}), which hears them only between cells: "
-            "%%step goes on in the background once it halts."
+            f"Its messages go through the kernel ({can.name}), which receives them only "
+            "between cells: %%step continues in the background once it halts."
         )
-    sentences.append("Runs are in the kernel's memory: they are gone when it restarts.")
+    sentences.append("Runs are in the kernel's memory, and are lost when the kernel restarts.")
     return {"name": "through the kernel", "why": " ".join(sentences)}

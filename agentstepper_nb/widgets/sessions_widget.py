@@ -30,7 +30,7 @@ _MAX_TEXT_CHARS: Final = 60
 #: Seconds that the list waits for the Core.
 _CLOSE_TIMEOUT_S: Final = 3.0
 
-_TITLE: Final = "AgentStepper: the agents that run on their own."
+_TITLE: Final = "AgentStepper: the background agents."
 _NO_VIEW: Final = "The view needs a front end that shows widgets, as JupyterLab does."
 
 

@@ -83,20 +83,20 @@ def test_what_words_mean(text: str, fields: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "Say where to halt"),
+        ("", "The breakpoint names no place to halt"),
         ("elsewhere", "“elsewhere” isn't understood here"),
         ("befor tool", "“befor” isn't understood here. Did you mean “before”?"),
         ("tools run", "“tools” isn't understood here. Did you mean “tool”?"),
-        ("before after tool", "The side is said twice"),
-        ("tool once where x once", "The word “once” is said twice"),
-        ("tool where", "Say a condition after “where”"),
-        ("tool where  once", "Say a condition after “where”"),
-        ("tokens", "Something has to follow “tokens”"),
-        ("tokens many", "“many” is no whole number"),
-        ("cost much", "“much” is no number of dollars"),
-        ("all tools", "Only “all agents” is understood"),
+        ("before after tool", "The side is given twice"),
+        ("tool once where x once", "The word “once” is given twice"),
+        ("tool where", "A condition must follow “where”"),
+        ("tool where  once", "A condition must follow “where”"),
+        ("tokens", "A value must follow “tokens”"),
+        ("tokens many", "“many” isn't a whole number"),
+        ("cost much", "“much” isn't an amount in dollars"),
+        ("all tools", "“agents” must follow “all”"),
         ('tool "run', "A quote isn't closed"),
-        ('before "run"', "“run” stands where no name is expected"),
+        ('before "run"', "The name “run” isn't expected here"),
     ],
 )
 def test_words_that_mean_nothing(text: str, said: str) -> None:
@@ -108,7 +108,7 @@ def test_words_that_mean_nothing(text: str, said: str) -> None:
 
 @pytest.mark.parametrize("text", ["tokens 0", "cost -1", "cost nan", "repeated 1", "tool hit 0"])
 def test_numbers_out_of_bounds(text: str) -> None:
-    with pytest.raises(ProtocolError, match=r"This can't be a breakpoint: Expected"):
+    with pytest.raises(ProtocolError, match=r"This breakpoint isn't valid: Expected"):
         parse_breakpoint(text, "s")
 
 

@@ -166,7 +166,7 @@ def test_what_the_guide_shows_works(core: AgentStepperCore) -> None:
 
 
 def test_a_breakpoint_is_tried_on_what_is_kept(core: AgentStepperCore) -> None:
-    assert repr(dry_run("tool for nobody")) == "There is no run of such agents yet."
+    assert repr(dry_run("tool for nobody")) == "These agents have no recorded run yet."
     first = keep(core, "Monday", "a.py", "b.txt", "a.py")
     second = keep(core, "Tuesday", *["a.py"] * 12)
     found = dry_run('before tool open for reader where args.path.endswith(".py")')

@@ -84,11 +84,11 @@ def test_what_is_there_is_replaced_only_when_asked(
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["r", "a.png"], 2, "a.png says no format: let it end with .run, .zip or .log"),
-        (["x", "a.run"], 1, "No run has the id or name 'x'. The newest are: Night run."),
+        (["r", "a.png"], 2, "The name a.png doesn't tell the format. End the name with"),
+        (["x", "a.run"], 1, "No run has the id or name 'x'. The newest runs are: Night run."),
         (["r", "nowhere/a.run"], 1, "nowhere/a.run can't be written: No such file or directory."),
         (["r", "runs", "--format", "run"], 1, "runs is a folder: name a file in it."),
-        (["r", "a.run", "--data", "empty"], 1, "No runs are kept in empty: there is no store"),
+        (["r", "a.run", "--data", "empty"], 1, "The folder empty has no runs: there is no store"),
     ],
 )
 def test_what_can_not_be_done(

@@ -74,7 +74,7 @@ async def test_a_model_that_is_silent_for_too_long_ends_the_answer(tmp_path: Pat
         result = await session.run("Say something.")
     assert (result.reason, result.error) == (
         "error",
-        "The model said nothing for 0.05 s. Try again.",
+        "The model sent nothing for 0.05 s. Try again.",
     )
 
 

@@ -139,7 +139,7 @@ def test_a_file_that_is_damaged_inside(start: Start, home: Path) -> None:
     file.write_bytes(whole)
     (finding,) = (each for each in examine_store(home / "kept") if each.about == "agents")
     assert finding.sign is FindingStatus.WRONG
-    assert "The file of agents that run on their own is damaged: " in finding.text
+    assert "The file of background agents is damaged: " in finding.text
     assert f"Stop the Core, and move {file} away" in finding.advice
     start()
     ((sign, text),) = said(found())
@@ -181,7 +181,7 @@ def test_a_core_that_takes_agents_and_no_clients() -> None:
         facts = collect_agent_facts(told)
     assert "(401)" in facts.problem
     ((sign, text),) = said(facts)
-    assert (sign, "nothing is told: The server at" in text) == (FindingStatus.NOTE, True)
+    assert (sign, "background agents: The server at" in text) == (FindingStatus.NOTE, True)
 
 
 def test_a_core_that_takes_no_workers_is_not_asked() -> None:

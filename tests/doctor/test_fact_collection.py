@@ -73,7 +73,7 @@ def test_the_only_one(other: int) -> None:
         announce(core.url, pid=other)
         choice = collect_facts().choice
     assert (choice.url, choice.protocol) == (core.url, 1)
-    assert "only one" in choice.why
+    assert "no other Core" in choice.why
 
 
 def test_a_core_that_is_gone_and_one_that_refuses(other: int) -> None:

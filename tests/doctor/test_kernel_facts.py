@@ -60,7 +60,7 @@ def test_with_a_core_in_the_kernel_and_loops_that_nest(kernel: Kernel) -> None:
     assert re.search(
         r"✓ An agent here connects to ws://127.0.0.1:\d+: this Core is in this kernel\.", said
     )
-    assert "✓ The view reaches the Core through the kernel (comm): You asked for" in said
+    assert "✓ The view reaches the Core through the kernel (comm): A Core was requested" in said
     assert token.strip() and token.strip() not in said
     kernel.run("kernel_core.close_kernel_core()\nimport asyncio; asyncio._nest_patched = True")
     assert "! Event loops nest in this kernel" in kernel.run(REPORT).text

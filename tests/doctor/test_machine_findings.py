@@ -95,7 +95,8 @@ WRONG = {
     ),
     "lost folder": (
         replace(WELL, cores=(replace(CORE, lost_folder="/gone/runs"),)),
-        "stores its runs in /gone/runs, which was deleted, so the runs are lost. Stop the Core (`kill 7`)",
+        "stores its runs in /gone/runs, which was deleted, so the runs are lost. "
+        "Stop the Core (`kill 7`)",
     ),
     "choice": (
         replace(WELL, choice=replace(WELL.choice, problem="Nobody listens there.")),
@@ -170,7 +171,7 @@ NOTES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("landlock", "holds less than bubblewrap"), ("none", "Nothing confines")]
+    ("name", "said"), [("landlock", "confines less than bubblewrap"), ("none", "Nothing confines")]
 )
 def test_a_weaker_sandbox_is_said_with_the_reason(name: str, said: str) -> None:
     facts = replace(WELL, sandbox=SandboxFacts(name, ("bubblewrap: no user namespaces",)))
@@ -223,7 +224,7 @@ def test_several_cores() -> None:
         (DiscoveryFacts("ws://x", "so", "refused"), "Unset AGENTSTEPPER_URL"),
         (
             DiscoveryFacts("ws://x", "so", "refused", token_of="Jupyter"),
-            "TOKEN is that of Jupyter: set",
+            "TOKEN is the token of Jupyter. Set",
         ),
     ],
 )
@@ -250,7 +251,7 @@ def test_a_kernel_without_subshells_needs_none_at_the_servers_core() -> None:
 def test_a_core_in_the_kernel_is_reached_by_comm() -> None:
     facts = replace(WELL, kernel=replace(KERNEL, core_inside="You asked for it."))
     (found,) = about(facts, "view")
-    assert "through the kernel (comm): You asked for it." in found.text
+    assert "through the kernel (comm): A Core was requested it." in found.text
 
 
 def test_no_token_yet_and_no_kernel() -> None:

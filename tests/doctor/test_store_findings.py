@@ -55,7 +55,7 @@ def test_a_core_has_to_let_go_first() -> None:
 @pytest.mark.parametrize(
     ("facts", "what", "sign", "text"),
     [
-        (replace(WELL, exists=False), "store", FindingStatus.NOTE, "data holds no store"),
+        (replace(WELL, exists=False), "store", FindingStatus.NOTE, "data has no store"),
         (
             replace(WELL, version=3),
             "version",
@@ -81,7 +81,7 @@ def test_a_core_has_to_let_go_first() -> None:
             ),
             "marks",
             FindingStatus.WRONG,
-            "cost something: the last change is lost of run id ('Run #1').",
+            "lost data: the last change is lost of run id ('Run #1').",
         ),
         (
             replace(WELL, past_losses=(DamagedRun("id", "", "run id is lost whole"),)),
@@ -118,10 +118,10 @@ def test_a_core_has_to_let_go_first() -> None:
             replace(WELL, open_to_others=(".", "b")),
             "rights",
             FindingStatus.WRONG,
-            "yours: the folder, b.",
+            "your files: the folder, b.",
         ),
         (replace(WELL, store_copies=("x",)), "copies", FindingStatus.NOTE, "deleted since: x."),
-        (replace(WELL, others=("data/2",)), "others", FindingStatus.NOTE, "their own: data/2."),
+        (replace(WELL, others=("data/2",)), "others", FindingStatus.NOTE, "other folders: data/2."),
         (
             replace(WELL, leftover_files=("x.part",)),
             "leftovers",

@@ -112,7 +112,7 @@ def test_without_subshells_the_cell_goes_on_in_the_background(
 ) -> None:
     bare = Bare(new_bare_lab, bare_jupyter, "6.31")
     lab, view = bare.lab, bare.view
-    expect(lab.outputs(1)).to_contain_text("goes on in the background")
+    expect(lab.outputs(1)).to_contain_text("continues in the background")
     expect(lab.prompt(1)).to_have_text("[2]:")
     lab.run(2)
     expect(lab.prompt(2)).to_have_text("[3]:")

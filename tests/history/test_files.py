@@ -65,7 +65,7 @@ def test_nothing_is_overwritten_unasked(folder: Path, tmp_path: Path) -> None:
 def test_a_format_that_nobody_knows(
     folder: Path, tmp_path: Path, name: str, format: str | None
 ) -> None:
-    with pytest.raises(ValueError, match="says no format"):
+    with pytest.raises(ValueError, match="doesn't tell the format"):
         agentstepper_nb.load_run("r", folder).export(tmp_path / name, format)
 
 
@@ -118,7 +118,7 @@ def test_a_file_above_what_a_core_takes(
     path = agentstepper_nb.load_run("r", folder).export(tmp_path / "a.zip")
     with (
         lock_folder(folder, "a test"),
-        pytest.raises(ProtocolError, match="while it is stopped") as error,
+        pytest.raises(ProtocolError, match="Stop the Core to import") as error,
     ):
         history.import_run(path, folder)
     assert error.value.code == "too_large"

@@ -153,8 +153,8 @@ def test_a_run_by_its_id_its_name_or_a_beginning(folder: Path, wanted: str, id: 
 @pytest.mark.parametrize(
     ("wanted", "says"),
     [
-        ("0", r"Several runs' ids begin with 0: 01-run \(Twin\), 02-run \(Twin\)"),
-        ("x", "No run has the id or name 'x'. The newest are: Twin, Night run."),
+        ("0", r"Several runs have ids that begin with 0: 01-run \(Twin\), 02-run \(Twin\)"),
+        ("x", "No run has the id or name 'x'. The newest runs are: Twin, Night run."),
         ("", "No run has the id or name ''"),
     ],
 )
@@ -180,7 +180,9 @@ def test_a_folder_without_runs(tmp_path: Path) -> None:
         lambda: history.load_run("a", tmp_path),
         lambda: history.search_runs("a", folder=tmp_path),
     ):
-        with pytest.raises(StoreError, match=r"No runs are kept in .*: there is no store.sqlite"):
+        with pytest.raises(
+            StoreError, match=r"The folder .* has no runs: there is no store.sqlite"
+        ):
             call()
     assert list(tmp_path.iterdir()) == []
 

@@ -110,7 +110,7 @@ OLD: dict[str, tuple[Does, str, str]] = {
 }
 
 NEW: dict[str, tuple[Does, str, str]] = {
-    "unknown message": (lambda a: a.send("nap"), "unknown_message", "none of those known here: "),
+    "unknown message": (lambda a: a.send("nap"), "unknown_message", "isn't a message type here"),
     "ui's message": (lambda a: a.send("step", run="r"), "unknown_message", "“step”"),
     "missing field": (lambda a: a.send("event"), "invalid_message", "field `id`"),
     "wrong type": (lambda a: a.begin(id=7), "invalid_message", r"at `\$.id`"),

@@ -103,7 +103,7 @@ NEW: dict[str, Refusal] = {
     "unknown command": (
         v2("jump"),
         "unknown_command",
-        "“jump” is none of those known here: approve",
+        "“jump” isn't a message type here. The types are: approve",
     ),
     "agent's message": (v2("bye"), "unknown_command", "“bye”"),
     "no text": (v2(7), "malformed", r"at `\$.type`"),
@@ -221,7 +221,7 @@ COMMANDS: dict[str, tuple[Does, str, str]] = {
     "a newer file": (
         importing(RUN | {"server_version": "999.1"}),
         "newer_import",
-        f"written by version 999.1, this is {re.escape(__version__)}: upgrade this one",
+        f"written by version 999.1, and this is {re.escape(__version__)}. Upgrade agentstepper_nb",
     ),
 }
 

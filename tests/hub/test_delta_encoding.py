@@ -98,7 +98,7 @@ async def test_an_unknown_piece_ends_the_connection_and_the_run_goes_on(
     code, reason = agent.line.closed_with or (0, "")
     assert (code, reason.partition(":")[0]) == (1003, "unknown_content")
     assert agent.line.take("error") == []
-    assert "This connection doesn't know piece 99" in caplog.text
+    assert "This connection has no piece 99" in caplog.text
     agent.hang_up()
     assert hub.run("r").state is RunState.DETACHED
     agent.said = agent.said[:-2]

@@ -199,7 +199,10 @@ def test_an_endpoint_that_refuses_changes_nothing(
     ("url", "why"),
     [
         ("", "summaries are made by rule: the model small needs OPENAI_API_KEY"),
-        ("http://x:y", "summaries are made by rule: The model small can't be asked: Invalid port"),
+        (
+            "http://x:y",
+            "summaries are made by rule: The request to the model small can't be sent: Invalid port",
+        ),
     ],
 )
 def test_without_an_endpoint_it_is_told(

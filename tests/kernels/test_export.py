@@ -40,7 +40,7 @@ def test_what_can_not_be(front: Front, tmp_path: Path) -> None:
         assert ran.error == "UsageError"
         return ran.text + ran.traceback
 
-    assert "No run is called 'nobody'" in refused(f"{tmp_path / 'a.run'} --run nobody")
+    assert "No run has the name 'nobody'" in refused(f"{tmp_path / 'a.run'} --run nobody")
     assert "is a folder" in refused(str(tmp_path))
     assert "can't be written: No such file" in refused(str(tmp_path / "missing" / "a.run"))
     assert list(tmp_path.iterdir()) == []

@@ -79,7 +79,7 @@ def test_leaving_and_coming_back(front: Front) -> None:
     front.answer("q")
     ran = front.ended(cell)
     assert ran.status == "ok"
-    assert "goes on in the background: %agentstepper --input steps it" in ran.text
+    assert "continues in the background. Step it by %agentstepper --input" in ran.text
     back = front.start("%agentstepper --input")
     front.answer("s")
     front.answer("s")
@@ -95,7 +95,7 @@ def test_a_front_end_that_cannot_ask(front: Front) -> None:
     cell = front.start(f"%%step mute --input\n{ASK}", can_ask=False)
     ran = front.ended(cell)
     assert ran.status == "ok"
-    assert "This front end has no input()" in ran.text
+    assert "This front end doesn't support input()" in ran.text
     person = Person(CommLine(front, front.shows("%agentstepper")))
     run = person.halted()
     assert run.program == "mute"

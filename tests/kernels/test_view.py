@@ -112,7 +112,9 @@ def test_a_kernel_without_subshells_is_left_free(front: Front) -> None:
     cell = front.start(f"%%step agent\nprint('before')\n{ASK}\nquery.response")
     ran = front.ended(cell)
     assert (ran.status, ran.value) == ("ok", None)
-    assert ran.text.startswith("before\nThis cell goes on in the background, since ipykernel 6.31")
+    assert ran.text.startswith(
+        "before\nThis cell continues in the background, since ipykernel 6.31"
+    )
     assert ran.text.count("\n") == 2
     assert front.run("dbg").value == "<AgentStepper 'agent', open>"
     person = Person(CommLine(front, front.model_of(cell)))
@@ -132,7 +134,9 @@ def test_a_cell_that_never_halts_is_waited_for(front: Front) -> None:
 def test_main_where_nobody_could_be_heard(front: Front) -> None:
     ran = front.run("%%step --main\nprint('ran all the same')")
     assert (ran.status, ran.error) == ("error", "UsageError")
-    assert "ipykernel 6.31.0 doesn't hear the view while its main thread waits" in str(ran.outputs)
+    assert "ipykernel 6.31.0 can't receive messages of the view while its main thread waits" in str(
+        ran.outputs
+    )
     assert "ran all the same" not in ran.text
 
 
@@ -141,7 +145,7 @@ def test_main_where_nobody_could_be_heard(front: Front) -> None:
 def test_nobody_was_heard(front: Front) -> None:
     """The front end uses no subshells, or shows no view: the main thread is left free."""
     cell = front.start(f"%%step\n{ASK}")
-    assert "no view was heard while it waited" in front.ended(cell).text
+    assert "no view answered while the cell waited" in front.ended(cell).text
     person = Person(CommLine(front, front.model_of(cell)))
     person.answer(person.halted())
     person.step()
@@ -338,7 +342,7 @@ def test_the_servers_core_comes_first(front: Front, elsewhere: str) -> None:
 
 def test_asking_for_one_in_the_kernel(front: Front, elsewhere: str) -> None:
     via = front.models[front.shows("%agentstepper --kernel")]["via"]
-    assert via["why"].startswith("You asked for a Core in the kernel")
+    assert via["why"].startswith("A Core was requested in the kernel")
     assert front.run(f"os.environ['AGENTSTEPPER_URL'] == '{elsewhere}'").value == "False"
     assert front.run("%%step\n6 * 7").value == "42"
 

@@ -75,7 +75,7 @@ def test_what_ships_with_the_package_and_what_the_environment_names(
 ) -> None:
     registry.refuse_script_path("scripted", "jokes")
     registry.refuse_script_path("openai", "any/model.py")
-    with pytest.raises(ModelError, match=r"There are fix_tests, jokes\."):
+    with pytest.raises(ModelError, match=r"the scripts are fix_tests, jokes\."):
         registry.refuse_script_path("scripted", "evil")
     monkeypatch.setenv("AGENTSTEPPER_SCRIPTS", str(evil.parent))
     registry.refuse_script_path("scripted", "evil")

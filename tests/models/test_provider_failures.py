@@ -20,7 +20,7 @@ from tests.models.recorded import recorded
 
 STATUSES: Final = [
     (400, b'{"error":{"message":"No."}}', "refused", "answered 400: No."),
-    (400, b'{"error":{"message":"prompt is too long: 9"}}', "refused", "begin a new one"),
+    (400, b'{"error":{"message":"prompt is too long: 9"}}', "refused", "Begin a new conversation"),
     (401, b'{"error":{"message":"Bad key"}}', "refused", "answered 401: Bad key. Set "),
     (403, b'{"error":"Forbidden"}', "refused", "answered 403: Forbidden. The key in "),
     (404, b'{"detail":"Not Found"}', "refused", "answered 404: Not Found. Choose a model "),
@@ -106,7 +106,10 @@ def test_nobody_there(api: str) -> None:
 def test_a_web_page_is_no_model(api: str) -> None:
     problem = failure(asked(api, Answer([b"<html>"], content_type="text/html; charset=utf-8")))
     assert problem["kind"] == "invalid"
-    assert "answered with text/html; charset=utf-8, as no model does." in problem["message"]
+    assert (
+        "answered with text/html; charset=utf-8, which isn't a model's answer."
+        in problem["message"]
+    )
 
 
 @every_api

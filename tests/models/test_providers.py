@@ -162,7 +162,9 @@ def test_the_environment_says_where_to_ask(
     client = made(vendor)._client  # type: ignore[attr-defined]
     assert (str(client.base_url), client.api_key) == ("http://127.0.0.1:9/x/", "none")
     nothing_set.setenv(f"{vendor}_BASE_URL", "http://127.0.0.1:many/")
-    with pytest.raises(ModelError, match=r"No model can be asked at http://127\.0\.0\.1:many/: "):
+    with pytest.raises(
+        ModelError, match=r"The address http://127\.0\.0\.1:many/ can't be used for a model: "
+    ):
         made(vendor)
 
 

@@ -284,7 +284,7 @@ def test_a_core_that_forgot_is_told_again(
             person.go_on()
         assert working.result(PATIENCE) == [prompt(count) for count in range(3, 13)]
     assert (forgetful.forgot, forgetful.made) == (True, 2)
-    assert "an agent's connection is closed: This connection doesn't know content" in caplog.text
+    assert "an agent's connection is closed: This connection has no content" in caplog.text
     person.over()
     rows = person.rows()
     assert [row.seq for row in rows] == list(range(1, 23))

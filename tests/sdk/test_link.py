@@ -173,7 +173,7 @@ def test_an_unreadable_answer_ends_the_connection(core: ScriptedCore) -> None:
         return None
 
     core.policy = policy
-    with pytest.raises(ConnectionLostError, match="Not of the form"):
+    with pytest.raises(ConnectionLostError, match="doesn't have the form"):
         run("sync", core, query)
 
 

@@ -383,7 +383,7 @@ def test_a_folder_that_another_server_has_is_left_to_it(
         assert second.tokens.agent == (folder / "agent-token").read_text().strip()
         said = caplog.text
         assert f"the runs in {tmp_path / 'kept'} belong to the Jupyter server in " in said
-        assert f"keeps its own in {folder}" in said
+        assert f"stores its own runs in {folder}" in said
     finally:
         store.close()
 

@@ -206,7 +206,7 @@ async def test_a_client_with_each_token(
         assert (await agents.state(session)).agent_id == "a1"
         with pytest.raises(CommandError, match="There is no session 'never'"):
             await agents.state("never")
-    with pytest.raises(ConnectionLostError, match="The agent token doesn't do here"):
+    with pytest.raises(ConnectionLostError, match="The agent token doesn't grant access here"):
         await AsyncAgents.connect(url, AGENT_TOKEN)
     with pytest.raises(ConnectionLostError, match="Log in to the Jupyter server"):
         await AsyncAgents.connect(url, "wrong")

@@ -12,7 +12,7 @@ def test_breakpoints_from_a_cell(kernel: Kernel) -> None:
     said = kernel.run('%agentstepper break before tool open where "a" in args.path hit 2')
     assert said.text == (
         'Breakpoint 1 is set for all agents: before tool open hit 2 where "a" in args.path. '
-        "%agentstepper break dry-run 1 tells where it would have hit.\n"
+        "%agentstepper break dry-run 1 shows where it would have hit.\n"
     )
     kernel.run("%%step reader\npass")
     assert (

@@ -105,7 +105,7 @@ def test_what_is_large_is_sent_at_once(widget: Widget, monkeypatch: pytest.Monke
 
 def test_a_text_before_open(widget: Widget) -> None:
     widget.says("a", "text", text=HELLO)
-    assert widget.closed("a") == (1001, "This link isn't open: open it first.")
+    assert widget.closed("a") == (1001, "This link isn't open. Open the link first.")
 
 
 def test_opening_again_begins_anew(widget: Widget, core: KernelCore) -> None:
@@ -142,7 +142,7 @@ def test_a_message_that_is_too_large(widget: Widget, monkeypatch: pytest.MonkeyP
 def test_half_a_character(widget: Widget) -> None:
     widget.opens("a")
     widget.says("a", "text", text='{"n": 2, "type": "\ud800"}')
-    assert widget.closed("a") == (1007, "A message was no valid Unicode.")
+    assert widget.closed("a") == (1007, "A message wasn't valid Unicode.")
 
 
 def test_pages_that_left_without_a_word(widget: Widget) -> None:
@@ -150,7 +150,7 @@ def test_pages_that_left_without_a_word(widget: Widget) -> None:
         widget.says(f"page {number}", "open")
     code, reason = widget.closed("page 0")
     assert code == 1008
-    assert "run its cell again" in reason
+    assert "Run its cell again" in reason
     widget.says("page 1", "text", text=HELLO)
     assert widget.heard()["link"] == "page 1"
 
@@ -207,4 +207,4 @@ def test_a_channel_that_fails(core: KernelCore, caplog: pytest.LogCaptureFixture
         tried.get(timeout=PATIENCE)
         widget = Widget(core)
         widget.opens("b")
-    assert "a view could not be reached" in caplog.text
+    assert "a message could not be sent to a view" in caplog.text

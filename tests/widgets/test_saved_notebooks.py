@@ -66,7 +66,7 @@ def test_the_timeline_takes_the_sentences_place(kernel: Kernel, person: Person) 
     ran = kernel.run(AGENT, lambda: let_go(person))
     assert ran.status == "ok", ran
     before, after = pages(ran)
-    assert "Once the run has ended, its timeline is kept here." in before
+    assert "Once the run has ended, this output shows its timeline." in before
     page = Page(after)
     assert page.found == []
     assert "of tidy: ✓ finished" in page.text

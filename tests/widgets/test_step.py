@@ -80,8 +80,8 @@ def test_help(kernel: Kernel, person: Person, line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("two words", "“words” isn't understood here: a name of several words stands in quotes."),
-        ("bob's agent", "put a name with an apostrophe in double quotes"),
+        ("two words", "“words” isn't expected here. Put a name of several words in quotes."),
+        ("bob's agent", "Put a name with an apostrophe in double quotes"),
         ("--backgroud", "There is no option --backgroud. Did you mean “--background”?"),
     ],
 )
@@ -282,7 +282,7 @@ def test_interrupt_at_a_breakpoint(kernel: Kernel, person: Person, option: str) 
 
     ran = kernel.run(f"%%step agent {option}\n{ASK}", interrupt)
     assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
-    assert "goes on in the background" not in ran.traceback
+    assert "continues in the background" not in ran.traceback
     run = person.when_over()
     assert (run.ending, run.pending) == (RunEnding.STOPPED, ())
     assert kernel.run("1").value == "1"
@@ -306,7 +306,7 @@ BLOCKED = {
 def test_interrupt(kernel: Kernel, person: Person, how: str) -> None:
     ran = kernel.run(f"%%step\nprint('READY')\n{BLOCKED[how]}", kernel.interrupt)
     assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
-    assert "goes on in the background" not in ran.traceback
+    assert "continues in the background" not in ran.traceback
     assert person.when_over().ending is RunEnding.STOPPED
     assert kernel.run("1").value == "1"
 

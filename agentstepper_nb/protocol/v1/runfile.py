@@ -194,8 +194,8 @@ def _check_version(version: str | UnsetType) -> None:
     if _numbers(version) > _numbers(__version__):
         raise ProtocolError(
             "newer_import",
-            f"The .run file was written by version {version[:80]}, this is {__version__}: upgrade this "
-            "one.",
+            f"The .run file was written by version {version[:80]}, and this is "
+            f"{__version__}. Upgrade agentstepper_nb.",
         )
 
 

@@ -217,7 +217,7 @@ def test_a_newer_file_is_refused_by_name(version: str) -> None:
     assert error.value.code == "newer_import"
     assert version in error.value.message
     assert __version__ in error.value.message
-    assert "upgrade this one" in error.value.message
+    assert "Upgrade agentstepper_nb" in error.value.message
 
 
 # ---- damage -----------------------------------------------------------------------------------------
