@@ -251,7 +251,7 @@ def test_a_kernel_without_subshells_needs_none_at_the_servers_core() -> None:
 def test_a_core_in_the_kernel_is_reached_by_comm() -> None:
     facts = replace(WELL, kernel=replace(KERNEL, core_inside="You asked for it."))
     (found,) = about(facts, "view")
-    assert "through the kernel (comm): A Core was requested it." in found.text
+    assert "through the kernel (comm): You asked for it." in found.text
 
 
 def test_no_token_yet_and_no_kernel() -> None:

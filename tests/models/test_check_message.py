@@ -79,7 +79,7 @@ def test_what_ships_with_the_package_and_what_the_environment_names(
         registry.refuse_script_path("scripted", "evil")
     monkeypatch.setenv("AGENTSTEPPER_SCRIPTS", str(evil.parent))
     registry.refuse_script_path("scripted", "evil")
-    with pytest.raises(ModelError, match=r"There are fix_tests, jokes, evil\."):
+    with pytest.raises(ModelError, match=r"the scripts are fix_tests, jokes, evil\."):
         registry.refuse_script_path("scripted", str(evil))
     registry.create_provider("scripted", "evil")
     assert evil.with_name("ran").exists()

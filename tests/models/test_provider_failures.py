@@ -25,10 +25,20 @@ STATUSES: Final = [
     (403, b'{"error":"Forbidden"}', "refused", "answered 403: Forbidden. The key in "),
     (404, b'{"detail":"Not Found"}', "refused", "answered 404: Not Found. Choose a model "),
     (413, b"", "refused", "answered 413. The conversation is longer"),
-    (429, b'{"error":{"message":"Slow"}}', "overloaded", "answered 429: Slow. Too many "),
-    (500, b"<h1>Oh</h1>", "overloaded", "answered 500: <h1>Oh</h1>. It is overloaded "),
-    (529, b'{"error":{"message":"Busy"}}', "overloaded", "answered 529: Busy. It is overloaded "),
-    (500, b"x" * 5000, "overloaded", f"answered 500: {'x' * 1000}…. It is overloaded "),
+    (
+        429,
+        b'{"error":{"message":"Slow"}}',
+        "overloaded",
+        "answered 429: Slow. There were too many ",
+    ),
+    (500, b"<h1>Oh</h1>", "overloaded", "answered 500: <h1>Oh</h1>. The service is overloaded "),
+    (
+        529,
+        b'{"error":{"message":"Busy"}}',
+        "overloaded",
+        "answered 529: Busy. The service is overloaded ",
+    ),
+    (500, b"x" * 5000, "overloaded", f"answered 500: {'x' * 1000}…. The service is overloaded "),
 ]
 
 

@@ -112,7 +112,7 @@ def test_a_core_that_is_away_is_tried_again_by_the_view(
     view.opens()
     closed = view.heard()
     assert (closed["op"], closed["code"]) == ("closed", 1013)
-    assert "can't be reached now" in closed["reason"]
+    assert "can't be reached: " in closed["reason"]
 
 
 def test_a_core_that_ends_is_told() -> None:
