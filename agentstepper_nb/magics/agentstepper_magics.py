@@ -147,40 +147,43 @@ class AgentStepperMagics(Magics):
         """Show the debugger's view, or say what is connected to what.
 
         ``%agentstepper`` shows the view, with the newest run of this kernel selected. Where the
-        kernel's Jupyter server has no Core, one is started in the kernel.
+        kernel's Jupyter server has no Core, this starts a Core in the kernel.
 
-        ``%agentstepper --kernel`` has one started in the kernel whatever else there is; agents that
-        connect from now on are there.
+        ``%agentstepper --kernel`` starts a Core in the kernel in any case. Agents that start from now
+        on connect to this Core.
 
-        ``%agentstepper --input`` steps the agents of that Core by ``input()``, where no view can be.
+        ``%agentstepper --input`` steps the agents of the kernel's Core by ``input()``, in a front end
+        without a view.
 
-        ``%agentstepper --export FILE`` writes the newest run of that Core to a ``.run`` file: it keeps
-        its runs in the kernel's memory alone. ``--run ID|NAME`` names another run.
+        ``%agentstepper --export FILE`` writes the newest run of the kernel's Core, which has its runs
+        only in memory, to a ``.run`` file. ``--run ID|NAME`` names another run.
 
-        ``%agentstepper sessions`` shows the agents that run on their own, and their conversations.
+        ``%agentstepper sessions`` shows the background agents and their conversations.
 
-        ``%agentstepper chat NAME`` shows a chat: NAME is a variable with a Chat, a function or a
-        connector, or the name of an installed connector, as ``coding``.
+        ``%agentstepper chat NAME`` shows a chat. NAME is a variable with a Chat, a function or a
+        connector, or the name of an installed connector, such as ``coding``.
 
-        ``%agentstepper doctor`` explains what is connected to what, and what is wrong.
+        ``%agentstepper doctor`` shows what is connected to what, and what is wrong.
 
         ``%agentstepper nest on`` applies nest_asyncio2 (or nest_asyncio), so that ``asyncio.run``
-        works on the kernel's main thread; a cell under ``%%step`` needs no such thing.
+        works on the kernel's main thread. A cell under ``%%step`` doesn't need this.
 
-        ``%agentstepper break before tool run_tests where args.path == "src"`` lets agents halt there
-        while they continue; behind it ``hit 3``, ``once``, ``log``, ``for PROGRAM`` or
+        ``%agentstepper break before tool run_tests where args.path == "src"`` sets a breakpoint, at
+        which agents halt. Options follow: ``hit 3``, ``once``, ``log``, ``for PROGRAM`` or
         ``all agents``. Other places are ``after llm gpt-*``, ``after error``, ``tokens 50000``,
-        ``cost 0.05``, ``repeated 3`` (in a row, or ``overall``) and ``touches src/*.py``. It is for the
-        program that this kernel ran last, or for all agents where it ran none.
+        ``cost 0.05``, ``repeated 3`` (in a row, or ``overall``) and ``touches src/*.py``. Without
+        ``for`` and ``all agents``, the breakpoint is for the program that this kernel ran last, or for
+        all agents where the kernel ran none.
 
-        ``%agentstepper breakpoints`` lists breakpoints with their numbers,
-        ``break enable|disable|delete NUMBER`` changes one, and ``break dry-run NUMBER``, or
-        ``break dry-run`` and the words of one, tells where it would have hit in past runs.
+        ``%agentstepper breakpoints`` lists breakpoints with their numbers.
+        ``break enable|disable|delete NUMBER`` changes a breakpoint. ``break dry-run NUMBER``, or
+        ``break dry-run`` and a breakpoint, shows where it would have hit in past runs.
 
-        ``%agentstepper price MODEL INPUT OUTPUT`` says what a million tokens cost in US dollars, by
-        which the costs are estimated that no provider tells. ``%agentstepper prices`` lists prices.
+        ``%agentstepper price MODEL INPUT OUTPUT`` sets the price of a million tokens in US dollars,
+        from which costs are estimated where the provider sends none. ``%agentstepper prices`` lists
+        the prices.
 
-        ``%agentstepper help`` shows this. A name of several words stands in quotes.
+        ``%agentstepper help`` shows this text. Put a name of several words in quotes.
         """
         if line.split()[:1] and line.split()[0] in _RULES:
             from .break_command import command
@@ -212,23 +215,24 @@ class AgentStepperMagics(Magics):
 
         ``%%step [NAME] [--main | --background | --input] [--workspace DIR]``
 
-        The view is shown above the output, the cell's run is bound to ``dbg`` and ends with the cell.
-        An AgentStepper that the cell makes without an address is that run.
+        The view appears above the output. The variable ``dbg`` holds the cell's run, which ends with
+        the cell. An AgentStepper that the cell creates without an address is that run.
 
-        The cell runs on a thread of its own, so that ``asyncio.run``, ``anyio.run`` and top-level
-        ``await`` work. An interrupt takes back what waits and raises KeyboardInterrupt.
+        The cell runs on its own thread, so that ``asyncio.run``, ``anyio.run`` and top-level ``await``
+        work. An interrupt withdraws the halt points that wait, and raises KeyboardInterrupt.
 
-        NAME is the run's name, in quotes where it has spaces; the notebook's where none is given.
-        ``--workspace DIR`` names the folder that the agent works on. ``--main`` keeps the cell on the
-        kernel's main thread, for code that has to be there; the three above don't work then.
+        NAME is the run's name, in quotes where it has spaces; the default is the notebook's name.
+        ``--workspace DIR`` names the agent's folder. ``--main`` runs the cell on the kernel's main
+        thread, for code that needs it; ``asyncio.run``, ``anyio.run`` and top-level ``await`` don't
+        work there.
 
-        ``--background`` leaves the kernel free for other cells: this one returns at once and goes on.
-        Its output, and what becomes of it, still appear under it. An interrupt doesn't reach it,
-        Breakpoint does. ``dbg`` is the newest cell's run: give it another name first where cells run at
-        once.
+        ``--background`` leaves the kernel free for other cells: the cell returns at once and continues.
+        Its output and its end still appear under it. An interrupt doesn't reach the cell; Halt and Stop
+        in the view do. ``dbg`` is the run of the newest cell: copy it to another variable where several
+        cells run at once.
 
-        ``--input`` asks by ``input()`` at each halt, where no view can be: in a terminal, as it does
-        there without being told.
+        ``--input`` asks by ``input()`` at each halt, in a front end without a view. In a terminal this
+        is the default.
         """
         __tracebackhide__ = True
         from .cell_mode import CellMode

@@ -9,33 +9,33 @@ from typing import Final
 
 CODES: Final[dict[str, tuple[str, str]]] = {
     "malformed": (
-        "The message isn't JSON of the envelope's form.",
-        "Send one JSON object a message, as the envelope asks.",
+        "The message isn't JSON, or doesn't have the form of the envelope.",
+        "Send one JSON object per message, in the form of the envelope.",
     ),
     "binary_frame": (
         "The message came as a binary frame.",
         "Send text frames.",
     ),
     "unknown_message": (
-        "The envelope names a kind of message that this side doesn't take.",
+        "The envelope names a type of message that the receiver doesn't accept.",
         "Check the spelling, and that both sides speak the same version.",
     ),
     "invalid_message": (
-        "The envelope is right, a field of the message isn't.",
-        "The text names the field and what was expected there.",
+        "The envelope is valid, but a field of the message isn't.",
+        "Correct the field: the message names it, and what is expected there.",
     ),
     "version_mismatch": (
-        "The other side speaks a version that this one doesn't.",
-        "Upgrade the side that the text names.",
+        "The two sides speak different versions of the protocol.",
+        "Upgrade the side that the message names.",
     ),
     "hello_expected": (
-        "Something came before the first message that opens a connection.",
-        "Version 2 opens with hello, version 1 with PROGRAM_STARTED.",
+        "A message came before the one that opens a connection.",
+        "Send hello first in version 2, and PROGRAM_STARTED in version 1.",
     ),
     "already_open": (
-        "A second hello came on an open connection, or it names a run that exists.",
-        "Open one connection a run, or name the run in the envelope of all its messages where the "
-        "connection is shared; and give each run an id of its own.",
+        "A second hello came on an open connection, or the hello names a run that exists.",
+        "Open one connection per run, or name the run in the envelope of each message "
+        "where runs share a connection. Give each run its own id.",
     ),
     "unknown_event": (
         "The halt point names an event that this run doesn't have.",
@@ -43,35 +43,35 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "event_ended": (
         "The halt point names an event that has ended, or begins one again.",
-        "Send one begin and one end halt point an event.",
+        "Send one begin and one end halt point per event.",
     ),
     "event_not_begun": (
-        "The halt point ends an event whose begin halt point didn't come.",
+        "The halt point ends an event that had no begin halt point.",
         "Send the begin halt point of an event before its end.",
     ),
     "duplicate": (
-        "An event, halt point or commit with this id was sent before.",
-        "Give each an id of its own.",
+        "An event, halt point or commit with this id was sent already.",
+        "Give each one its own id.",
     ),
     "stale_epoch": (
-        "Another worker has the session by now: what this one wrote of it was refused.",
-        "Nothing: the session goes on there.",
+        ("Another worker has taken over the session, so this worker's changes were refused."),
+        "Nothing: the session continues on the other worker.",
     ),
     "stale_claim": (
-        "The action was claimed by another dispatcher after this one's lease was over.",
-        "Nothing: it is done there.",
+        "Another dispatcher claimed the action after the lease of this one had expired.",
+        "Nothing: the other dispatcher executes the action.",
     ),
     "duplicate_step": (
-        "Another step stands at this iteration and number of the session.",
-        "Go on from the snapshot that is kept.",
+        "The session has another step at this iteration and number.",
+        "Continue from the stored snapshot.",
     ),
     "unknown_action": (
         "No action has this id.",
         "List them: GET actions.",
     ),
     "unknown_agent": (
-        "No session of this agent is known.",
-        "Create one, or check the spelling.",
+        "There is no session with this id, or of this agent.",
+        "Create a session, or check the spelling.",
     ),
     "unknown_conversation": (
         "No conversation has this id.",
@@ -86,7 +86,7 @@ CODES: Final[dict[str, tuple[str, str]]] = {
         "Read from its beginning: leave `after` out.",
     ),
     "unknown_topic": (
-        "There is no such topic to watch.",
+        "No topic has this name.",
         "Watch session:ID, conversation:ID, sessions or conversations.",
     ),
     "session_over": (
@@ -95,10 +95,10 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "conversation_closed": (
         "The conversation is closed.",
-        "Open it again, or begin another.",
+        "Open the conversation again, or begin another.",
     ),
     "may_not_post": (
-        "An observer doesn't post.",
+        "An observer may not post to the conversation.",
         "Join as a member.",
     ),
     "run_ended": (
@@ -111,174 +111,202 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "unknown_run": (
         "No run has this id.",
-        "It may have been deleted by another UI; ask for the list of runs.",
+        "Another UI may have deleted it. Request the list of runs.",
     ),
     "run_is_live": (
         "A run can't be deleted while its agent runs.",
-        "Stop the agent, or wait for its end.",
+        "Stop the agent, or wait until it ends.",
     ),
     "run_is_over": (
-        "The run has ended, so that there is nothing to step.",
+        "The run has ended, so it can't be stepped.",
         "Start the agent again.",
     ),
     "not_pending": (
         "The message to edit isn't waiting at a halt point.",
-        "Only the message that a run is halted at can be edited.",
+        "Edit only data of the halt point where the run is halted.",
     ),
     "stale": (
-        "Another UI was faster: the halt point was answered or edited meanwhile.",
+        "Another UI has answered or edited the halt point meanwhile.",
         "Look at the new state and decide again.",
     ),
     "unknown_content": (
-        "No message, commit or file of the run has this id; or a content is made of unknown pieces.",
-        "Ask for the run again; send the content again on a new connection.",
+        (
+            "No message, commit or file of the run has this id; or a content refers to "
+            "unknown pieces."
+        ),
+        "Request the run again; or send the content again on a new connection.",
     ),
     "unknown_stop": (
         "No breakpoint has this id.",
-        "It may have been deleted by another UI; ask for the list of breakpoints.",
+        "Another UI may have deleted it. Request the list of breakpoints.",
     ),
     "invalid_edit": (
-        "The edit isn't JSON, not of the form that the agent needs, changes what is read-only, or the "
-        "agent's own types refuse it.",
-        'The text says why. A tool call must stay {"Tool": text, "Argument": any}.',
+        "The edit isn't JSON, doesn't have the form that the agent needs, changes a "
+        "read-only value, or is refused by the agent's own types.",
+        (
+            'Correct the edit: the message says why. A tool call must stay {"Tool": text, '
+            '"Argument": any}.'
+        ),
     ),
     "cannot_stop": (
-        "Agents of version 1 have no way to be told to stop.",
+        "Agents of version 1 don't support the stop request.",
         "End the agent's process, or move it to the current SDK.",
     ),
     "cannot_approve": (
         "The halt point doesn't ask for an approval.",
-        "Step goes on from it.",
+        "Use Step to continue from it.",
     ),
     "needs_approval": (
-        "The call to step from asks for an approval, and stepping never approves.",
+        "The call asks for an approval, and stepping never approves.",
         "Approve the call, or deny it.",
     ),
     "needs_confirmation": (
         "The call to approve is of high risk, and the command doesn't say that the person confirmed it.",
-        "Ask the person once more, by another gesture, and send `confirmed: true`; or deny the call.",
+        (
+            "Ask the person to confirm by a second gesture, and send `confirmed: true`; or "
+            "deny the call."
+        ),
     ),
     "cannot_deny": (
-        "There is no call to deny at this halt point, or its agent speaks version 1.",
-        "Deny a call before it is made; otherwise edit what stands there, or step.",
+        "The halt point has no call to deny, or its agent speaks version 1.",
+        "Deny a call before it is made; otherwise edit the data, or step.",
     ),
     "extension_failed": (
-        "The UI's command belongs to an extension, and that failed.",
-        "The Core's log has the traceback: tell whoever wrote the extension.",
+        "The extension that provides the command failed.",
+        "Report the traceback in the Core's log to the author of the extension.",
     ),
     "damaged_run": (
-        "Some of what the store keeps of this run is damaged.",
-        "Run `agentstepper doctor --data DIR`: it says what is hurt and what can be repaired.",
+        "The stored data of this run is damaged.",
+        ("Run `agentstepper doctor --data DIR` to see what is damaged and what can be repaired."),
     ),
     "store_failed": (
-        "The store can't be written: the disk is full, say, or gone.",
-        "Free space, or mend what the text names: the Core tries again by itself, and agents wait.",
+        "The store can't be written, for example because the disk is full.",
+        (
+            "Free space, or repair what the message names. Agents wait, and the Core tries "
+            "again by itself."
+        ),
     ),
     "invalid_stop": (
-        "The breakpoint can't be set: its condition can't be read, say.",
-        "The text says where, and what can stand there; docs/guide/breakpoints.md has the whole.",
+        "The breakpoint can't be set, for example because its condition isn't valid.",
+        ("Correct the condition: the message says where and how. See docs/guide/breakpoints.md."),
     ),
     "invalid_search": (
-        "The words to look for can't be read.",
+        "The search query isn't valid.",
         "Type words, or a phrase in quotes.",
     ),
     "cannot_search": (
         "The search index can't be used now.",
-        "The text says why: it is still being made, say, or this Python's SQLite lacks FTS5.",
+        (
+            "The message says why: for example, the index is still being built, or this "
+            "Python's SQLite lacks FTS5."
+        ),
     ),
     "superseded": (
-        "The same UI looked for other rows, or tried another breakpoint, before the answer was there.",
-        "Take the answer to the last question.",
+        ("The same UI sent a newer search, or a newer dry run, before this one was answered."),
+        "Use the answer to the newest request.",
     ),
     "unknown_service": (
-        "No worker serves what is asked for, or not by this name.",
+        "No worker provides the requested service or method.",
         "Check the spelling, and that both sides have the same version.",
     ),
     "worker_failed": (
         "The worker process could not be started.",
-        "The server's log has what it said; the next request tries again.",
+        "See the worker's output in the server's log. The next request tries again.",
     ),
     "worker_lost": (
-        "The worker process ended, or its connection broke, before it had answered.",
-        "Ask again: the worker is started again. A session goes on by `POST sessions/ID/resume`.",
+        "The worker process ended, or its connection broke, before it answered.",
+        (
+            "Send the request again, which restarts the worker. Continue a session by `POST "
+            "sessions/ID/resume`."
+        ),
     ),
     "too_many": (
-        "More is open at once than is taken.",
+        "More sessions or requests are open than the limit.",
         "Close sessions, or wait until some of the requests are answered.",
     ),
     "outside_roots": (
-        "The workspace is none of the folders that this server lets the coding agent into.",
-        "Choose one below the server's root_dir, or name its folder in `coding_roots`.",
+        "This server doesn't allow the coding agent to work in the workspace.",
+        ("Choose a folder below the server's root_dir, or add the folder to `coding_roots`."),
     ),
     "needs_control_token": (
-        "A request asks for a coding session that no sandbox confines, without the control token.",
-        "Send the control token, which the data folder keeps, in the header "
-        "`X-AgentStepper-Control-Token`; or set it for all by `coding_defaults` in the server's config.",
+        ("The request asks for a coding session without a sandbox, and has no control token."),
+        "Send the control token of the data folder in the header "
+        "`X-AgentStepper-Control-Token`; or set the mode for all sessions by "
+        "`coding_defaults` in the server's config.",
     ),
     "outside_limits": (
-        "A setting of a coding session goes beyond what this server lets a request set.",
-        "Leave the setting out, or stay within the limit that the message names, which is one of "
-        "`coding_limits` in the server's config.",
+        "A setting of a coding session exceeds this server's limit for requests.",
+        "Leave the setting out, or stay within the limit that the message names. The "
+        "limits are `coding_limits` in the server's config.",
     ),
     "unknown_session": (
-        "No open session of the coding agent has this id, or none was ever kept under it; or no agent "
-        "that runs on its own has such a session.",
-        "`POST coding/sessions/ID/resume` opens one that was kept, and `GET coding/sessions` lists "
-        "both; `GET agents/ID/sessions` lists an agent's.",
+        "No open or stored session of the coding agent has this id; or no background "
+        "agent has such a session.",
+        "Open a stored session by `POST coding/sessions/ID/resume`. List sessions by "
+        "`GET coding/sessions`, and those of an agent by `GET agents/ID/sessions`.",
     ),
     "session_open": (
         "The session to resume is open.",
-        "Use it as it is, or DELETE it first: its log stays.",
+        "Use the open session, or DELETE it first; its log stays.",
     ),
     "session_failed": (
         "The session could not be opened.",
-        "The text says why: no such provider, say, or no key for it.",
+        "The message says why: for example, there is no such provider, or no key for it.",
     ),
     "session_busy": (
         "The session is answering a message.",
         "Wait for `completed`, or `POST sessions/ID/cancel`.",
     ),
     "stream_taken": (
-        "Somebody reads this session's events: there is one stream a session.",
-        "Who was cut off sends Last-Event-ID, and takes the old stream over.",
+        "Another client reads this session's events, and a session has only one stream.",
+        "After a lost connection, send Last-Event-ID to take over the old stream.",
     ),
     "unknown_call": (
-        "No call of this session waits for an approval under this id.",
-        "Take the `callId` of `approval_required`.",
+        "No call with this id waits for an approval in this session.",
+        "Use the `callId` of `approval_required`.",
     ),
     "auto_chat_refused": (
-        "AutoChat was asked to go on where it may not: outside of STATE_STOP, past its bound, after a "
+        "AutoChat may not continue here: outside of STATE_STOP, past its limit, after a "
         "confirmation or an error, or with nothing to continue.",
-        "Say something yourself: that begins its count anew.",
+        "Send a message yourself, which resets AutoChat's count.",
     ),
     "not_waiting": (
-        "The message is no confirmation that waits for a choice, or this is none of its choices.",
-        "Somebody else may have chosen, or its turn has ended: the conversation shows which.",
+        (
+            "The message isn't a confirmation that waits for a choice, or this isn't one of "
+            "its choices."
+        ),
+        "See in the conversation whether somebody else has chosen, or the turn has ended.",
     ),
     "may_not_hand_on": (
-        "An agent handed a message on whose role doesn't let it, to one that isn't there, or in a ring.",
-        "Give it the role SUPERVISOR or CREW, and name an agent of the session.",
+        (
+            "An agent delegated a message although its role doesn't allow it, to an agent "
+            "that doesn't exist, or in a circle."
+        ),
+        "Give the agent the role SUPERVISOR or CREW, and name an agent of the session.",
     ),
     "not_allowed": (
-        "The file lies outside of the chat's allowed paths, or isn't of a kind that is shown.",
-        "Add its folder to `allowed_paths`, where you trust what lies there.",
+        "The file is outside of the chat's allowed paths, or has a type that isn't shown.",
+        "Add the file's folder to `allowed_paths`, if you trust its files.",
     ),
     "invalid_token": (
-        "The chat token is no token, of another session or installation, expired, or revoked.",
-        "Ask for a new one where the chat runs: `chat.token()`.",
+        (
+            "The chat token isn't valid, belongs to another session or installation, has "
+            "expired, or was revoked."
+        ),
+        "Create a new token where the chat runs: `chat.token()`.",
     ),
     "out_of_scope": (
-        "The chat token doesn't cover what was asked.",
-        "Ask for one with that scope: `chat.token(scope=…)`.",
+        "The chat token doesn't allow this request.",
+        "Create a token with that scope: `chat.token(scope=…)`.",
     ),
     "unknown_turn": (
-        "No answer is wanted for this turn any more, or it isn't this agent's.",
+        "The turn no longer waits for an answer, or belongs to another agent.",
         "Wait for the next message.",
     ),
     "watch_only": (
-        "This login may watch, not control; or the agents' token came where it takes the control "
-        "token.",
-        "Ask whoever runs the server for the right to execute; for a program set "
+        "This login may watch, but not control; or the agent token was sent where the "
+        "control token is needed.",
+        "Ask whoever runs the server for the right to execute; for a program, set "
         "AGENTSTEPPER_CONTROL_TOKEN.",
     ),
     "corrupt_import": (
@@ -287,24 +315,28 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     ),
     "newer_import": (
         "The file was written by a newer AgentStepper.",
-        "Upgrade this one.",
+        "Upgrade this AgentStepper.",
     ),
     "too_large": (
-        "A message or an unpacked file passes the limit.",
-        "The limit is 64 MiB a message, and 256 MiB an unpacked file of a run; such a file may also "
-        "nest too deeply or have too many values: the message says which.",
+        "A message or an unpacked file exceeds the limit.",
+        "Shorten it: the limit is 64 MiB for a message, and 256 MiB for an unpacked file "
+        "of a run. A file may also nest too deeply or have too many values: the message "
+        "says which.",
     ),
     "unauthorized": (
         "The token is missing or wrong.",
-        "Use the token of the Core's data folder, which its runtime file names, or AGENTSTEPPER_TOKEN.",
+        (
+            "Send the token of the Core's data folder, which its runtime file names, or set "
+            "AGENTSTEPPER_TOKEN."
+        ),
     ),
     "foreign_origin": (
-        "A web page of another site called.",
+        "A web page of another site sent the request.",
         "Open the UI from the same server, or name its origin with --ui-origin.",
     ),
     "internal": (
-        "The Core failed; its log has the traceback.",
-        "Please report it with that traceback.",
+        "The Core failed at this message.",
+        "Report the failure with the traceback in the Core's log.",
     ),
 }
 
@@ -321,12 +353,12 @@ _HEAD: Final = """\
 <!-- Made by `python -m agentstepper_nb.protocol.schema` from `protocol/error_codes.py`. -->
 
 Every error that the Core sends has a `code`, for programs, and a `message`, for people: what is wrong
-and what to do. The refused message has changed nothing, and its sender's connection and run go on.
-Only five kinds of caller are let go: who sends too large a message is closed with 1009, and who names a
-piece of a content that this connection doesn't know with 1003, since nothing that follows could be
-understood; a handshake without the right token or from a foreign web page is refused; and an agent of
-version 1 whose client may be waiting for an answer is closed with 1011, the code and the message as its
-reason, since that client reads nothing but answers.
+and what to do. The Core ignores the refused message, and the sender's connection and run continue. The
+Core ends a connection in five cases only. It closes with 1009 where a message is too large; with 1003
+where a message names a piece of a content that the connection doesn't have, since nothing after it could
+be understood; and with 1011 where an agent of version 1 may be waiting for an answer, with the code and
+the message as the reason, since such a client reads only answers. It refuses a handshake without the
+right token, and one from a foreign web page.
 
 | To | Form |
 |---|---|
@@ -336,9 +368,9 @@ reason, since that client reads nothing but answers.
 | agent, version 1 | `{"message": "error", "data": {"code", "message"}}` |
 | refused handshake | an HTTP status and a line of text that begins with the code |
 
-Version 2 tells which message is meant: `id` is the command's, the inner `n` is the number of the agent's
-message. An agent of version 1 gets an error only while it waits for nothing, and only for what the
-original's client never sends.
+In version 2 an error names its message: `id` is the command's, the inner `n` is the number of the
+agent's message. An agent of version 1 gets an error only while it waits for nothing, and only for what
+the original's client never sends.
 
 | Code | What it means | What to do |
 |---|---|---|

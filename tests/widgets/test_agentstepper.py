@@ -49,7 +49,7 @@ def test_help(kernel: Kernel, line: str) -> None:
     ran = kernel.run(f"%agentstepper {line}")
     assert ran.status == "ok"
     assert ran.text.startswith("usage: %agentstepper [--kernel |")
-    assert "%agentstepper doctor explains what is connected to what" in ran.text
+    assert "%agentstepper doctor shows what is connected to what" in ran.text
 
 
 @pytest.mark.parametrize(
