@@ -114,12 +114,12 @@ async def test_so_many_clients_and_no_more(
     monkeypatch.setattr(chat_registry, "MAX_REQUEST_BYTES", 20_000)
     async with remote_harness(tmp_path) as harness:
         first, _ = await harness.client("talk"), await harness.client("talk")
-        with pytest.raises(ConnectionLostError, match="has 2 clients already"):
+        with pytest.raises(ConnectionLostError, match="has its limit of 2 clients"):
             await harness.client("talk")
         watches = [first.watch() for _ in range(3)]
         for each in watches:
             await soon(anext(each))
-        with pytest.raises(CommandError, match="3 requests are open"):
+        with pytest.raises(CommandError, match="its limit of 3 open requests"):
             await soon(first.info())
         for each in watches:
             await each.aclose()

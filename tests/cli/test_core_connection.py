@@ -151,7 +151,7 @@ def test_contents_in_pieces_are_joined_anew_on_each_connection() -> None:
             ] * 2
             lost = next_happening()
             assert isinstance(lost, CoreConnectionLost)
-            assert "doesn't know piece 7" in lost.reason
+            assert "has no piece 7" in lost.reason
             assert lost.delay == delay
 
 

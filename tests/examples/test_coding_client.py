@@ -95,6 +95,6 @@ def test_a_person_talks_to_the_agent(live: Live) -> None:
 
 def test_it_says_why_it_was_refused(live: Live) -> None:
     child = client(live, "--workspace", "/")
-    child.expect("! The coding agent may not work in")
+    child.expect("! .*The coding agent may not work in")
     child.expect(pexpect.EOF)
     child.close()

@@ -302,7 +302,7 @@ def test_a_call_waits_for_a_core_that_starts_again(
 def test_a_core_that_stays_away(core: AgentStepperCore) -> None:
     with Agents.connect(core.url(core.client_port), patience=0.05) as agents:
         core.stop()
-        with pytest.raises(ConnectionLostError, match=r"is away: .* Start it again"):
+        with pytest.raises(ConnectionLostError, match=r"is away: .* Start the Core again"):
             for _ in range(3):  # the first may break off before it knows
                 agents.states()
         assert threads()
