@@ -166,7 +166,7 @@ class AgentSessionV2(AgentSession):
     def _reset_connection(self, error: ProtocolError) -> None:
         """The two sides don't remember the same: the agent sends what isn't kept on a new connection."""
         self.hub.log.warning("an agent's connection is closed: %s", error.message)
-        self.hang_up(1003, "unknown_content: send it again on a new connection.")
+        self.hang_up(1003, "unknown_content: send the content again on a new connection.")
 
     def _accept_message(self, run: str, message: object, id: str | None, text: str) -> None:
         """Carry a message out, and record with it that it was taken: one that is refused is, too."""

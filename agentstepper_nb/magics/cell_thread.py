@@ -149,8 +149,8 @@ class CellThread(Generic[Value]):
             notify_ended = False
         if not notify_ended:
             interrupt.add_note(
-                "The cell's thread goes on in the background until a call returns that Python "
-                f"can't interrupt: {_describe_position(self._ident)}."
+                "The cell's thread continues in the background until a call returns that "
+                f"Python can't interrupt: {_describe_position(self._ident)}."
             )
 
     def _interrupt(self) -> None:

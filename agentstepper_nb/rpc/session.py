@@ -236,7 +236,8 @@ class RpcSession:
                 str(error) if isinstance(error, AgentStepperError) else type(error).__qualname__
             )
             return RpcFailure(
-                code="internal", message=f"The worker failed: {reason}. Its log has the traceback."
+                code="internal",
+                message=f"The worker failed, and its log has the traceback: {reason}",
             )
 
     def _served(self, id: str, task: asyncio.Task[Raw | RpcFailure]) -> None:

@@ -179,7 +179,7 @@ def _make_enum(original: Any, edit: Any) -> Any:
 
 def _text(edit: Any) -> str:
     if not isinstance(edit, str):
-        raise TypeError("it must stay a text")
+        raise TypeError("the value must stay a text")
     return edit
 
 
@@ -214,13 +214,13 @@ def _bytes(original: Any, edit: Any) -> Any:
     text = _text(edit)
     value = ast.literal_eval(text) if text.startswith(("b'", 'b"')) else None
     if not isinstance(value, bytes):
-        raise TypeError("it must stay bytes, as Python writes them: b'…'")
+        raise TypeError("the value must stay bytes, written as in Python: b'…'")
     return type(original)(value)
 
 
 def _number(original: Any, edit: Any) -> Any:
     if type(edit) not in (int, float):
-        raise TypeError("it must stay a number")
+        raise TypeError("the value must stay a number")
     new = type(original)(edit)
     if new != edit:
         raise ValueError(f"{type(original).__name__} can't hold {edit}")

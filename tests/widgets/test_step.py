@@ -319,7 +319,7 @@ def test_interrupt_of_what_cannot_be(kernel: Kernel, person: Person) -> None:
     code = "%%step\nprint('READY')\nos.read(r, 1)\nprint('late')"
     ran = kernel.run(code, kernel.interrupt)
     assert (ran.status, ran.error) == ("error", "KeyboardInterrupt")
-    assert "goes on in the background" in plain(ran.traceback)
+    assert "continues in the background" in plain(ran.traceback)
     assert "line 3" in plain(ran.traceback)
     assert person.when_over().ending is RunEnding.STOPPED
     freed: Ran = kernel.run(

@@ -56,7 +56,7 @@ def _explain(line: str, lead: int, failed: SyntaxError) -> NoReturn:
         meant = _MEANT[foreign[0]]
         raise_at_column(
             lead + foreign.start(),
-            f"“{foreign[0]}” is no operator of conditions. Did you mean “{meant}”?",
+            f"“{foreign[0]}” isn't an operator of conditions. Did you mean “{meant}”?",
         )
     column = 1 if failed.offset is None else failed.offset
     if not 0 < column <= len(line):  # Python read all of it, and wanted more
@@ -101,7 +101,7 @@ def _check_escapes(text: str) -> None:
         if wrong:
             raise_at_column(
                 quoted.start(2) + wrong.start(1),
-                f"“{wrong[1]}” is no escape sequence: put an r before the quotes, r{quoted[2]}",
+                f"“{wrong[1]}” isn't an escape sequence: put an r before the quotes, r{quoted[2]}",
             )
 
 

@@ -75,10 +75,10 @@ from .builders import END, LLM, breakpoint, call, point, value
         # no expressions
         ("", 1, "the condition is incomplete at the end"),
         ("  ", 3, "the condition is incomplete at the end"),
-        ("tool = 'x'", 6, "“=” is no operator of conditions. Did you mean “==”?"),
-        ("args.i => 3", 8, "“=>” is no operator of conditions. Did you mean “>=”?"),
-        ("'a=b' == tool && depth", 15, "“&&” is no operator of conditions. Did you mean “and”?"),
-        ("!tool", 1, "“!” is no operator of conditions. Did you mean “not”?"),
+        ("tool = 'x'", 6, "“=” isn't an operator of conditions. Did you mean “==”?"),
+        ("args.i => 3", 8, "“=>” isn't an operator of conditions. Did you mean “>=”?"),
+        ("'a=b' == tool && depth", 15, "“&&” isn't an operator of conditions. Did you mean “and”?"),
+        ("!tool", 1, "“!” isn't an operator of conditions. Did you mean “not”?"),
         ("args.i >", 9, "the condition is incomplete at the end"),
         ("  tool == 'x' and ", 18, "the condition is incomplete at the end"),
         ("not", 4, "the condition is incomplete at the end"),
@@ -99,10 +99,10 @@ from .builders import END, LLM, breakpoint, call, point, value
         (
             "'ä' == 'é' or '\\d'",
             16,
-            "“\\d” is no escape sequence: put an r before the quotes, r'\\d'",
+            "“\\d” isn't an escape sequence: put an r before the quotes, r'\\d'",
         ),
-        ("tool or'\\d'", 9, "“\\d” is no escape sequence"),
-        ("'\\777'", 2, "“\\7” is no escape sequence"),
+        ("tool or'\\d'", 9, "“\\d” isn't an escape sequence"),
+        ("'\\777'", 2, "“\\7” isn't an escape sequence"),
         ("1or 2", 2, "put a space before “or”"),
         ("0x1for x in args", 4, "put a space before “for”"),
         # large ones
