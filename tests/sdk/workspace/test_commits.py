@@ -334,7 +334,7 @@ def test_a_folder_that_is_none(tmp_path: Path, data: Path, case: str) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
     name = {"nul": "nul\0"}.get(case, case)
-    with pytest.raises(WorkspaceError, match="[Pp]ass the"):
+    with pytest.raises(WorkspaceError, match=r"[Pp]ass the"):
         Workspace(tmp_path / name, "agent", data_dir=data)
 
 
