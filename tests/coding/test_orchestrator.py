@@ -201,7 +201,7 @@ async def test_a_model_that_falls_silent_is_left(tmp_path: Path) -> None:
     with Made(tmp_path, model, limits=CodingLimits(silence_s=0.01)) as made:
         result = await made.agent.run("Go.")
         assert result.reason == "error"
-        assert "said nothing for 0.01 s" in (result.error or "")
+        assert "sent nothing for 0.01 s" in (result.error or "")
         assert model.closed_early.is_set()
 
 
