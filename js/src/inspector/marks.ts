@@ -40,7 +40,7 @@ function problemAt({ node }: Value, mark: Value): Problem {
   return new Problem(
     node.start,
     node.end,
-    `this is read-only, since ${why}: put it back as it was`,
+    `this is read-only, since ${why}. Restore its original value`,
   );
 }
 
