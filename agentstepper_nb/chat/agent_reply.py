@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MAX_RECORDED_MESSAGES: Final = 200
 
 _USER_ROLE_REFUSED: Final = (
-    "An agent doesn't speak as the user: its role is assistant, computer or system."
+    "An agent can't speak as the user: its role must be assistant, computer or system."
 )
 
 
@@ -172,7 +172,10 @@ class AgentReply:
     async def _emit_item(self, item: Any) -> str | None:
         """Say some of the answer; the choice, where it asks for one."""
         if self._is_closed:
-            raise CommandError("unknown_turn", "This turn is over: nothing is said in it any more.")
+            raise CommandError(
+                "unknown_turn",
+                "This turn is over, so that the agent can add nothing more to the turn.",
+            )
         if isinstance(item, Mapping):
             item = to_agent_output(item)
         if isinstance(item, AgentOutput) and item.role == "user":

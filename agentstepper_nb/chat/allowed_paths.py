@@ -60,7 +60,7 @@ class AllowedPaths:
         data = self._read(path, MAX_IMAGE_BYTES)
         media_type = detect_image_type(data)
         if media_type is None:
-            raise _refused(path, "is no PNG, JPEG, GIF or WebP picture")
+            raise _refused(path, "is not a PNG, JPEG, GIF or WebP picture")
         return ChatImage(media_type=media_type, data=data)
 
     def text(self, path: str | Path, max_chars: int = MAX_TEXT_CHARS) -> ChatSourceText:
@@ -76,11 +76,11 @@ class AllowedPaths:
         """
         data = self._read(path, max_chars)
         if b"\0" in data:
-            raise _refused(path, "is no text")
+            raise _refused(path, "is not a text file")
         try:
             return ChatSourceText(text=data.decode())
         except UnicodeDecodeError:
-            raise _refused(path, "is no text in UTF-8") from None
+            raise _refused(path, "is not UTF-8 text") from None
 
     def _read(self, path: str | Path, max_chars: int) -> bytes:
         place = self._place(path)
@@ -103,7 +103,7 @@ class AllowedPaths:
         try:
             full = Path(os.path.realpath(self.roots[0] / path))
         except (OSError, ValueError):  # ValueError: a NUL, or what no file system can name
-            raise _refused(path, "is no path") from None
+            raise _refused(path, "is not a valid path") from None
         for root in self.roots:
             if full != root and full.is_relative_to(root):
                 return _Place(root, full.relative_to(root).parts)
@@ -138,7 +138,7 @@ def _open(place: _Place) -> int:
 
 def _must_be_file(found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(0, "it is no plain file")
+        raise OSError(0, "not a regular file")
 
 
 def _refused(path: str | Path, why: str) -> CommandError:
@@ -157,7 +157,7 @@ async def read_message_image(message: Message, allowed: AllowedPaths) -> ChatIma
     if message.type == MessageType.IMAGE and message.data is not None:
         media_type = detect_image_type(message.data)
         if media_type is None:
-            raise CommandError("not_allowed", "The picture's bytes are no PNG, JPEG, GIF or WebP.")
+            raise CommandError("not_allowed", "The picture's bytes aren't PNG, JPEG, GIF or WebP.")
         return ChatImage(media_type=media_type, data=message.data)
     if message.type == MessageType.IMAGE and message.path is not None:
         return await run_in_thread(partial(allowed.picture, message.path))

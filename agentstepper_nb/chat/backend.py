@@ -32,7 +32,7 @@ class UserInput(Struct, frozen=True, kw_only=True):
         """Refuse what no agent could answer."""
         said: object = self.content  # of whatever type it came
         if self.confirms is None and isinstance(said, str) and not said.strip():
-            text = "Say something: this message is empty."
+            text = "The message is empty: write a text."
             raise ProtocolError("invalid_message", text, "content")
 
 

@@ -32,10 +32,12 @@ T = TypeVar("T")
 #: Seconds that its end waits for agents to let go, and then for the thread.
 CLOSE_TIMEOUT_S: Final = 1.5
 _JOIN_TIMEOUT_S: Final = 0.5
-_CLOSED: Final = "This chat is closed, or was left behind by a fork: make a new one by Chat(…)."
+_CLOSED: Final = (
+    "This chat is closed, or belongs to the parent process of a fork: make a new one by Chat(…)."
+)
 _WAITS_FOR_ITSELF: Final = (
-    "A chat can't wait for itself: this is its own event loop, where its agents answer. "
-    "Yield what is to be said, or a HandOn to another agent."
+    "A chat can't wait for an answer on its own event loop, where its agents answer. "
+    "Yield a message, or a HandOn to another agent."
 )
 _log: Final = logging.getLogger("agentstepper_nb.chat")
 
@@ -145,10 +147,10 @@ class ChatThread:
                 ended.result(CLOSE_TIMEOUT_S)
             except TimeoutError:
                 _log.warning(
-                    "an agent didn't let go in %g s: it is left to itself", CLOSE_TIMEOUT_S
+                    "an agent didn't stop within %g s and is left running", CLOSE_TIMEOUT_S
                 )
             except Exception:
-                _log.exception("a chat didn't close well")
+                _log.exception("a chat could not be closed cleanly")
         self._thread.close(_JOIN_TIMEOUT_S)
 
     async def _close(self) -> None:

@@ -62,11 +62,11 @@ class ExtensionRegistry(Generic[Entry]):
         """
         if not _WORD.fullmatch(entry.name):
             raise ValueError(
-                f"{entry.name!r} can't be a {self._what}: name it by capitals, digits and underscores, "
-                "like “CRITIC”."
+                f"{entry.name!r} is no valid name of a {self._what}: use capitals, digits "
+                "and underscores, for example “CRITIC”."
             )
         if entry.name in self._built_in:
-            raise ValueError(f"The {self._what} {entry.name} is built in: choose another word.")
+            raise ValueError(f"The {self._what} {entry.name} is built in: choose another name.")
         self._entries = {**self._entries, entry.name: entry}  # whoever reads has the old or the new
 
     def get(self, name: str) -> Entry:

@@ -198,7 +198,7 @@ class Interpreter(ChatSessions):
         found = self.find(session)
         why = find_continuation_refusal(found)
         if why is not None:
-            raise CommandError("auto_chat_refused", f"AutoChat can't go on: {why}.")
+            raise CommandError("auto_chat_refused", f"AutoChat can't continue: {why}.")
         return self._stream(self._continue(found))
 
     async def stop(self, session: SessionId) -> None:

@@ -28,7 +28,7 @@ class EndOfItems(Enum):
 
 END_OF_ITEMS: Final = EndOfItems.OVER
 
-_CANCELLED: Final = "What gives the answer was cancelled, and not by who reads it."
+_CANCELLED: Final = "The source of the answer was cancelled, but not by its reader."
 #: Said of code that would end this process.
 PROCESS_EXIT_REFUSED: Final = "What gives the answer wanted to end its process: {error!r}."
 

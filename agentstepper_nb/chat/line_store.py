@@ -34,7 +34,7 @@ class LineStore(ABC):
         Raises:
             OSError: It can't be written.
         """
-        raise OSError("it is only read")
+        raise OSError("the file is open for reading only")
 
     @abstractmethod
     def read(self, offset: int, length: int) -> bytes:
@@ -96,7 +96,7 @@ class MemoryLineStore(LineStore):
 
     def _at(self, offset: int) -> SpooledTemporaryFile[bytes]:
         if self._file.closed:
-            raise OSError("it is closed")
+            raise OSError("the file is closed")
         self._file.seek(offset)
         return self._file
 
@@ -140,7 +140,7 @@ class FileLineStore(LineStore):
     def append(self, line: bytes) -> int:
         """See `LineStore`."""
         if self._is_closed:
-            raise OSError("it is closed")
+            raise OSError("the session is closed")
         if self._descriptor is None:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._open(os.O_RDWR | os.O_CREAT)
@@ -151,7 +151,7 @@ class FileLineStore(LineStore):
     def read(self, offset: int, length: int) -> bytes:
         """See `LineStore`."""
         if self._descriptor is None:
-            raise OSError("it is closed" if self._is_closed else "nothing was written yet")
+            raise OSError("the session is closed" if self._is_closed else "nothing was written yet")
         return os.pread(self._descriptor, length, offset)
 
     def remove(self) -> None:
@@ -175,12 +175,12 @@ class FileLineStore(LineStore):
             os.close(descriptor)
             raise CommandError(
                 "session_open",
-                f"The chat session {self._path.stem} is open in another process: close it there first, "
-                "or begin a new one here.",
+                f"The chat session {self._path.stem} is open in another process: close it "
+                "there, or begin a new session here.",
             )
         if not self._is_there(descriptor):
             os.close(descriptor)
-            raise FileNotFoundError(errno.ENOENT, "it was deleted just now", str(self._path))
+            raise FileNotFoundError(errno.ENOENT, "the session was just deleted", str(self._path))
         self._descriptor, self.size = descriptor, os.fstat(descriptor).st_size
         if self.size and os.pread(descriptor, 1, self.size - 1) != b"\n":
             with suppress(OSError):  # a full disk: it may still be read

@@ -33,7 +33,7 @@ class Memory:
 
     def __init__(self, limit: int = MAX_MESSAGE_LENGTH, window: int = DEFAULT_WINDOW) -> None:
         if not 1 <= window <= limit:
-            raise ValueError(f"A window of {window} messages can't be given of {limit}.")
+            raise ValueError(f"The window can't be {window} messages: choose 1 to {limit}.")
         self.limit = limit
         self.window = window
         self._messages: dict[str, Message] = {}  # in the order they first came

@@ -148,12 +148,12 @@ class MessageBuilder:
         """
         asked = self._confirmations.get(message_id)
         if asked is None:
-            raise CommandError(
-                "not_waiting", "This confirmation doesn't wait for a choice any more."
-            )
+            raise CommandError("not_waiting", "This confirmation no longer waits for a choice.")
         if choice is not None and choice not in asked.message.choices:
             known = ", ".join(asked.message.choices)
-            raise CommandError("not_waiting", f"{choice!r} is none of the choices: {known}.")
+            raise CommandError(
+                "not_waiting", f"{choice!r} is not a choice of this confirmation: choose {known}."
+            )
         del self._confirmations[message_id]
         return asked.complete(chosen=choice)
 
@@ -247,7 +247,7 @@ def to_agent_output(item: object) -> AgentOutput:
         return AgentOutput(content=item)
     if isinstance(item, Mapping):
         return convert_mapping(item)
-    text = f"An answer is made of text, pieces and mappings, not of {type(item).__name__}."
+    text = f"An answer can't contain a {type(item).__name__}: give texts, pieces and mappings."
     raise ProtocolError("invalid_message", text)
 
 

@@ -58,7 +58,7 @@ _MAX_FIELD_CHARS: Final = {
 _VALUES: Final = ("arguments", "result", "details")
 # Python itself writes no longer numbers.
 _MAX_INTEGER_BITS: Final = 10_000
-_TOO_DEEP: Final = f"It is nested deeper than {MAX_DEPTH} levels"
+_TOO_DEEP: Final = f"The value is nested deeper than {MAX_DEPTH} levels"
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,10 @@ def add_message_type(kind: MessageTypeSpec) -> None:
     """
     unknown = kind.fields - set(Message.__struct_fields__)
     if unknown:
-        names = ", ".join(sorted(unknown))
-        raise ValueError(f"Messages have no {names}: put what else {kind.name} needs in `details`.")
+        raise ValueError(
+            f"A message has no {', '.join(sorted(unknown))}: put other data of {kind.name} "
+            "into `details`."
+        )
     type_registry.add(kind)
 
 
@@ -165,9 +167,10 @@ def _checked(message: Message) -> Message:
     checked = check_message_fields(message)
     own = type_registry.get(checked.type)
     for field in Message.__struct_fields__:
-        is_set = getattr(checked, field) != getattr(_BLANK, field)
-        if is_set and field not in COMMON_FIELDS | own.fields:
-            raise _refused(own.name, f"{field}: no message of this type has one")
+        if field not in COMMON_FIELDS | own.fields and getattr(checked, field) != getattr(
+            _BLANK, field
+        ):
+            raise _refused(own.name, f"{field}: no message of this type has this field")
     wrong = _call_extension(own, own.check, checked)
     if wrong is not None:
         raise _refused(own.name, str(wrong))
@@ -177,9 +180,16 @@ def _checked(message: Message) -> Message:
 def _built_in(message: Message) -> Message:
     own = type_registry.get(message.type)
     made = _call_extension(own, own.shown, message)
-    if isinstance(made, Message) and made.type in type_registry.built_in and made.id == message.id:
-        return made
-    raise _refused(own.name, "type: it isn't shown as a built-in one, or not under its id")
+    if (
+        not isinstance(made, Message)
+        or made.type not in type_registry.built_in
+        or made.id != message.id
+    ):
+        raise _refused(
+            own.name,
+            "type: the extension must return a message of a built-in type, under the same id",
+        )
+    return made
 
 
 def _call_extension(
@@ -206,58 +216,58 @@ def _refused(word: str, text: str) -> ProtocolError:
 
 def _check_message(message: Message) -> str | None:
     if message.format not in (None, "error"):
-        return "format: it is `error`, or there is none"
+        return "format: must be `error` or be left out"
     return None
 
 
 def _check_code(message: Message) -> str | None:
     if not (message.language or "").strip():
-        return "language: say which one it is, `text` where it is none"
-    if message.format not in ("source", "result"):
-        return "format: say whether it is `source` or `result`"
+        return "language: name the language, or `text` for none"
+    if message.format not in _CODE_FORMATS:
+        return "format: must be `source` or `result`"
     if message.path is not None and message.content:
-        return "path: it has a file or a content, not both"
+        return "path: a message has a file or a content, not both"
     return None
 
 
 def _check_image(message: Message) -> str | None:
     if (message.data is None) == (not message.path):
-        return "data: give the bytes of the picture, or the path of one"
+        return "data: give the picture's bytes, or its path"
     if message.media_type is not None and message.media_type not in MEDIA_TYPES:
-        return f"media_type: it is one of {', '.join(sorted(MEDIA_TYPES))}"
+        return f"media_type: must be one of {', '.join(sorted(MEDIA_TYPES))}"
     if message.data is not None:
         media_type = detect_image_type(message.data)
         if media_type is None:
-            return "data: by its first bytes it is no PNG, JPEG, GIF or WebP"
+            return "data: the bytes aren't PNG, JPEG, GIF or WebP"
         if message.media_type not in (None, media_type):
-            return f"media_type: by its first bytes the picture is {media_type}"
+            return f"media_type: the bytes are {media_type}"
     return None
 
 
 def _check_confirmation(message: Message) -> str | None:
     choices = message.choices
     if not message.content.strip():
-        return "content: say what is asked"
+        return "content: give the question"
     if not 1 <= len(choices) <= MAX_CHOICES:
         return f"choices: give 1 to {MAX_CHOICES}"
     if len(set(choices)) < len(choices):
-        return "choices: each has to be another"
+        return "choices: each must be different"
     if not all(each.strip() and len(each) <= MAX_CHOICE_CHARS for each in choices):
-        return f"choices: each has 1 to {MAX_CHOICE_CHARS} characters"
+        return f"choices: each must have 1 to {MAX_CHOICE_CHARS} characters"
     if message.chosen is not None and message.chosen not in choices:
-        return "chosen: it is one of the choices"
+        return "chosen: must be one of the choices"
     if message.chosen is not None and not message.final:
-        return "chosen: what was chosen is final"
+        return "chosen: can't be changed once set"
     return None
 
 
 def _check_function(message: Message) -> str | None:
     if not (message.name or "").strip():
-        return "name: say what is called"
+        return "name: give the name of the tool"
     if message.arguments is None and message.ok is None:
-        return "arguments: give them, `{}` where there are none, or a result"
+        return "arguments: give the arguments (`{}` for none), or a result"
     if message.result is not None and message.ok is None:
-        return "ok: say whether the call went well"
+        return "ok: say whether the call succeeded"
     return None
 
 
@@ -344,7 +354,7 @@ def check_message_fields(message: Message) -> Message:
     except RecursionError:
         raise _malformed(None, _TOO_DEEP) from None
     except (TypeError, ValueError) as error:
-        raise _malformed(None, f"A message holds what JSON can carry: {error}") from None
+        raise _malformed(None, f"The message contains what JSON can't carry: {error}") from None
     fields = {name: _normalize_value(name, value) for name, value in given.items()}
     try:
         made = msgspec.convert(fields, Message)
@@ -369,9 +379,11 @@ def _normalize_value(field: str, value: Any, depth: int = 0) -> Any:
         case float() if not math.isfinite(value):
             return None
         case int() if value.bit_length() > _MAX_INTEGER_BITS:
-            raise _malformed(field, f"It holds a number of more than {_MAX_INTEGER_BITS} bits")
+            raise _malformed(
+                field, f"The value contains a number of more than {_MAX_INTEGER_BITS} bits"
+            )
         case bytes() if depth or field != "data":
-            raise _malformed(field, "It holds bytes, which JSON can't carry")
+            raise _malformed(field, "The value contains bytes, which JSON can't carry")
     return value
 
 
@@ -379,11 +391,11 @@ def _check_sizes(message: Message) -> None:
     for field, limit in _MAX_FIELD_CHARS.items():
         value = getattr(message, field)
         if value is not None and len(value) > limit:
-            raise _malformed(field, f"It is larger than {limit}")
+            raise _malformed(field, f"The value is larger than {limit}")
     for field in _VALUES:
         value = getattr(message, field)
         if value is not None and len(msgspec.json.encode(value)) > MAX_VALUE_CHARS:
-            raise _malformed(field, f"As JSON it is larger than {MAX_VALUE_CHARS} bytes")
+            raise _malformed(field, f"The value as JSON is larger than {MAX_VALUE_CHARS} bytes")
 
 
 def _malformed(field: str | None, what: str) -> ProtocolError:

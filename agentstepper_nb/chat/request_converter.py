@@ -56,11 +56,13 @@ class RequestConverter:
         targets = [rule.target for rule in self.rules]
         twice = sorted({target for target in targets if targets.count(target) > 1})
         if twice:
-            raise ValueError(f"Two rules make one field: {', '.join(twice)}. Give one rule each.")
+            raise ValueError(
+                f"Two rules set the same field: {', '.join(twice)}. Give one rule for each."
+            )
         unknown = sorted(set(targets) - set(AgentOutput.__struct_fields__))
         if unknown:
             raise ValueError(
-                f"Pieces have no {', '.join(unknown)}; they have: "
+                f"A piece has no field {', '.join(unknown)}; its fields are "
                 f"{', '.join(AgentOutput.__struct_fields__)}."
             )
 
@@ -92,7 +94,9 @@ class RequestConverter:
         wanted = ", ".join(f"`{rule.source_path}`" for rule in self.rules)
         paths = islice(flatten(given), _MAX_NAMED_KEYS) if given else ()
         there = ", ".join(f"`{path:.100}`" for path in paths) or "nothing"
-        return ProtocolError("invalid_message", f"It has {there}; a message has some of {wanted}.")
+        return ProtocolError(
+            "invalid_message", f"The mapping has {there}, but a message needs one of {wanted}."
+        )
 
 
 def _transformed(rule: MappingRule, value: Any) -> Any:
@@ -103,7 +107,7 @@ def _transformed(rule: MappingRule, value: Any) -> Any:
     except ProtocolError:
         raise
     except Exception as error:  # whatever its author's code does with what an agent gave
-        text = f"`{rule.source_path}` can't be made a {rule.target}: {error!r:.500}."
+        text = f"`{rule.source_path}` can't be converted to {rule.target}: {error!r:.500}."
         raise ProtocolError("invalid_message", text, field=rule.target) from error
 
 
@@ -266,7 +270,10 @@ def flatten(value: Any) -> dict[str, Any]:
         below = _items(each)
         size += 1 + sum(map(len, path))
         if len(path) > MAX_DEPTH or size + len(below) > MAX_VALUES:
-            text = f"It is nested deeper than {MAX_DEPTH} levels, or larger than {MAX_VALUES}."
+            text = (
+                f"The mapping is nested deeper than {MAX_DEPTH} levels, or larger than "
+                f"{MAX_VALUES} values."
+            )
             raise ProtocolError("invalid_message", text)
         if not below:
             flat[".".join(path)] = each
@@ -304,7 +311,10 @@ def _items(value: Any) -> list[tuple[Any, Any]]:
 
 def _escaped(key: Any) -> str:
     if not isinstance(key, str):
-        raise ProtocolError("invalid_message", f"A key is a text, not {type(key).__name__}.")
+        raise ProtocolError(
+            "invalid_message",
+            f"A key of the mapping is a {type(key).__name__}, but must be a text.",
+        )
     return key.replace("\\", "\\\\").replace(".", "\\.")
 
 

@@ -32,10 +32,10 @@ RETRY_INTERVAL_S: Final = 1.0
 FIRST_CONNECT_TIMEOUT_S: Final = 10.0
 CONNECT_TIMEOUT_S: Final = 1.0
 
-_OFF: Final = "It was switched off for this chat: debugger=False."
-_NOT_CONNECTED_YET: Final = "It didn't answer yet: the next turn looks again."
-_CORE_AWAY: Final = "Its Core is away: what is done meanwhile is shown once it is back."
-_TURN_CANCELLED: Final = "The turn of the chat was broken off."
+_OFF: Final = "The debugger is switched off for this chat (debugger=False)."
+_NOT_CONNECTED_YET: Final = "The debugger hasn't answered yet; the next turn tries again."
+_CORE_AWAY: Final = "The debugger's Core is away; it shows this turn once it is back."
+_TURN_CANCELLED: Final = "The turn was cancelled."
 
 #: Does what is recorded: given the debugger, if there is one, and the arguments with a person's edit.
 RecordedAction = Callable[[AsyncAgentStepper | None, Any], Awaitable[Any]]
@@ -136,7 +136,8 @@ class RunRecorder:
                     if call.name != name:
                         raise ProtocolError(
                             "invalid_message",
-                            f"A turn of {name} can't be made one of {str(call.name)[:100]!r}.",
+                            f"A turn of {name} can't be replaced by a turn of "
+                            f"{str(call.name)[:100]!r}.",
                         )
                     with make_ambient(dbg):
                         own_result = call.result = await action(dbg, call.args)
@@ -244,7 +245,7 @@ class RunRecorder:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await dbg.__aexit__(kind, error, None)
         except (TimeoutError, AgentStepperError) as why:
-            self._log.info("The run of %s said no goodbye: %r", dbg.program_name, why)
+            self._log.info("The run of %s could not be closed: %r", dbg.program_name, why)
 
 
 #: Seconds that a halt point may wait for a Core that lets it go on: no halt yet, and nothing to flash.

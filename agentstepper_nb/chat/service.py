@@ -117,7 +117,9 @@ class ChatService:
             raise _make_unknown_method_error(method)
         if known.right > self._right:
             raise CommandError(
-                "watch_only", f"You may watch this chat, but not {method!r}: ask who runs it."
+                "watch_only",
+                f"This login may watch the chat, but not call {method!r}: ask the person "
+                "who runs the chat.",
             )
         if known.of_all:
             self._check_all()
@@ -208,13 +210,13 @@ class ChatService:
 
     def _check_session(self, session: str | None) -> None:
         if self._session is not None and session is not None and session != self._session:
-            raise CommandError("out_of_scope", "You were let into another session than this one.")
+            raise CommandError("out_of_scope", "This token grants access to another session.")
 
     def _check_all(self) -> None:
         if self._session is not None:
             raise CommandError(
                 "out_of_scope",
-                "You were let into one session: others aren't yours to list or change.",
+                "This token grants access to one session only.",
             )
 
 
@@ -233,11 +235,11 @@ def decode_params(params: Raw, kind: type[Params]) -> Params:
     except msgspec.ValidationError as error:
         raise make_field_error(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        raise ProtocolError("invalid_message", f"This isn't JSON: {error}.") from None
+        raise ProtocolError("invalid_message", f"The data isn't JSON: {error}.") from None
 
 
 def _make_unknown_method_error(method: str) -> CommandError:
-    return CommandError("unknown_service", f"The chat has no {method[:80]!r}.")
+    return CommandError("unknown_service", f"The chat service has no method {method[:80]!r}.")
 
 
 #: Keys that are known again, the newest.

@@ -276,10 +276,12 @@ class ChatSession:
         asked = self.waiting.get(message_id)
         if asked is None or asked.answer.done():  # who asked may have been stopped just now
             self.conversation.find(message_id)
-            raise CommandError("not_waiting", "This message doesn't wait for a choice any more.")
+            raise CommandError("not_waiting", "This message no longer waits for a choice.")
         if choice not in asked.choices:
             there = ", ".join(map(repr, asked.choices))
-            raise CommandError("not_waiting", f"{choice[:100]!r} is none of the choices: {there}.")
+            raise CommandError(
+                "not_waiting", f"{choice[:100]!r} is not a choice of this message: choose {there}."
+            )
         return self.end_confirmation(message_id, choice)
 
     def end_confirmation(self, message_id: str, choice: str | None) -> Message:
@@ -310,7 +312,7 @@ class ChatSession:
             self.conversation.transcript.close()
 
     async def _release(self, agent: InterpreterABC) -> None:
-        what = f"{agent.name} didn't let go of chat session {self.id}."
+        what = f"Agent {agent.name} didn't release chat session {self.id} cleanly."
         await release_connector(partial(agent.ended, self.id), what, self.config.log)
 
     def _touch(self) -> None:
@@ -326,8 +328,8 @@ class ChatSession:
     def _report_write_failure(self, error: OSError) -> None:
         self.config.log.error("Chat session %s can't be written: %s", self.id, error)
         text = (
-            f"This conversation can't be written to disk any more: {error}. It goes on, and what is "
-            "said from here on is lost when the chat ends."
+            f"This conversation can no longer be written to disk: {error}. It continues, "
+            "but new messages are lost when the chat ends."
         )
         self.post(self.message("system", text, format="error"))
 

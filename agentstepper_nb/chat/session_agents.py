@@ -72,7 +72,7 @@ class SessionAgents:
         if agent.name in self._agents:
             raise ProtocolError(
                 "invalid_message",
-                f"This chat has an agent called {agent.name!r} already: give one another name.",
+                f"This chat already has an agent called {agent.name!r}: choose another name.",
                 field="name",
             )
         info = ChatAgentInfo(
@@ -133,7 +133,7 @@ class SessionAgents:
         try:
             return ask(self._session_id)
         except Exception:
-            log.exception("%s can't say its run or its notice.", agent.name)
+            log.exception("Agent %s can't give its run or its notice.", agent.name)
             return fallback
 
     def infos(self) -> tuple[ChatAgentInfo, ...]:
@@ -142,9 +142,9 @@ class SessionAgents:
 
     def _nobody(self, name: str | None) -> str:
         if not self._agents:
-            return "This chat has no agent: give it one."
+            return "This chat has no agent: add one."
         there = ", ".join(self._agents)
-        return f"This chat has no agent called {str(name)[:_MAX_NAME_CHARS]!r}: there is {there}."
+        return f"This chat has no agent called {str(name)[:_MAX_NAME_CHARS]!r}: choose {there}."
 
 
 class HandoffChain:
@@ -175,19 +175,19 @@ class HandoffChain:
                 had its part, or there were too many.
         """
         if not find_role(giver.role).can_hand_off:
-            raise _refused(f"{giver.name} is {giver.role}, a role that doesn't hand on")
+            raise _refused(f"{giver.name} has the role {giver.role}, which can't hand on")
         try:
             taker = self._agents.find_agent(handoff.agent_name)
         except CommandError as error:
-            raise _refused(f"{giver.name} handed on to nobody. {error.message}") from None
+            raise _refused(f"{giver.name} named no agent of this chat. {error.message}") from None
         if taker is giver or (
             taker.name in self._known_names and taker.role != AgentName.SUPERVISOR
         ):
             raise _refused(
-                f"{giver.name} handed on to {taker.name}, which had its part of this turn"
+                f"{giver.name} handed on to {taker.name}, which has already answered in this turn"
             )
         if not self._left:
-            raise _refused(f"the turn was handed on {MAX_HANDOFFS} times")
+            raise _refused(f"the turn has already been handed on {MAX_HANDOFFS} times")
         self._left -= 1
         self._known_names.add(taker.name)
         return taker
@@ -213,7 +213,7 @@ def check_agent(agent: InterpreterABC) -> InterpreterABC:
         known = ", ".join(AgentType)
         raise ProtocolError(
             "invalid_message",
-            f"An agent's type is one of {known}, not {str(agent.agent_type)[:100]!r}.",
+            f"An agent's type can't be {str(agent.agent_type)[:100]!r}: choose {known}.",
             field="type",
         )
     return agent
@@ -244,14 +244,14 @@ def explain_error(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     if isinstance(error, asyncio.CancelledError):
-        return "What the agent waited for was cancelled, by something of its own."
+        return "The agent's answer was cancelled by the agent's own code."
     if isinstance(error, SystemExit):
-        return f"The agent wanted to end its process: SystemExit({error.code!r})."
+        return f"The agent's code tried to end the process: SystemExit({error.code!r})."
     name = type(error).__name__
     try:
         text = replace_surrogates(str(error))
     except Exception:  # an agent's own class may fail at that, too
-        return f"{name}, which can't say what it is about."
+        return f"{name}, whose text can't be read."
     if not isinstance(error, AgentStepperError):
         text = f"{name}: {text}" if text else f"{name}."
     return text if len(text) <= _MAX_ERROR_CHARS else f"{text[:_MAX_ERROR_CHARS]}…"
@@ -286,10 +286,10 @@ async def release_connector(
             break
         releasing.cancel()
     else:
-        log.error("%s It doesn't end, though it was cancelled; it is left alone.", what)
+        log.error("%s The agent ignores its cancellation and is left running.", what)
         return
     if releasing.cancelled():
-        log.error("%s It was cancelled.", what)
+        log.error("%s The agent was cancelled.", what)
     elif (error := releasing.exception()) is not None:
         log.error("%s", what, exc_info=error)
 

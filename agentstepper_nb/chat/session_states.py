@@ -78,7 +78,9 @@ class AutoChat:
     @max.setter
     def max(self, turns: int) -> None:
         if type(turns) is not int or not 0 <= turns <= MAX_AUTO_TURNS:
-            text = f"AutoChat may take 0 to {MAX_AUTO_TURNS} turns by itself, not {turns!r:.40}."
+            text = (
+                f"AutoChat can't take {turns!r:.40} turns by itself: choose 0 to {MAX_AUTO_TURNS}."
+            )
             raise ProtocolError("invalid_message", text, "auto_chat_max")
         self._max = turns
 
@@ -104,15 +106,15 @@ class AutoChat:
             None where it may; else why not, for a person.
         """
         if state is State.STATE_INIT:
-            return "nothing was said yet: begin the conversation yourself"
+            return "the conversation is empty: write the first message yourself"
         if state is not State.STATE_STOP:
-            return "a turn is under way: AutoChat goes on in STATE_STOP only"
+            return "a turn is under way: AutoChat needs STATE_STOP"
         if ending is TurnEnding.ERROR:
-            return "the last turn ended with an error: say how to go on"
+            return "the last turn failed: write a message to continue"
         if ending is TurnEnding.STOPPED:
-            return "the last turn was stopped: say how to go on"
+            return "the last turn was stopped: write a message to continue"
         if had_confirmation:
-            return "the last turn asked you something: say how to go on"
+            return "the last turn asked you a question: answer it"
         if self.turns >= self.max:
-            return f"it took {self.turns} of {self.max} turns by itself: say something yourself"
+            return f"AutoChat took {self.turns} of {self.max} turns: write a message yourself"
         return None

@@ -87,7 +87,7 @@ class ChatSessions:
             for newest in reversed(self._live.values()):
                 if not newest.is_closing:
                     return newest
-            raise CommandError("unknown_session", "There is no chat session yet: create one.")
+            raise CommandError("unknown_session", "This chat has no session yet: create one.")
         found = self._live.get(str(session))
         if found is None or found.is_closing:
             raise make_unknown_session_error(str(session))
@@ -154,7 +154,7 @@ class ChatSessions:
         agents, log = self._config.agents, self._config.log
         await asyncio.gather(
             *(
-                release_connector(agent.close, f"{agent.name} didn't close.", log)
+                release_connector(agent.close, f"Agent {agent.name} could not be closed.", log)
                 for agent in agents
             )
         )
@@ -189,7 +189,7 @@ class ChatSessions:
             session.release_claim()
             await session.close()
         except Exception:  # it is gone all the same
-            self._config.log.exception("Chat session %s didn't end as it should.", session.id)
+            self._config.log.exception("Chat session %s could not be ended cleanly.", session.id)
         finally:
             self._live.pop(session.id, None)
 

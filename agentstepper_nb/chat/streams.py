@@ -28,10 +28,10 @@ from .message_builder import MessageCollector
 
 T = TypeVar("T")
 
-_READ_TWICE: Final = "This stream is being read, or was: ask for another answer to read another."
+_READ_TWICE: Final = "This stream can be read only once: ask for another answer to read it again."
 _BLOCKS_OWN_LOOP: Final = (
-    "This stream's source lives on the event loop that runs here, which would wait for itself: read it "
-    "with `async for`."
+    "This stream can't be read from its source's own event loop, which would wait for "
+    "itself: read it with `async for`."
 )
 
 

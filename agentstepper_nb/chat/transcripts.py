@@ -280,7 +280,7 @@ class ChatTranscript:
         except OSError as error:
             raise CommandError(
                 "session_failed",
-                f"What is kept of chat session {self.session.id} can't be deleted: {error}.",
+                f"The files of chat session {self.session.id} can't be deleted: {error}.",
             ) from None
         finally:
             self.close()
@@ -370,7 +370,7 @@ def read_first_line(data: bytes, session_id: str) -> ChatSessionInfo:
     """What a file's first line says; its name is what counts."""
     line = _line.decode(data.partition(b"\n")[0])
     if line.form != FORMAT_VERSION or line.session is None:
-        raise OSError("a newer agentstepper_nb wrote it, or it is no transcript")
+        raise OSError("a newer agentstepper_nb wrote the file, or it is not a transcript")
     return replace(line.session, id=session_id)
 
 

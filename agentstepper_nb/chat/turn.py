@@ -98,7 +98,7 @@ class RunningTurn:
             self._task.cancel()
         else:
             self.session.config.log.error(
-                "chat session %s: its turn doesn't end, though it was cancelled; it is left alone",
+                "chat session %s: its turn ignores the cancellation and is left running",
                 self.session.id,
             )
         self._finish(TurnEnding.STOPPED)
@@ -300,5 +300,5 @@ def find_continuation_refusal(session: ChatSession) -> str | None:
         return error.message
     prompt: object = agent.continuation_prompt
     if not isinstance(prompt, str) or not prompt.strip():
-        return f"{agent.name} has nothing to continue: say something yourself"
+        return f"{agent.name} has nothing to continue: write a message yourself"
     return None

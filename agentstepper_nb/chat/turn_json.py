@@ -77,7 +77,7 @@ def decode_turn_input(value: Any, given: TurnInput) -> TurnInput:
         ProtocolError: It can't be used; the text says why.
     """
     if not isinstance(value, dict) or set(value) - {"message", "window"} or "message" not in value:
-        raise _unusable("arguments", 'they must be {"message": {…}, "window": [{…}]}')
+        raise _unusable("arguments", 'the turn must be {"message": {…}, "window": [{…}]}')
     known, room = {each.id: each for each in given.window}, _limit_per_message(given.window)
     window: list[Message] = []
     for item in _listed("arguments", value.get("window", [])):
@@ -176,7 +176,8 @@ def _hand_on(item: dict[str, Any]) -> Handoff:
     name, text = item[_HAND_ON], item.get("text")
     if not isinstance(name, str) or not (text is None or isinstance(text, str)):
         raise _unusable(
-            "result", f'a hand-on is {{"{_HAND_ON}": "agent", "text": "what it is told"}}'
+            "result",
+            f'a hand-on must be {{"{_HAND_ON}": "agent", "text": "message for that agent"}}',
         )
     return Handoff(name, text)
 
@@ -187,7 +188,7 @@ def _listed(what: str, value: Any) -> Sequence[Any]:
     if isinstance(value, str | dict):
         return [value]
     if not isinstance(value, list):
-        raise _unusable(what, "there must be messages")
+        raise _unusable(what, "the list of messages is empty")
     return value
 
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .arguments import Commands
 
 _CODE: Final = """\
-A coding agent for the repository in this folder. With a PROMPT it does that and ends; without one it
-asks for prompts, or takes the one that comes through a pipe. Each step is in the debugger that is found
-here, where it can be halted and edited; without a debugger it works as well.
+Runs a coding agent on the repository in this folder. With a PROMPT, the agent answers it and exits;
+without, the command asks for prompts, or reads one from a pipe. If a debugger is discovered, each step
+of the agent can be halted and edited there.
 """
 _CODE_EXITS: Final = """\
-exit codes: 0 done, 1 failed, 2 called wrongly, 3 stopped at the limit of iterations, 130 cancelled or
-stopped in the debugger; a conversation ends with 0
+exit codes: 0 done, 1 failed, 2 wrong arguments, 3 stopped at the limit of iterations, 130 cancelled or
+stopped in the debugger; a conversation exits with 0
 """
 
 
@@ -37,32 +37,33 @@ def add_code_command(commands: Commands) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("prompt", metavar="PROMPT", nargs="?", help="what it is to do")
-    add("--provider", help="who serves the model (AGENTSTEPPER_PROVIDER, or openai)")
-    add("--model", help="the model's name there (AGENTSTEPPER_MODEL)")
-    add("--workspace", metavar="DIR", help="the repository, in place of this folder")
+    add("prompt", metavar="PROMPT", nargs="?", help="what the agent should do")
+    add("--provider", help="the model's provider (AGENTSTEPPER_PROVIDER, or openai)")
+    add("--model", help="the model's name at its provider (AGENTSTEPPER_MODEL)")
+    add("--workspace", metavar="DIR", help="the repository; by default this folder")
     add(
         "--resume",
         metavar="ID",
         nargs="?",
         const="",
-        help="go on with a session: how its id begins; without one the last of this workspace",
+        help="continue the session whose id begins with ID; without ID the latest of this "
+        "workspace",
     )
-    add("--list", action="store_true", help="list the sessions that are kept, and end")
+    add("--list", action="store_true", help="list the stored sessions, and exit")
     add_setting_options(parser)
     add("--step", action="store_true", help="begin stepping in the debugger")
     add("--no-debugger", action="store_true", help="don't look for a debugger")
-    add("--data", metavar="DIR", help="where sessions are kept (agentstepper/ in Jupyter's data)")
+    add("--data", metavar="DIR", help="folder of the sessions (agentstepper/ in Jupyter's data)")
 
 
 _CHAT: Final = """\
-A conversation with agents, in this terminal or through pipes: a line is a message. AGENT is an
-installed connector (--list names them) or MODULE:ATTRIBUTE, a function or connector that is imported
-from here. Several agents may share the conversation; messages are for the first until /to names another.
-Each turn is in the debugger that is found here; without a debugger it works as well.
+Starts a conversation with agents, in this terminal or through pipes: each line is a message. AGENT is
+an installed connector (--list lists them) or MODULE:ATTRIBUTE, a function or connector that is imported
+from the current folder. Several agents may share the conversation; the first one answers until /to names
+another. If a debugger is discovered, each turn is shown there.
 """
 _CHAT_EXITS: Final = """\
-exit codes: 0 well, 1 it can't begin, or what came through a pipe ended in an error, 2 called wrongly,
+exit codes: 0 done, 1 the conversation can't begin, or a turn read from a pipe failed, 2 wrong arguments,
 130 interrupted
 """
 
@@ -77,11 +78,13 @@ def add_chat_command(commands: Commands) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("agents", metavar="AGENT", nargs="*", help="who answers")
-    add("--workspace", metavar="DIR", help="the folder that is worked in, in place of this one")
-    add("--provider", help="who serves the model (AGENTSTEPPER_PROVIDER, or openai)")
-    add("--model", help="the model's name there (AGENTSTEPPER_MODEL)")
-    add("--system", metavar="TEXT", help="what an endpoint's model is told first")
+    add("agents", metavar="AGENT", nargs="*", help="the agent that answers")
+    add(
+        "--workspace", metavar="DIR", help="the folder in which agents work; by default this folder"
+    )
+    add("--provider", help="the model's provider (AGENTSTEPPER_PROVIDER, or openai)")
+    add("--model", help="the model's name at its provider (AGENTSTEPPER_MODEL)")
+    add("--system", metavar="TEXT", help="the system prompt of an endpoint's model")
     add(
         "-o",
         "--option",
@@ -89,44 +92,46 @@ def add_chat_command(commands: Commands) -> None:
         action="append",
         default=[],
         dest="options",
-        help="what else a connector takes; VALUE is JSON or a text",
+        help="a further option of the connector; VALUE is JSON or a text",
     )
-    add("--session", metavar="ID", help="go on with a conversation: how its id begins")
-    add("--title", default="", help="what the conversation is called")
+    add("--session", metavar="ID", help="continue the conversation whose id begins with ID")
+    add("--title", default="", help="the conversation's title")
     add(
         "--auto",
         type=make_integer_type(0, 1000),
         metavar="N",
-        help="let it go on by itself, N turns at most",
+        help="let the agents continue by themselves for at most N turns",
     )
     add(
         "--allow",
         metavar="PATH",
         action="append",
         default=[],
-        help="a further folder whose pictures and files may be shown",
+        help="one more folder whose pictures and files the chat may show",
     )
     add("--step", action="store_true", help="begin stepping in the debugger")
     add("--no-debugger", action="store_true", help="don't look for a debugger")
-    add("--list", action="store_true", help="list connectors and conversations, and end")
+    add("--list", action="store_true", help="list connectors and conversations, and exit")
     add(
         "--data-dir",
         metavar="DIR",
-        help="where conversations are kept (agentstepper/ in Jupyter's data)",
+        help="folder of the conversations (agentstepper/ in Jupyter's data)",
     )
 
 
 _POLICY: Final = """\
-Rules of what the coding agent may do: what they allow runs without asking, what they deny never runs.
-They hold in this folder, or --everywhere. In patterns, * is anything, also /.
+Lists, adds and removes rules of what the coding agent may do: calls that a rule allows run without
+asking, calls that a rule denies never run. Rules hold in this folder, or --everywhere. In patterns, *
+matches anything, also /.
 """
 _ALLOW: Final = """\
-Allows a command, or calls of a tool, without asking. A command is allowed as it is written, whole; it
-gets the network, and folders outside of the workspace, only where the rule names them.
+Allows a command, or calls of a tool, without asking. A command is allowed only exactly as it is written;
+it may use the network, or change folders outside of the workspace, only if the rule says so.
 """
 _DENY: Final = """\
-Denies commands that begin so, wherever they stand in what is run; files, to tools and to commands; or
-tools. With --tool read_file files can't be read; with --tool write_file they can be read, not changed.
+Denies commands that begin with COMMAND, also inside longer commands; files, to tools and to commands;
+or tools. With --tool read_file, files can't be read; with --tool write_file, files can be read, not
+changed.
 """
 
 
@@ -134,13 +139,13 @@ def add_policy_command(commands: Commands) -> None:
     """Describe `agentstepper policy`."""
     parser = commands.add_parser(
         "policy",
-        help="list, add and remove rules of what the coding agent may do",
+        help="list, add and remove the rules of the coding agent's policy",
         description=_POLICY,
         allow_abbrev=False,
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, summary, description in (
-        ("list", "list the rules: their ids, what they are about, and where they hold", None),
+        ("list", "list the rules: id, what each allows or denies, and where it holds", None),
         ("allow", "allow without asking", _ALLOW),
         ("deny", "deny", _DENY),
         ("remove", "remove rules", None),
@@ -153,13 +158,13 @@ def add_policy_command(commands: Commands) -> None:
         )
         _ACTIONS[name](action)
         action.add_argument(
-            "--data", metavar="DIR", help="where rules are kept (agentstepper/ in Jupyter's data)"
+            "--data", metavar="DIR", help="folder of the rules (agentstepper/ in Jupyter's data)"
         )
 
 
 def _add_list(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--workspace", metavar="DIR", help="only the rules that hold in this folder"
+        "--workspace", metavar="DIR", help="list only the rules that hold in this folder"
     )
 
 
@@ -178,12 +183,14 @@ def _add_allow(parser: ArgumentParser) -> None:
 
 def _add_rule(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("--command", dest="text", metavar="COMMAND", help="a command, as 'git push'")
-    add("--path", metavar="PATTERN", help="files, as '*.env' or 'secrets/*'")
-    add("--tool", metavar="PATTERN", help="tools, as write_file or 'write_*'")
+    add("--command", dest="text", metavar="COMMAND", help="a command, for example 'git push'")
+    add("--path", metavar="PATTERN", help="files, for example '*.env' or 'secrets/*'")
+    add("--tool", metavar="PATTERN", help="tools, for example write_file or 'write_*'")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--workspace", metavar="DIR", help="the folder it holds in (this folder)")
-    where.add_argument("--everywhere", action="store_true", help="it holds in each folder")
+    where.add_argument(
+        "--workspace", metavar="DIR", help="the folder in which the rule holds (this folder)"
+    )
+    where.add_argument("--everywhere", action="store_true", help="the rule holds in every folder")
 
 
 def _add_remove(parser: ArgumentParser) -> None:
@@ -270,6 +277,6 @@ def _parser(name: str) -> Callable[[str], Any]:
         try:
             return msgspec.convert(text, FIELDS[name].type, strict=False)
         except msgspec.ValidationError as error:
-            raise argparse.ArgumentTypeError(f"{text[:80]!r} can't be: {error}") from None
+            raise argparse.ArgumentTypeError(f"{text[:80]!r} isn't valid: {error}") from None
 
     return parse

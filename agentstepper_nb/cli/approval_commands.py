@@ -39,10 +39,12 @@ class ApprovalCommands:
         """
         halted = self._session.halted
         if halted is None or halted.approval is None:
-            self._screen.write_line("Nothing asks for an approval here. s steps.", "yellow")
+            self._screen.write_line("No call asks for an approval here. Press s to step.", "yellow")
             self._session.prompt()
         elif how not in ("", _ALWAYS):
-            self._screen.write_line("a approves; “a always” also from now on.", "yellow")
+            self._screen.write_line(
+                "Press a to approve, or “a always” to allow such calls from now on.", "yellow"
+            )
             self._session.prompt()
         elif halted.approval.risk is Risk.HIGH:
             self._confirm(halted, always=how == _ALWAYS)
@@ -57,7 +59,9 @@ class ApprovalCommands:
 
         def handle_line(line: str) -> None:
             if self._session.halted is not halted:
-                self._screen.write_line("The call was answered or edited meanwhile.", "yellow")
+                self._screen.write_line(
+                    "The call was already answered, or edited elsewhere.", "yellow"
+                )
             elif line.strip() == words:
                 self._send_approval(halted, always=always, confirmed=True)
                 return
@@ -87,18 +91,22 @@ class ApprovalCommands:
         """
         if self._session.halted is None:
             self._screen.write_line(
-                "Only a call that the agent is halted at can be denied.", "yellow"
+                "Only a call at which the agent is halted can be denied.", "yellow"
             )
         elif reason:
             self._send_denial(reason)
         else:
             self._read_next_line(self._send_denial)
-            self._screen.show_prompt("Why not? The agent reads it; an empty line denies nothing: ")
+            self._screen.show_prompt(
+                "Reason for the agent to read (an empty line cancels the denial): "
+            )
 
     def _send_denial(self, reason: str) -> None:
         run, halted = self._session.run, self._session.halted
         if run is None or halted is None:
-            self._screen.write_line("The agent went on meanwhile. Nothing was denied.", "yellow")
+            self._screen.write_line(
+                "The agent already continued, so that nothing was denied.", "yellow"
+            )
         elif not reason.strip():
             self._screen.write_line("Nothing was denied.")
             self._session.prompt()
@@ -139,4 +147,4 @@ def choose_confirmation_words(tool: str) -> str:
 
 def make_confirmation_prompt(words: str) -> str:
     """What a person is asked once more."""
-    return f"High risk: type “{words}” and Enter to approve it; anything else doesn't: "
+    return f"High risk: type “{words}” and Enter to approve; any other text cancels: "

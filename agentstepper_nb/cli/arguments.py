@@ -15,38 +15,36 @@ EXPORT_FORMATS: Final = ("run", "archive", "log")
 DURABILITIES: Final = ("relaxed", "durable", "sync")
 
 _SERVE: Final = """\
-A debugger for agents on two WebSocket ports, one for agents and one for UIs. Agents of this user find
-it without an address. `agentstepper step` in another terminal steps them.
+Runs a debugger for agents on two WebSocket ports, one for agents and one for UIs. Agents of this user
+discover it without an address. `agentstepper step` in another terminal steps the agents.
 """
 _STEP: Final = """\
-Steps agents from the terminal: shows what they say and hear, halts, edits, goes on.
+Steps agents from the terminal: shows their messages, halts agents, edits messages, continues agents.
 """
 _RUN: Final = """\
-Runs an agent's program under the debugger that is found here. A Python program halts before and after
-each LLM query, without a change to its code; its own AgentSteppers connect without an address. The
-program takes this process's place, so that its output, the terminal, signals and the exit code are its
-own.
+Runs an agent's program under the discovered debugger: its AgentSteppers connect without an address. The
+program replaces this process, so that its output, the terminal, signals and the exit code are its own.
 """
 _RUN_EXITS: Final = """\
-exit codes that aren't the program's: 2 called wrongly, 125 no debugger (or several, or one that
-refuses), 126 the program can't be run, 127 there is no such program
+exit codes that aren't the program's: 2 wrong arguments, 125 no debugger (or several, or one that refuses
+agents), 126 the program can't be run, 127 there is no such program
 """
 _DOCTOR: Final = """\
-Tells what is connected to what here, what is wrong, and what to do: one finding a line, ✓ for well,
-! for worth knowing, ✗ for wrong. The exit code is 1 where anything is wrong. In a notebook
-`%agentstepper doctor` says the same of its kernel. With --data it looks at the runs that are kept in a
-folder instead: it reads all of them, beside a Core that uses them or without one.
+Checks the connections and the installation, and says what is wrong and what to do. Each line is one
+finding: ✓ is well, ! is worth knowing, ✗ is wrong. The exit code is 1 if anything is wrong. In a
+notebook, `%agentstepper doctor` checks the kernel. With --data, the command reads and checks all runs of
+a folder instead; a Core may use the folder meanwhile.
 """
 
 _WORKER: Final = """\
-Serves a Core of Jupyter or of `agentstepper serve` with what its own process must not run:
-coding sessions, and agents that run on their own. The Core starts one by itself when it is needed; one
-of your own, started before, takes that one's place. Without --url it serves the Core that is running.
+Runs coding sessions and background agents for a Core of Jupyter or of `agentstepper serve`, outside of
+the Core's process. A Core starts a worker by itself when it needs one, unless you started one before.
+Without --url, the worker discovers the running Core.
 """
 
 _EXPORT: Final = """\
-Writes a run that is kept to a file: .run for version 1's readers, .zip (an archive) for all there is of
-it, .log for people. `agentstepper serve` may be running meanwhile, or not.
+Writes a stored run to a file: .run for readers of version 1, .zip (an archive) for all data of the run,
+.log for people. `agentstepper serve` may run meanwhile.
 """
 
 
@@ -54,88 +52,99 @@ def add_serve_command(commands: Commands) -> None:
     """Describe `agentstepper serve`. Nothing has a default here: a file may set it as well."""
     parser = commands.add_parser(
         "serve",
-        help="run a debugger of its own, without Jupyter",
+        help="run a debugger without Jupyter",
         description=_SERVE,
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
     add = parser.add_argument
-    add("--host", help="the address to listen on (localhost); any other demands tokens")
-    add("--client-port", type=_port, help="the agents' port (8765); 0 takes a free one")
-    add("--ui-port", type=_port, help="the UIs' port (4567); 0 takes a free one")
-    add("--data", metavar="DIR", help="the folder that keeps the runs (in Jupyter's data folder)")
+    add("--host", help="the address to listen on (localhost); any other address requires tokens")
+    add("--client-port", type=_port, help="the port for agents (8765); 0 chooses a free port")
+    add("--ui-port", type=_port, help="the port for UIs (4567); 0 chooses a free port")
+    add("--data", metavar="DIR", help="the folder of the runs (in Jupyter's data folder)")
     add(
         "--ui-origin",
         metavar="ORIGIN",
         nargs="+",
         action="extend",
-        help="origins of web pages that may connect as UIs, such as http://localhost:3000 (none)",
+        help="origins of web pages that may connect as UIs, for example http://localhost:3000 "
+        "(none)",
     )
     add(
         "--runs",
         metavar="FILE",
         nargs="+",
         action="extend",
-        help=".run files to list as well",
+        help="further .run files to list",
     )
     add(
         "--token",
-        help="the agent token; better put in AGENTSTEPPER_TOKEN (the data folder's agent-token)",
+        help="the agent token; prefer the variable AGENTSTEPPER_TOKEN (the data folder's "
+        "agent-token)",
     )
     add(
         "--control-token",
         metavar="TOKEN",
-        help="the token of views and of programs that control; better put in "
+        help="the control token of views and programs; prefer the variable "
         "AGENTSTEPPER_CONTROL_TOKEN (the data folder's control-token)",
     )
     add(
         "--worker",
         action=argparse.BooleanOptionalAction,
-        help="whether a worker is started where agents need one (yes)",
+        help="start a worker when agents need one (yes)",
     )
     add(
         "--worker-token",
         metavar="TOKEN",
-        help="the worker token; better put in AGENTSTEPPER_WORKER_TOKEN (the data folder's "
-        "worker-token)",
+        help="the worker token; prefer the variable AGENTSTEPPER_WORKER_TOKEN (the data "
+        "folder's worker-token)",
     )
     add(
         "--runtime-store",
         metavar="sqlite|lance:DIR",
-        help="where agents that run on their own are kept: beside the runs (sqlite), or in LanceDB "
-        "tables; AGENTSTEPPER_RUNTIME_STORE says the same",
+        help="where to store background agents: beside the runs (sqlite), or in LanceDB "
+        "tables; AGENTSTEPPER_RUNTIME_STORE sets the same",
     )
     add(
         "--durability",
         choices=DURABILITIES,
-        help="what is kept outlives: a kill, soon (relaxed), a power cut where a person or an agent "
-        "relies on it (durable, the default), or always (sync)",
+        help="what stored data survives: a kill, after a moment (relaxed); also a power cut, "
+        "where a person or an agent relies on the data (durable, the default) or always "
+        "(sync)",
     )
     add(
         "--keep-days",
         type=parse_positive_number,
         metavar="N",
-        help="delete runs N days after they ended",
+        help="delete runs N days after their end",
     )
     add(
         "--keep-gib",
         type=parse_positive_number,
         metavar="N",
-        help="delete the oldest runs above N GiB",
+        help="delete the oldest runs when all take more than N GiB",
     )
     add(
         "--model",
         metavar="NAME",
-        help="a model that puts each step into a sentence; it is sent what agents send, and reached by "
+        help="a model that writes each event's summary; it receives what agents send, and uses "
         "OPENAI_API_KEY or OPENAI_BASE_URL",
     )
-    add("--log-level", choices=LOG_LEVELS, help="how much is told on the error output (info)")
+    add(
+        "--log-level",
+        choices=LOG_LEVELS,
+        help="the least severe messages to log on the error output (info)",
+    )
     add(
         "--until-eof",
         action="store_true",
-        help="end where the standard input does: with the program that holds its other end",
+        help="exit when the standard input ends, for example with the parent process",
     )
-    add("--config", metavar="FILE", help="a TOML file that sets the same names; the shell wins")
+    add(
+        "--config",
+        metavar="FILE",
+        help="a TOML file that sets the same names; the command line wins",
+    )
 
 
 def add_step_command(commands: Commands) -> None:
@@ -147,17 +156,20 @@ def add_step_command(commands: Commands) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--url", help="where UIs reach the debugger; else it is looked for, as agents look for it")
+    add(
+        "--url",
+        help="the debugger's address for UIs; by default the debugger is discovered, as agents do",
+    )
     add(
         "--run",
         metavar="ID|NAME",
-        help="the run to look at, or its program, of whose runs the newest is looked at; else the one "
-        "that halted last",
+        help="the run to show, by id, or by name or program (then the newest); by default the "
+        "run that halted last",
     )
     add(
         "--token",
-        help="the control token, where the debugger is on another machine or another "
-        "user's; better put in AGENTSTEPPER_CONTROL_TOKEN",
+        help="the control token, needed if the debugger runs on another machine or as another "
+        "user; prefer the variable AGENTSTEPPER_CONTROL_TOKEN",
     )
 
 
@@ -174,9 +186,9 @@ def add_run_command(commands: Commands) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--name", help="what its runs are called, in place of the name that it gives itself")
-    add("--url", help="where agents reach the debugger; else it is looked for")
-    add("--token", help="the agent token; better put in AGENTSTEPPER_TOKEN")
+    add("--name", help="the name of the program's runs, in place of its own")
+    add("--url", help="the debugger's address for agents; by default the debugger is discovered")
+    add("--token", help="the agent token; prefer the variable AGENTSTEPPER_TOKEN")
     add(
         "--no-attach",
         dest="attach",
@@ -186,7 +198,7 @@ def add_run_command(commands: Commands) -> None:
     add(
         "--with-parent",
         action="store_true",
-        help="end the program where the one that started this ends, however that ends (Linux)",
+        help="end the program when the process that started this one ends (Linux)",
     )
     # What stands here stands before the `--`.
     add("misplaced", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -196,36 +208,42 @@ def add_doctor_command(commands: Commands) -> None:
     """Describe `agentstepper doctor`."""
     parser = commands.add_parser(
         "doctor",
-        help="tell what is connected to what, and what is wrong",
+        help="check the connections and the installation, and say what is wrong",
         description=_DOCTOR,
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--data", metavar="DIR", help="look at the runs that are kept in this folder")
+    add("--data", metavar="DIR", help="check the runs stored in this folder")
     add(
         "--repair",
         action="store_true",
-        help="bring back what can be of damaged runs; keeps the damaged files under other names",
+        help="restore what is readable of damaged runs; the damaged files stay under other names",
     )
-    add("--json", action="store_true", help="for programs: one JSON document")
+    add("--json", action="store_true", help="print one JSON document, for programs")
 
 
 def add_export_command(commands: Commands) -> None:
     """Describe `agentstepper export`."""
     parser = commands.add_parser(
         "export",
-        help="write a run that is kept to a file",
+        help="write a stored run to a file",
         description=_EXPORT,
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("run", metavar="RUN", help="its id, how its id alone begins, or its name (the newest)")
-    add("file", metavar="FILE", help="the file; its end says the format: .run, .zip or .log")
     add(
-        "--data", metavar="DIR", help="where runs are kept (agentstepper/ in Jupyter's data folder)"
+        "run",
+        metavar="RUN",
+        help="the run's id, the unique begin of its id, or its name (then the newest)",
     )
-    add("--format", choices=EXPORT_FORMATS, help="the format, where the file's name doesn't say it")
-    add("--force", action="store_true", help="replace the file where it exists")
+    add("file", metavar="FILE", help="the file; its extension is the format: .run, .zip or .log")
+    add("--data", metavar="DIR", help="folder of the runs (agentstepper/ in Jupyter's data folder)")
+    add(
+        "--format",
+        choices=EXPORT_FORMATS,
+        help="the format, if the file's extension doesn't say it",
+    )
+    add("--force", action="store_true", help="replace the file if it exists")
 
 
 def add_backup_command(commands: Commands) -> None:
@@ -234,44 +252,53 @@ def add_backup_command(commands: Commands) -> None:
         "backup",
         help="copy the runs and background agents to a new folder",
         description="Copies the runs and background agents to a new folder, which `agentstepper serve "
-        "--data` can open. A Core that has the runs' folder goes on.",
+        "--data` can open. A Core that uses the runs' folder may keep running.",
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("to", metavar="TO", nargs="?", help="the new folder (agentstepper-backup-DATE-TIME, here)")
     add(
-        "--data", metavar="DIR", help="where runs are kept (agentstepper/ in Jupyter's data folder)"
+        "to",
+        metavar="TO",
+        nargs="?",
+        help="the new folder (by default agentstepper-backup-DATE-TIME in this folder)",
     )
+    add("--data", metavar="DIR", help="folder of the runs (agentstepper/ in Jupyter's data folder)")
 
 
 def add_worker_command(commands: Commands) -> None:
     """Describe `agentstepper worker`."""
     parser = commands.add_parser(
         "worker",
-        help="serve a Core, which else starts one itself",
+        help="run a worker for a Core, in place of the one that the Core starts",
         description=_WORKER,
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--url", help="where the Core takes workers, or agents; else it is looked for")
-    add("--token", help="the worker token; better put in AGENTSTEPPER_WORKER_TOKEN")
-    add("--data", metavar="DIR", help="where sessions are kept (agentstepper/ in Jupyter's data)")
+    add("--url", help="the Core's address for workers or agents; by default the Core is discovered")
+    add("--token", help="the worker token; prefer the variable AGENTSTEPPER_WORKER_TOKEN")
+    add("--data", metavar="DIR", help="folder of the sessions (agentstepper/ in Jupyter's data)")
     add(
         "--lease",
         type=parse_positive_number,
         default=10.0,
         metavar="S",
-        help="seconds until another worker takes over what this one no longer renews (%(default)g)",
+        help="seconds without renewal after which another worker takes over this worker's "
+        "sessions (%(default)g)",
     )
     add(
         "--poll",
         type=parse_positive_number,
         default=1.0,
         metavar="S",
-        help="seconds after which it looks for work though nobody has woken it (%(default)g)",
+        help="seconds between two looks for work, if no notification comes (%(default)g)",
     )
-    add("--log-level", choices=LOG_LEVELS, default="info", help="how much is told (%(default)s)")
-    add("--until-eof", action="store_true", help="end where the standard input does")
+    add(
+        "--log-level",
+        choices=LOG_LEVELS,
+        default="info",
+        help="the least severe messages to log (%(default)s)",
+    )
+    add("--until-eof", action="store_true", help="exit when the standard input ends")
 
 
 def make_integer_type(low: int, high: int) -> Callable[[str], int]:

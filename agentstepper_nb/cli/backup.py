@@ -32,5 +32,5 @@ def run(namespace: Namespace) -> int:
     except StoreError as error:
         print(f"agentstepper backup: {escape_controls(str(error))}", file=sys.stderr)
         return FAILED
-    print(escape_controls(f"The files {', '.join(files)} of {folder} are copied to {target}."))
+    print(escape_controls(f"Copied {', '.join(files)} of {folder} to {target}."))
     return OK

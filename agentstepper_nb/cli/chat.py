@@ -103,7 +103,9 @@ def _session(chat: Chat, begin: str) -> str:
     found = [session.id for session in chat.sessions() if session.id.startswith(begin)]
     if len(found) != 1:
         what = "Several conversations begin" if found else "No conversation begins"
-        raise ChatUsageError(f"{what} with {begin[:80]!r}: agentstepper chat --list names them.")
+        raise ChatUsageError(
+            f"{what} with {begin[:80]!r}: `agentstepper chat --list` lists the ids."
+        )
     return found[0]
 
 
@@ -212,7 +214,8 @@ def _workspace(namespace: Namespace) -> Path:
         return Path(namespace.workspace or Path.cwd()).expanduser()
     except FileNotFoundError:
         raise ChatUsageError(
-            "This folder is gone: go to another, or name one by --workspace."
+            "The current folder no longer exists: change to another folder, or name one "
+            "by --workspace."
         ) from None
 
 
@@ -243,7 +246,9 @@ def make_agents(namespace: Namespace, workspace: Path) -> list[InterpreterABC]:
         UsageError: It names none, or one that can't be had so.
     """
     if not namespace.agents:
-        raise ChatUsageError(f"Say who answers: agentstepper chat {_names()} or MODULE:ATTRIBUTE.")
+        raise ChatUsageError(
+            f"No agent is named. Name one: agentstepper chat {_names()} or MODULE:ATTRIBUTE."
+        )
     said = {name: getattr(namespace, name) for name in ("provider", "model", "system")}
     options = {name: value for name, value in said.items() if value is not None}
     options.update(_option(option) for option in namespace.options)
@@ -256,19 +261,21 @@ def _agent(word: str, options: dict[str, Any], workspace: Path) -> InterpreterAB
     made = list_connectors().get(word)
     if made is None:
         raise ChatUsageError(
-            f"There is no connector {word[:80]!r}: {_names()}, or MODULE:ATTRIBUTE."
+            f"There is no connector {word[:80]!r}: choose {_names()}, or MODULE:ATTRIBUTE."
         )
     known = _list_options(made)
     wrong = [name for name in options if name not in known]
     if wrong:
         raise ChatUsageError(
-            f"The connector {word} takes no {wrong[0]!r}, but: {', '.join(known)}."
+            f"The connector {word} has no option {wrong[0]!r}; its options are {', '.join(known)}."
         )
     meant = {**find_default_options(made), **options}
     if "workspace" in known:
         meant.setdefault("workspace", str(workspace))
     for lacks in find_missing_options(made, meant):
-        raise ChatUsageError(f"The connector {word} needs {lacks!r}: say {_format_option(lacks)}.")
+        raise ChatUsageError(
+            f"The connector {word} needs the option {lacks!r}: add {_format_option(lacks)}."
+        )
     return make_connector(word, **meant)
 
 
@@ -303,7 +310,7 @@ def _import_agent(word: str) -> Any:
 def _option(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise ChatUsageError(f"Write --option NAME=VALUE, not {text[:80]!r}.")
+        raise ChatUsageError(f"The option {text[:80]!r} has no value: write --option NAME=VALUE.")
     try:
         return name, msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError, UnicodeError):

@@ -75,7 +75,9 @@ def _prompt(namespace: Namespace) -> str | None:
         return None
     prompt = sys.stdin.read() if namespace.prompt is None else str(namespace.prompt)
     if not prompt.strip():
-        raise CodeUsageError("Say what it is to do: agentstepper code 'fix the failing test'.")
+        raise CodeUsageError(
+            "There is no prompt. Say what to do: agentstepper code 'fix the failing test'."
+        )
     return prompt.strip()
 
 
@@ -124,7 +126,7 @@ async def _open(
         )
     model = namespace.model or os.environ.get(MODEL_VARIABLE)
     if not model:
-        raise CodeUsageError(f"Say which model: --model NAME, or set {MODEL_VARIABLE}.")
+        raise CodeUsageError(f"No model is named: add --model NAME, or set {MODEL_VARIABLE}.")
     return await CodingSession.create(
         workspace=workspace,
         provider=namespace.provider or os.environ.get(_PROVIDER_VARIABLE) or _PROVIDER,
@@ -164,7 +166,8 @@ def _workspace(namespace: Namespace) -> Path:
         return Path(namespace.workspace or Path.cwd()).expanduser()
     except FileNotFoundError:
         raise CodeUsageError(
-            "This folder is gone: go to another, or name one by --workspace."
+            "The current folder no longer exists: change to another folder, or name one "
+            "by --workspace."
         ) from None
 
 

@@ -56,7 +56,10 @@ class TerminalApprover:
             while question.decision is None:
                 await self._take(question, await self._keyboard.ask(ScreenPrompt(question.prompt)))
         except asyncio.CancelledError:
-            say("It was decided elsewhere, or the answer was cancelled.", "dim")
+            say(
+                "The call was already answered elsewhere, or the agent's answer was cancelled.",
+                "dim",
+            )
             raise
         return question.decision
 
@@ -115,7 +118,9 @@ class TerminalApprover:
         except (ValueError, RecursionError) as error:  # numbers without end, half characters
             wrong = str(error)
         if wrong is not None:
-            self._screen.write_line(f"This isn't JSON: {wrong}. Nothing was changed.", "red")
+            self._screen.write_line(
+                f"The arguments aren't JSON: {wrong}. Nothing was changed.", "red"
+            )
             return
         question.args = args
         self._screen.write_line(

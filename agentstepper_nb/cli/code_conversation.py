@@ -26,8 +26,8 @@ _COMMAND: Final = re.compile(r"/([^\s/]*)(?!\S)")
 #: Characters of a command's name that are shown.
 _MAX_SHOWN_CHARS: Final = 40
 _HELP: Final = """\
-What you write is told to the agent. /quit or Ctrl+D ends, /help shows this.
-A space before it tells the agent what begins with a slash.
+What you write is sent to the agent. /quit or Ctrl+D exits, /help shows this text.
+A message that begins with a slash needs a space before the slash.
 Alt+Enter (or Esc, Enter) begins another line, Tab completes commands and files, Up goes back.
 Ctrl+C cancels an answer; twice, it ends.\
 """
@@ -101,7 +101,7 @@ class CodeConversation:
                 case _ if command := _COMMAND.match(line):
                     like = did_you_mean(command[1], _COMMANDS)
                     name = command[1][:_MAX_SHOWN_CHARS]
-                    text = f"There is no /{name}: /help lists what there is.{like}"
+                    text = f"There is no command /{name}: /help lists the commands.{like}"
                     self._screen.write_line(text, "yellow")
                 case prompt:
                     report(await self.answer(prompt))
@@ -116,10 +116,10 @@ class CodeConversation:
             return
         self._has_interrupted = True
         if self._is_answering:
-            self._screen.write_line("Cancelling; Ctrl+C again ends.", "yellow")
+            self._screen.write_line("Cancelling the answer; Ctrl+C again exits.", "yellow")
             self._cancelling = asyncio.create_task(self._session.cancel())
         else:
-            self._screen.write_line("Ctrl+C again, or Ctrl+D, ends.", "dim")
+            self._screen.write_line("Ctrl+C again, or Ctrl+D, exits.", "dim")
             self._screen.show_prompt(_PROMPT.text)
 
 

@@ -131,7 +131,7 @@ Line = tuple[str, str]  # a text and its style
 _DIFF_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
 _END_TEXTS: Final = {
     "done": "Done",
-    "max_iterations": "Stopped at the limit of iterations; say “go on” to go on",
+    "max_iterations": "Stopped at the limit of iterations; write “go on” to continue",
     "cancelled": "Cancelled",
     "error": "Failed",
 }
@@ -159,7 +159,7 @@ def format_result(result: ToolResult) -> Iterator[Line]:
     if result.ok:
         yield "  ✓", "green"
     else:
-        yield f"  ✗ {to_short_line(result.error or 'It failed.')}", "red"
+        yield f"  ✗ {to_short_line(result.error or 'The answer failed.')}", "red"
     if isinstance(result.data, dict):
         diff, output = result.data.get("diff"), result.data.get("output")
         if isinstance(diff, str):

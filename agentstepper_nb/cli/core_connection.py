@@ -28,11 +28,14 @@ _MAX_DELAY_S: Final = 10.0
 _HELLO_TIMEOUT_S: Final = 10.0
 #: The code of the answer to a hello that was not understood.
 _NO_HELLO: Final = "invalid_message"
-_VERSION_1_ONLY: Final = "it speaks version 1 only: is this the UIs' port of agentstepper_nb?"
+_VERSION_1_ONLY: Final = (
+    "the server speaks version 1 only: is this the UIs' port of agentstepper_nb?"
+)
 _NO_TOKEN: Final = (
-    "it speaks version 1 only to views without its control token, which isn't found here. Give --token, "
-    "or set AGENTSTEPPER_CONTROL_TOKEN: it is in the file control-token of the debugger's data folder. "
-    "Is this the agents' port? Views have another."
+    "the server accepts views of this version only with its control token, which wasn't "
+    "found here. Give --token, or set AGENTSTEPPER_CONTROL_TOKEN, to the content of the "
+    "file control-token in the debugger's data folder. Is this the agents' port? Views "
+    "have another."
 )
 
 
@@ -142,7 +145,7 @@ class CoreConnection(threading.Thread):
         except ProtocolError as error:  # a content can't be joined: anew, it comes whole
             return error.message
         except ConnectionClosed as error:
-            return (error.rcvd and error.rcvd.reason) or "it went away"
+            return (error.rcvd and error.rcvd.reason) or "the debugger closed the connection"
         except (OSError, InvalidHandshake) as error:
             return str(error)
         finally:
@@ -181,7 +184,7 @@ class CoreConnection(threading.Thread):
             )
             raise CoreRefusedError(answer.message + hint)
         if not isinstance(answer, ui.CoreHello):
-            raise CoreRefusedError("it did not say hello: is this the UIs' port?")
+            raise CoreRefusedError("the server sent no hello: is this the UIs' port?")
         self._has_connected, self._delay = True, _FIRST_DELAY_S
         self._socket = socket
         self._notify(CoreConnected(answer))
@@ -192,7 +195,8 @@ def _decode(socket: ClientConnection) -> CoreMessageReceived:
         envelope, message = ui.to_ui.decode(socket.recv())
     except ProtocolError as error:
         raise CoreRefusedError(
-            f"It said what this version doesn't know: {error} Upgrade."
+            f"The debugger sent a message that this version doesn't understand: {error} "
+            "Upgrade agentstepper_nb."
         ) from None
     return CoreMessageReceived(message, None if envelope.id is UNSET else envelope.id)
 

@@ -31,7 +31,9 @@ def run(namespace: Namespace) -> int:
     if path.is_dir():
         return _fail(f"{path} is a folder: name a file in it.", FAILED)
     if path.exists() and not namespace.force:
-        return _fail(f"{path} exists: choose another name, or say --force.", FAILED)
+        return _fail(
+            f"{path} exists: choose another name, or add --force to replace the file.", FAILED
+        )
     try:
         history = run_of(namespace.run, namespace.data).history()
         run_files.write_run_file(history, path, format, force=namespace.force)
@@ -39,7 +41,7 @@ def run(namespace: Namespace) -> int:
         return _fail(f"{error}", FAILED)
     except OSError as error:
         return _fail(f"{path} can't be written: {error.strerror or error}.", FAILED)
-    print(escape_to_one_line(f"{history.run.name} ({history.run.id}) is in {path}."))
+    print(escape_to_one_line(f"Wrote {history.run.name} ({history.run.id}) to {path}."))
     return OK
 
 

@@ -37,6 +37,8 @@ def _open(path: Path) -> None:
     try:
         code = subprocess.run([*shlex.split(command), str(path)], check=False).returncode
     except (OSError, ValueError) as error:
-        raise EditorError(f"{command} can't be started: {error}. Set EDITOR.") from None
+        raise EditorError(
+            f"The editor {command} can't be started: {error}. Set EDITOR to another."
+        ) from None
     if code:
-        raise EditorError(f"{command} ended with {code}.")
+        raise EditorError(f"The editor {command} ended with exit code {code}.")

@@ -112,23 +112,24 @@ def _check(namespace: Namespace) -> None:
 def _check_command(namespace: Namespace) -> None:
     if namespace.path is not None or namespace.tool is not None:
         raise _UsageError(
-            "A rule is about a command, or about files and tools: leave --path and --tool out, or "
-            "write two rules."
+            "A rule is about either a command, or files and tools: leave --path and "
+            "--tool out, or write two rules."
         )
     try:
         words = shlex.split(namespace.text)
     except ValueError as error:
-        raise _UsageError(f"The command can't be read ({error}): close its quotes.") from None
+        raise _UsageError(f"The command can't be parsed ({error}): close its quotes.") from None
     if not words:
-        raise _UsageError("The command is empty: write the program's name at least.")
+        raise _UsageError("The command is empty: write at least the program's name.")
 
 
 def _check_path(pattern: str) -> None:
     outside = pattern.startswith(("/", "~")) or ".." in pattern.split("/")
     if outside or not pattern.strip("./"):
         raise _UsageError(
-            f"The pattern {pattern!r} names no files of a workspace: write it relative to the "
-            "workspace, as 'secrets/*'. What lies outside is out of the agent's reach already."
+            f"The pattern {pattern!r} names no files of a workspace: write it relative to "
+            "the workspace, for example 'secrets/*'. The agent can't reach files outside "
+            "the workspace anyway."
         )
 
 
@@ -136,25 +137,33 @@ def _check_tool(pattern: str) -> None:
     known = [tool.name for tool in default_tools(images=True)]
     if not any(fnmatchcase(name, pattern) for name in known):
         print(
-            f"No tool that is installed here matches {escape_controls(pattern)}. "
-            f"There are: {', '.join(known)}.",
+            f"No installed tool matches {escape_controls(pattern)}. The tools are "
+            f"{', '.join(known)}.",
             file=sys.stderr,
         )
 
 
 def _check_allowed(namespace: Namespace) -> None:
     if namespace.text is None and (namespace.network or namespace.writable):
-        raise _UsageError("--network and --writable are about a command: say which, by --command.")
+        raise _UsageError(
+            "--network and --writable belong to a command: name the command by --command."
+        )
     if namespace.text is None and namespace.tool is None:
-        raise _UsageError("Say which tool may use these files: --tool write_file.")
+        raise _UsageError(
+            "--path needs a tool: name the one that may use these files, for example --tool "
+            "write_file."
+        )
     if namespace.tool is not None and namespace.tool == RUN_COMMAND:
-        raise _UsageError("run_command is allowed command by command: --command 'make test'.")
+        raise _UsageError(
+            "run_command can't be allowed as a whole: allow one command, for example "
+            "--command 'make test'."
+        )
 
 
 def _folder(name: str) -> Path:
     folder = Path(name).expanduser().resolve()
     if not folder.is_dir():
-        raise _UsageError(f"{folder} is no folder: name one that is there.")
+        raise _UsageError(f"{folder} is not a folder: name an existing one.")
     return folder
 
 

@@ -69,7 +69,9 @@ def _where_it_halts(core: CoreEndpoint) -> str:
     """Where a person steps the program's agents."""
     here = next((each for each in list_running_servers() if each.url == core.url), None)
     if here is None or not here.base_url:
-        return f"agents halt at {core.url}: `agentstepper step` in another terminal steps them."
+        return (
+            f"agents halt at {core.url}: run `agentstepper step` in another terminal to step them."
+        )
     page = core.url.replace("ws", "http", 1).removesuffix("agent") + "app"
     return (
         f"agents halt in the Jupyter server of {here.root_dir}: step them in the AgentStepper panel, or "
@@ -84,10 +86,10 @@ def _become(program: Sequence[str], environment: Mapping[str, str]) -> int:
         _exec(program, environment)
     except (FileNotFoundError, NotADirectoryError):
         if shutil.which(name, path=environment.get("PATH")) is None:
-            return _fail(f"{name}: there is no such program.", NOT_FOUND)
+            return _fail(f"there is no program {name}.", NOT_FOUND)
         return _fail(f"{name}: the interpreter that its first line names is missing.", CANNOT_RUN)
     except (OSError, ValueError) as error:  # no rights, no program's file, a NUL in an argument
-        return _fail(f"{name}: it can't be run: {_why(error)}.{_advice(name)}", CANNOT_RUN)
+        return _fail(f"{name} can't be run: {_why(error)}.{_advice(name)}", CANNOT_RUN)
 
 
 def _exec(program: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
@@ -104,7 +106,7 @@ def _why(error: OSError | ValueError) -> str:
 
 
 def _advice(name: str) -> str:
-    return f" Say python {name} for a Python file." if name.endswith(".py") else ""
+    return f" For a Python file write python {name}." if name.endswith(".py") else ""
 
 
 def _fail(message: str, code: int) -> int:

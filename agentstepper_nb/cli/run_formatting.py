@@ -128,7 +128,7 @@ def describe_halt(row: TimelineRow, breakpoints: Mapping[str, BreakpointRule]) -
         if breakpoint.then is Reaction.HALT
     ]
     if row.breakpoint_error is not None:
-        lines.append(f"Halted, since a breakpoint failed here. {row.breakpoint_error}")
+        lines.append(f"Halted because a breakpoint failed here. {row.breakpoint_error}")
     return list(map(escape_to_one_line, lines))
 
 
@@ -138,7 +138,7 @@ def describe_approval(approval: ApprovalPrompt | None) -> list[str]:
         return []
     lines = [f"Asks for approval, {approval.risk} risk: {approval.why}"]
     if approval.rule is not None:
-        lines.append(f"“a always” allows it from now on: {approval.rule}")
+        lines.append(f"“a always” allows such calls from now on: {approval.rule}")
     return list(map(escape_to_one_line, lines))
 
 

@@ -199,8 +199,8 @@ def _why(error: OSError, core: AgentStepperCore) -> str:
     what = " or ".join(map(str, named or ports))
     if error.errno == errno.EADDRINUSE:
         return (
-            f"Port {what} of {core.host} is taken, perhaps by another `agentstepper serve`: "
-            "choose others with --client-port and --ui-port."
+            f"Port {what} of {core.host} is taken, perhaps by another `agentstepper "
+            "serve`: choose others with --client-port and --ui-port."
         )
     return f"Can't listen on port {what} of {core.host}: {error.strerror or error}."
 

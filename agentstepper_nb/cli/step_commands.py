@@ -28,20 +28,19 @@ from .terminal_text import (
 )
 
 HELP: Final = """\
-n, s      next, step: let the agent go on with the message it is halted at, up
-          to the next; neither approves
-c         continue: let it go on without halting; what asks for an approval
-          still waits
-a         approve what it asks, edited or not; a always: and from now on; of
-          high risk it asks again
-deny WHY  deny the call it is about to make, and tell it why
-h         halt at its next message
-e         edit the message it is halted at, as JSON
+n, s      next, step: send the message at which the agent is halted, and halt
+          at the next; neither approves a call
+c         continue: run without halting; calls that ask for approval still wait
+a         approve the call, edited or not; a always: also allow such calls from
+          now on; a call of high risk needs a confirmation
+deny WHY  deny the call, and tell the agent why
+h         halt the agent at its next message
+e         edit, as JSON, the message at which the agent is halted
 x         stop: end the agent at its next message
-v N       view message N whole; v alone, the one it is halted at
-d N       the files that changes N made, as diffs; d alone lists all changes
-r N       look at run N; r alone lists all runs
-q         quit; agents stay as they are\
+v N       view message N whole; v alone: the message at which the agent is halted
+d N       show the diffs of changes N; d alone lists all changes
+r N       show run N; r alone lists all runs
+q         quit; the agents stay as they are\
 """
 
 _ABBREVIATIONS: Final = {
@@ -123,8 +122,9 @@ class StepCommands:
         if text.strip():
             typed = text.strip()[:_MAX_SHOWN_CHARS]
             like = did_you_mean(word, _ABBREVIATIONS) if key is None else ""
-            answer = f"{typed} means nothing here: ? lists the keys.{like}"
-            self._screen.write_line(answer, "yellow")
+            self._screen.write_line(
+                f"{typed} is not a command: ? lists the commands.{like}", "yellow"
+            )
         self._session.prompt()
 
     @property
@@ -166,7 +166,11 @@ class StepCommands:
             command = ui.StepRun(run=run.id, halt_point=halted.message, revision=halted.revision)
             self._session.send_command(command, self._nothing)
         elif run.pending:
-            self._screen.write_line("The message it is halted at is still on its way.", "yellow")
+            self._screen.write_line(
+                "The message at which the agent is halted hasn't arrived yet: try again in a "
+                "moment.",
+                "yellow",
+            )
         elif run.mode is RunMode.CONTINUE:
             self._session.send_command(ui.StepRun(run=run.id), self._will_halt)
         else:
@@ -174,7 +178,7 @@ class StepCommands:
 
     def _step_past(self, run: Run, asks: str) -> None:
         """Leave what asks for an approval as it is, and look at what else waits."""
-        text = "A step never approves: a approves this call, deny WHY denies it."
+        text = "A step never approves: press a to approve this call, or deny WHY to deny it."
         self._screen.write_line(text, "yellow")
         later = run.pending[run.pending.index(asks) + 1 :]
         if later:
@@ -196,15 +200,17 @@ class StepCommands:
     def _goes_on(self, _: Struct) -> None:
         halted = self._session.halted
         if halted is None or halted.approval is None:
-            self._screen.write_line("Going on. h halts.", "dim")
+            self._screen.write_line("The agent continues. h halts it.", "dim")
             return
-        self._screen.write_line("Going on. What asks for an approval still waits.", "dim")
+        self._screen.write_line(
+            "The agent continues. Calls that ask for approval still wait.", "dim"
+        )
         self._session.prompt()
 
     def _halt(self, _: str) -> None:
         run = self._live_run()
         if run and run.state is RunState.HALTED:
-            self._screen.write_line("It is halted.")
+            self._screen.write_line("The agent is halted already.")
             self._session.prompt()
         elif run:
             self._session.send_command(ui.HaltRun(run=run.id), self._will_halt)
@@ -212,7 +218,11 @@ class StepCommands:
     def _stop(self, _: str) -> None:
         run = self._live_run()
         if run:
-            told = "It was told to stop." if run.pending else "It ends at its next message."
+            told = (
+                "The agent was told to stop."
+                if run.pending
+                else "The agent ends at its next message."
+            )
             self._session.send_command(
                 ui.StopRun(run=run.id), lambda _: self._screen.write_line(told, "dim")
             )
@@ -224,11 +234,11 @@ class StepCommands:
     def _live_run(self) -> Run | None:
         run = self._session.run
         if run is None:
-            text = "There is no run to look at yet. r lists those there are."
-            self._screen.write_line(text, "yellow")
+            self._screen.write_line("There is no run to show yet. r lists the runs.", "yellow")
         elif not run.live:
-            text = "This run has ended: start the agent again, or choose another: r."
-            self._screen.write_line(text, "yellow")
+            self._screen.write_line(
+                "The run has ended: start the agent again, or choose another run with r.", "yellow"
+            )
         else:
             return run
         return None
@@ -237,21 +247,23 @@ class StepCommands:
         """Nothing to say: rows tell what became of it."""
 
     def _will_halt(self, _: Struct) -> None:
-        self._screen.write_line("It halts at its next message.", "dim")
+        self._screen.write_line("The agent halts at its next message.", "dim")
 
     # ---- editing ------------------------------------------------------------------------------------
 
     def _edit(self, _: str) -> None:
         halted = self._session.halted
         if halted is None:
-            text = "Only the message that the agent is halted at can be edited."
-            self._screen.write_line(text, "yellow")
+            self._screen.write_line(
+                "Only the message at which the agent is halted can be edited.", "yellow"
+            )
         elif self._is_read_only(halted):
             self._session.prompt()
         elif self._edit_text is None:
             self._line_handler = self._send_edit
-            question = "The new message as a line of JSON; an empty line changes nothing: "
-            self._screen.show_prompt(question)
+            self._screen.show_prompt(
+                "The new message as a line of JSON (an empty line changes nothing): "
+            )
         else:
             self._edit_in(self._edit_text, halted)
 
@@ -278,18 +290,21 @@ class StepCommands:
     def _send_edit(self, text: str) -> None:
         run, halted = self._session.run, self._session.halted
         if run is None or halted is None:
-            self._screen.write_line("The agent went on meanwhile. Nothing was changed.", "yellow")
+            self._screen.write_line(
+                "The agent already continued, so that nothing was changed.", "yellow"
+            )
         elif not text.strip():
             self._screen.write_line("Nothing was changed.")
             self._session.prompt()
         elif problem := find_json_error(text):
             self._draft = (halted.message, text)
-            answer = f"This isn't JSON: {problem}. Nothing was sent; e tries again."
-            self._screen.write_line(answer, "red")
+            self._screen.write_line(
+                f"The edit isn't JSON: {problem}. Nothing was sent; press e to edit again.", "red"
+            )
             self._session.prompt()
         elif refusal := find_read_only_edit(halted.data, text):
             self._draft = (halted.message, text)
-            self._screen.write_line(f"{refusal} Nothing was sent; e tries again.", "red")
+            self._screen.write_line(f"{refusal} Nothing was sent; press e to edit again.", "red")
             self._session.prompt()
         else:
             point = self._session.editing = halted.message
@@ -322,7 +337,7 @@ class StepCommands:
 
     def _view_row(self, row: TimelineRow | None) -> None:
         if row is None:
-            self._screen.write_line("Which message? v and its number shows it.", "yellow")
+            self._screen.write_line("No message is chosen: v and a number shows one.", "yellow")
             self._session.prompt()
             return
         command = ui.GetMessage(run=self._session.current or "", message=row.id)
@@ -371,7 +386,7 @@ class StepCommands:
         for index, run in enumerate(runs, 1):
             mark = "*" if run.id == self._session.current else " "
             self._screen.write_line(f"{index:>4}{mark} {format_run(run)}, {run.rows} messages")
-        self._screen.write_line("r and a number looks at it." if runs else "No runs yet.")
+        self._screen.write_line("r and a number shows that run." if runs else "No runs yet.")
         self._session.prompt()
 
     # ---- the rest -----------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class StepSession:
         id = self._send(command)
         if id is None:
             self.screen.write_line(
-                "There is no connection right now: try again in a moment.", "yellow"
+                "The debugger isn't connected right now: try again in a moment.", "yellow"
             )
         else:
             self._answers[id] = answer
@@ -147,7 +147,7 @@ class StepSession:
                     f"Connection lost: {reason}. Next try in {delay:g} s.", "yellow"
                 )
             case CoreConnectionRefused(reason=reason):
-                self.screen.write_line(f"No debugger here: {reason}", "red")
+                self.screen.write_line(f"No debugger can be reached: {reason}", "red")
                 self.is_over = self.has_failed = True
 
     def _connected(self, hello: ui.CoreHello) -> None:
@@ -182,7 +182,7 @@ class StepSession:
         live = [run for run in self.runs.values() if run.live]
         if self._wanted:
             found = [run for run in self.runs.values() if self._is_wanted(run)]
-            waiting = f"There is no run {self._wanted} yet: waiting for it."
+            waiting = f"There is no run {self._wanted} yet; it is shown once it begins."
         else:
             found = sorted(live, key=lambda run: bool(run.pending))  # stable: newest last
             waiting = "No agent is running: waiting for one."
@@ -190,7 +190,7 @@ class StepSession:
             self.select_run(found[-1])
         else:
             earlier = f" r lists {len(self.runs)} earlier." if self.runs else ""
-            self.screen.write_line(f"{waiting}{earlier} q quits, ? tells more.")
+            self.screen.write_line(f"{waiting}{earlier} q quits, ? lists the commands.")
 
     def _is_wanted(self, run: Run) -> bool:
         return self._wanted in (run.id, run.name, run.program)
@@ -277,7 +277,7 @@ class StepSession:
             self.select_run(run)
         elif before is None or (run.pending and not before.pending):
             number = list(self.runs).index(run.id) + 1
-            self.screen.write_line(f"{format_run(run)}. r {number} looks at it.", "dim")
+            self.screen.write_line(f"{format_run(run)}. r {number} shows it.", "dim")
 
     def _is_awaited(self, run: Run, before: Run | None) -> bool:
         """Whether this is the run that was waited for, or a new one while nothing else goes on."""
@@ -314,7 +314,7 @@ class StepSession:
                 format_row(row, self.screen.width), "dim" if row.side is None else ""
             )
         elif before.revision != row.revision and row.id != self.editing:
-            self.screen.write_line(f"{row.seq:>4}  was edited by someone else.", "yellow")
+            self.screen.write_line(f"{row.seq:>4}  was edited elsewhere.", "yellow")
             if row.pending:
                 self.show_message(row.id)
 

@@ -122,7 +122,7 @@ class ActionHandlers:
         state = _require_state(action, state)
         if state.status not in LIVE_STATUSES:
             raise CommandError(
-                "session_over", f"The session has ended, it is {state.status}: create another."
+                "session_over", f"The session has ended ({state.status}): create another."
             )
         try:
             agent = await self._session_host.host_session(state)
@@ -175,7 +175,7 @@ def decode_payload(action: Action, kind: type[Payload]) -> Payload:
         return msgspec.convert({} if action.payload is None else action.payload, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         raise CommandError(
-            "invalid_message", f"The payload is none of {action.kind}: {error}."
+            "invalid_message", f"The payload isn't a payload of {action.kind}: {error}."
         ) from None
 
 

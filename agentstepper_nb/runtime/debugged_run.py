@@ -61,7 +61,7 @@ class DebuggedRun:
                 name, stop_on_entry=False, mode="step" if step else "continue"
             )
         except (AgentStepperError, OSError) as error:
-            self._log.warning("%s isn't shown in the debugger: %s", name, error)
+            self._log.warning("the debugger doesn't show %s: %s", name, error)
 
     async def step(self, attempt: StepAttempt, run_step: StepFunction) -> FrameOut:
         """Do a step, in a person's hands where a debugger is there.
@@ -109,11 +109,11 @@ class DebuggedRun:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await dbg.__aexit__(kind, error, None)
         except (TimeoutError, AgentStepperError) as why:
-            self._log.info("The run of %s said no goodbye: %r", dbg.program_name, why)
+            self._log.info("The run of %s could not be closed: %r", dbg.program_name, why)
 
     def _apply_edit(self, call: AsyncToolInvocation, attempt: StepAttempt) -> None:
         if call.name != self._moniker:
-            text = f"A step of {self._moniker} can't be made one of {call.name!r}."
+            text = f"A step of {self._moniker} can't be replaced by a step of {call.name!r}."
             raise FrameError(text, edited=True)
         if call.args != encode_frame(attempt.frame):
             attempt.frame = decode_edited_input(call.args)
@@ -123,7 +123,7 @@ class DebuggedRun:
         if self.task is not None:
             self.task.dbg = None
         name = self._moniker if dbg is None else dbg.program_name
-        self._log.warning("%s isn't shown in the debugger any more: %s", name, error)
+        self._log.warning("the debugger no longer shows %s: %s", name, error)
 
 
 async def _run_checked(attempt: StepAttempt, run_step: StepFunction) -> FrameOut:

@@ -157,7 +157,7 @@ class Dispatcher:
             async with asyncio.timeout(_RELEASE_TIMEOUT_S):
                 await self._queue.release(ReleaseLeases(owner=self._owner, until=self._clock()))
         except (TimeoutError, CommandError) as error:
-            self._log.info("the leases weren't given back, and end by themselves: %s", error)
+            self._log.info("the leases could not be released, and expire by themselves: %s", error)
 
     # ---- loops --------------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class Dispatcher:
         _, task = self._running.pop(id)
         self._wake_requested.set()  # its session's next one may be ready, and there is room
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log.error("the action %s ended badly", id, exc_info=error)
+            self._log.error("the task of action %s failed", id, exc_info=error)
 
     async def _execute(self, action: Action, state: AgentState | None) -> None:
         """Have it done; whatever that raises, the action doesn't stay open, unless we are to end."""
@@ -255,7 +255,7 @@ class Dispatcher:
             if task is not None and task.cancelling():
                 raise  # somebody else will do it
             await self._record_failure(
-                action, state, RuntimeError("What it waited for was cancelled.")
+                action, state, RuntimeError("The action was cancelled by code that it called.")
             )
         except (Exception, AgentStopped, BaseExceptionGroup) as error:
             await self._record_failure(action, state, error)
@@ -264,7 +264,7 @@ class Dispatcher:
         self, action: Action, state: AgentState | None, error: BaseException
     ) -> None:
         if isinstance(error, CommandError) and error.code in LOST_CLAIM_CODES:
-            self._log.info("the action %s is another worker's by now: %s", action.id, error)
+            self._log.info("the action %s now belongs to another worker: %s", action.id, error)
             await asyncio.sleep(self._poll_s)
             return
         if not isinstance(error, CommandError):
@@ -273,7 +273,7 @@ class Dispatcher:
             await self._queue.write(self._make_failure_write(action, state, error))
         except Exception as refused:
             # While it is held it isn't claimed again: so what can't be marked doesn't spin.
-            self._log.warning("the action %s can't be marked: %s", action.id, refused)
+            self._log.warning("the action %s can't be marked as ended: %s", action.id, refused)
             await asyncio.sleep(self._poll_s)
 
     def _make_failure_write(

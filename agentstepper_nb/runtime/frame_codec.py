@@ -58,9 +58,9 @@ def check_output(output: Any, frame: FrameIn) -> FrameOut:
         out = msgspec.convert(load_json(text), FrameOut)
     except NotJSONError as error:
         where = f"{error.path} is {error.reason}"
-        raise FrameError(f"The step gave what JSON can't carry: {where}.") from None
+        raise FrameError(f"The step returned what JSON can't carry: {where}.") from None
     except msgspec.ValidationError as error:
-        raise FrameError(f"The step gave no StepFrame: {error}.") from None
+        raise FrameError(f"The step returned no StepFrame: {error}.") from None
     _check(out, frame)
     return out
 
@@ -120,7 +120,7 @@ def _strict(value: Any, frame: FrameIn) -> FrameOut:
 
 def _check(out: FrameOut, frame: FrameIn) -> None:
     if out.step != frame.step:
-        raise FrameError(f"The step was {frame.step!r}, and what it gave says {out.step!r}.")
+        raise FrameError(f"The step {frame.step!r} returned a frame of step {out.step!r}.")
     if out.text is not None and len(out.text) > MAX_TEXT_CHARS:
         raise FrameError(
             f"`text` is longer than {MAX_TEXT_CHARS:,} characters; put it into `data`."
@@ -128,8 +128,8 @@ def _check(out: FrameOut, frame: FrameIn) -> None:
     try:
         size = len(msgspec.json.encode(out))
     except (UnicodeEncodeError, OverflowError) as error:
-        raise FrameError(f"The step gave what JSON can't carry: {error}.") from None
+        raise FrameError(f"The step returned what JSON can't carry: {error}.") from None
     if size > MAX_FRAME_BYTES:
         raise FrameError(
-            f"The step gave {size:,} bytes of JSON; at most {MAX_FRAME_BYTES:,} are kept."
+            f"The step returned {size:,} bytes of JSON; the limit is {MAX_FRAME_BYTES:,}."
         )

@@ -122,4 +122,4 @@ class RuntimeWorker:
 
 
 def _unknown(method: str) -> CommandError:
-    return CommandError("unknown_service", f"{SERVICE!r} has no {method[:80]!r}.")
+    return CommandError("unknown_service", f"{SERVICE!r} has no method {method[:80]!r}.")

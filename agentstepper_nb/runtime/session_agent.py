@@ -142,7 +142,9 @@ class SessionAgent(AgentBase, Controllable):
         """End its life here, with nothing kept: the session goes on in another worker."""
         self._is_suspended = True
         self._session_writer.reject_writes(
-            CommandError("stale_epoch", "This worker ends: the session goes on in another one.")
+            CommandError(
+                "stale_epoch", "This worker is ending; the session continues in another worker."
+            )
         )
         self.request_stop()
         if self._task is None:
@@ -183,7 +185,7 @@ class SessionAgent(AgentBase, Controllable):
             if await self._wait_for_steps_end(GRACE_S):
                 return
         self._log.error(
-            "session %s: its step doesn't end, though it was cancelled %d times; it is left alone",
+            "session %s: its step ignores %d cancellations and is left running",
             self.session_id,
             MAX_CANCELS,
         )
@@ -279,13 +281,15 @@ class SessionAgent(AgentBase, Controllable):
         if self._is_suspended or (
             isinstance(error, CommandError) and error.code in LOST_SESSION_CODES
         ):
-            self._log.info("session %s goes on elsewhere: %s", self.session_id, error)
+            self._log.info("session %s continues in another worker: %s", self.session_id, error)
             return
-        self._log.error("session %s can't go on", self.session_id, exc_info=error)
+        self._log.error("session %s can't continue", self.session_id, exc_info=error)
         try:
-            await self._record_failure(f"The session can't go on: {type(error).__name__}: {error}")
+            await self._record_failure(
+                f"The session can't continue: {type(error).__name__}: {error}"
+            )
         except Exception:
-            self._log.exception("session %s: and that can't be kept", self.session_id)
+            self._log.exception("session %s: the failure can't be stored either", self.session_id)
 
     async def _record_failure(self, error_text: str) -> None:
         runtime_context, state = self._runtime_context, self._session_writer.state
@@ -312,5 +316,5 @@ class SessionAgent(AgentBase, Controllable):
                 async with asyncio.timeout(CLOSE_S):
                     await self._moniker.close()
             except (AgentStopped, *FAILURES):
-                self._log.exception("session %s: its moniker didn't close", self.session_id)
+                self._log.exception("session %s: its moniker could not be closed", self.session_id)
         await self._debugged_run.close(why)

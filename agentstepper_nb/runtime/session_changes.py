@@ -83,9 +83,9 @@ def add_guidance(state: AgentState, text: str, completion: ActionCompletion) -> 
     if len(guidance) > MAX_GUIDANCE_CHARS:
         raise CommandError(
             "too_large",
-            f"The next step is told {len(guidance):,} characters with this; "
-            f"at most {MAX_GUIDANCE_CHARS:,} "
-            "wait for it. Let it take that step first.",
+            f"With this, {len(guidance):,} characters of guidance wait for the next step; "
+            f"the limit is {MAX_GUIDANCE_CHARS:,}. Wait until the session has taken that "
+            "step.",
         )
     return SessionChange(replace(state, guidance=guidance), finished=(completion,))
 

@@ -104,7 +104,7 @@ class SessionHost:
         for id, epoch in before.items():
             agent = self.registry.get(id)
             if renewed_epochs.get(id) != epoch and agent is not None and agent.epoch == epoch:
-                self.runtime_context.log.info("the session %s is ours no more", id)
+                self.runtime_context.log.info("the session %s no longer belongs to this worker", id)
                 lost_ids.append(id)
                 self.registry.drop(agent)
         return lost_ids
@@ -149,7 +149,7 @@ class SessionHost:
             finished: The action that it came by.
         """
         log = self.runtime_context.log
-        log.warning("the session %s can't live: %s", state.session_id, describe_error(error))
+        log.warning("the session %s can't be hosted: %s", state.session_id, describe_error(error))
         await self.runtime_context.recorder.write(
             self._make_failure(state, describe_error(error), finished)
         )

@@ -69,7 +69,7 @@ class SessionRegistry:
         try:
             await agent.suspend()
         except Exception:
-            self._log.exception("the agent of %s didn't end well", agent.session_id)
+            self._log.exception("the agent of %s could not be ended", agent.session_id)
         finally:
             self._dropped.discard(agent)
             self._forget(agent)
@@ -90,7 +90,7 @@ class SessionRegistry:
         try:
             await agent.join()
         except Exception:
-            self._log.exception("the agent of %s ended badly", agent.session_id)
+            self._log.exception("the agent of %s failed as it ended", agent.session_id)
         finally:
             self._forget(agent)
 

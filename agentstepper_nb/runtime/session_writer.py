@@ -253,5 +253,6 @@ class SessionWriter:
 def make_session_over_error(session_id: str) -> CommandError:
     """What is said of an action for a session that has ended, or is about to."""
     return CommandError(
-        "session_over", f"The session {session_id} has ended: it takes no more actions."
+        "session_over",
+        f"The session {session_id} has ended and accepts no more actions: create another.",
     )

@@ -119,7 +119,7 @@ class StepRunner:
             if wait is None or self._compute_time_left_s() <= 0:
                 self._log.warning("%s: %s", self._describe_step(), reason)
                 return self._make_finished_step(attempt, began, None, reason)
-            self._log.info("%s is tried again in %g s: %s", self._describe_step(), wait, reason)
+            self._log.info("%s: next try in %g s: %s", self._describe_step(), wait, reason)
             if not await self._wait_for_retry(min(wait, self._compute_time_left_s())):
                 return None
 
@@ -192,9 +192,9 @@ def was_cancelled() -> bool:
 def _describe_failure(error: BaseException) -> str:
     """A failure, for a person."""
     if isinstance(error, asyncio.CancelledError):
-        return "What the step waited for was cancelled, by something of its own."
+        return "The step was cancelled by code that it called."
     if isinstance(error, SystemExit):
-        return f"The step wanted to end its process: SystemExit({error.code!r})."
+        return f"The step's code tried to end the process: SystemExit({error.code!r})."
     if isinstance(error, AgentStepperError):
         return str(error)
     return f"{type(error).__name__}: {error}"

@@ -49,7 +49,10 @@ async def open_chosen_store(chosen: str, data_dir: Path) -> RuntimeStore:
 
     kind, _, folder = (chosen or "lance:").partition(":")
     if kind != "lance":
-        raise StoreError(f"A worker keeps no {chosen!r}: set {STORE_VARIABLE} to lance:FOLDER.")
+        raise StoreError(
+            f"The worker can't open the runtime store {chosen!r}: set {STORE_VARIABLE} to "
+            "lance:FOLDER."
+        )
     store_folder = (
         await asyncio.to_thread(Path(folder).expanduser) if folder else data_dir / LANCE_FOLDER
     )
@@ -93,7 +96,7 @@ class RuntimeStoreService:
 
     def stream(self, method: str, params: Raw) -> AsyncIterator[Struct]:
         """Nothing is streamed; see `RpcService.stream`."""
-        raise CommandError("unknown_service", f"The runtime's store has no stream {method[:80]!r}.")
+        raise CommandError("unknown_service", f"The runtime store has no stream {method[:80]!r}.")
 
     async def close(self) -> None:
         """Close the store; see `RpcService.close`."""
@@ -105,7 +108,9 @@ class RuntimeStoreService:
     async def _ensure_open(self) -> RuntimeStore:
         async with self._lock:
             if self._is_closed:
-                raise CommandError("store_failed", "The worker that has the store is ending.")
+                raise CommandError(
+                    "store_failed", "The worker that has the runtime store is ending."
+                )
             if self._store is None:
                 try:
                     self._store = await self._open()

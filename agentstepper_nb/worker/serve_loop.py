@@ -67,7 +67,7 @@ async def _close(services: Mapping[str, RpcService], log: logging.Logger) -> Non
         except TimeoutError:
             log.warning("the service %s didn't close in %g seconds", name, _CLOSE_TIMEOUT_S)
         except Exception:
-            log.exception("the service %s didn't close well", name)
+            log.exception("the service %s could not be closed cleanly", name)
 
     await asyncio.gather(*(close(*each) for each in services.items()))
 

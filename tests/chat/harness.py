@@ -317,7 +317,7 @@ def said(piece: AgentOutput, **fields: Any) -> Message:
 HOUR = 3600.0
 
 #: Why a token is refused that no key of the desk has signed, or not so.
-NONE = "is none of this chat's"
+NONE = "wasn't issued by this chat"
 
 
 def refusal(chat_tokens: ChatTokens, token: Any) -> str:
@@ -325,7 +325,7 @@ def refusal(chat_tokens: ChatTokens, token: Any) -> str:
     with pytest.raises(CommandError) as caught:
         chat_tokens.check(token)
     assert caught.value.code == "invalid_token"
-    assert caught.value.message.endswith("Ask for a new one where the chat runs: chat.token().")
+    assert caught.value.message.endswith("Create a new token where the chat runs: chat.token().")
     return caught.value.message.removeprefix("The chat token ").partition(".")[0]
 
 

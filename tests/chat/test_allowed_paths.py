@@ -167,12 +167,12 @@ def test_pictures_are_known_by_their_first_bytes(root: Path, media_type: str, da
 def test_inv_backend_001_what_is_no_picture_is_not_shown_as_one(root: Path, data: bytes) -> None:
     """An SVG, or HTML under a picture's name, is refused by its bytes."""
     (root / "x.png").write_bytes(data)
-    with pytest.raises(CommandError, match="is no PNG, JPEG, GIF or WebP picture"):
+    with pytest.raises(CommandError, match="is not a PNG, JPEG, GIF or WebP picture"):
         AllowedPaths([root]).picture("x.png")
 
 
 @pytest.mark.parametrize(
-    ("data", "why"), [(b"a\0b", "is no text"), (b"\xff\xfe", "is no text in UTF-8")]
+    ("data", "why"), [(b"a\0b", "is not a text file"), (b"\xff\xfe", "is not UTF-8 text")]
 )
 def test_what_is_no_text_is_not_shown_as_one(root: Path, data: bytes, why: str) -> None:
     (root / "x.py").write_bytes(data)
@@ -207,7 +207,7 @@ def test_inv_backend_001_what_is_no_file_is_not_opened(root: Path) -> None:
     allowed = AllowedPaths([root])
     with listening:
         for name in ("pipe.png", "socket.png", "plots"):
-            assert "it is no plain file" in refused(allowed, name)
+            assert "not a regular file" in refused(allowed, name)
 
 
 # ---- what changes while it is looked at ------------------------------------------------------------

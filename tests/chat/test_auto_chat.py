@@ -87,7 +87,7 @@ async def test_it_stops_at_an_error() -> None:
         home.send("Go.")
         await home.is_awaiting_user(TurnEnding.ERROR)
         assert home.info.auto_turns == 1
-        with refused("ended with an error"):
+        with refused("the last turn failed"):
             home.interpreter.auto_chat(home.session)
 
 
@@ -101,7 +101,7 @@ async def test_it_stops_at_a_confirmation() -> None:
         home.interpreter.choose(home.session, info.waiting or "", "Yes")
         await home.is_awaiting_user(TurnEnding.DONE)
         assert home.info.auto_turns == 0
-        with refused("asked you something"):
+        with refused("asked you a question"):
             home.interpreter.auto_chat(home.session)
 
 
@@ -146,7 +146,7 @@ async def test_an_agent_without_a_prompt_has_nothing_to_continue(prompt: str | N
 
 async def test_it_begins_no_conversation() -> None:
     async with going(Actor()) as home:
-        with refused("nothing was said yet"):
+        with refused("the conversation is empty"):
             home.interpreter.auto_chat(home.session)
         assert home.info.state is State.STATE_INIT
 

@@ -167,7 +167,7 @@ def test_its_own_agent_can_read_it_but_not_wait_for_it(make: Make) -> None:
     chat = make(Agent(reach), title="Loops")
     said = contents(chat.send("Hello"))
     assert said[0] == "1 messages in Loops"
-    assert "can't wait for itself" in said[-1]
+    assert "A chat can't wait for an answer on its own event loop" in said[-1]
 
 
 def test_its_own_agent_on_a_thread_is_refused_and_not_held_up(make: Make) -> None:
@@ -201,9 +201,9 @@ def test_of_those_who_speak_at_once_one_is_answered_at_a_time(make: Make) -> Non
 def test_a_number_of_turns_that_there_is_not(make: Make, turns: int) -> None:
     """It isn't taken: what is kept with it could never be read again."""
     chat = make()
-    with pytest.raises(ProtocolError, match="AutoChat may take 0 to 1000 turns"):
+    with pytest.raises(ProtocolError, match="choose 0 to 1000"):
         chat.auto_chat_max = turns
-    with pytest.raises(ProtocolError, match="AutoChat may take 0 to 1000 turns"):
+    with pytest.raises(ProtocolError, match="choose 0 to 1000"):
         make(auto_chat_max=turns)
     assert chat.auto_chat_max == AUTO_CHAT_MAX
 
@@ -211,7 +211,7 @@ def test_a_number_of_turns_that_there_is_not(make: Make, turns: int) -> None:
 @pytest.mark.parametrize("nothing", ["", " \n"])
 def test_an_empty_message_is_for_nobody(make: Make, nothing: str) -> None:
     chat = make()
-    with pytest.raises(ProtocolError, match="Say something"):
+    with pytest.raises(ProtocolError, match="The message is empty"):
         chat.send(nothing)
     assert chat.messages == ()
 

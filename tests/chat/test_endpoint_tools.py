@@ -239,7 +239,7 @@ async def test_an_action_may_be_repaired_once(bad: str, why: str) -> None:
     last = model.requests[1].messages[-1]
     assert why in last.content
     again, _ = an_endpoint(says(bad), says(bad), agent_type="STRUCTURED_CHAT")
-    with pytest.raises(ModelError, match="nor did its first"):
+    with pytest.raises(ModelError, match="answered twice without"):
         await answered(again)
 
 

@@ -259,7 +259,7 @@ def test_a_confirmation_waits_for_its_choice() -> None:
         gathering.chosen(asked.id, "Maybe")
     chosen = gathering.chosen(asked.id, "No")
     assert (chosen.content, chosen.chosen, chosen.final) == ("Sure?", "No", True)
-    with pytest.raises(CommandError, match="doesn't wait"):
+    with pytest.raises(CommandError, match="no longer waits"):
         gathering.chosen(asked.id, "No")
     assert gathering.close() == []
 
@@ -287,7 +287,7 @@ def test_an_edited_answer_takes_the_place_of_what_was_said() -> None:
     [
         (AgentOutput(type="MESAGE", content="a"), "MESAGE"),
         (outputs.confirmation("Sure?", ()), "choices"),
-        (outputs.image(b"<svg>"), "first bytes"),
+        (outputs.image(b"<svg>"), "the bytes are"),
         (AgentOutput(type="FUNCTION", arguments={}), "name"),
         (outputs.result("c", object()), "JSON"),
         (7, "not of int"),

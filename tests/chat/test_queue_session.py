@@ -227,7 +227,7 @@ async def test_in_a_chat_its_steps_come_with_autochat_and_stop_at_its_bound(tmp_
 
 
 def test_one_of_the_two_is_to_be_named() -> None:
-    with pytest.raises(ValueError, match="one of the two"):
+    with pytest.raises(ValueError, match="but not both"):
         QueueSession()
-    with pytest.raises(ValueError, match="one of the two"):
+    with pytest.raises(ValueError, match="but not both"):
         QueueSession("s", create={"agent_id": "a", "moniker": "joke"})

@@ -51,10 +51,10 @@ def test_data_is_shown_where_there_is_no_text() -> None:
 
 def test_a_step_that_says_nothing_or_ends_the_session_is_told() -> None:
     (note,) = describe_step(a_step(notes="It waits."))
-    assert (note.role, note.content) == ("system", "The step 4 said nothing. It waits.")
+    assert (note.role, note.content) == ("system", "Step 4 returned no text. It waits.")
     said, ended = describe_step(a_step(text="Bye.", status="done", notes="All is done."))
     assert said == text("Bye.")
-    assert ended.content == "With this the session has ended (done). All is done."
+    assert ended.content == "The session has ended with this step (done). All is done."
 
 
 def test_a_step_that_failed_is_an_error() -> None:
@@ -165,6 +165,6 @@ async def test_its_run_in_the_debugger_is_known_once_it_has_one(tmp_path: Path) 
     begun = notice("state", states=(a_state(iteration=3, run_id="r1"),))
     queue._agents = cast(AsyncAgents, Told(BEGIN, begun, TOLD, step(3, "Hi.")))
     assert await QueueChat(None, queue, tmp_path).send("Hi.") == [
-        AgentOutput(role="system", content="The step 3 said nothing.")
+        AgentOutput(role="system", content="Step 3 returned no text.")
     ]
     assert (queue.run_id("c1"), queue.run_id("c2")) == ("r1", None)

@@ -112,7 +112,7 @@ async def test_an_agent_that_goes_leaves_an_error(tmp_path: Path, when: str) -> 
             await poet.waits()
         await poet.leaves()
         last = (await harness.until_stop())[-1]
-        assert last.content == "The agent poet is gone: it answered from outside."
+        assert last.content == "The remote agent poet has left the chat."
         assert (poet.info.ending, poet.info.waiting) == (TurnEnding.ERROR, None)
         assert [each.phase for each in poet.info.agents] == [ChatAgentPhase.CREATED]
         if giving is not None:
@@ -128,7 +128,7 @@ async def test_who_attends_last_is_the_agent(tmp_path: Path) -> None:
         second = Poet(harness)
         second_asked = asyncio.ensure_future(second.next())
         last = (await harness.until_stop())[-1]
-        assert last.content == "Somebody else attends as poet now, with its token."
+        assert last.content == "Another client attends as poet now, with its token."
         assert await code_of(first.next()) == "stream_taken"
         assert await code_of(first.give(asked, "late")) == "unknown_turn"
         harness.interpreter.set(harness.session, default_agent="poet")

@@ -94,7 +94,7 @@ async def test_who_watches_sees_what_others_say(
             while "You said: Hello" not in said:
                 event = await soon(anext(events))
                 said |= {event.message.content} if isinstance(event, ChatMessageChanged) else set()
-        with refused("watch_only", "You may watch this chat"):
+        with refused("watch_only", "This login may watch the chat"):
             await soon(watcher.send("Hello"))
 
 
@@ -124,7 +124,7 @@ def test_a_script_without_a_loop(tmp_path: Path, worker_core: AgentStepperCore) 
 
     answer, counted, refused = asyncio.run(main()).splitlines()
     assert (answer, counted) == ("parrot You said: Hello", "2 True")
-    assert "(401): invalid_token: The chat token is none of this chat's." in refused
+    assert "(401): invalid_token: The chat token wasn't issued by this chat." in refused
 
 
 # ---- what an answer is ------------------------------------------------------------------------------

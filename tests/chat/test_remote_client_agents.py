@@ -138,7 +138,7 @@ async def test_an_agent_of_another_process(tmp_path: Path, worker_core: AgentSte
                     pass
             process.kill()
             said = await soon(sending)
-            assert contents(said)[-1] == "The agent clock is gone: it answered from outside."
+            assert contents(said)[-1] == "The remote agent clock has left the chat."
             await harness.has("parrot")
         finally:
             if process.returncode is None:

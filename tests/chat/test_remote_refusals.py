@@ -35,11 +35,11 @@ async def test_inv_session_002_at_the_door(tmp_path: Path, worker_core: AgentSte
         foreign = ChatTokens(tmp_path / "elsewhere").issue(harness.session)
         for token, why in {
             revoked: "was revoked",
-            foreign: "is none of this chat's",
-            "nonsense": "is none of this chat's",
-            "x" * 3000: "is none of this chat's",
-            "": "is none of this chat's",
-            worker_core.tokens.worker: "is none of this chat's",
+            foreign: "wasn't issued by this chat",
+            "nonsense": "wasn't issued by this chat",
+            "x" * 3000: "wasn't issued by this chat",
+            "": "wasn't issued by this chat",
+            worker_core.tokens.worker: "wasn't issued by this chat",
         }.items():
             said = await turned_away(harness, token)
             assert f"(401): invalid_token: The chat token {why}. Ask for a new one" in said
@@ -59,9 +59,9 @@ async def test_inv_session_002_in_the_middle(tmp_path: Path, worker_core: AgentS
             with refused("invalid_token"):
                 while True:
                     await soon(anext(events))
-        with pytest.raises(CommandError, match="is none of this chat's"):
+        with pytest.raises(CommandError, match="wasn't issued by this chat"):
             await soon(attending)
-        with pytest.raises(CommandError, match="is none of this chat's"):
+        with pytest.raises(CommandError, match="wasn't issued by this chat"):
             await soon(client.send("Hello"))
         await harness.has("parrot")
         again = await harness.client("talk")

@@ -69,7 +69,7 @@ def test_a_stopped_turn_withdraws_its_question(start: Start) -> None:
     while terminal.chat.state is State.STATE_RUNNING:
         terminal.next()
     terminal.show()
-    assert "It was withdrawn." in terminal.text and "Stopped." in terminal.text
+    assert "The question was withdrawn." in terminal.text and "Stopped." in terminal.text
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5, unique=True), st.data())
@@ -113,8 +113,8 @@ def test_it_says_how_it_is_and_who_is_there(start: Start) -> None:
     assert "STATE_STOP, the last turn: done" in state and "2 messages" in state
     agents = terminal.type("/agents")
     assert "* parrot  AGENT_EXECUTOR  TOOL_CALLING" in agents and "  two " in agents
-    assert "no 'three' here, only parrot, two" in terminal.type("/to three")
-    assert "isn't in a debugger" in terminal.type("/debug")
+    assert "no agent 'three' here: choose parrot, two" in terminal.type("/to three")
+    assert "No debugger shows this conversation" in terminal.type("/debug")
     assert all(f"/{name}" in terminal.type("/help") for name in ("stop", "auto", "quit"))
 
 
@@ -127,12 +127,12 @@ def test_auto_chat_is_set(start: Start) -> None:
     assert "AutoChat is off" in terminal.type("/auto")
     assert "/auto on, /auto off" in terminal.type("/auto perhaps")
     assert "/auto on, /auto off" in terminal.type("/auto " + "1" * 5000)
-    assert "AutoChat may take 0 to 1000 turns" in terminal.type("/auto 1001")
+    assert "choose 0 to 1000" in terminal.type("/auto 1001")
 
 
 def test_what_is_no_command_is_refused_and_quit_ends(start: Start) -> None:
     terminal = start()
-    assert "There is no /fly" in terminal.type("/fly away")
+    assert "There is no command /fly" in terminal.type("/fly away")
     assert "Did you mean “sessions”?" in terminal.type("/sesions")
     terminal.type("/quit")
     assert terminal.repl.is_over
@@ -140,7 +140,7 @@ def test_what_is_no_command_is_refused_and_quit_ends(start: Start) -> None:
 
 def test_how_a_run_is_opened_in_the_debugger() -> None:
     info = ChatSessionInfo(id="s", title="", state=State.STATE_STOP, created_at=0, updated_at=0)
-    assert "once something was said" in " ".join(view.format_debug_hint(info))
+    assert "after its first message" in " ".join(view.format_debug_hint(info))
     running = ChatSessionInfo(
         id="s", title="", state=State.STATE_STOP, run_id="r1", created_at=0, updated_at=0
     )
@@ -165,7 +165,7 @@ def test_a_conversation_that_is_removed_elsewhere_is_followed_by_a_new_one(start
     terminal.chat._thread.wait(lambda: terminal.chat._interpreter.remove(before))
     terminal.repl.update_prompt()  # before that is shown
     terminal.update_prompt()
-    assert "This conversation was removed: here is a new one." in terminal.text
+    assert "This conversation was deleted: a new one begins." in terminal.text
     assert terminal.chat.session_id != before
     assert terminal.type("Hello again").startswith("You said: Hello again\n")
 
@@ -177,7 +177,7 @@ def test_what_is_taken_out_of_a_conversation_is_said(start: Start) -> None:
         ChatSessionSnapshot(session=terminal.chat.info, messages=terminal.chat.messages[:1])
     )
     terminal.update_prompt()
-    assert "was changed in the debugger" in terminal.text
+    assert "edited some of these messages in the debugger" in terminal.text
     assert terminal.text.count("You said: Hello") == 1
 
 

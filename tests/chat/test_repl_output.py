@@ -144,7 +144,7 @@ def test_what_was_edited_while_it_grew_is_said_anew() -> None:
     flow.write(message("One", final=False))
     flow.append("m1", " two")
     flow.write(message("Other", final=True))
-    assert out.getvalue() == "One two\nIt was edited, and says now:\nOther\n"
+    assert out.getvalue() == "One two\nThe message was edited, and now reads:\nOther\n"
 
 
 def test_what_grows_beside_another_message_is_shown_at_its_end() -> None:

@@ -94,13 +94,13 @@ async def test_a_result_with_less_is_told_as_it_is_now(view: View) -> None:
 @pytest.mark.parametrize(
     ("begin", "end", "why"),
     [
-        ({"Tool": "other", "Argument": {}}, None, "can't be made one of 'other'"),
+        ({"Tool": "other", "Argument": {}}, None, "can't be replaced by a turn of 'other'"),
         ({"Tool": "actor", "Argument": 3}, None, "edited arguments"),
         ({"Tool": "actor", "Argument": {"message": {"type": "VIDEO"}}}, None, "VIDEO"),
         ({"Tool": "actor", "Argument": {"message": {"id": "x"}}}, None, "no id to set"),
         (SAME, [{"content": 3}], "edited result"),
-        (SAME, 3, "there must be messages"),
-        (SAME, [{"hand_on": 3}], "a hand-on is"),
+        (SAME, 3, "the list of messages is empty"),
+        (SAME, [{"hand_on": 3}], "a hand-on must be"),
         (SAME, [{"contents": "x"}], "no contents to set"),
     ],
 )

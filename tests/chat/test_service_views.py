@@ -92,7 +92,7 @@ async def test_a_disk_that_hangs_holds_up_no_conversation(
         asking = asyncio.ensure_future(ask(service, "picture", session=session, message=picture))
         await asyncio.to_thread(reached.wait)
         gone.cancel()
-        await ask(service, "set", session=session, title="It goes on")
+        await ask(service, "set", session=session, title="It continues")
         assert not asking.done()
         go.set()
         assert (await asking).data == PNG

@@ -137,7 +137,7 @@ def test_a_user_starts_the_count_anew() -> None:
     auto = AutoChat(1)
     auto.count_turn()
     assert auto.may_continue(State.STATE_STOP, TurnEnding.DONE) == (
-        "it took 1 of 1 turns by itself: say something yourself"
+        "AutoChat took 1 of 1 turns: write a message yourself"
     )
     auto.reset()
     assert auto.turns == 0

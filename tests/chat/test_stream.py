@@ -76,7 +76,7 @@ def test_nothing_is_pulled_that_nobody_reads(source: Source) -> None:
 def test_it_is_read_once(source: Source) -> None:
     stream = StreamWrapper[Any](source(GIVEN))
     read(stream)
-    with pytest.raises(RuntimeError, match="is being read, or was"):
+    with pytest.raises(RuntimeError, match="can be read only once"):
         read(stream)
 
 

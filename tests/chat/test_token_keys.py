@@ -113,7 +113,7 @@ def test_a_file_system_without_modes_has_keys_as_well(
 def test_a_pipe_is_no_key_file(chat_tokens: ChatTokens, tmp_path: Path) -> None:
     """Who asks for it isn't held up by it."""
     os.mkfifo(tmp_path / KEYS_FILE, 0o600)
-    with pytest.raises(StoreError, match="it is no file"):
+    with pytest.raises(StoreError, match="the path is not a regular file"):
         chat_tokens.check("a.b.c")
 
 

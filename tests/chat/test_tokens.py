@@ -70,7 +70,7 @@ def test_what_no_token_is_made_for(
 # ---- INV-SESSION-002: a session is entered by a good token of its own alone --------------------------
 
 
-@pytest.mark.parametrize(("off", "why"), [(-2 * HOUR, "has expired"), (HOUR, "isn't good yet")])
+@pytest.mark.parametrize(("off", "why"), [(-2 * HOUR, "has expired"), (HOUR, "isn't valid yet")])
 def test_inv_session_002_a_token_out_of_its_time_is_refused(
     chat_tokens: ChatTokens, tmp_path: Path, off: float, why: str
 ) -> None:

@@ -203,10 +203,10 @@ class Unspeakable(Exception):
         (ValueError(), "ValueError."),
         (ModelError("refused", "The model said no."), "The model said no."),
         (SystemExit(3), "wanted to end its process: SystemExit(3)."),
-        (Unspeakable(), "Unspeakable, which can't say what it is about."),
+        (Unspeakable(), "Unspeakable, whose text can't be read."),
         (
             asyncio.CancelledError(),
-            "What the agent waited for was cancelled, by something of its own.",
+            "The agent's answer was cancelled by the agent's own code.",
         ),
         (RuntimeError("half \ud800"), "RuntimeError: half ?"),
         (ExceptionGroup("all", [ExceptionGroup("of it", [KeyError("x")])]), "KeyError: 'x'"),
@@ -253,7 +253,7 @@ async def test_an_agent_does_not_speak_as_the_user() -> None:
         for name in ("actor", "b"):
             await home.ask(to=name)
             assert home.info.ending is TurnEnding.ERROR
-            assert "doesn't speak as the user" in home.messages[-1].content
+            assert "can't speak as the user" in home.messages[-1].content
         assert [role for role, _ in home.said] == ["user", "system"] * 2
 
 

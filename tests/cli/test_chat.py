@@ -187,11 +187,11 @@ def test_the_coding_agent_answers_and_asks(piped: Piped, home: Path) -> None:
 def test_what_is_wrong_is_said_in_a_line(piped: Piped, home: Path) -> None:
     (home / "here" / "broken_of_tests.py").write_text("1 / 0")
     for arguments, said in [
-        ((), "Say who answers: agentstepper chat coding"),
-        (("nobody",), "There is no connector 'nobody': coding, endpoint, session"),
-        (("coding",), "The connector coding needs 'model': say --model NAME, or set"),
-        (("coding", "-o", "wings=2"), "takes no 'wings', but: workspace"),
-        (("coding", "-o", "wings"), "Write --option NAME=VALUE, not 'wings'."),
+        ((), "No agent is named. Name one: agentstepper chat coding"),
+        (("nobody",), "There is no connector 'nobody': choose coding, endpoint, session"),
+        (("coding",), "The connector coding needs the option 'model': add --model NAME, or set"),
+        (("coding", "-o", "wings=2"), "has no option 'wings'; its options are workspace"),
+        (("coding", "-o", "wings"), "The option 'wings' has no value: write --option NAME=VALUE."),
         (("agents_of_tests:nobody",), "can't be imported from here"),
         (("broken_of_tests:agent",), "ZeroDivisionError"),
         (("agents_of_tests:echo", "--session", "x"), "No conversation begins with 'x'"),
@@ -261,7 +261,9 @@ def test_a_line_is_edited_completed_and_remembered(start: Start, home: Path) -> 
     terminal.send("/to\tas\t\r")
     terminal.expect(r"asks \(AGENT_EXECUTOR\) · your turn >")
     terminal.send("/stpo\r")
-    terminal.expect_exact("There is no /stpo: /help lists what there is. Did you mean “stop”?")
+    terminal.expect_exact(
+        "There is no command /stpo: /help lists the commands. Did you mean “stop”?"
+    )
     terminal.expect("your turn >")
     terminal.send("Run it, password: abcdef1\r")
     terminal.expect("Choose 1-2:")

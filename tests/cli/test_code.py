@@ -103,7 +103,7 @@ def piped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 PROMPT: Final = "m>"  # the space behind it is a move of the cursor
 ALWAYS: Final = r"\[a always\]: .*:"
-CONFIRM: Final = "High risk: type “run_command” and Enter to approve it; anything else doesn't:"
+CONFIRM: Final = "High risk: type “run_command” and Enter to approve; any other text cancels:"
 
 # ---- a conversation ----------------------------------------------------------------------------------
 
@@ -160,10 +160,10 @@ def test_a_conversation_with_every_answer_to_an_approval(
         terminal.expect(ALWAYS)
     assert (folder / "build").is_dir()
     terminal.sendline("e {broken")
-    terminal.expect("This isn't JSON: line 1")
+    terminal.expect("The arguments aren't JSON: line 1")
     terminal.expect(ALWAYS)
     terminal.sendline('e {"command": "\\ud800"}')
-    terminal.expect("This isn't JSON: ")
+    terminal.expect("The arguments aren't JSON: ")
     terminal.expect(ALWAYS)
     terminal.sendline("n keep it")
     terminal.expect("denied: keep it")
@@ -264,7 +264,7 @@ def test_ctrl_c_at_an_approval_takes_the_question_back(start: Start) -> None:
     terminal = start("run rm -rf build")
     terminal.expect(r"\[a\]pprove")
     terminal.sendintr()
-    terminal.expect("decided elsewhere, or the answer was cancelled")
+    terminal.expect("already answered elsewhere, or the agent's answer was cancelled")
     terminal.expect("Cancelled · 1 query")
     ends(terminal, 130)
 
@@ -274,10 +274,10 @@ def test_a_line_is_edited_completed_and_remembered(start: Start, home: Path) -> 
     terminal = start("--data", str(home / "data"))
     terminal.expect(PROMPT)
     terminal.send("/zp\x1b[Da\r")  # Left
-    terminal.expect_exact("There is no /zap")
+    terminal.expect_exact("There is no command /zap")
     terminal.expect(PROMPT)
     terminal.send("\x1b[A\r")  # Up
-    terminal.expect_exact("There is no /zap")
+    terminal.expect_exact("There is no command /zap")
     terminal.expect(PROMPT)
     terminal.setwinsize(20, 60)
     terminal.send("/he\t\r")
@@ -303,7 +303,7 @@ def test_an_unknown_command_is_refused_and_not_told_to_the_model(start: Start) -
     for typed, like in (("/hlep", " Did you mean “help”"), ("/", ""), ("/zap it now", "")):
         terminal.sendline(typed)
         name = typed.split()[0]
-        terminal.expect_exact(f"There is no {name}: /help lists what there is.{like}")
+        terminal.expect_exact(f"There is no {name}: /help lists the commands.{like}")
         terminal.expect(PROMPT)
     for count, typed in ((1, "/etc/hosts is what?"), (3, " /zap is what?")):
         terminal.sendline(typed)
@@ -364,8 +364,8 @@ def test_exit_codes(piped: Piped) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        ([], 2, "Say what it is to do"),
-        (["  "], 2, "Say what it is to do"),
+        ([], 2, "Say what to do"),
+        (["  "], 2, "Say what to do"),
         (["x", "--workspace", "none"], 1, "The workspace .*none can't be used"),
         (["x", "--provider", "nobody"], 1, "There is no provider 'nobody'"),
         (["x", "--model", "nothing"], 1, "nothing"),
@@ -385,20 +385,20 @@ def test_a_folder_that_is_gone(folder: Path, piped: Piped, monkeypatch: pytest.M
     gone.rmdir()
     code, _, error = piped("x")
     assert code == 2
-    assert "This folder is gone" in error
+    assert "The current folder no longer exists" in error
 
 
 def test_a_wrong_number_is_refused(piped: Piped, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         piped("x", "--max-iterations", "0")
-    assert "'0' can't be: Expected `int` >= 1" in capsys.readouterr().err
+    assert "'0' isn't valid: Expected `int` >= 1" in capsys.readouterr().err
 
 
 def test_a_model_has_to_be_named(monkeypatch: pytest.MonkeyPatch, piped: Piped) -> None:
     monkeypatch.delenv("AGENTSTEPPER_MODEL")
     code, _, error = piped("x")
     assert code == 2
-    assert "Say which model: --model NAME" in error
+    assert "No model is named: add --model NAME" in error
 
 
 # ---- beside a debugger -------------------------------------------------------------------------------
@@ -416,7 +416,7 @@ def test_the_debugger_answers_first(start: Start, person: Person, folder: Path) 
     terminal.expect("In the debugger: Run #1 of code repo")
     terminal.expect(r"\[a\]pprove")
     person.approve({"Tool": "run_command", "Argument": {"command": "true"}})
-    terminal.expect("decided elsewhere")
+    terminal.expect("already answered elsewhere")
     terminal.expect("approved")
     terminal.expect(r"edited: run_command\(command=true\)")
     person.go_on()

@@ -94,16 +94,16 @@ def linked(url: str) -> Iterator[Callable[[], ConnectionEvent]]:
 @pytest.mark.parametrize(
     ("server", "said"),
     [
-        (Server(version=1), "speaks version 1 only"),
+        (Server(version=1), "only with its control token"),
         (Server(status=403), "not here Give --token"),
         (Server(status=404), "not here"),
-        (Server(ui.to_ui.encode(ui.CommandDone(), 1, "hello")), "did not say hello"),
-        (Server("{}"), "what this version doesn't know"),
+        (Server(ui.to_ui.encode(ui.CommandDone(), 1, "hello")), "sent no hello"),
+        (Server("{}"), "that this version doesn't understand"),
         (
             Server(ui.to_ui.encode(ui.UiError(code="version_mismatch", message="Upgrade."), 1)),
             "Upgrade.",
         ),
-        (Server(), "it went away. Start one with `agentstepper serve`"),
+        (Server(), "the debugger closed the connection. Start one with `agentstepper serve`"),
     ],
 )
 def test_what_is_no_core_is_named(server: Server, said: str) -> None:
@@ -125,9 +125,9 @@ def test_it_is_tried_again_less_and_less_often() -> None:
         with linked(server.url) as next_happening:
             assert isinstance(next_happening(), CoreConnected)
             assert next_happening() == CoreMessageReceived(ui.RunRemoved(run="r"), None)
-            assert next_happening() == CoreConnectionLost("it went away", 0.5)
+            assert next_happening() == CoreConnectionLost("the debugger closed the connection", 0.5)
             server.messages = []  # it is there and hangs up: no better than away
-            assert next_happening() == CoreConnectionLost("it went away", 1.0)
+            assert next_happening() == CoreConnectionLost("the debugger closed the connection", 1.0)
 
 
 def body(data: str, pieces: EncodedContent | None = None) -> ui.MessageBody:

@@ -63,7 +63,7 @@ def test_a_run_is_written(
     assert main(["export", wanted, str(path), "--data", str(folder), *options]) == 0
     assert path.read_bytes() == expected
     said = capsys.readouterr()
-    assert (said.out, said.err) == (f"Night run (r) is in {path}.\n", "")
+    assert (said.out, said.err) == (f"Wrote Night run (r) to {path}.\n", "")
 
 
 def test_what_is_there_is_replaced_only_when_asked(
@@ -75,7 +75,7 @@ def test_what_is_there_is_replaced_only_when_asked(
     assert main(command) == 1
     assert path.read_text() == "mine"
     assert capsys.readouterr().err == (
-        f"agentstepper export: {path} exists: choose another name, or say --force.\n"
+        f"agentstepper export: {path} exists: choose another name, or add --force to replace the file.\n"
     )
     assert main([*command, "--force"]) == 0
     assert path.read_bytes() == runfile.dump_run(EVERY)

@@ -99,9 +99,12 @@ def test_the_policy_goes_by_them(place: Place) -> None:
     ("arguments", "says"),
     [
         (["deny"], "Say what to deny: --command 'git push', --path '*.env' or --tool NAME."),
-        (["allow", "--path", "x"], "Say which tool may use these files"),
-        (["allow", "--tool", "run_command"], "command by command: --command 'make test'"),
-        (["allow", "--tool", "write_file", "--network"], "say which, by --command"),
+        (["allow", "--path", "x"], "name the one that may use these files"),
+        (
+            ["allow", "--tool", "run_command"],
+            "allow one command, for example --command 'make test'",
+        ),
+        (["allow", "--tool", "write_file", "--network"], "name the command by --command"),
         (["deny", "--command", "x", "--path", "y"], "write two rules"),
         (["deny", "--command", "'x"], "close its quotes"),
         (["deny", "--command", " "], "The command is empty"),
@@ -109,7 +112,10 @@ def test_the_policy_goes_by_them(place: Place) -> None:
         (["deny", "--path", "a/../../x"], "write it relative to the workspace"),
         (["deny", "--path", "~/x"], "write it relative to the workspace"),
         (["deny", "--path", "./"], "write it relative to the workspace"),
-        (["deny", "--path", "x", "--workspace", "missing"], "is no folder: name one that is there"),
+        (
+            ["deny", "--path", "x", "--workspace", "missing"],
+            "is not a folder: name an existing one",
+        ),
         (["deny", "--path", "x", "--workspace", ".", "--everywhere"], "not allowed with argument"),
         (["remove"], "required: ID"),
         (["grant"], "invalid choice: 'grant'"),
@@ -124,7 +130,7 @@ def test_what_is_no_rule_is_refused(place: Place, arguments: list[str], says: st
 def test_a_tool_that_is_not_installed_is_said(place: Place) -> None:
     code, out, err = place.ran("deny", "--tool", "deploy")
     assert code == 0 and "deny `deploy`" in out
-    assert "No tool that is installed here matches deploy. There are: list_files," in err
+    assert "No installed tool matches deploy. The tools are list_files," in err
 
 
 def test_a_damaged_book_is_told(place: Place) -> None:

@@ -124,7 +124,7 @@ def test_the_core_and_the_name_are_handed_on(start: Start, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("path", "jupyter", "said"),
     [
-        ("", {}, "agents halt at {url}: `agentstepper step` in another terminal steps them."),
+        ("", {}, "agents halt at {url}: run `agentstepper step` in another terminal to step them."),
         (
             "/agentstepper/agent",
             {"base_url": "/", "root_dir": "/my/notebooks"},
@@ -273,9 +273,13 @@ def files(home: Path) -> Path:
 @pytest.mark.parametrize(
     ("program", "code", "said"),
     [
-        ("no-such-program", 127, "no-such-program: there is no such program."),
-        ("{files}/missing", 127, "missing: there is no such program."),
-        ("{files}/agent.py", 126, "can't be run: Permission denied. Say python {files}/agent.py"),
+        ("no-such-program", 127, "there is no program no-such-program."),
+        ("{files}/missing", 127, "there is no program {files}/missing."),
+        (
+            "{files}/agent.py",
+            126,
+            "can't be run: Permission denied. For a Python file write python {files}/agent.py",
+        ),
         ("{files}/folder", 126, "can't be run: Permission denied."),
         ("{files}/bad", 126, "the interpreter that its first line names is missing."),
         ("{files}/junk", 126, "can't be run: Exec format error."),

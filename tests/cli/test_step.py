@@ -81,23 +81,23 @@ def test_a_whole_walk(start: Step, ui_url: str, agent: Agent) -> None:
     step.expect(PROMPT)
     step.sendline("c")
     assert agent.answer() == "resume"
-    step.expect("Going on")
+    step.expect("The agent continues")
     agent.calls("read", path="a.py")
     assert agent.answer() == "resume"
     step.expect(r"4  Agent → Tools   read\(a\.py\)")
 
     step.sendline("h")
-    step.expect("It halts at its next message")
+    step.expect("The agent halts at its next message")
     agent.calls("write", path="a.py", text="x")
     step.expect("Halted at 5, Agent → Tools:")
     step.expect(PROMPT)
     step.sendline("x")
     assert agent.answer() == "stop"
-    step.expect("It was told to stop")
+    step.expect("The agent was told to stop")
     agent.end(RunEnding.STOPPED)
     step.expect("Run #1 of demo: stopped")
     step.sendline("s")
-    step.expect("This run has ended")
+    step.expect("The run has ended")
     quits(step)
 
 
@@ -105,7 +105,7 @@ def test_approvals(start: Step, ui_url: str, agent: Agent) -> None:
     step = start("--url", ui_url)
     step.expect("Run #1 of demo: running")
     step.sendline("c")
-    step.expect("Going on")
+    step.expect("The agent continues")
     for risk, typed, answer in (
         (Risk.MEDIUM, ["a always"], "resume"),
         (Risk.HIGH, ["a", "shell"], "resume"),
@@ -186,7 +186,7 @@ def test_what_was_typed_before_a_question_came_is_no_answer_to_it(
     step.send("\r")
     step.expect(r"\[a\]pprove")
     step.send("deny\r")
-    step.expect("Why not?")
+    step.expect("Reason for the agent to read")
     step.send("\x1b[21~no\r")  # F10 is no key here
     assert agent.answer() == "deny"
     quits(step)
@@ -231,7 +231,7 @@ def test_an_edit_as_a_line(through_pipes: Step, ui_url: str, agent: Agent) -> No
     step.sendline("e")
     step.expect("as a line of JSON")
     step.sendline('{"Tool": "add",}')
-    step.expect("This isn't JSON: line 1, column 1")
+    step.expect("The edit isn't JSON: line 1, column 1")
     step.expect("Nothing was sent")
     step.sendline("e")
     step.expect("as a line of JSON")
@@ -307,7 +307,7 @@ def test_an_edit_in_the_editor(
     agent.reach(event, EventSide.END, "[1]")
     step.expect(PROMPT)
     step.sendline("e")
-    step.expect("This isn't JSON: line 1, column 2")
+    step.expect("The edit isn't JSON: line 1, column 2")
     step.expect(PROMPT)
     step.sendline("e")  # the broken text again, which the script then mends
     step.expect("edited:")
@@ -319,7 +319,7 @@ def test_an_edit_in_the_editor(
 
 @pytest.mark.parametrize(
     ("editor", "said"),
-    [("/no/such/editor", "can't be started"), ("false", "false ended with 1")],
+    [("/no/such/editor", "can't be started"), ("false", "false ended with exit code 1")],
 )
 def test_an_editor_that_fails(
     editor: str,
@@ -400,7 +400,7 @@ def test_runs_are_listed_and_chosen(start: Step, core: AgentStepperCore, ui_url:
     step = start("--url", ui_url, "--run", "Run #1 of one")
     step.expect("Run #1 of one: running")
     second.asks("from two")
-    step.expect("Run #1 of two: halted. r 2 looks at it")
+    step.expect("Run #1 of two: halted. r 2 shows it")
     step.sendline("r")
     step.expect(r"1\* Run #1 of one: running, 0 messages")
     step.expect("2  Run #1 of two: halted, 1 messages")
@@ -411,7 +411,7 @@ def test_runs_are_listed_and_chosen(start: Step, core: AgentStepperCore, ui_url:
     step.sendline("s")
     assert second.answer() == "resume"
     first.asks("from one")
-    step.expect("Run #1 of one: halted. r 1 looks at it")
+    step.expect("Run #1 of one: halted. r 1 shows it")
     quits(step)
 
 
@@ -435,7 +435,7 @@ def test_a_lost_connection_is_found_again(
     step.expect("Run #1 of demo: its agent is away")
     other = Agent(again.agents, "another")
     other.asks("hello again")
-    step.expect("Run #1 of another: halted. r 2 looks at it")
+    step.expect("Run #1 of another: halted. r 2 shows it")
     step.sendline("r 2")
     step.expect(PROMPT)
     quits(step)
@@ -443,14 +443,14 @@ def test_a_lost_connection_is_found_again(
 
 def test_without_a_debugger_it_says_what_to_do(start: Step) -> None:
     step = start("--url", "ws://127.0.0.1:1")
-    step.expect("No debugger here: .*refused.*agentstepper serve")
+    step.expect("No debugger can be reached: .*refused.*agentstepper serve")
     step.expect(pexpect.EOF)
     assert step.wait() == 1
 
 
 def test_the_agents_port_is_not_the_views(start: Step, serve: Callable[..., Served]) -> None:
     step = start("--url", serve().agents)
-    step.expect("No debugger here: .* Is this the agents' port\\? Views have another")
+    step.expect("No debugger can be reached: .* Is this the agents' port\\? Views have another")
     step.expect(pexpect.EOF)
     assert step.wait() == 1
 
@@ -474,8 +474,8 @@ def test_lines_that_come_at_once_are_taken_one_by_one(
     step.write("r\nv 1\nbogus\n?\n")
     step.expect(r"1\* Run #1 of demo: halted")
     step.expect("1, Agent → LLM:")
-    step.expect("bogus means nothing here")
-    step.expect("quit; agents stay as they are")
+    step.expect("bogus is not a command")
+    step.expect("quit; the agents stay as they are")
     quits(step)
 
 
@@ -520,7 +520,7 @@ def test_the_control_token_is_found(through_pipes: Step, serve: Callable[..., Se
     step.expect("waiting for one")
     quits(step)
     step = through_pipes("--url", served.uis, "--token", "secret")
-    step.expect("No debugger here: unauthorized: send the control token.*--token")
+    step.expect("No debugger can be reached: unauthorized: send the control token.*--token")
     step.expect(pexpect.EOF)
     assert step.wait() == 1
 
@@ -532,7 +532,7 @@ def test_without_the_control_token_it_says_where_that_is(
     served = serve("--control-token", "secret")
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(home / "elsewhere"))
     step = through_pipes("--url", served.uis)
-    step.expect("version 1 only to views without its control token.*control-token")
+    step.expect("only with its control token.*control-token")
     step.expect(pexpect.EOF)
     assert step.wait() == 1
     monkeypatch.setenv("AGENTSTEPPER_CONTROL_TOKEN", "secret")

@@ -156,7 +156,7 @@ def test_what_is_asked_is_told_and_how_to_answer() -> None:
     *_, prompt = shown
     asks, always, halted = shown[3:6]
     assert asks == "Asks for approval, medium risk: It deletes files."
-    assert always == "“a always” allows it from now on: rm -r *"
+    assert always == "“a always” allows such calls from now on: rm -r *"
     assert halted.startswith("Halted at 1")
     assert prompt.startswith("[a]pprove [a always] [deny WHY]")
 
@@ -198,7 +198,10 @@ def test_a_step_leaves_what_asks_and_shows_what_else_waits() -> None:
     other = replace(ROW, id="b2", seq=2, event="e2")
     stage.comes(ui.RowChanged(run="r1", row=other))
     stage.keys.line("s")
-    assert "A step never approves: a approves this call, deny WHY denies it." in stage.shown()
+    assert (
+        "A step never approves: press a to approve this call, or deny WHY to deny it."
+        in stage.shown()
+    )
     stage.halts(message="b2")
     stage.keys.line("s")
     assert stage.answers(ui.CommandDone()) == ui.StepRun(run="r1", halt_point="b2", revision=1)
@@ -213,7 +216,10 @@ def test_what_is_of_high_risk_is_approved_by_two_gestures(key: str) -> None:
     before = list(stage.sent)
     for wrong in ("a", "", " ", "s", "y", "yes", "approve", key, "Run_Command"):
         stage.keys.line(key)
-        assert "High risk: type “run_command” and Enter to approve it" in stage.shown()
+        assert (
+            "High risk: type “run_command” and Enter to approve; any other text cancels"
+            in stage.shown()
+        )
         stage.keys.line(wrong)
         assert "Nothing was approved." in stage.shown()
         assert stage.sent == before
@@ -250,7 +256,10 @@ def test_a_call_that_was_edited_meanwhile_is_not_confirmed() -> None:
     stage.halts('{"Tool": "run_command", "Argument": "rm -r /"}', 2, approval=DELETES)
     before = list(stage.sent)
     stage.keys.line("run_command")
-    assert "The call was answered or edited meanwhile.\nNothing was approved." in stage.shown()
+    assert (
+        "The call was already answered, or edited elsewhere.\nNothing was approved."
+        in stage.shown()
+    )
     assert stage.sent == before
 
 
@@ -270,7 +279,7 @@ def test_a_word_with_a_wrong_letter() -> None:
     stage = halted()
     stage.keys.line("contineu")
     assert (
-        "contineu means nothing here: ? lists the keys. Did you mean “continue”?" in stage.shown()
+        "contineu is not a command: ? lists the commands. Did you mean “continue”?" in stage.shown()
     )
 
 
@@ -302,9 +311,9 @@ def test_the_reason_may_come_as_a_line_of_its_own() -> None:
     stage.keys.line("deny")
     stage.session.halted = None
     stage.keys.line("Too late.")
-    assert "The agent went on meanwhile. Nothing was denied." in stage.shown()
+    assert "The agent already continued, so that nothing was denied." in stage.shown()
     stage.keys.line("deny")
-    assert "Only a call that the agent is halted at can be denied." in stage.shown()
+    assert "Only a call at which the agent is halted can be denied." in stage.shown()
     assert stage.sent == sent
 
 
@@ -312,11 +321,11 @@ def test_what_asks_for_nothing_is_not_approved() -> None:
     stage = halted()
     sent = list(stage.sent)
     stage.keys.line("a")
-    assert "Nothing asks for an approval here. s steps." in stage.shown()
+    assert "No call asks for an approval here. Press s to step." in stage.shown()
     stage = asking()
     stage.shown()
     stage.keys.line("a never")
-    assert "a approves; “a always” also from now on." in stage.shown()
+    assert "Press a to approve, or “a always” to allow such calls from now on." in stage.shown()
     assert stage.sent[-1] == sent[-1]
 
 
@@ -326,7 +335,7 @@ def test_to_continue_leaves_what_asks() -> None:
     stage.keys.line("c")
     assert stage.answers(ui.CommandDone()) == ui.ContinueRun(run="r1", halt_point="b1", revision=1)
     first, prompt = stage.shown().splitlines()
-    assert first == "Going on. What asks for an approval still waits."
+    assert first == "The agent continues. Calls that ask for approval still wait."
     assert prompt.startswith("[a]pprove")
 
 
@@ -335,7 +344,7 @@ def test_keys_that_take_no_words_take_none() -> None:
     sent = list(stage.sent)
     for line in ("s now", "v 1 please", "x all of them"):
         stage.keys.line(line)
-        assert f"{line} means nothing here" in stage.shown()
+        assert f"{line} is not a command" in stage.shown()
     assert stage.sent == sent
 
 
@@ -355,7 +364,7 @@ def test_what_halted_the_run_is_told() -> None:
     *before, halted, _, _ = stage.shown().splitlines()
     assert before == [
         "Halted by breakpoint before any.",
-        "Halted, since a breakpoint failed here. no \\x1b[1m number",
+        "Halted because a breakpoint failed here. no \\x1b[1m number",
     ]
     assert halted.startswith("Halted at 1")
 
@@ -396,7 +405,7 @@ def test_a_message_before_the_last_page_can_be_viewed() -> None:
     stage.halts('"the third"', message="b3")
     assert "3, Agent → LLM:\nthe third" in stage.shown()
     stage.keys.line("v 901")
-    assert "Which message?" in stage.shown()
+    assert "No message is chosen" in stage.shown()
 
 
 def test_changes_before_the_last_page_are_numbered_and_listed() -> None:
@@ -428,7 +437,9 @@ def test_changes_before_the_last_page_are_numbered_and_listed() -> None:
 def test_a_run_is_waited_for_by_its_name() -> None:
     stage = Stage("Run #2 of demo")
     stage.hello(RUN)
-    assert "no run Run #2 of demo yet: waiting for it. r lists 1 earlier" in stage.shown()
+    assert (
+        "no run Run #2 of demo yet; it is shown once it begins. r lists 1 earlier" in stage.shown()
+    )
     stage.comes(ui.RunChanged(run=replace(RUN, id="r3", name="Run #3 of demo")))
     assert stage.sent == []
     stage.comes(ui.RunChanged(run=replace(RUN, id="r2", name="Run #2 of demo")))
@@ -452,13 +463,15 @@ def test_a_new_run_follows_the_one_that_ended() -> None:
 
 def test_after_a_reconnect_only_what_is_new_is_shown() -> None:
     stage = halted()
-    stage.session.handle(CoreConnectionLost("it went away", 0.5))
-    assert stage.shown() == "Connection lost: it went away. Next try in 0.5 s.\n"
+    stage.session.handle(CoreConnectionLost("the debugger closed the connection", 0.5))
+    assert (
+        stage.shown() == "Connection lost: the debugger closed the connection. Next try in 0.5 s.\n"
+    )
     stage.connected = False
     stage.keys.line("s")
-    assert "still on its way" in stage.shown()
+    assert "hasn't arrived yet" in stage.shown()
     stage.keys.line("c")
-    assert "no connection right now" in stage.shown()
+    assert "The debugger isn't connected right now" in stage.shown()
     stage.connected = True
     stage.hello(HALTED)
     second = replace(ROW, id="b2", seq=2, summary="new")
@@ -480,7 +493,7 @@ def test_a_run_that_is_gone_after_a_reconnect() -> None:
 def test_what_another_person_edits_is_shown_again() -> None:
     stage = halted()
     stage.comes(ui.RowChanged(run="r1", row=replace(ROW, revision=2, edited=True)))
-    assert "was edited by someone else" in stage.shown()
+    assert "was edited elsewhere" in stage.shown()
     stage.halts('"edited"', revision=2)
     stage.keys.line("s")
     assert stage.sent[-1] == ui.StepRun(run="r1", halt_point="b1", revision=2)
@@ -515,15 +528,15 @@ def test_keys_without_a_run() -> None:
     assert "This login may watch, not control." in stage.shown()
     for key in "schx":
         stage.keys.line(key)
-        assert "There is no run to look at yet" in stage.shown()
+        assert "There is no run to show yet" in stage.shown()
     for key, said in (
         ("e", "can be edited"),
-        ("v", "Which message?"),
-        ("v 7", "Which message?"),
+        ("v", "No message is chosen"),
+        ("v 7", "No message is chosen"),
         ("d", "No changes yet"),
         ("r", "No runs yet"),
         ("", ""),
-        ("zap 3 4", "zap 3 4 means nothing here"),
+        ("zap 3 4", "zap 3 4 is not a command"),
     ):
         stage.keys.line(key)
         assert said in stage.shown()
@@ -533,7 +546,7 @@ def test_keys_without_a_run() -> None:
 def test_keys_while_it_is_halted() -> None:
     stage = halted()
     stage.keys.line("h")
-    assert "It is halted." in stage.shown()
+    assert "The agent is halted already." in stage.shown()
     stage.keys.line("continue")
     command = stage.answers(ui.CommandDone())
     assert command == ui.ContinueRun(run="r1", halt_point="b1", revision=1)
@@ -550,7 +563,7 @@ def test_keys_while_it_runs() -> None:
     assert "halts at its next message" in stage.shown()
     stage.keys.line("x")
     assert stage.answers(ui.CommandDone()) == ui.StopRun(run="r1")
-    assert "It ends at its next message" in stage.shown()
+    assert "The agent ends at its next message" in stage.shown()
 
 
 def test_an_edit_that_comes_too_late_changes_nothing() -> None:
@@ -558,7 +571,7 @@ def test_an_edit_that_comes_too_late_changes_nothing() -> None:
     stage.keys.line("e")
     stage.comes(ui.RunChanged(run=RUN))
     stage.keys.line('"edit"')
-    assert "The agent went on meanwhile" in stage.shown()
+    assert "The agent already continued" in stage.shown()
 
 
 def test_a_run_that_was_deleted() -> None:

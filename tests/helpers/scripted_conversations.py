@@ -32,7 +32,7 @@ class Led:
 
     Attributes:
         decisions: What it was answered.
-        elsewhere: Set: what is asked was decided elsewhere.
+        elsewhere: Set: what is asked was already answered elsewhere.
     """
 
     id: str
@@ -84,7 +84,7 @@ class Led:
             return
         asking.cancel()
         await asyncio.wait((asking,))
-        self.say(TextDelta("decided elsewhere"))
+        self.say(TextDelta("already answered elsewhere"))
 
     async def cancel(self) -> None:
         self.over.set()

@@ -194,7 +194,7 @@ def test_what_is_refused_is_said(agents: Agents) -> None:
     with refused("invalid_message") as caught:
         agents.create_agent("a1", "joke", max_steps=0)
     assert "max_steps" in caught.value.message
-    with pytest.raises(ValueError, match="'loud' is no Delivery: take one of push, pull"):
+    with pytest.raises(ValueError, match="'loud' isn't a Delivery: choose one of push, pull"):
         agents.create_agent("a1", "joke", delivery="loud")
     with refused("unknown_topic"):
         next(iter(agents.watch("weather")))
@@ -250,7 +250,7 @@ def test_waiting_in_vain(agents: Agents, hand: Hand) -> None:
     with refused("session_over") as caught:
         agents.wait_for(session, status="done")
     assert caught.value.message.endswith(
-        "is error after 0 steps, and not what was waited for. It broke."
+        "is error after 0 steps, so that the wait can't succeed. It broke."
     )
     with refused("unknown_session"):
         agents.wait_for("never", status="done")

@@ -172,7 +172,7 @@ RAISED = [
     (ZeroDivisionError("by nought"), "ZeroDivisionError: by nought"),
     (AgentStopped("by a person"), "AgentStopped: by a person"),
     (BaseExceptionGroup("all", [AgentStopped()]), "BaseExceptionGroup: all (1 sub-exception)"),
-    (asyncio.CancelledError(), "RuntimeError: What it waited for was cancelled."),
+    (asyncio.CancelledError(), "RuntimeError: The action was cancelled by code that it called."),
     (ValueError("half \ud83d a letter"), "ValueError: half ? a letter"),
     (ValueError("x" * 11_000), "ValueError: " + "x" * 9_988 + "…"),
 ]
@@ -303,4 +303,4 @@ def test_an_end_without_a_core_is_an_end(caplog: pytest.LogCaptureFixture) -> No
 
     with caplog.at_level(logging.INFO):
         run(test)
-    assert "the leases weren't given back" in caplog.text
+    assert "the leases could not be released" in caplog.text

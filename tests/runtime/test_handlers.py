@@ -82,7 +82,7 @@ def test_a_bad_payload_fails_its_action_and_nothing_else(
             await core.done(await core.create("s"))
             bad = await core.done(await poison(core, kind, payload))
             assert bad.status is ActionStatus.FAILED
-            assert (bad.error or "").startswith(f"The payload is none of {kind}: ")
+            assert (bad.error or "").startswith(f"The payload isn't a payload of {kind}: ")
             good = await core.done(await core.act(ActionKind.PAUSE, "s"))
             assert good.status is ActionStatus.DONE
             assert (await core.state("s")).status is SessionStatus.PAUSED
@@ -123,7 +123,7 @@ def test_a_session_that_has_ended_takes_no_more_actions(tmp_path: Path) -> None:
             await core.done(await core.act(ActionKind.DESTROY, "s", payload={"timeout_s": 0}))
             late = await core.done(await poison(core, ActionKind.RESUME, None, "late"))
             assert late.status is ActionStatus.FAILED
-            assert late.error == "The session has ended, it is stopped: create another."
+            assert late.error == "The session has ended (stopped): create another."
             again = await core.done(await core.act(ActionKind.DESTROY, "s"))
             assert again.status is ActionStatus.DONE  # it is as it was to be
 

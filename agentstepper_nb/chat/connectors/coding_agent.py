@@ -184,7 +184,7 @@ def _conversations(options: dict[str, Any]) -> AgentConversations:
             GROUP, "kind of conversation"
         ).find(_CODING)
     except CommandError as error:
-        text = f"The coding agent isn't installed: install agentstepper_nb again. {error}"
+        text = f"The coding agent can't be imported: install agentstepper_nb again. {error}"
         raise SessionError(text) from error
     return make(**options)
 

@@ -44,7 +44,7 @@ from .model_prompts import (
 if TYPE_CHECKING:
     from ...models.provider import ModelProvider
 
-_EMPTY_ANSWER: Final = "The model said nothing. Try again, or ask it something else."
+_EMPTY_ANSWER: Final = "The model's answer was empty. Try again, or ask something else."
 _CUT_ANSWER: Final = (
     "The answer was cut at the model's limit of tokens. Say “go on”, or ask for less at once."
 )
@@ -160,7 +160,10 @@ def _make_provider_factory(
     addressed = base_url is not None or api_key is not None
     if not isinstance(provider, str):
         if addressed:
-            raise ValueError("A provider that is made already has its own base_url and api_key.")
+            raise ValueError(
+                "base_url and api_key can't be set beside a provider object: set them on the "
+                "provider object."
+            )
         return lambda: provider
     if provider not in registry.list_provider_names():
         known = ", ".join(registry.list_provider_names())
@@ -169,7 +172,10 @@ def _make_provider_factory(
         return partial(registry.create_provider, provider, model)
     if provider not in _URL_PROVIDERS:
         known = " and ".join(_URL_PROVIDERS)
-        raise ValueError(f"base_url and api_key are for the providers {known}, not {provider!r}.")
+        raise ValueError(
+            f"base_url and api_key aren't options of the provider {provider!r}: they belong to "
+            f"{known}."
+        )
 
     def open() -> ModelProvider:
         from ...models.openai import OpenAIProvider
@@ -184,7 +190,7 @@ def _make_tools(functions: Iterable[Callable[..., Any]]) -> dict[str, FunctionTo
     for function in functions:
         tool = FunctionTool(function)
         if tool.spec.name in tools or tool.spec.name == HANDOFF_TOOL:
-            raise ValueError(f"There is more than one tool {tool.spec.name!r}: rename yours.")
+            raise ValueError(f"Two tools are called {tool.spec.name!r}: rename yours.")
         tools[tool.spec.name] = tool
     return tools
 
@@ -196,7 +202,7 @@ def _check_confirm_tools(
         return frozenset(tools) if names else frozenset()
     unknown = sorted(set(names) - set(tools))
     if unknown:
-        raise ValueError(f"confirm_tools names tools that there aren't: {', '.join(unknown)}.")
+        raise ValueError(f"confirm_tools names unknown tools: {', '.join(unknown)}.")
     return frozenset(names)
 
 
@@ -274,7 +280,7 @@ class _AnswerLoop:
         except ActionError as error:
             reader.raise_for_reason(answer)
             if self._has_retried:
-                text = f"The model's answer names no action, nor did its first: {error}"
+                text = f"The model answered twice without naming an action: {error}"
                 raise ModelError("invalid", text) from None
             self._has_retried = True
             self._messages.append(UserMessage(content=format_parse_error(error)))

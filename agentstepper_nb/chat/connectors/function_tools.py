@@ -266,7 +266,7 @@ class FunctionTool:
         self._function = function
         name = find_function_name(function)
         if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} can't be a tool's name: use letters, digits, _ and -.")
+            raise ValueError(f"{name!r} is not a valid tool name: use letters, digits, _ and -.")
         self._by_place: list[str] = []
         try:
             self._arguments = self._described(name)

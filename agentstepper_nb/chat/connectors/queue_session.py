@@ -83,7 +83,7 @@ class QueueSession(InterpreterABC):
     ) -> None:
         self._create = _arguments(create)
         if (session_id is None) == (not self._create):
-            raise ValueError("Name the session, or by create= what to create; one of the two.")
+            raise ValueError("Name the session, or say with create= what to create, but not both.")
         self.name = name or self._create.get("agent_id") or "session"
         self.role = role
         self.description = description or "runs on its own, a step after the other"
@@ -295,7 +295,8 @@ class StepWaiter:
         action, state = self._action, self.state
         if action is not None and action.status is ActionStatus.FAILED:
             raise CommandError(
-                "session_over", f"The session wasn't told: {action.error or 'nothing says why'}"
+                "session_over",
+                f"The session did not take the message: {action.error or 'no reason is given'}",
             )
         if state.status not in LIVE_STATUSES:
             raise describe_end(state)
@@ -307,8 +308,8 @@ def describe_end(state: AgentState) -> CommandError:
     why = f": {note}" if note else "."
     return CommandError(
         "session_over",
-        f"The session {state.session_id} of {state.agent_id} has ended ({state.status}) after "
-        f"{state.iteration} steps{why} Create another one, and talk with that.",
+        f"The session {state.session_id} of {state.agent_id} has ended ({state.status}) "
+        f"after {state.iteration} steps{why} Create another session to continue.",
     )
 
 
@@ -324,12 +325,12 @@ def describe_step(step: AgentStep) -> list[AgentOutput]:
     if step.error is not None:
         raise CommandError(
             "session_over",
-            f"The step {step.iteration} failed, and the session has ended with it: {step.error}",
+            f"Step {step.iteration} failed and ended the session: {step.error}",
         )
     said = [_said(step)]
     if step.status not in LIVE_STATUSES:
         note = f" {step.notes}" if step.notes else ""
-        said.append(_note(f"With this the session has ended ({step.status}).{note}"))
+        said.append(_note(f"The session has ended with this step ({step.status}).{note}"))
     return said
 
 
@@ -340,7 +341,7 @@ def _said(step: AgentStep) -> AgentOutput:
         return AgentOutput(
             type=MessageType.CODE.value, content=_json(step.data), language="json", format="result"
         )
-    return _note(f"The step {step.iteration} said nothing. {step.notes or ''}".rstrip())
+    return _note(f"Step {step.iteration} returned no text. {step.notes or ''}".rstrip())
 
 
 def _note(text: str) -> AgentOutput:

@@ -25,7 +25,7 @@ from .function_agent import FunctionAgent
 Factory = Callable[..., InterpreterABC]
 
 _NO_AGENT: Final = (
-    "{what} is no agent: subclass agentstepper_nb.chat.InterpreterABC, or give a function, or "
+    "{what} is not an agent: subclass agentstepper_nb.chat.InterpreterABC, or give a function, or "
     "a connector's name."
 )
 
@@ -59,7 +59,10 @@ def make_connector(
         return check_agent(_made(_INSTALLED.find(agent), f"The connector {agent!r}", options))
     if isinstance(agent, InterpreterABC):
         if options:
-            text = f"{agent.name} is made already, and takes no options: {', '.join(options)}."
+            text = (
+                f"{agent.name} is an agent object, which takes no options: leave out "
+                f"{', '.join(options)}."
+            )
             raise CommandError("invalid_message", text)
         return check_agent(agent)
     if isinstance(agent, type) and issubclass(agent, InterpreterABC):
@@ -72,8 +75,8 @@ def make_connector(
 def _check(made: object) -> None:
     if not callable(made) or (isinstance(made, type) and not issubclass(made, InterpreterABC)):
         raise TypeError(
-            "it is neither a subclass of agentstepper_nb.chat.InterpreterABC nor a function that makes "
-            "one."
+            "it is neither a subclass of agentstepper_nb.chat.InterpreterABC nor a "
+            "function that makes one."
         )
 
 
@@ -118,10 +121,12 @@ def make_installed_connector(name: str) -> InterpreterABC:
         return make_connector(name)  # it says what there is
     options = find_default_options(factory)
     for lacks in find_missing_options(factory, options):
-        how = f'connector("{name}", {lacks}=…)'
+        how = f'with connector("{name}", {lacks}=…)'
         if lacks in OPTION_VARIABLES:
             how += f", or set {OPTION_VARIABLES[lacks]}"
-        raise CommandError("invalid_message", f"The connector {name} needs {lacks!r}: say {how}.")
+        raise CommandError(
+            "invalid_message", f"The connector {name} needs the option {lacks!r}: give it {how}."
+        )
     return make_connector(name, **options)
 
 

@@ -69,7 +69,7 @@ class RemoteAgent(InterpreterABC):
                     case AgentTurnEnded(error=error, hand_on=hand_on, text=text):
                         _set_choice(accepted, None)
                         if error is not None:
-                            raise AgentStepperError(error or "It failed, and says no more.")
+                            raise AgentStepperError(error or "The agent failed and gave no reason.")
                         if hand_on is not None:
                             yield Handoff(hand_on, text)
                         return
@@ -81,7 +81,12 @@ class RemoteAgent(InterpreterABC):
 
     async def ended(self, session_id: str) -> None:
         """The session was closed: nobody is asked any more."""
-        self.detach(CommandError("unknown_session", "The session is closed, and asks no more."))
+        self.detach(
+            CommandError(
+                "unknown_session",
+                "The session is closed, so that the agent's question was not asked.",
+            )
+        )
 
     # ---- whoever attends ----------------------------------------------------------------------------
 
@@ -188,7 +193,11 @@ class _PendingAnswer:
         if self._has_ended or self.done:
             raise _make_unknown_turn_error()
         if self._accepted is not None and not self._accepted.done():
-            raise CommandError("too_many", "Give one piece at a time: wait until it is answered.")
+            raise CommandError(
+                "too_many",
+                "A piece of this turn is still being taken: wait for its answer before you "
+                "send the next.",
+            )
         self.done = isinstance(item, AgentTurnEnded)
         accepted: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._accepted = accepted
@@ -213,5 +222,5 @@ def _set_choice(accepted: asyncio.Future[str | None], choice: str | None) -> Non
 
 def _make_unknown_turn_error() -> CommandError:
     return CommandError(
-        "unknown_turn", "No answer is wanted for this turn any more: it was stopped, or has ended."
+        "unknown_turn", "The turn is over or was stopped, and takes no more answers."
     )

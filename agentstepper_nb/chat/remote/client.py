@@ -232,7 +232,7 @@ class AsyncChatClient(_TokenHolder):
             async for event in events:
                 if isinstance(event, ChatSessionSnapshot):
                     return event
-        raise CommandError("unknown_session", "The session is gone.")
+        raise CommandError("unknown_session", "The chat session no longer exists.")
 
     async def _begin(self, send_command: Callable[[], Awaitable[Message]]) -> list[Message]:
         """Do what begins or continues a turn, and collect what follows."""

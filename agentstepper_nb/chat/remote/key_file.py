@@ -142,7 +142,7 @@ class KeyFile:
         with os.fdopen(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
-                raise self._useless("it is no file")
+                raise self._useless("the path is not a regular file")
             if found.st_mode & _OTHERS_PERMISSIONS:
                 self._shut(descriptor)
             stamp = _stamp(found)
@@ -171,8 +171,8 @@ class KeyFile:
             os.fchmod(descriptor, 0o600)
             if not os.fstat(descriptor).st_mode & _OTHERS_PERMISSIONS:
                 _log.warning(
-                    "%s was open to other users, and isn't any more. If one of them may have read it, "
-                    "make new keys: chat.rotate_keys(drop_old=True).",
+                    "Other users could read %s until now. If one of them may have read "
+                    "the keys, make new ones: chat.rotate_keys(drop_old=True).",
                     self._path,
                 )
 

@@ -128,7 +128,7 @@ class RemoteChatService:
     ) -> AsyncGenerator[AgentTurnRequest, None]:
         name, session = _agent_of(grant), grant.session_id
         if attend.session != session:
-            raise CommandError("out_of_scope", "The chat token is for another session.")
+            raise CommandError("out_of_scope", "This chat token belongs to another session.")
         roles.find_role(attend.role)
         agent = RemoteAgent(name, attend)
         self._withdraw(session, name, _taken_over(name))
@@ -153,10 +153,12 @@ class RemoteChatService:
     async def _submit(self, grant: TokenGrant, submit: SendAgentOutput) -> OptionChosen | None:
         piece = submit.piece
         if piece.role not in _SPEAKERS:
-            text = f"An agent speaks as {' or '.join(_SPEAKERS)}, not as {piece.role}."
+            text = (
+                f"An agent can't speak as {piece.role}: its role must be {' or '.join(_SPEAKERS)}."
+            )
             raise ProtocolError("invalid_message", text, "piece.role")
         if piece.path is not None:
-            text = "An agent from outside names no files here: send what is in it."
+            text = "A remote agent can't name files here: send the content in place of the path."
             raise ProtocolError("invalid_message", text, "piece.path")
         message_types.find_message_type(piece.type)
         choice = await self._agent(grant).submit(submit.turn, piece)
@@ -170,7 +172,7 @@ class RemoteChatService:
     def _agent(self, grant: TokenGrant) -> RemoteAgent:
         agent = self._attending.get((grant.session_id, _agent_of(grant)))
         if agent is None:
-            raise CommandError("unknown_turn", "Nobody attends as this agent: attend first.")
+            raise CommandError("unknown_turn", "No agent attends under this name: attend first.")
         return agent
 
     # ---- tokens -------------------------------------------------------------------------------------
@@ -223,17 +225,17 @@ def _agent_of(grant: TokenGrant) -> str:
 def _out_of_scope(word: str) -> CommandError:
     return CommandError(
         "out_of_scope",
-        f"The chat token doesn't let you do this: it takes the scope {word}. Ask for one where the "
-        "chat runs: chat.token(scope=…).",
+        f"This chat token lacks the scope {word}: create a token with that scope where the "
+        "chat runs, by chat.token(scope=…).",
     )
 
 
 def _taken_over(name: str) -> CommandError:
-    return CommandError("stream_taken", f"Somebody else attends as {name} now, with its token.")
+    return CommandError("stream_taken", f"Another client attends as {name} now, with its token.")
 
 
 def _gone(name: str) -> AgentStepperError:
-    return CommandError("unknown_agent", f"The agent {name} is gone: it answered from outside.")
+    return CommandError("unknown_agent", f"The remote agent {name} has left the chat.")
 
 
 class RemoteChatAccess:
@@ -305,7 +307,7 @@ class RemoteChatAccess:
 
     def _ended(self, life: asyncio.Task[None]) -> None:
         if not life.cancelled() and (error := life.exception()) is not None:
-            self._log.warning("nobody gets into this chat from outside any more: %s", error)
+            self._log.warning("remote clients can no longer join this chat: %s", error)
 
 
 def _endpoint(found: discover.CoreEndpoint) -> discover.CoreEndpoint:

@@ -67,8 +67,8 @@ class ChatConnection(ServiceClient):
             if error.code != "worker_lost":
                 raise
             raise ConnectionLostError(
-                f"Whether {method!r} was done isn't known: {error.message} Look at the conversation "
-                "before you ask again."
+                f"The connection broke before {method!r} was answered: {error.message} "
+                "Look at the conversation before you try again."
             ) from None
 
     async def stream(

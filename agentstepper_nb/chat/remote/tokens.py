@@ -46,7 +46,7 @@ _ALGORITHM: Final = "HS256"
 _REQUIRED: Final = ["exp", "iat", "nbf", "iss", "aud", "sub", "jti", "scope"]
 #: Characters of a token: ours have about 500.
 _MAX_TOKEN_CHARS: Final = 4096
-_REQUEST_NEW_TOKEN: Final = "Ask for a new one where the chat runs: chat.token()."
+_REQUEST_NEW_TOKEN: Final = "Create a new token where the chat runs: chat.token()."
 
 
 class _Claims(Struct, frozen=True):
@@ -133,7 +133,8 @@ class ChatTokens:
         if not 1 <= expires_in <= MAX_EXPIRES_IN_S:
             raise ProtocolError(
                 "invalid_message",
-                f"A chat token ends after 1 to {MAX_EXPIRES_IN_S:.0f} seconds, not after {expires_in}.",
+                f"A chat token can't expire after {expires_in} seconds: choose 1 to "
+                f"{MAX_EXPIRES_IN_S:.0f}.",
                 "expires_in",
             )
         now = self._clock()
@@ -260,14 +261,14 @@ def _checked_scope(scope: str | Iterable[str], agent_name: str | None) -> tuple[
     if not words or not set(words) <= set(SCOPES):
         raise ProtocolError(
             "invalid_message",
-            f"A chat token's scope is one or more of {', '.join(SCOPES)}; not {words!r}.",
+            f"{words!r} is not a scope of chat tokens: choose one or more of {', '.join(SCOPES)}.",
             "scope",
         )
     if (SCOPE_ANSWER in words) != (agent_name is not None):
         raise ProtocolError(
             "invalid_message",
-            "A chat token says who its bearer answers as, by agent_name=, where its scope has "
-            "answer, and only there.",
+            "A chat token needs agent_name= if and only if its scope includes answer: "
+            "name the agent that the bearer answers as.",
             "agent_name",
         )
     return words
@@ -280,7 +281,9 @@ def _check(**given: object) -> None:
     except msgspec.ValidationError as error:
         raise make_field_error(error) from None
     except UnicodeError as error:
-        raise ProtocolError("invalid_message", f"This is no text: {error}.") from None
+        raise ProtocolError(
+            "invalid_message", f"The text has characters that UTF-8 can't carry: {error}."
+        ) from None
 
 
 def _read(token: str, keys: TokenKeys) -> _Claims:
@@ -299,7 +302,7 @@ def _read(token: str, keys: TokenKeys) -> _Claims:
     except jwt.ExpiredSignatureError:
         raise _refused("has expired") from None
     except (jwt.ImmatureSignatureError, jwt.InvalidIssuedAtError):
-        raise _refused("isn't good yet") from None
+        raise _refused("isn't valid yet") from None
     except (jwt.PyJWTError, msgspec.ValidationError, ValueError, RecursionError):
         raise _refused() from None
 
@@ -311,5 +314,5 @@ def _key_of(token: str, keys: TokenKeys) -> TokenKey:
     return key
 
 
-def _refused(why: str = "is none of this chat's") -> CommandError:
+def _refused(why: str = "wasn't issued by this chat") -> CommandError:
     return CommandError("invalid_token", f"The chat token {why}. {_REQUEST_NEW_TOKEN}")

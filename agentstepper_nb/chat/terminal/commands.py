@@ -58,7 +58,7 @@ def run_chat_command(terminal: ChatTerminal, line: str) -> None:
     if command is None:
         like = did_you_mean(name, COMMANDS)
         raise CommandError(
-            "unknown_service", f"There is no /{name[:40]}: /help lists what there is.{like}"
+            "unknown_service", f"There is no command /{name[:40]}: /help lists the commands.{like}"
         )
     command.run(terminal, rest.strip())
 
@@ -91,11 +91,12 @@ def _auto(terminal: ChatTerminal, rest: str) -> None:
         terminal.chat.auto_chat = rest == "on"
     elif rest:
         raise CommandError(
-            "unknown_service", "Say /auto on, /auto off, or how many turns: /auto 3."
+            "unknown_service",
+            "/auto needs a value: write /auto on, /auto off, or a number of turns such as /auto 3.",
         )
     info = terminal.chat.info
     terminal.screen.write_line(
-        f"AutoChat goes on by itself, at most {view.format_turn_count(info.auto_chat_max)}."
+        f"AutoChat continues by itself for at most {view.format_turn_count(info.auto_chat_max)}."
         if info.auto_chat
         else "AutoChat is off.",
         "dim",
@@ -106,7 +107,7 @@ def _to(terminal: ChatTerminal, rest: str) -> None:
     names = [agent.name for agent in terminal.chat.info.agents]
     if rest and rest not in names:
         raise CommandError(
-            "unknown_agent", f"There is no {rest[:80]!r} here, only {', '.join(names)}."
+            "unknown_agent", f"There is no agent {rest[:80]!r} here: choose {', '.join(names)}."
         )
     terminal.recipient = rest or None
 
@@ -115,7 +116,9 @@ def _open(terminal: ChatTerminal, rest: str) -> None:
     found = [each.id for each in terminal.chat.sessions() if rest and each.id.startswith(rest)]
     if len(found) != 1:
         what = "Several conversations begin" if found else "No conversation begins"
-        raise CommandError("unknown_session", f"{what} with {rest[:80]!r}: /sessions lists them.")
+        raise CommandError(
+            "unknown_session", f"{what} with {rest[:80]!r}: /sessions lists the ids."
+        )
     terminal.open(found[0])
 
 
@@ -149,32 +152,40 @@ def _help(terminal: ChatTerminal, rest: str) -> None:
     for command in COMMANDS.values():
         terminal.screen.write_line(f"{command.usage:<{width}}  {command.about}")
     terminal.screen.write_line(
-        "Anything else is said to the agent. Ctrl+C stops its turn, Ctrl+D ends."
+        "Any other line is sent to the agent. Ctrl+C stops the agent's turn, Ctrl+D exits."
     )
 
 
 COMMANDS: Final = {
     "stop": ChatCommand(
         "/stop",
-        "end the turn that is under way",
+        "end the current turn",
         lambda terminal, _: terminal.chat.stop(wait=False),
     ),
-    "auto": ChatCommand("/auto on|off|N", "let it go on by itself, N turns at most", _auto),
+    "auto": ChatCommand(
+        "/auto on|off|N",
+        "let the agents continue by themselves for at most N turns",
+        _auto,
+    ),
     "agents": ChatCommand(
-        "/agents", "who is here; * is whom messages are for", _lines(view.format_agents)
+        "/agents",
+        "list the agents; * marks the one that receives messages",
+        _lines(view.format_agents),
     ),
     "to": ChatCommand(
-        "/to NAME", "whom messages are for from now on; without NAME the default", _to
+        "/to NAME", "send messages to NAME from now on; without NAME to the default agent", _to
     ),
     "new": ChatCommand("/new [TITLE]", "begin another conversation", _new),
-    "open": ChatCommand(
-        "/open ID", "go on with a conversation; how its id begins is enough", _open
+    "open": ChatCommand("/open ID", "continue the conversation whose id begins with ID", _open),
+    "sessions": ChatCommand("/sessions", "list the conversations", _sessions),
+    "state": ChatCommand(
+        "/state", "show the state of this conversation", _lines(view.format_state)
     ),
-    "sessions": ChatCommand("/sessions", "the conversations that there are", _sessions),
-    "state": ChatCommand("/state", "how this conversation is", _lines(view.format_state)),
     "debug": ChatCommand(
-        "/debug", "how to open it in the debugger", _lines(view.format_debug_hint)
+        "/debug",
+        "show how to open this conversation in the debugger",
+        _lines(view.format_debug_hint),
     ),
-    "help": ChatCommand("/help", "this list", _help),
+    "help": ChatCommand("/help", "show this list", _help),
     "quit": ChatCommand("/quit", "end", _quit),
 }

@@ -31,8 +31,8 @@ from .view import ChatScreen, MessageWriter
 _MAX_SHOWN_MESSAGES: Final = 20
 #: Digits of a number that somebody means: Python reads no number of thousands.
 _MAX_CHOICE_DIGITS: Final = 9
-_INTERRUPT_HINT: Final = "Ctrl+C again, or Ctrl+D, ends."
-_STOPPING: Final = "Stopping; Ctrl+C again ends."
+_INTERRUPT_HINT: Final = "Ctrl+C again, or Ctrl+D, exits."
+_STOPPING: Final = "Stopping the turn; Ctrl+C again exits."
 
 
 class Repl(Backend[str]):
@@ -111,7 +111,8 @@ class Repl(Backend[str]):
         if len(found) != 1:
             raise ProtocolError(
                 "invalid_message",
-                f"Choose by a number from 1 to {len(choices)}, or by the word; /stop ends the turn.",
+                f"That is not a choice: write a number from 1 to {len(choices)}, or the "
+                "choice itself. /stop ends the turn.",
             )
         return UserInput(content=found[0], confirms=self._confirmation.id)
 
@@ -161,9 +162,7 @@ class Repl(Backend[str]):
             case ChatSessionChanged(session=session):
                 self._change(session)
             case ChatSessionRemoved():
-                self.screen.write_line(
-                    "This conversation was removed: here is a new one.", "yellow"
-                )
+                self.screen.write_line("This conversation was deleted: a new one begins.", "yellow")
                 self.begin("")
 
     def update_prompt(self) -> None:
@@ -264,7 +263,9 @@ class Repl(Backend[str]):
             return
         if self._has_snapshot:
             self._writer.end()
-            self.screen.write_line("Some of what was said was changed in the debugger.", "yellow")
+            self.screen.write_line(
+                "A person edited some of these messages in the debugger.", "yellow"
+            )
             self._change(event.session)
             return
         self._has_snapshot, self.info = True, event.session

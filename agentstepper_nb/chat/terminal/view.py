@@ -100,7 +100,7 @@ def format_choice(message: Message) -> Iterator[Line]:
     if message.chosen is not None:
         yield to_short_line(f"  → {message.chosen}"), "dim"
     elif message.final:
-        yield "  It was withdrawn.", "dim"
+        yield "  The question was withdrawn.", "dim"
 
 
 def format_agent(agent: ChatAgentInfo, *, default: bool) -> str:
@@ -137,18 +137,20 @@ def format_state(session: ChatSessionInfo) -> Iterator[str]:
 def format_debug_hint(session: ChatSessionInfo) -> Iterator[str]:
     """How to open a conversation's run in the debugger."""
     if session.run_id is not None:
-        yield f"In the debugger it is the run {session.run_id}."
+        yield f"The debugger shows this conversation as run {session.run_id}."
         yield f"In a terminal: agentstepper step --run {session.run_id}"
         yield "In a notebook: %agentstepper"
     elif session.no_debugger is not None:
-        yield f"It isn't in a debugger: {session.no_debugger}"
+        yield f"No debugger shows this conversation: {session.no_debugger}"
     else:
-        yield "It will be in the debugger that is found once something was said."
+        yield (
+            "The debugger shows this conversation after its first message, if a debugger is found."
+        )
 
 
 def format_halted(session: ChatSessionInfo) -> Iterator[str]:
     """That a turn waits for a person in the debugger, and how to let it go on."""
-    yield "Halted in the debugger: step or continue there, or /stop here."
+    yield "Halted in the debugger: step or continue there, or write /stop here."
     yield f"In a terminal: agentstepper step --run {session.run_id}"
 
 
@@ -318,7 +320,7 @@ class MessageWriter:
                 self.end()
         elif message.final:
             self.end()
-            self._screen.write_line("It was edited, and says now:", "yellow")
+            self._screen.write_line("The message was edited, and now reads:", "yellow")
             self.write(message)
 
     def _write(self, text: str) -> None:

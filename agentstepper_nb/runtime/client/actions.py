@@ -53,7 +53,7 @@ def find_enum_member(kind: type[Member], name: str) -> Member:
         return kind(name)
     except ValueError:
         known = ", ".join(kind)
-        raise ValueError(f"{name!r} is no {kind.__name__}: take one of {known}.") from None
+        raise ValueError(f"{name!r} isn't a {kind.__name__}: choose one of {known}.") from None
 
 
 def decode_statuses(given: str | Sequence[str]) -> tuple[SessionStatus, ...]:

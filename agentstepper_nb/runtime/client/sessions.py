@@ -162,8 +162,9 @@ class SessionClient:
             async with asyncio.timeout(timeout):
                 return await self._wait_until(session_id, is_reached)
         except TimeoutError:
+            goal = f" to be {' or '.join(sorted(wanted_statuses))}" if wanted_statuses else ""
             raise TimeoutError(
-                f"The session {session_id} wasn't as it was waited for within {timeout:g} seconds."
+                f"Timed out after {timeout:g} s waiting for session {session_id}{goal}."
             ) from None
 
     async def _wait_until(self, session_id: str, is_reached: Predicate) -> AgentState:
@@ -175,7 +176,10 @@ class SessionClient:
                     if state.status not in LIVE_STATUSES:
                         raise CommandError(
                             "session_over",
-                            f"The session {session_id} is {state.status} after {state.iteration} steps, "
-                            f"and not what was waited for. {state.last_error or ''}".rstrip(),
+                            f"The session {session_id} is {state.status} after "
+                            f"{state.iteration} steps, so that the wait can't succeed. "
+                            f"{state.last_error or ''}".rstrip(),
                         )
-        raise CommandError("session_over", f"Nothing more is told of the session {session_id}.")
+        raise CommandError(
+            "session_over", f"The Core sends no more events of the session {session_id}."
+        )

@@ -69,6 +69,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "holds no store" in capsys.readouterr().err
     build(folder, emptied=True)
     assert main(command) == 0
-    assert f"{folder} are copied to {copy}." in capsys.readouterr().out
+    assert f"{folder} to {copy}." in capsys.readouterr().out
     assert main(command) == 1
     assert f"{copy} exists: name a folder that doesn't exist yet." in capsys.readouterr().err
