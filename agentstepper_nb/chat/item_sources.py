@@ -30,7 +30,7 @@ END_OF_ITEMS: Final = EndOfItems.OVER
 
 _CANCELLED: Final = "The source of the answer was cancelled, but not by its reader."
 #: Said of code that would end this process.
-PROCESS_EXIT_REFUSED: Final = "What gives the answer wanted to end its process: {error!r}."
+PROCESS_EXIT_REFUSED: Final = "The source of the answer tried to end the process: {error!r}."
 
 
 def wrap_exit_error(error: BaseException) -> BaseException:

@@ -247,7 +247,10 @@ def to_agent_output(item: object) -> AgentOutput:
         return AgentOutput(content=item)
     if isinstance(item, Mapping):
         return convert_mapping(item)
-    text = f"An answer can't contain a {type(item).__name__}: give texts, pieces and mappings."
+    text = (
+        f"An answer can't contain a value of type {type(item).__name__}: give texts, pieces and "
+        "mappings."
+    )
     raise ProtocolError("invalid_message", text)
 
 

@@ -313,7 +313,7 @@ def _escaped(key: Any) -> str:
     if not isinstance(key, str):
         raise ProtocolError(
             "invalid_message",
-            f"A key of the mapping is a {type(key).__name__}, but must be a text.",
+            f"A key of the mapping must be a text, not {type(key).__name__}.",
         )
     return key.replace("\\", "\\\\").replace(".", "\\.")
 

@@ -75,8 +75,9 @@ _MAX_ANSWERED: Final = 1000
 
 
 _UNCONFIRMED: Final = (
-    "The call {call!r} is of high risk, and the approval isn't confirmed. Ask the person once more, by "
-    "another gesture than the first, and send `confirmed: true` with `approved: true`; or deny the call."
+    "The call {call!r} is of high risk, and its approval isn't confirmed. Ask the person "
+    "for a second, different gesture and send `confirmed: true` with `approved: true`; or "
+    "deny the call."
 )
 
 
@@ -141,10 +142,11 @@ class HttpApprover:
         decision = self._waiting.get(call)
         if decision is None and call not in self._answered:
             raise CommandError(
-                "unknown_call", f"No call {call[:80]!r} of this session waits for an approval."
+                "unknown_call",
+                f"This session has no call {call[:80]!r} that waits for an approval.",
             )
         if decision is None or decision.done():
-            raise StaleError("This call was answered already.", session, call)
+            raise StaleError("This call was already answered.", session, call)
         if answer.approved and not answer.confirmed and call in self._high_risk_calls:
             raise CommandError("needs_confirmation", _UNCONFIRMED.format(call=call[:80]))
         decision.set_result(_decision(answer))
@@ -172,8 +174,8 @@ def _parsed(args: Raw) -> object:
 log = logging.getLogger("agentstepper_nb.coding")
 
 _NO_APPROVER: Final = (
-    "It needs a person's approval, and nobody can be asked: run `agentstepper code` in a terminal or "
-    "beside a debugger, or with --yes."
+    "The call needs a person's approval, but nobody can be asked: run `agentstepper code` "
+    "in a terminal or beside a debugger, or with --yes."
 )
 #: Characters of why something is asked that the debugger takes.
 _MAX_WHY_CHARS: Final = 1000
@@ -204,7 +206,7 @@ class ApprovalRequester:
             )
         except Exception as error:
             log.exception("Asking for an approval failed.")
-            reason = f"Asking a person failed: {error}"
+            reason = f"The approval could not be requested: {error}"
             return ApprovalDecision(approved=False, reason=reason, by=NoDecisionReason.NOBODY)
 
     @property
@@ -265,7 +267,7 @@ class ConcurrentApproval:
             self._send_decision(decision)
             self._sent_decision = decision
         except NotJSONError:  # of an approver of somebody's own: the view has the question
-            log.exception("An answer beside the debugger can't be used.")
+            log.exception("The debugger's answer to an approval can't be used.")
 
     def outcome(self, *, approved: bool, reason: str = "") -> ApprovalDecision:
         """What was decided at the halt point, and by whom.
@@ -295,7 +297,7 @@ class ConcurrentApproval:
             try:
                 return await self._requester.approver.ask(self._request)
             except Exception:
-                log.exception("Asking for an approval beside the debugger failed.")
+                log.exception("Requesting an approval in the debugger failed.")
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
 

@@ -241,20 +241,20 @@ class _LentProvider:
 def _format_limit_notice(result: RunResult) -> str:
     questions = "1 question" if result.iterations == 1 else f"{result.iterations} questions"
     return (
-        f"It stopped after {questions} to the model, the limit for one message. Say “Go on.”, and it "
-        "does."
+        f"The agent stopped after {questions} to the model, the limit for one message. Say "
+        "“Go on.” to continue."
     )
 
 
 def _confirmation(request: ApprovalRequest) -> str:
     """What a person is asked once more, of high risk."""
-    return f"The risk is high: shall it really call `{request.tool}`?\n\n{_call(request)}"
+    return f"The risk is high. Call `{request.tool}` anyway?\n\n{_call(request)}"
 
 
 def _question(request: ApprovalRequest) -> str:
     """What a person is asked, in words."""
     why = f"{request.why} The risk is {request.risk}."
-    question_text = f"May it call `{request.tool}`? {why}\n\n{_call(request)}"
+    question_text = f"Allow the call of `{request.tool}`? {why}\n\n{_call(request)}"
     return (
         f"{question_text}\n\n“{_Answer.ALWAYS.value}”: {request.rule}."
         if request.rule

@@ -21,8 +21,8 @@ from .sandbox.launch import Sandbox, Unconfined
 from .session_list import CodingFolders
 
 _UNPROTECTED: Final = (
-    "approvals are no protection against a command itself: it does what you can do, and may read the "
-    "control token and answer approvals."
+    "approvals can't stop a running command: the command can do what you can, and may "
+    "read the control token and answer approvals."
 )
 
 
@@ -130,8 +130,8 @@ class Confinement:
         is_full_access = settings.mode is SandboxMode.DANGER_FULL_ACCESS
         if is_full_access and settings.choice not in ("auto", "none"):
             raise SandboxError(
-                f"The mode {settings.mode} has no sandbox, so that {settings.choice} can't be one: "
-                "leave one of the two out."
+                f"The mode {settings.mode} uses no sandbox, but the settings also choose "
+                f"{settings.choice}: leave one of the two out."
             )
         chosen = (
             SelectedSandbox(Unconfined(settings.limits))
@@ -148,7 +148,7 @@ class Confinement:
             home = PrivateHome(CodingFolders(data_dir.resolve()).sandboxes, session_id)
         except OSError as error:
             raise SandboxError(
-                f"The session's private home below {data_dir} can't be made: {error}."
+                f"The session's private home below {data_dir} can't be created: {error}."
             ) from None
         return cls(
             chosen.sandbox,
@@ -221,9 +221,9 @@ def format_report(report: SandboxReport) -> list[str]:
     """A report as lines for a person; the first says which sandbox there is."""
     first = [f"Sandbox: {report.name}", report.mode, "network" if report.network else "no network"]
     lines = [" · ".join(first)]
-    lines += [report.warning] if report.warning else [f"Not held: {gap}" for gap in report.gaps]
+    lines += [report.warning] if report.warning else [f"Not confined: {gap}" for gap in report.gaps]
     lines += [f"Limit: {limit}" for limit in report.limits]
-    return lines + [f"Why not a better sandbox: {why}" for why in report.why_not]
+    return lines + [f"Better sandboxes don't work here: {why}" for why in report.why_not]
 
 
 def _folders(given: Sequence[str | Path], setting: str) -> tuple[Path, ...]:
@@ -232,9 +232,11 @@ def _folders(given: Sequence[str | Path], setting: str) -> tuple[Path, ...]:
         try:
             path = Path(each).expanduser().resolve(strict=True)
         except (OSError, RuntimeError, ValueError) as error:
-            raise SandboxError(f"The setting {setting} names {str(each)!r}: {error}.") from None
+            raise SandboxError(
+                f"The setting {setting} can't use the path {str(each)!r}: {error}."
+            ) from None
         if setting == "writable" and not path.is_dir():
-            raise SandboxError(f"The setting writable names {path}, which is no folder.")
+            raise SandboxError(f"The setting writable names {path}, which is not a folder.")
         found.append(path)
     return tuple(found)
 
@@ -252,6 +254,6 @@ def _check_visible(workspace: Path, hidden: Sequence[Path]) -> None:
     for folder in hidden:
         if workspace.is_relative_to(folder):
             raise SandboxError(
-                f"The workspace {workspace} lies in {folder}, which commands never see. Choose another "
-                "workspace."
+                f"The workspace {workspace} lies in {folder}, which is hidden from "
+                "commands. Choose another workspace."
             )

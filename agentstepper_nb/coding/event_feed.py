@@ -77,8 +77,8 @@ class SessionEventFeed:
         if self._reader is not None and at is None:
             raise CommandError(
                 "stream_taken",
-                "Somebody reads this session's events. A request with the Last-Event-ID that this "
-                "session gave takes over.",
+                "Another request already reads this session's events: send that session's "
+                "Last-Event-ID to take over.",
             )
         reader = self._reader = object()
         self._notify_reader()  # an older one ends
@@ -94,13 +94,13 @@ class SessionEventFeed:
     ) -> AsyncGenerator[NumberedCodingEvent, None]:
         yield NumberedCodingEvent(life=self.life, n=at)
         if last_event_id is not None and self._parse_event_id(last_event_id) is None:
-            message = "The session was opened again meanwhile: its events begin anew."
+            message = "The session was opened again: its events begin anew."
             yield NumberedCodingEvent(
                 life=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST, data=message)
             )
         while self._reader is reader:
             if at < self._oldest - 1:
-                message = f"{self._oldest - 1 - at} events are not kept any more."
+                message = f"{self._oldest - 1 - at} older events are no longer stored."
                 at = self._oldest - 1
                 yield NumberedCodingEvent(
                     life=self.life, n=at, event=CodingTrace(kind=EVENTS_LOST, data=message)
@@ -114,7 +114,7 @@ class SessionEventFeed:
             else:
                 self._changed.clear()
                 await self._changed.wait()
-        message = "Another request reads this session's events now."
+        message = "Another request has taken over this session's events."
         yield NumberedCodingEvent(
             life=self.life, n=at, event=CodingTrace(kind=TAKEN_OVER, data=message)
         )

@@ -116,7 +116,7 @@ class HostedSession:
         if self.running:
             raise CommandError(
                 "session_busy",
-                "The session is answering a message: wait for `completed`, or cancel it.",
+                "The session is answering a message: wait for `completed`, or cancel the answer.",
             )
         self._answer_task = asyncio.create_task(self._answer(message))
 

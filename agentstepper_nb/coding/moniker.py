@@ -30,7 +30,7 @@ from .session import CodingSession
 _IDS: Final = uuid.UUID("6f0d6f0e-7b0c-4d43-9d0e-2b0f6a3f7c11")
 #: The prompt that goes on where the one before was cut at its limit of questions.
 _CONTINUE_PROMPT: Final = "Go on."
-_NOTHING: Final = "There was nothing to do: it waits for guidance."
+_NOTHING: Final = "The agent has nothing to do and waits for guidance."
 
 
 class CodingConfig(CodingSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,7 +80,9 @@ class CodingMoniker(Moniker):
         check_provider(checked.provider, checked.model)
         folder = Path(checked.workspace)
         if not (folder.is_absolute() and folder.is_dir()):
-            raise ValueError(f"`workspace` has to be a folder's absolute path: {folder} is none.")
+            raise ValueError(
+                f"`workspace` must be the absolute path of a folder, but {folder} is not."
+            )
 
     async def step(self, frame: FrameIn) -> FrameOut:
         """Answer a prompt; without one there is nothing to do."""

@@ -116,7 +116,7 @@ def check_options(options: CodingOptions) -> None:
     try:
         read_settings(settings)
     except ValidationError as error:
-        raise SessionError(f"A setting of the coding session can't be: {error}.") from None
+        raise SessionError(f"A setting of the coding session isn't valid: {error}.") from None
 
 
 def select_tools(options: CodingOptions) -> ToolRegistry:
@@ -130,11 +130,14 @@ def select_tools(options: CodingOptions) -> ToolRegistry:
     if choice is None or choice in _CHOICES or tools.get(choice) is not None:
         return tools
     known = ", ".join((*_CHOICES, *(spec.name for spec in tools.specs())))
-    raise SessionError(f"The setting tool_choice can't be {choice!r}: there are {known}.")
+    raise SessionError(f"The setting tool_choice can't be {choice!r}: choose one of {known}.")
 
 
 def find_unsupported_settings(provider: ModelProvider, options: CodingOptions) -> list[str]:
     """Warnings of settings that the provider doesn't send."""
     if options.get("temperature") is None or getattr(provider, "takes_temperature", True):
         return []
-    return [f"The setting temperature has no effect: the provider {provider.name} sends none."]
+    return [
+        f"The setting temperature has no effect, because the provider {provider.name} doesn't "
+        "send it."
+    ]

@@ -40,9 +40,7 @@ _STOPPED: Final = "A person pressed Stop in the debugger."
 _ANSWER_CUT: Final = (
     "The answer was cut at the model's limit of tokens. Say “go on”, or ask for less at once."
 )
-_PROVIDER_CANCELLED: Final = (
-    "The model's provider was cancelled by something of its own. Try again."
-)
+_PROVIDER_CANCELLED: Final = "The model's provider was cancelled by its own code. Try again."
 _NOT_EXECUTED: Final = ToolResult.failure(
     "This call was not carried out: the answer was cancelled."
 )
@@ -75,7 +73,7 @@ class RunResult(Struct, frozen=True, kw_only=True):
         if self.reason == "cancelled":
             raise ToolDeniedError(self.error or "The prompt was cancelled.")
         if self.reason == "error":
-            raise SessionError(self.error or "The prompt failed, and nothing says why.")
+            raise SessionError(self.error or "The prompt failed and gave no reason.")
 
 
 class AgentOrchestrator:
@@ -178,7 +176,9 @@ class AgentOrchestrator:
             RuntimeError: Another prompt is being answered.
         """
         if self._task is not None:
-            raise RuntimeError("This agent is answering already: wait for it, or cancel it.")
+            raise RuntimeError(
+                "This agent is already answering: wait for the answer, or cancel it."
+            )
         self._cancel = asyncio.Event()
         self._transcript = Transcript(messages or (), self._log, self._listeners)
         turns = _Turns(self, self._transcript, self._cancel)

@@ -37,7 +37,7 @@ def split_path(relative: str) -> tuple[str, ...]:
     if relative.startswith("/") or _DRIVE.match(relative):
         raise UnsafePathError(relative, "it is absolute; paths are relative to the workspace")
     if relative.startswith("~"):
-        raise UnsafePathError(relative, "`~` is no folder of the workspace")
+        raise UnsafePathError(relative, "`~` isn't a folder of the workspace")
     names = tuple(name for name in relative.split("/") if name not in ("", "."))
     if len(names) > DEPTH_LIMIT:
         raise UnsafePathError(relative, f"it has more than {DEPTH_LIMIT} names")
@@ -55,7 +55,7 @@ def check_path(path: str) -> None:
     if not path:
         raise UnsafePathError(path, "it is empty; `.` is the workspace")
     if "\\" in path:
-        raise UnsafePathError(path, "it has a backslash; names are parted by `/`")
+        raise UnsafePathError(path, "it has a backslash; separate names by `/`")
     found = _CONTROL.search(path) or INVISIBLE_CHARACTERS.search(
         path
     )  # nobody would see what is meant
@@ -108,7 +108,7 @@ class SafeFolder:
         """Another descriptor of the folder: once closed, its number may be any other folder's."""
         with self._lock:
             if self._descriptor is None:
-                raise OSError(errno.EBADF, "The workspace was closed")
+                raise OSError(errno.EBADF, "The workspace is closed")
             return os.dup(self._descriptor)
 
     @contextlib.contextmanager
@@ -189,7 +189,7 @@ class _Walk:
                 self._up()
                 continue
             if self._should_refuse_git and name.casefold() == GIT:
-                raise UnsafePathError(self._path, "what is in `.git` is written by git alone")
+                raise UnsafePathError(self._path, "only git writes in `.git`")
             last = not self._remaining
             target = self._target(name) if should_follow or not last else None
             if target is not None:
@@ -203,7 +203,7 @@ class _Walk:
     def expected(self) -> tuple[str, ...]:
         """Where the walk would have ended, had it not met a name that isn't there."""
         if ".." in self._remaining:
-            raise UnsafePathError(self._path, "`..` follows a folder that isn't there")
+            raise UnsafePathError(self._path, "`..` follows a folder that doesn't exist")
         return (*self._names, *reversed(self._remaining))
 
     def close(self) -> None:

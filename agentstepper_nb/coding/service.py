@@ -127,7 +127,7 @@ class CodingService:
         closed = await asyncio.gather(*(each.close() for each in sessions), return_exceptions=True)
         for failed in closed:
             if isinstance(failed, BaseException):
-                self._log.error("a session didn't close well", exc_info=failed)
+                self._log.error("a session could not be closed cleanly", exc_info=failed)
 
     # ---- what is asked ------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class CodingService:
             raise _no_session(id)
         if id in self._open or id in self._opening:
             raise CommandError(
-                "session_open", "This session is open: use it as it is, or DELETE it first."
+                "session_open", "This session is already open: use it, or DELETE it first."
             )
         self._opening.add(id)
         try:
@@ -211,7 +211,8 @@ class CodingService:
     ) -> wire.CodingSessionCreated:
         if len(self._open) + self._opening_count >= self._max_sessions:
             raise CommandError(
-                "too_many", f"{self._max_sessions} sessions are open: DELETE those that are done."
+                "too_many",
+                f"{self._max_sessions} sessions are open, the limit: DELETE those that are done.",
             )
         session = HostedSession(how, self._log)
         self._opening_count += 1
@@ -237,10 +238,10 @@ def _read(params: Raw, kind: type[Params]) -> Params:
 
 
 def _unknown(method: str) -> CommandError:
-    return CommandError("unknown_service", f"The coding service has no {method[:80]!r}.")
+    return CommandError("unknown_service", f"The coding service has no method {method[:80]!r}.")
 
 
 def _no_session(id: str) -> CommandError:
     return CommandError(
-        "unknown_session", f"No session {id[:80]!r} is open. One that was kept can be resumed."
+        "unknown_session", f"The session {id[:80]!r} isn't open. If it is stored, resume it."
     )

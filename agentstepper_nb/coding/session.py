@@ -128,7 +128,7 @@ class CodingSession:
         id = session_id or make_id()
         path = CodingFolders(data_dir).log(id)
         if path.exists():
-            raise SessionError(f"There is a session {id} already: resume it.")
+            raise SessionError(f"The session {id} already exists: resume it.")
         start = SessionStartEntry(
             session_id=id,
             mode=mode,
@@ -284,7 +284,9 @@ class CodingSession:
             SessionError: The session is closed, or answers another prompt.
         """
         if self._lock.locked():
-            raise SessionError("This session is answering already: wait for it, or cancel it.")
+            raise SessionError(
+                "This session is already answering: wait for the answer, or cancel it."
+            )
         async with self._lock:
             if self._is_closed:
                 raise SessionError("This session is closed: resume it.")

@@ -42,7 +42,7 @@ class CodingFolders:
             SessionError: No session has such an id.
         """
         if not is_session_id(id):
-            raise SessionError(f"{id!r} is no session's id.")
+            raise SessionError(f"{id!r} isn't a valid session id.")
         return self._folder / "sessions" / f"{id}.jsonl"
 
     def outputs(self, id: str) -> Path:
@@ -84,7 +84,7 @@ class CodingFolders:
         except OSError as error:
             raise SessionError(f"The session's log {path} can't be opened: {error}.") from None
         if found is None:
-            raise SessionError(f"The log of session {id} doesn't say what it is about: {path}.")
+            raise SessionError(f"The log of session {id} has no header: {path}.")
         return found
 
     def latest(self, workspace: Path) -> CodingSessionSummary:
@@ -115,7 +115,7 @@ class CodingFolders:
             return meant[0]
         problem = "several sessions' ids begin" if meant else "no session's id begins"
         raise SessionError(
-            f"With {id_prefix!r} {problem}: `agentstepper code --list` shows what there is."
+            f"For {id_prefix!r}, {problem}: `agentstepper code --list` lists the ids."
         )
 
 
@@ -172,10 +172,15 @@ def check_stored_session(
         summary: What its log says of it.
     """
     if is_log_open(folders.log(summary.id)):
-        return StoredCodingSession(summary=summary, is_open=True, problem="A process has it open.")
+        return StoredCodingSession(
+            summary=summary, is_open=True, problem="The session is open in a process."
+        )
     problem = None
     if not Path(summary.workspace).is_dir():
-        problem = f"Its folder {summary.workspace} is gone; resume it with another."
+        problem = (
+            f"The session's folder {summary.workspace} no longer exists; resume it with "
+            "another folder."
+        )
     return StoredCodingSession(summary=summary, is_open=False, problem=problem)
 
 

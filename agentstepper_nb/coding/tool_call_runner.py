@@ -308,7 +308,7 @@ class ToolCallRunner:
         if requested.tool is None or requested.problem is not None:
             return ToolResult.failure(requested.problem or "")
         if judgement.decision is PolicyDecision.DENIED:
-            return ToolResult.failure(f"The policy denies this: {judgement.why}")
+            return ToolResult.failure(f"The policy denies this call: {judgement.why}")
         limit = asyncio.timeout(self._timeout_s)
         try:
             async with limit:
@@ -338,7 +338,7 @@ class ToolCallRunner:
         await asyncio.to_thread(self._snapshots.save_snapshot)
         why_not = self._snapshots.why_not
         if why_not is not None and why_not != self._warned:
-            text = f"No snapshot is made before changes: {why_not}"
+            text = f"No snapshots are made before changes: {why_not}"
             self._transcript.record_event(TraceEvent("warning", {"message": text}))
         self._warned = why_not
 

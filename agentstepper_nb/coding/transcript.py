@@ -139,9 +139,9 @@ class _ConversationReader:
 
     def _result(self, number: int, entry: MessageEntry) -> None:
         if entry.result is UNSET or entry.call_id is UNSET:
-            self._warn(f"Line {number} is a result without its call or its data: it is left out.")
+            self._warn(f"Line {number} is left out: it is a result without its call or its data.")
         elif entry.call_id not in find_open_calls(self.messages):
-            self._warn(f"Line {number} is a result of a call that nobody made: it is left out.")
+            self._warn(f"Line {number} is left out: it is a result of an unknown call.")
         else:
             self.messages.append(make_result_message(entry.call_id, entry.result))
 
@@ -193,7 +193,7 @@ def _lines(path: Path, warn: WarningHandler) -> Iterator[tuple[int, LogLine]]:
                 line = decoder.decode(text)
             except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
                 cut_note = "" if text.endswith(b"\n") else " (it was cut short)"
-                warn(f"Line {number} can't be read{cut_note}, and is left out: {error}.")
+                warn(f"Line {number} is left out, because it can't be read{cut_note}: {error}.")
             else:
                 yield number, line
 
@@ -293,5 +293,8 @@ class Transcript:
         except (OSError, ValueError) as error:  # a full disk: the work is worth more than its log
             if not self._log_failed:
                 self._log_failed = True
-                text = f"The session's log can't be written, so that it can't be resumed: {error}."
+                text = (
+                    "The session's log can't be written, so that the session can't be resumed "
+                    f"later: {error}."
+                )
                 self._notify_listeners(TraceEvent("error", {"kind": "log", "message": text}))

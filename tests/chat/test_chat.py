@@ -229,7 +229,7 @@ def test_a_connector_by_its_name_is_told_its_model_by_the_environment(
 ) -> None:
     monkeypatch.delenv("AGENTSTEPPER_PROVIDER", raising=False)
     monkeypatch.delenv("AGENTSTEPPER_MODEL", raising=False)
-    with pytest.raises(CommandError, match=r"needs 'model': say .* set AGENTSTEPPER_MODEL"):
+    with pytest.raises(CommandError, match=r"needs the option 'model': .* set AGENTSTEPPER_MODEL"):
         make("coding")
     with pytest.raises(CommandError, match="There is no connector 'nobody'"):
         make("nobody")

@@ -42,8 +42,8 @@ async def test_it_asks_before_it_does_harm_after_what_it_said(tmp_path: Path) ->
         said = await talk.send(confirm=confirm)
         assert said_before == [text("I clean up.")]
         assert asked == [
-            ("May it call `run_command`", ("Allow", "Always allow here", "Deny")),
-            ("The risk is high: shall it really call `run_command`", ("Deny", "Yes, call it")),
+            ("Allow the call of `run_command`", ("Allow", "Always allow here", "Deny")),
+            ("The risk is high. Call `run_command` anyway", ("Deny", "Yes, call it")),
         ]
         assert said[1:] == [
             command("rm -rf build"),

@@ -190,8 +190,8 @@ async def test_autochat_goes_on_where_a_limit_cut_it(workspace: Path) -> None:
             (
                 "system",
                 "MESSAGE",
-                "It stopped after 1 question to the model, the limit for one message. Say “Go on.”, and "
-                "it does.",
+                "The agent stopped after 1 question to the model, the limit for one message. Say “Go "
+                "on.” to continue.",
             ),
             ("system", "MESSAGE", "Go on."),
             ("assistant", "MESSAGE", "Done."),

@@ -50,7 +50,7 @@ async def test_inv_connector_001_an_agent_implements_the_interface() -> None:
         assert isinstance(agent, InterpreterABC)
         assert await answered(agent, "Hi.") == ["You said: Hi."]
     for wrong in (Duck(), Duck, 7, None, object()):
-        with refused("invalid_message", "is no agent: subclass"):
+        with refused("invalid_message", "is not an agent: subclass"):
             make_connector(wrong)  # type: ignore[arg-type]
 
 
@@ -69,7 +69,7 @@ def test_options_are_the_connectors() -> None:
     assert make_connector(print, name="printer", role="THOUGHT").role == "THOUGHT"
     with pytest.raises(CommandError, match=r"Parrot can't be made an agent: .*colour"):
         make_connector(Parrot, is_coloured="green")
-    with pytest.raises(CommandError, match="parrot is made already"):
+    with pytest.raises(CommandError, match="parrot is an agent object"):
         make_connector(Parrot(), name="polly")
 
 
@@ -138,7 +138,7 @@ def test_other_packages_bring_some(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(make_connector("parrot"), Parrot)
     assert make_connector("made", name="mine").name == "mine"
     for name, why in {
-        "nothing": "None is no agent",
+        "nothing": "None is not an agent",
         "failing": "no seeds",
         "duck": "neither a subclass",
         "gone": "no_such_module",

@@ -120,7 +120,7 @@ def unnameable() -> Callable[..., Any]:
     ("options", "why"),
     [
         ({"provider": "opnai"}, "There is no provider 'opnai'; there are openai"),
-        ({"provider": "local", "base_url": "http://x"}, "are for the providers openai"),
+        ({"provider": "local", "base_url": "http://x"}, "they belong to openai"),
         ({"provider": FakeProvider(), "api_key": "k"}, "beside a provider object"),
         ({"tools": [look, look]}, "Two tools are called 'look'"),
         ({"tools": [look], "confirm_tools": ["loo"]}, "unknown tools: loo"),

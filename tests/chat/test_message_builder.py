@@ -255,7 +255,7 @@ def test_a_confirmation_waits_for_its_choice() -> None:
     said = gathering.add("Well. ")
     ended, asked = gathering.add(outputs.confirmation("Sure?"))
     assert (ended.id, ended.final, asked.final) == (said[0].id, True, False)
-    with pytest.raises(CommandError, match="none of the choices: Yes, No"):
+    with pytest.raises(CommandError, match="choose Yes, No"):
         gathering.chosen(asked.id, "Maybe")
     chosen = gathering.chosen(asked.id, "No")
     assert (chosen.content, chosen.chosen, chosen.final) == ("Sure?", "No", True)
@@ -290,8 +290,8 @@ def test_an_edited_answer_takes_the_place_of_what_was_said() -> None:
         (outputs.image(b"<svg>"), "the bytes are"),
         (AgentOutput(type="FUNCTION", arguments={}), "name"),
         (outputs.result("c", object()), "JSON"),
-        (7, "not of int"),
-        (None, "not of NoneType"),
+        (7, "of type int"),
+        (None, "of type NoneType"),
     ],
 )
 def test_what_cannot_be_said_is_refused_and_changes_nothing(item: Any, why: str) -> None:

@@ -294,7 +294,7 @@ def test_a_type_is_added() -> None:
 def test_a_type_names_the_fields_it_has() -> None:
     add_message_type(table(fields=frozenset({"name"})))
     assert check_message(message(type="TABLE", details=[["a"]], name="sales")).name == "sales"
-    with pytest.raises(ValueError, match="have no color, rows: put"):
+    with pytest.raises(ValueError, match="has no color, rows: put"):
         add_message_type(table(fields=frozenset({"rows", "color", "name"})))
 
 

@@ -59,7 +59,7 @@ async def test_two_that_are_told_together_are_answered_by_one_step(tmp_path: Pat
 
 async def test_autochat_has_the_steps_since_and_waits_where_there_is_none(tmp_path: Path) -> None:
     def nothing(number: int) -> AgentOutput:
-        return AgentOutput(role="system", content=f"The step {number} said nothing.")
+        return AgentOutput(role="system", content=f"Step {number} returned no text.")
 
     async with counting(tmp_path) as talk:
         answer = talk.begins("Hello.")

@@ -58,7 +58,7 @@ def test_a_step_that_says_nothing_or_ends_the_session_is_told() -> None:
 
 
 def test_a_step_that_failed_is_an_error() -> None:
-    with refused("session_over", "step 4 failed.*No key"):
+    with refused("session_over", "Step 4 failed.*No key"):
         describe_step(a_step(status="error", error="No key."))
 
 

@@ -67,7 +67,7 @@ async def test_a_script_chooses_and_stops(tmp_path: Path, worker_core: AgentStep
     async with remote_harness(tmp_path, Agent(careful, "careful"), Agent(held, "slow")) as harness:
         client = await harness.client("talk")
         assert contents(await soon(client.send("Go"))) == ["Shall I do one?"]
-        with pytest.raises(CommandError, match="'Maybe' is none of the choices"):
+        with pytest.raises(CommandError, match="'Maybe' is not a choice"):
             await soon(client.choose("Maybe"))
         assert contents(await soon(client.choose("Yes"))) == ["one: Yes", "Shall I do two?"]
         waiting = (await soon(client.info())).waiting

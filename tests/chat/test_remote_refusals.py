@@ -42,7 +42,7 @@ async def test_inv_session_002_at_the_door(tmp_path: Path, worker_core: AgentSte
             worker_core.tokens.worker: "wasn't issued by this chat",
         }.items():
             said = await turned_away(harness, token)
-            assert f"(401): invalid_token: The chat token {why}. Ask for a new one" in said
+            assert f"(401): invalid_token: The chat token {why}. Create a new token" in said
 
 
 async def test_inv_session_002_in_the_middle(tmp_path: Path, worker_core: AgentStepperCore) -> None:

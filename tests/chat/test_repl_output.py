@@ -129,7 +129,7 @@ def test_what_is_said_elsewhere_is_shown(start: Start) -> None:
 
 def test_auto_chat_shows_what_it_says(start: Start) -> None:
     terminal = start(auto_chat_max=1)
-    assert "goes on by itself, at most 1 turn." in terminal.type("/auto on")
+    assert "continues by itself for at most 1 turn." in terminal.type("/auto on")
     assert terminal.type("Hello").splitlines() == [
         "You said: Hello",
         "· Go on.",

@@ -102,7 +102,7 @@ def test_what_is_too_deep_or_too_large_is_refused() -> None:
         flatten({"k" * 100_000: list(range(1000))})
     with pytest.raises(ProtocolError, match="larger"):
         flatten([0] * 2_000_000)
-    with pytest.raises(ProtocolError, match="A key of the mapping is a int"):
+    with pytest.raises(ProtocolError, match="must be a text, not int"):
         flatten({1: 2})
     ring: dict[str, Any] = {}
     ring["ring"] = ring
@@ -129,7 +129,7 @@ def test_inv_converter_001_rules_say_what_becomes_what() -> None:
 
 def test_inv_converter_001_one_rule_a_field() -> None:
     """Two rules that make one field are refused when the converter is made."""
-    with pytest.raises(ValueError, match="one field: content"):
+    with pytest.raises(ValueError, match="the same field: content"):
         RequestConverter([MappingRule("a", "content"), MappingRule("b", "content")])
 
 
@@ -155,7 +155,7 @@ def test_a_transform_that_fails_names_its_rule() -> None:
         ProtocolError, match=r"The mapping has `x`, but a message needs one of `a.b`"
     ):
         converter.convert({"x": 1})
-    with pytest.raises(ProtocolError, match="It has nothing"):
+    with pytest.raises(ProtocolError, match="The mapping has nothing"):
         converter.convert({})
 
 

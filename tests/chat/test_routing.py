@@ -32,7 +32,7 @@ async def test_a_message_goes_to_whom_it_names_or_to_the_default() -> None:
 
 async def test_an_unknown_agent_is_refused_and_nothing_is_said() -> None:
     async with agents(Actor(name="one")) as home:
-        with refused("unknown_agent", "'two': there is one"):
+        with refused("unknown_agent", "'two': choose one"):
             home.send("Hello.", "two")
         assert (home.info.state, home.messages) == (State.STATE_INIT, ())
 
@@ -141,7 +141,7 @@ async def test_agents_may_come_and_go() -> None:
         here.add_agent(home.session, Actor(["Two."], "two"))
         assert home.fold.phases == [("two", "created")]
         assert [each.content for each in await home.ask(to="two")] == ["Two."]
-        with pytest.raises(ProtocolError, match="called 'two' already"):
+        with pytest.raises(ProtocolError, match="already has an agent called 'two'"):
             here.add_agent(home.session, Actor(name="two"))
         here.remove_agent(home.session, "one")
         assert home.info.default_agent == "two"
@@ -207,7 +207,7 @@ async def test_an_agent_of_an_unknown_type_is_refused() -> None:
     class Odd(Actor):
         agent_type: Any = "GUESSING"
 
-    with pytest.raises(ProtocolError, match="TOOL_CALLING, STRUCTURED_CHAT, not 'GUESSING'"):
+    with pytest.raises(ProtocolError, match="can't be 'GUESSING': choose TOOL_CALLING"):
         async with agents(Odd()):
             pass
 

@@ -226,7 +226,7 @@ async def test_what_has_not_the_form_is_refused_with_its_field(
 async def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     async with interpreter(tmp_path) as here:
         service = ChatService(here, ChatRight.TALK)
-        with pytest.raises(CommandError, match="no 'fly'"):
+        with pytest.raises(CommandError, match="no method 'fly'"):
             await ask(service, "fly")
         with refused("unknown_session"):
             await ask(service, "send", session="nobody's", content="Hi")

@@ -126,7 +126,10 @@ async def test_no_answer_in_time_is_a_denial(tmp_path: Path) -> None:
 def test_an_approver_that_fails_denies(tmp_path: Path) -> None:
     made, tool = asked(tmp_path, FakeApprover(EOFError("gone")))
     assert tool.did == []
-    assert "This call was denied. Asking a person failed: gone" in made.results()["1"].content
+    assert (
+        "This call was denied. The approval could not be requested: gone"
+        in made.results()["1"].content
+    )
 
 
 @pytest.mark.parametrize(

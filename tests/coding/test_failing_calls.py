@@ -41,7 +41,7 @@ def test_whatever_goes_wrong_with_a_call_is_a_result_and_the_loop_goes_on(tmp_pa
     assert [results[id].ok for id in "123456"] == [False] * 5 + [True]
     assert "There is no tool 'nothing'. There are: t, breaks, odd." in results["1"].content
     assert "not JSON" in results["2"].content
-    assert "The policy denies this: So it is said." in results["3"].content
+    assert "The policy denies this call: So it is said." in results["3"].content
     assert "breaks failed: 'inside'" in results["4"].content
     assert "JSON" in results["5"].content
     assert results["6"].content == "{}"

@@ -296,7 +296,7 @@ async def test_one_prompt_at_a_time(tmp_path: Path) -> None:
     with Made(tmp_path, model) as made:
         answering = asyncio.create_task(made.agent.run("Go."))
         await model.hanging.wait()
-        with pytest.raises(RuntimeError, match="answering already"):
+        with pytest.raises(RuntimeError, match="already answering"):
             await made.agent.run("And this?")
         made.agent.cancel()
         await answering

@@ -155,7 +155,7 @@ def test_without_a_sandbox_it_says_that_approvals_protect_nothing(
         ({"sandbox_mode": "full"}, "sandbox_mode"),
         ({"sandbox": "docker"}, "'docker'"),
         ({"sandbox": "seatbelt"}, "seatbelt"),
-        ({"sandbox": "bubblewrap", "sandbox_mode": "danger-full-access"}, "has no sandbox"),
+        ({"sandbox": "bubblewrap", "sandbox_mode": "danger-full-access"}, "uses no sandbox"),
         ({"writable": ["/no/such/folder"]}, "/no/such/folder"),
     ],
 )
@@ -169,7 +169,7 @@ def test_a_workspace_among_jupyters_folders_is_refused(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(opened.folder))
-    with pytest.raises(SandboxError, match="commands never see"):
+    with pytest.raises(SandboxError, match="hidden from commands"):
         opened.run({"command": "true"})
 
 

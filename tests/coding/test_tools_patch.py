@@ -193,7 +193,7 @@ def test_a_hunk_that_does_not_fit_says_what_stands_there(tool_workspace: ToolWor
         ("--- a/src\n+++ b/src\n@@ -1 +1 @@\n-x\n+y\n", "it is a folder"),
         ("--- a/out\n+++ b/out\n@@ -1 +1 @@\n-x\n+y\n", "it is a link"),
         ("--- a/../a.txt\n+++ b/../a.txt\n@@ -1 +1 @@\n-x\n+y\n", "leads out"),
-        ("--- /dev/null\n+++ b/.git/config\n@@ -0,0 +1 @@\n+x\n", "written by git alone"),
+        ("--- /dev/null\n+++ b/.git/config\n@@ -0,0 +1 @@\n+x\n", "only git writes in"),
         ("diff --git a/a.txt b/b.txt\ncopy from a.txt\ncopy to b.txt\n", "copies aren't known"),
         ("diff --git a/l b/l\nnew file mode 120000\n", "only plain files can be patched"),
         ("diff --git a/b.png b/b.png\nGIT binary patch\n", "a binary file can't be patched"),

@@ -61,7 +61,7 @@ def test_specs_are_json_and_bring_all_that_a_model_needs() -> None:
 def test_a_tools_name_is_a_word(name: str) -> None:
     tool = Hello()
     tool.name = name
-    with pytest.raises(ValueError, match="is no tool's name"):
+    with pytest.raises(ValueError, match="isn't a valid tool name"):
         ToolRegistry().register(tool)
 
 

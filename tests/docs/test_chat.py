@@ -97,7 +97,7 @@ def test_the_coding_agent(home: Path, folder: Path) -> None:
     (folder / "tidy.py").write_text(TIDY)
     (folder / "build").mkdir()
     asked, said = lines("mend.py scripted tidy.py", home, folder)
-    assert asked.startswith("May it call `run_command`?")
+    assert asked.startswith("Allow the call of `run_command`?")
     assert said == "I leave it."
     assert (folder / "build").is_dir()
 

@@ -90,7 +90,7 @@ async def test_an_edited_frame_is_what_the_step_is_given_and_what_is_kept(view: 
     [
         ({"Tool": "test", "Argument": {"stepp": "x"}}, None, "edited frame can't be used"),
         ({"Tool": "test", "Argument": {"step": ""}}, None, "edited frame can't be used"),
-        ({"Tool": "other", "Argument": {"step": "start"}}, None, "can't be replaced by a step of 'other'"),
+        ({"Tool": "other", "Argument": {"step": "start"}}, None, "replaced by a step of 'other'"),
         (None, {"done": True}, "edited result can't be used"),
         (None, "done", "edited result can't be used"),
         (None, {"step": "x", "next_step": "y", "done": True}, "what it gave says 'x'"),

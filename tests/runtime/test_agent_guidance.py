@@ -43,7 +43,9 @@ async def test_who_is_told_much_too_much_fails_the_action_alone() -> None:
         await steps.begun()
         for _ in range(2):
             await home.input(agent, "x" * 999_998)
-        with pytest.raises(CommandError, match="Wait until the session has taken that step") as refused:
+        with pytest.raises(
+            CommandError, match="Wait until the session has taken that step"
+        ) as refused:
             await home.input(agent, "and this")
         assert refused.value.code == "too_large"
         steps.go()

@@ -81,7 +81,7 @@ async def test_what_cant_be_resumed_says_why(
     (root / "gone").rmdir()
     (gone,) = await listed(api)
     assert (gone["id"], gone["resumable"]) == (id, False)
-    assert "gone; resume it with another" in gone["problem"]
+    assert "no longer exists; resume it with another folder" in gone["problem"]
     async with await CodingSession.resume(
         id,
         workspace=root / "repo",
@@ -92,7 +92,7 @@ async def test_what_cant_be_resumed_says_why(
     ):
         (elsewhere,) = await listed(api)
     assert elsewhere["state"] == "kept" and not elsewhere["resumable"]
-    assert elsewhere["problem"] == "A process has it open."
+    assert elsewhere["problem"] == "The session is open in a process."
     (after,) = await listed(api)
     assert after["resumable"] and after["problem"] is None
 

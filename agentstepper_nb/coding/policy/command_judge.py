@@ -124,7 +124,7 @@ class CommandJudge:
         for dialect in islice(dialects, 1 if is_same_in_all_dialects(text) else None):
             self._text_count += 1
             if self._text_count > TEXTS_LIMIT or self._depth >= DEPTH_LIMIT:
-                self.add_unclear("", "the command has too many others in it")
+                self.add_unclear("", "the command contains too many other commands")
                 return
             try:
                 parsed = self._parsed(text, dialect, dialects)
@@ -161,7 +161,7 @@ class CommandJudge:
         assignments = tuple(assignments)
         self._assign(assignments)
         if self._depth >= DEPTH_LIMIT:
-            self.add_unclear(outer, "has too many other commands in it")
+            self.add_unclear(outer, "contains too many other commands")
         elif words:
             self._depth += 1
             self.judge_program(
@@ -176,7 +176,7 @@ class CommandJudge:
         if name.is_certain:
             self._judge_call(call, self)
         elif "/" not in name.text or _SYSTEM.match(name.text):
-            self.add_unclear(call, "runs a program whose name is only known when it runs")
+            self.add_unclear(call, "runs a program whose name is known only when it runs")
 
     def find_mentions(self, call: ProgramCall) -> Iterator[ProgramCall]:
         """What would run if a program ran what it is given, from each of its words on.

@@ -65,9 +65,9 @@ def _rm(call: ProgramCall, judge: CommandJudge) -> None:
     if find_option(call.args, "--recursive", shorts="rR"):
         judge.add_danger(call, "deletes folders and all that is in them")
     elif find_option(call.args, "--force", shorts="f"):
-        judge.add_danger(call, "deletes files without asking back")
+        judge.add_danger(call, "deletes files without confirmation")
     elif any(not word.is_certain for word in select_options(call.args)):
-        judge.add_unclear(call, "may delete folders: its options are only known when it runs")
+        judge.add_unclear(call, "may delete folders: its options are known only when it runs")
 
 
 def _find(call: ProgramCall, judge: CommandJudge) -> None:
@@ -77,14 +77,14 @@ def _find(call: ProgramCall, judge: CommandJudge) -> None:
         elif word.is_certain and word.text in ("-exec", "-execdir", "-ok", "-okdir"):
             judge.add_danger(call, "runs a program for each file")
     if any(word.can_split and not word.is_glob for word in call.args[1:]):
-        judge.add_unclear(call, "may delete files: its options are only known when it runs")
+        judge.add_unclear(call, "may delete files: its options are known only when it runs")
 
 
 def _change_mode(call: ProgramCall, judge: CommandJudge) -> None:
     if find_option(call.args, "--recursive", shorts="R"):
         judge.add_danger(call, "changes the rights of whole folders")
     elif any(word.can_split and word.may_be_option for word in call.args[:1]):
-        judge.add_unclear(call, "has options that are only known when it runs")
+        judge.add_unclear(call, "has options that are known only when it runs")
 
 
 def _kill(call: ProgramCall, judge: CommandJudge) -> None:
@@ -97,9 +97,9 @@ def _kill(call: ProgramCall, judge: CommandJudge) -> None:
         words = words[skipped:] if len(words) > skipped else words
     for word in words:
         if not word.is_certain:
-            judge.add_unclear(call, "ends a process that is only known when it runs")
+            judge.add_unclear(call, "ends a process that is known only when it runs")
         elif not _PID.fullmatch(word.text) or word.text == "1":
-            judge.add_danger(call, "ends all processes, or a group of them")
+            judge.add_danger(call, "ends all processes, or a group of processes")
 
 
 # ---- git -------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def parse_git_command(args: tuple[CommandWord, ...]) -> tuple[CommandWord, ...]:
 def _git(call: ProgramCall, judge: CommandJudge) -> None:
     command = parse_git_command(call.args)
     if command and not command[0].is_certain:
-        judge.add_unclear(call, "does something that is only known when it runs")
+        judge.add_unclear(call, "does something that is known only when it runs")
     elif command and command[0].text in _GIT:
         longs, shorts, why = _GIT[command[0].text]
         rewrites = command[0].text == "push" and any(
@@ -146,7 +146,7 @@ def _git(call: ProgramCall, judge: CommandJudge) -> None:
         if rewrites or find_option(command[1:], *longs, shorts=shorts):
             judge.add_danger(call, why)
         elif any(not word.is_certain for word in select_options(command[1:])):
-            judge.add_unclear(call, "has options that are only known when it runs")
+            judge.add_unclear(call, "has options that are known only when it runs")
     if [word.text for word in command[:2]] in (["stash", "drop"], ["stash", "clear"]):
         judge.add_danger(call, "throws away stashed changes")
     texts = bool(command) and command[0].text in _GIT_TEXTS
@@ -187,7 +187,7 @@ def _manager(call: ProgramCall, judge: CommandJudge) -> None:
     behind_option = False
     for index, word in enumerate(call.args):
         if not word.is_certain:
-            judge.add_unclear(call, "does something that is only known when it runs")
+            judge.add_unclear(call, "does something that is known only when it runs")
         elif word.text in _VERBS:
             judge.add_danger(call, _INSTALLS, Risk.MEDIUM)
         elif name in _RUNS.get(word.text, ()):

@@ -147,8 +147,9 @@ class FileDenials:
         found = self._get_index().paths(rules) if rules else []
         if len(found) > FILE_LIMIT:
             raise RulesError(
-                f"Deny rules name {len(found):,} files in {self._root}; {FILE_LIMIT:,} can be kept from "
-                "commands. Write rules that name fewer files: `agentstepper policy list` shows them."
+                f"Deny rules name {len(found):,} files in {self._root}, but only "
+                f"{FILE_LIMIT:,} can be hidden from commands. Write rules that name fewer "
+                "files: `agentstepper policy list` lists the rules."
             )
         return tuple(self._root / path for path in found)
 
@@ -284,9 +285,9 @@ def _entries(root: Path) -> Iterator[_Entry]:
         seen += len(listed)
         if seen > ENTRY_LIMIT:
             raise RulesError(
-                f"{root} has more than {ENTRY_LIMIT:,} files and folders, too many to find those that "
-                "deny rules name. Work in a folder below, or remove the rules with a path: "
-                "`agentstepper policy list`."
+                f"{root} has more than {ENTRY_LIMIT:,} files and folders, too many to look "
+                "for the files of deny rules. Work in a folder below, or remove the rules "
+                "with a path: `agentstepper policy list`."
             )
         for each in listed:
             names = (*folder, each.name)

@@ -220,12 +220,13 @@ class DefaultPolicyEngine:
         for path in find_paths(args):
             real = self.workspace.resolve_path(path)
             if real is None:
-                return f"The path {path!r} is not inside the workspace, or not safe to use."
+                return f"The path {path!r} lies outside of the workspace, or isn't safe to use."
             named = (Path(path), real.relative_to(self.workspace.root))
             if changes and any(map(is_git_path, named)):
                 return (
-                    f"The path {path!r} lies in `.git`, from where git runs programs: no tool writes "
-                    "there. Commit by `git_commit`; git's hooks and settings are the person's to change."
+                    f"The path {path!r} lies in `.git`, where no tool may write, because "
+                    "git runs programs from there. Commit with `git_commit`; only the "
+                    "person changes git's hooks and settings."
                 )
         return None
 
@@ -241,21 +242,21 @@ class DefaultPolicyEngine:
         if self._session.mode is not SandboxMode.READ_ONLY or tool.policy.read_only:
             return None
         if tool.name != RUN_COMMAND:
-            return f"`{tool.name}` changes things, and the session is read-only."
+            return f"`{tool.name}` changes files, but the session is read-only."
         if isinstance(args, dict) and args.get("writable"):
-            return "The session is read-only: no folder is writable in it."
+            return "The session is read-only, so that no folder can be writable."
         return None
 
     def _why_allowed(self, tool: Tool) -> str:
         if tool.policy.read_only:
             return f"`{tool.name}` only reads."
         if tool.name != RUN_COMMAND:
-            return "It stays inside the workspace."
+            return "The call stays inside the workspace."
         if self._session.mode is SandboxMode.DANGER_FULL_ACCESS:
             return "The session has full access."
         if self._session.is_confined:
-            return "It runs in the sandbox."
-        return "It only reads, or builds and tests that were granted."
+            return "The command runs in the sandbox."
+        return "The command only reads, or runs builds and tests that a person granted."
 
     def _judge_unattended(self, tool: Tool, questions: list[PolicyQuestion]) -> Judgement:
         """What `--yes` makes of questions."""
@@ -264,7 +265,7 @@ class DefaultPolicyEngine:
                 why = f"{question.why} {question.unattended_denial}"
                 return replace(_denied(tool, why), by="auto_approve")
         combined = _make_question(tool, questions)
-        why = f"Approved without being seen (--yes): {combined.why}"
+        why = f"Approved by --yes, unseen by a person: {combined.why}"
         return Judgement(
             decision=PolicyDecision.ALLOWED, why=why, risk=combined.risk, by="auto_approve"
         )
@@ -286,10 +287,12 @@ def _find_possible_denials(
         if report is None or rule.effect != "deny" or not rule.command:
             continue
         if report.is_unclear or denies(rule, tool.name, args, report.mentions):
-            why = f"It may be a command that a rule denies: {rule}."
+            why = f"The command may be one that a rule denies: {rule}."
             return [
                 PolicyQuestion(
-                    why=why, risk=RISKS[-1], unattended_denial="--yes approves no such command."
+                    why=why,
+                    risk=RISKS[-1],
+                    unattended_denial="--yes never approves such a command.",
                 )
             ]
     return []

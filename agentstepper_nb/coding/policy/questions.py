@@ -91,7 +91,9 @@ def _ask_about_writer(session: PolicyContext, tool: Tool, args: Any) -> Iterator
     named = (session.workspace.resolve_path(path) for path in find_paths(args))
     if lost := find_unsaved((path for path in named if path is not None), session.saved_files):
         name = _name(lost, session.workspace)
-        why = f"`{tool.name}` changes `{name}`, of which no commit and no snapshot has a copy."
+        why = (
+            f"`{tool.name}` changes `{name}`, of which neither a commit nor a snapshot has a copy."
+        )
         yield PolicyQuestion(why=why, risk=Risk.MEDIUM)
 
 
@@ -111,7 +113,10 @@ def _ask_about_command(
         files = find_touched(report, folder, session.workspace.root)
         if lost := find_unsaved(files, session.saved_files):
             name = _name(lost, session.workspace)
-            why = f"It changes `{name}`, of which no commit and no snapshot has a copy."
+            why = (
+                f"The command changes `{name}`, of which neither a commit nor a snapshot has a "
+                "copy."
+            )
             yield PolicyQuestion(why=why, risk=Risk.HIGH, rule=rule)
             return
     if worst is None and not session.is_confined:
@@ -124,7 +129,10 @@ def _ask_about_signals(
     """A question about signals that the sandbox doesn't hold back."""
     for call in report.calls:
         if session.can_send_signals and call.name in _SIGNAL_PROGRAMS:
-            why = f"`{call.part}` may end processes outside of the sandbox, which doesn't hold signals."
+            why = (
+                f"`{call.part}` may end processes outside of the sandbox, which doesn't block "
+                "signals."
+            )
             yield PolicyQuestion(why=why, risk=Risk.HIGH, rule=rule)
             return
 
@@ -156,7 +164,7 @@ def _ask_about_leaving(
     # Only what is surely false is no request: the tool may read `1` as true.
     if args.get("network", False) is not False and not session.grants.network:
         yield PolicyQuestion(
-            why="It asks for the network.",
+            why="The command asks for the network.",
             risk=Risk.MEDIUM,
             rule=rule,
             grant=AccessGrant(kind="network"),
@@ -167,7 +175,7 @@ def _ask_about_leaving(
     if outside:
         named = ", ".join(f"`{shorten_part(str(folder))}`" for folder in outside)
         yield PolicyQuestion(
-            why=f"It asks to change files outside of the workspace, in {named}.",
+            why=f"The command asks to change files outside of the workspace, in {named}.",
             risk=Risk.HIGH,
             rule=rule,
             grant=AccessGrant(kind="writable", folders=outside),

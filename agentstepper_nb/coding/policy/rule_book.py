@@ -171,8 +171,8 @@ class RuleBook:
             return _Document()
         except (OSError, ValueError) as error:
             raise RulesError(
-                f"The rules in {self.path} can't be read ({error}). Repair the file, or delete it "
-                "to begin without rules."
+                f"The rules in {self.path} can't be read ({error}). Repair the file, or "
+                "delete it to start without rules."
             ) from None
 
     def _change(self, change: Callable[[_Document], None]) -> None:

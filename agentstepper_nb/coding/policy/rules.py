@@ -202,7 +202,7 @@ def make_allow_rule(tool: str, args: Any, workspace: Path) -> PolicyRule:
     """
     command = find_command_text(args) if tool == RUN_COMMAND else None
     if tool == RUN_COMMAND and command is None:
-        raise RulesError("This call has no command that a rule could allow.")
+        raise RulesError("The call has no command that a rule could allow.")
     if command is None:
         return PolicyRule(id=make_rule_id(), effect="allow", tool=tool, workspace=str(workspace))
     return PolicyRule(

@@ -71,7 +71,7 @@ def parse_tree(text: str, dialect: Dialect) -> Tree:
     if len(text) > MAX_TEXT_CHARS:
         raise UnparsableError(f"the command is longer than {MAX_TEXT_CHARS} characters")
     if _CONTROL_CHARACTERS.search(text):
-        raise UnparsableError("the command has control characters")
+        raise UnparsableError("the command contains control characters")
     try:
         done = subprocess.run(
             [_program(), "--to-json", f"--language-dialect={dialect}"],
@@ -163,7 +163,7 @@ def read_tree(tree: Tree, source: str) -> ShellText:
     for node in _nodes(tree):
         kind = node.get("Type")
         if kind in _OPAQUE:
-            raise UnparsableError("the command has patterns that only bash knows")
+            raise UnparsableError("the command has patterns that only bash interprets")
         calculates = calculates or _calculates(node)
         value = node.get("Value")
         holds_code = holds_code or (isinstance(value, str) and bool(_CODE.search(value)))
@@ -174,9 +174,7 @@ def read_tree(tree: Tree, source: str) -> ShellText:
     calculates = calculates or any(map(_takes_names, shell_text.calls))
     if calculates and holds_code:
         # bash computes a[$(…)] where a variable holds that text.
-        raise UnparsableError(
-            "the command computes, and has text that bash could run as part of that"
-        )
+        raise UnparsableError("the command has arithmetic with text that bash could run")
     return shell_text
 
 

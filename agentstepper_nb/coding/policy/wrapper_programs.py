@@ -106,7 +106,7 @@ def make_wrapper_judge(fallback: CallJudge) -> CallJudge:
 def _judge_inner_call(call: ProgramCall, name: str, start: int, judge: CommandJudge) -> None:
     words = call.words[start:]
     if any(word.can_split for word in call.words[1:start]):
-        judge.add_unclear(call, "runs a program whose name is only known when it runs")
+        judge.add_unclear(call, "runs a program whose name is known only when it runs")
     assignments: list[Assignment] = []
     while name == "env" and words and (found := _ASSIGNMENT.match(words[0].text)):
         assignments.append(Assignment(found[1], CommandWord(found[2], words[0].is_certain)))
@@ -181,7 +181,7 @@ def is_plain_wrapper(call: ProgramCall) -> bool:
     return start is not None and start < len(call.words)
 
 
-_UNKNOWN: Final = "runs what is only known when it runs"
+_UNKNOWN: Final = "runs what is known only when it runs"
 _ONLY_BASH: Final[tuple[Dialect, ...]] = ("bash",)
 _ONLY_POSIX: Final[tuple[Dialect, ...]] = ("posix",)
 #: By what grammar each may read what it is given.
@@ -241,7 +241,7 @@ def _operand(
         judge.judge_text(call.stdin.text, dialects)
     else:
         judge.note_run(call, "")
-        judge.add_unclear(call, "runs whatever it is piped" if operand.is_certain else _UNKNOWN)
+        judge.add_unclear(call, "runs its input as a program" if operand.is_certain else _UNKNOWN)
 
 
 def judge_eval(call: ProgramCall, judge: CommandJudge) -> None:

@@ -212,8 +212,8 @@ _LAST: Final = (
 _MAX_ARGUMENTS: Final = 8_900
 _AF_NETLINK: Final = 16  # asks the kernel about the namespace's own network
 _NO_FILTER: Final = (
-    "There is no seccomp filter for this processor: with the network, commands also reach this "
-    "machine's abstract Unix sockets."
+    "There is no seccomp filter for this processor: a command with the network also "
+    "reaches this machine's abstract Unix sockets."
 )
 
 
@@ -264,8 +264,9 @@ class Bubblewrap(Sandbox):
             ]
             if len(options) > _MAX_ARGUMENTS:
                 raise SandboxError(
-                    f"The command can't be confined: its rules name {len(planned)} files and folders, "
-                    "and bubblewrap takes 2,900. Deny folders in place of files."
+                    f"The command can't be confined: the deny rules name {len(planned)} "
+                    "files and folders, and bubblewrap accepts 2,900. Deny folders in "
+                    "place of files."
                 )
             descriptors = [
                 _write_memory_file(stack, "".join(f"{each}\0" for each in options).encode())
@@ -291,8 +292,8 @@ def _check(access: SandboxAccess) -> None:
     for path in access.writable:
         if not path.exists():
             raise SandboxError(
-                f"The command can't be confined: {path}, which it may change, doesn't exist. Make it, "
-                "or name a folder above it."
+                f"The command can't be confined: its writable folder {path} doesn't exist. "
+                "Create the folder, or name a folder above it."
             )
 
 

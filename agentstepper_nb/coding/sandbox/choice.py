@@ -61,8 +61,9 @@ print("done")
 _EXTRA: Final = "`pip install 'agentstepper_nb[sandbox]'` or your system's package `bubblewrap`"
 _ADVICE: Final = {
     "bubblewrap": f"Install it ({_EXTRA}), or allow user namespaces: docs/guide/install.md says how.",
-    "landlock": "It needs Linux 5.13 or newer, with Landlock among the kernel's security modules.",
-    "seatbelt": "It needs macOS.",
+    "landlock": "Landlock needs Linux 5.13 or newer, with Landlock among the kernel's security "
+    "modules.",
+    "seatbelt": "Seatbelt needs macOS.",
 }
 
 
@@ -112,7 +113,7 @@ def choose_sandbox(choice: SandboxChoice, limits: ResourceLimits) -> SelectedSan
     why = "; ".join(each.why for each in refused) or "this machine has none"
     raise SandboxError(
         f"The sandbox {choice!r} doesn't work on this machine: {why}. {_ADVICE[choice]} "
-        "`--sandbox auto` takes the best that works."
+        "`--sandbox auto` chooses the best one that works."
     )
 
 
@@ -146,12 +147,14 @@ def probe_sandbox(sandbox: Sandbox) -> None:
                     check=False,
                 )
             except subprocess.TimeoutExpired:
-                raise SandboxError("a command in it doesn't end") from None
+                raise SandboxError("a test command in it doesn't end") from None
     *failures, last = done.stdout.decode("utf-8", "replace").splitlines() or [""]
     if last != "done":
         error_lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise SandboxError(
-            error_lines[-1][:300] if error_lines else f"it ends with exit code {done.returncode}"
+            error_lines[-1][:300]
+            if error_lines
+            else f"a test command in it ends with exit code {done.returncode}"
         )
     if failures:
         raise SandboxError("; ".join(failures))

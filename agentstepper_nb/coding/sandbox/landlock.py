@@ -110,8 +110,8 @@ _INTERNET_ALONE: Final = SyscallRefusal(
 _GAPS: Final = (
     "In a folder with a `.git`, and in one with a file that a deny rule names, a command makes, renames "
     "and deletes no entries: it can in the folders below.",
-    "A command learns of any file whether it is there, and changes modes, times and extended attributes "
-    "of the user's files; it reads and changes no contents.",
+    "A command can find out whether any file exists, and change modes, times and extended "
+    "attributes of the user's files; it can't read or change their contents.",
     "There is no `/proc`, no `/tmp` and no `/dev/shm`: `ps` and locks of Python's multiprocessing fail.",
 )
 #: The gap of a Landlock that lets commands signal processes outside.
@@ -119,8 +119,8 @@ SIGNALS_GAP: Final = "A command can send signals to the user's other programs: i
 # What a version of Landlock brought, and what an older one can't hold.
 _GAPS_BEFORE_ABI: Final = (
     (2, "Files can't be moved from one folder to another."),
-    (3, "A command can cut any file of the user to no length (`truncate`)."),
-    (5, "A command can use devices that it finds open."),
+    (3, "A command can truncate any file of the user (`truncate`)."),
+    (5, "A command can use devices that are already open."),
     (6, SIGNALS_GAP),
 )
 
@@ -142,13 +142,14 @@ class Landlock(Sandbox):
         self._abi = rights.find_landlock_abi()
         if self._abi < 1:
             raise SandboxError(
-                "Landlock can't confine commands: this kernel has none, or it is switched off. It is in "
-                "Linux 5.13 and later, where the boot option `lsm=` names `landlock`."
+                "Landlock can't confine commands: this kernel lacks Landlock, or it is "
+                "switched off. Linux 5.13 and later have Landlock, if the boot option "
+                "`lsm=` names `landlock`."
             )
         if not seccomp.is_supported():
             raise SandboxError(
-                "Landlock can't confine commands: the filter of system calls that belongs to it is "
-                "known for x86_64 and aarch64, not for this machine."
+                "Landlock can't confine commands: its filter of system calls supports "
+                "x86_64 and aarch64, not this processor."
             )
 
     @property

@@ -24,7 +24,7 @@ from .resource_limits import ResourceLimiter
 GRACE_S: Final = 2.0
 
 #: What the launcher can't do without Linux's subreapers and /proc.
-DAEMONS_GAP: Final = "A program that leaves its session isn't ended with its command."
+DAEMONS_GAP: Final = "A program that leaves its session outlives its command."
 
 _PROGRAM: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
@@ -49,7 +49,7 @@ def prepare_launch(
     """
     if not sys.executable:
         raise SandboxError(
-            "No command can be started, since Python doesn't know where its own program is "
+            "No command can be started, because Python doesn't know its own program "
             "(`sys.executable` is empty). Start the agent by `python`."
         )
     with contextlib.ExitStack() as stack:
@@ -105,7 +105,7 @@ def find_program(name: str, folder: Path, env: Mapping[str, str]) -> str:
         if not path.exists():
             raise FileNotFoundError(f"There is no program {name!r}.")
         if path.is_dir() or not os.access(path, os.X_OK):
-            raise PermissionError(f"{name!r} may not be run: it isn't executable.")
+            raise PermissionError(f"The program {name!r} isn't executable.")
         return str(path)
     # Of PATH's entries the relative ones start where the command runs.
     entries = [str(folder / entry) for entry in env.get("PATH", os.defpath).split(os.pathsep)]
@@ -170,8 +170,9 @@ class Unconfined(Sandbox):
         """What isn't held: nothing is."""
         other_gaps = () if sys.platform == "linux" else (DAEMONS_GAP,)
         return (
-            "Nothing confines commands: they read, change and delete what you can, and use the network.",
-            "Approvals are no protection against a command itself: it can read the control token.",
+            "Commands aren't confined: they read, change and delete what you can, and use "
+            "the network.",
+            "Approvals can't stop a running command: it can read the control token.",
             *other_gaps,
         )
 

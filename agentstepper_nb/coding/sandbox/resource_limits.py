@@ -123,7 +123,9 @@ def _make(parent: Path) -> tuple[Path, int]:
                 if folder.exists():
                     return folder, descriptor
             os.close(descriptor)
-    raise OSError(f"No control group could be made in {parent}: others remove it at once.")
+    raise OSError(
+        f"No control group could be created in {parent}: another program removes it at once."
+    )
 
 
 def _remove(folder: Path) -> None:
@@ -283,22 +285,23 @@ class ResourceLimiter:
     def _memory(self) -> str:
         limit = self._limits.memory_bytes
         if limit is None:
-            return "Memory: not limited, as the settings say."
+            return "Memory: not limited, by the settings."
         if self._has_group("memory"):
             return (
                 f"Memory: {_size(limit)} for a command with all that it starts, by a control group."
             )
         if _IS_LINUX:
             return (
-                f"Memory: {_size(limit)} for each process of a command, by RLIMIT_DATA; not for all "
-                "together, since this user may make no control group for memory."
+                f"Memory: {_size(limit)} for each process of a command, by RLIMIT_DATA; "
+                "not for all together, because this user may not create a control group "
+                "for memory."
             )
         return "Memory: not limited: this system has no limit for it."
 
     def _processes(self) -> str:
         limit = self._limits.processes
         if limit is None:
-            return "Processes: not limited, as the settings say."
+            return "Processes: not limited, by the settings."
         if self._has_group("pids"):
             return f"Processes and threads: {limit} for a command, by a control group."
         if why := _why_uncounted():
@@ -314,7 +317,7 @@ def _why_uncounted() -> str:
     if not _IS_LINUX:
         return "this system counts them for the whole user"
     if os.getuid() == 0:
-        return "RLIMIT_NPROC doesn't hold for root"
+        return "RLIMIT_NPROC has no effect for root"
     if _process_namespace() != _FIRST_NAMESPACE:
         return "in a container RLIMIT_NPROC counts what other containers run for the same user"
     return ""

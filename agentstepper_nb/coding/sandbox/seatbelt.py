@@ -53,7 +53,7 @@ _NETWORK: Final = """\
 """
 
 _GAPS: Final = (
-    "A command learns of any file whether it is there, and how large.",
+    "A command can find out whether any file exists, and how large it is.",
     DAEMONS_GAP,
 )
 
@@ -73,7 +73,7 @@ class Seatbelt(Sandbox):
     def __init__(self, limits: ResourceLimits | None = None) -> None:
         if not PROGRAM.exists():
             raise SandboxError(
-                f"Seatbelt can't confine commands: there is no {PROGRAM}. macOS brings it."
+                f"Seatbelt can't confine commands: {PROGRAM} is missing. It is a part of macOS."
             )
         super().__init__(limits)
 

@@ -50,11 +50,13 @@ class ToolRegistry:
         """
         missing = [part for part in _PARTS if not hasattr(tool, part)]
         if missing:
-            raise TypeError(f"{tool!r} is no tool: it has no {', '.join(missing)}.")
+            raise TypeError(f"{tool!r} isn't a tool: it has no {', '.join(missing)}.")
         if not _NAME.fullmatch(tool.name):
-            raise ValueError(f"{tool.name!r} is no tool's name: letters, digits and underscores.")
+            raise ValueError(
+                f"{tool.name!r} isn't a valid tool name: use letters, digits and underscores."
+            )
         if tool.name in self._tools:
-            raise ValueError(f"The tool {tool.name} is there already.")
+            raise ValueError(f"A tool called {tool.name} already exists: rename one of the two.")
         self._tools[tool.name] = tool
 
     def get(self, name: str) -> Tool | None:

@@ -40,12 +40,12 @@ def yes(book: RuleBook, workspace: LocalWorkspace) -> DefaultPolicyEngine:
     ("tool", "args", "decision", "why"),
     [
         (READ, {"path": "x"}, ALLOWED, "`read_file` only reads."),
-        (WRITE, {"path": "x"}, ALLOWED, "It stays inside the workspace."),
+        (WRITE, {"path": "x"}, ALLOWED, "The call stays inside the workspace."),
         (ASKING, {}, ASKS, "`deploy` always asks."),
         (RISKY, {}, ASKS, "`format` can do much harm."),
-        (RUN, {"command": "ls"}, ALLOWED, "It runs in the sandbox."),
+        (RUN, {"command": "ls"}, ALLOWED, "The command runs in the sandbox."),
         (RUN, {"command": "rm -r x"}, ASKS, "`rm -r x` deletes folders and all that is in them."),
-        (RUN_WORDS, {"command": "echo ; rm -r x"}, ALLOWED, "It runs in the sandbox."),
+        (RUN_WORDS, {"command": "echo ; rm -r x"}, ALLOWED, "The command runs in the sandbox."),
         (
             RUN_WORDS,
             {"command": "echo 'x"},
@@ -62,8 +62,9 @@ def yes(book: RuleBook, workspace: LocalWorkspace) -> DefaultPolicyEngine:
             WRITE,
             {"path": ".git/hooks/pre-commit"},
             DENIED,
-            "The path '.git/hooks/pre-commit' lies in `.git`, from where git runs programs: no tool "
-            "writes there. Commit by `git_commit`; git's hooks and settings are the person's to change.",
+            "The path '.git/hooks/pre-commit' lies in `.git`, where no tool may write, because git "
+            "runs programs from there. Commit with `git_commit`; only the person changes git's hooks "
+            "and settings.",
         ),
         (READ, {"path": ".git/config"}, ALLOWED, "`read_file` only reads."),
     ],
@@ -152,7 +153,7 @@ def test_odd_arguments_are_judged_too(engine: DefaultPolicyEngine, args: object)
 def test_yes_allows_what_asks(yes: DefaultPolicyEngine, tool: Tool, args: dict[str, Any]) -> None:
     said = judged(yes, tool, **args)
     assert said.decision is ALLOWED
-    assert said.why.startswith("Approved without being seen (--yes): ")
+    assert said.why.startswith("Approved by --yes, unseen by a person: ")
 
 
 def test_yes_allows_nothing_that_is_denied(book: RuleBook, yes: DefaultPolicyEngine) -> None:
@@ -174,7 +175,7 @@ def test_yes_allows_nothing_that_may_be_denied(book: RuleBook, yes: DefaultPolic
     book.deny(command="git push")
     said = judged(yes, RUN, command="x='git push'; $x", shell=True)
     assert said.decision is DENIED
-    assert "It may be a command that a rule denies: deny commands like `git push`" in said.why
+    assert "The command may be one that a rule denies: deny commands like `git push`" in said.why
 
 
 @pytest.mark.parametrize(
@@ -307,7 +308,7 @@ def test_no_answer_and_no_rule_lets_a_tool_write_in_git(
     (workspace.root / "link").symlink_to(".git")
     book.allow_similar(tool.name, {"path": "x"}, workspace)
     said = judged(yes, tool, patch=f"--- a/{path}\n+++ b/{path}\n", path=path)
-    assert said.decision is DENIED and "from where git runs programs" in said.why
+    assert said.decision is DENIED and "because git runs programs from there" in said.why
 
 
 def test_a_rule_of_before_holds_where_a_shell_reads_the_same(

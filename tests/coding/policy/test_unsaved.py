@@ -83,13 +83,13 @@ def test_a_command_that_loses_work_asks(repository: LocalWorkspace, command: str
     said = of_command(repository, command)
     assert said.decision is PolicyDecision.REQUIRES_APPROVAL
     assert said.risk is Risk.HIGH
-    assert "of which no commit and no snapshot has a copy" in said.why
+    assert "of which neither a commit nor a snapshot has a copy" in said.why
 
 
 @pytest.mark.parametrize("command", KEEPS)
 def test_a_command_that_loses_nothing_passes(repository: LocalWorkspace, command: str) -> None:
     said = of_command(repository, command)
-    assert (said.decision, said.why) == (PolicyDecision.ALLOWED, "It runs in the sandbox.")
+    assert (said.decision, said.why) == (PolicyDecision.ALLOWED, "The command runs in the sandbox.")
 
 
 @pytest.mark.parametrize("command", [each for each in LOSES if "git switch" not in each])
@@ -108,7 +108,7 @@ def test_paths_are_those_of_the_calls_folder(repository: LocalWorkspace) -> None
 def test_words_are_paths_without_a_shell_too(repository: LocalWorkspace) -> None:
     engine = DefaultPolicyEngine(workspace=repository)
     said = judged(engine, RUN_WORDS, command="rm new.txt")
-    assert "It changes `new.txt`, of which" in said.why
+    assert "The command changes `new.txt`, of which" in said.why
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_so_are_the_files_of_a_tool(
     engine = DefaultPolicyEngine(workspace=repository)
     said = judged(engine, tool, **args)  # type: ignore[arg-type]
     assert (said.decision is PolicyDecision.REQUIRES_APPROVAL) == asks
-    assert not asks or "`new.txt`, of which no commit and no snapshot has a copy" in said.why
+    assert not asks or "`new.txt`, of which neither a commit nor a snapshot has a copy" in said.why
     assert not asks or said.rule is None
 
 

@@ -84,7 +84,7 @@ def test_none_is_chosen_by_name() -> None:
 
 
 def test_another_systems_sandbox_is_an_error_that_says_so() -> None:
-    with pytest.raises(SandboxError, match="It needs macOS"):
+    with pytest.raises(SandboxError, match="Seatbelt needs macOS"):
         choose_sandbox("seatbelt", ResourceLimits())
 
 

@@ -195,7 +195,7 @@ def test_which_limits_hold_is_said(
 
 def test_limits_without_end_are_said() -> None:
     said = ResourceLimiter(ResourceLimits(memory_bytes=None, processes=None), []).descriptions
-    assert [each.partition(":")[2] for each in said] == [" not limited, as the settings say."] * 2
+    assert [each.partition(":")[2] for each in said] == [" not limited, by the settings."] * 2
 
 
 def test_neither_root_nor_a_container_has_a_limit_of_processes_without_a_group(

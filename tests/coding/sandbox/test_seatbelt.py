@@ -137,7 +137,7 @@ def test_the_network(workspace: Path) -> None:
 
 def test_where_there_is_no_seatbelt_it_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seatbelt, "PROGRAM", Path("/nowhere/sandbox-exec"))
-    with pytest.raises(SandboxError, match="macOS brings it"):
+    with pytest.raises(SandboxError, match="It is a part of macOS"):
         Seatbelt()
 
 
