@@ -194,12 +194,13 @@ def _upcast(members: MemberData) -> MemberData:
     """The members as this version has them."""
     manifest = _one(members, _MANIFEST, _Manifest)
     if manifest.format != FORMAT or manifest.version < 1:
-        raise make_corrupt_error("This zip file is no archive of a run")
+        raise make_corrupt_error("This zip file is not the archive of a run")
     if manifest.version > VERSION:
         raise ProtocolError(
             "newer_import",
-            f"The archive is of version {manifest.version}, written by {manifest.written_by[:80]}; "
-            f"agentstepper_nb {__version__} reads up to version {VERSION}: upgrade this one.",
+            f"The archive is of version {manifest.version}, written by "
+            f"{manifest.written_by[:80]}; agentstepper_nb {__version__} reads up to "
+            f"version {VERSION}: upgrade this one.",
         )
     for version in range(manifest.version, VERSION):
         members = _UPCASTS[version](members)
@@ -295,7 +296,8 @@ def unzip_members(
 def _too_large(limit: int) -> ProtocolError:
     return ProtocolError(
         "too_large",
-        f"The archive unpacks to more than {limit // 1024**2} MiB, the limit: it can't be imported.",
+        f"The archive can't be imported: it unpacks to more than {limit // 1024**2} MiB, "
+        "the limit.",
     )
 
 
@@ -304,16 +306,16 @@ def _check_end(data: bytes) -> None:
     end = data[-_END_SIZE:]
     before = data[-_END_SIZE - _LOCATOR_SIZE : -_END_SIZE]
     if not end.startswith(_END) or end[-2:] != b"\0\0" or before.startswith(_LOCATOR):
-        raise make_corrupt_error("This is no archive of a run, or it is cut off")
+        raise make_corrupt_error("The file is not the archive of a run, or is incomplete")
     if int.from_bytes(end[12:16], "little") > _MAX_DIRECTORY_BYTES:
-        raise make_corrupt_error("The archive lists far more than a run's")
+        raise make_corrupt_error("The archive has more members than the archive of a run")
 
 
 def _chunks(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
     if info.flag_bits & _ENCRYPTED:
         raise make_corrupt_error("The archive is encrypted")
     if info.compress_type not in _SUPPORTED_COMPRESSIONS:
-        raise make_corrupt_error("The archive is compressed in a way that isn't read here")
+        raise make_corrupt_error("The archive's compression isn't supported")
     with file.open(info) as member:
         while chunk := member.read(CHUNK_BYTES):
             yield chunk

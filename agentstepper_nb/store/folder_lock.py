@@ -125,12 +125,12 @@ def lock_folder(folder: Path, what: str) -> FolderLock:
 def _explain_lock_failure(folder: Path, error: OSError) -> str:
     if error.errno in _NO_LOCKS:
         return (
-            f"The file system of {folder} has no locks, so that two Cores could write there at once "
-            f"({error.strerror}). Choose a folder on a disk of this machine."
+            f"The file system of {folder} has no locks, so that two Cores could write "
+            f"there at once ({error.strerror}). Choose a folder on a disk of this machine."
         )
     return (
-        f"Runs can't be kept in {folder}: {error.strerror or error}. Make the folder yours, or choose "
-        "another."
+        f"Runs can't be stored in {folder}: {error.strerror or error}. Make the folder "
+        "writable, or choose another."
     )
 
 

@@ -208,13 +208,13 @@ def _check(history: RunHistory, check: CheckCancelled) -> None:
         check()
         _check_item(event)
         # Nothing is inside of more events than there are.
-        _require(event.depth < len(history.events), "a depth that is no number of events")
+        _require(event.depth < len(history.events), "a depth that is not a number of events")
         _check_json(event.data)
     before = 0
     for point in history.halt_points:
         check()
         _check_item(point)
-        _require(point.depth < len(history.events), "a depth that is no number of events")
+        _require(point.depth < len(history.events), "a depth that is not a number of events")
         _check_halt_point(point, events.get(point.event), before)
         before = point.seq
     for commit in history.commits:
@@ -234,7 +234,7 @@ def _check_header(run: Run) -> None:
     _require(
         all(0 < len(tag) <= _MAX_TAG_CHARS for tag in run.tags), "an empty tag or too long a one"
     )
-    _check_unique("stop's count", (hits.breakpoint for hits in run.hits))
+    _check_unique("breakpoint's count", (hits.breakpoint for hits in run.hits))
     _require(len(run.hits) <= _MAX_HITS, "hits of too many breakpoints")
     for hits in run.hits:
         _require(
@@ -243,7 +243,7 @@ def _check_header(run: Run) -> None:
         )
         _require(
             all(0 < n < _COUNT_END for n in (hits.count, hits.last)),
-            "a breakpoint that counts wrong",
+            "a breakpoint with an invalid count",
         )
 
 
@@ -251,7 +251,7 @@ def _check_item(item: Event | HaltPoint) -> None:
     _check_times(item)
     _require(0 < len(item.id) <= _MAX_ID_CHARS, "an id that is empty or too long")
     _require(len(item.name or "") <= _MAX_NAME_CHARS, "too long a name")
-    _require(item.depth >= 0, "a depth that is no number of events")
+    _require(item.depth >= 0, "a depth that is not a number of events")
     least = 0 if isinstance(item, Event) and item.kind is not EventKind.DEBUG_MESSAGE else 1
     _require(least <= item.seq < _COUNT_END, "a row with no number")
     if item.kind is EventKind.CUSTOM:
@@ -262,9 +262,11 @@ def _check_halt_point(point: HaltPoint, event: Event | None, before: int) -> Non
     _require(event is not None and event.kind is point.kind, "a halt point of no event")
     _require(point.kind is not EventKind.DEBUG_MESSAGE, "a debug message with halt points")
     _require(before < point.seq, "halt points in no order")
-    _require(1 <= point.revision < _COUNT_END, "a revision that is none")
+    _require(1 <= point.revision < _COUNT_END, "an invalid revision")
     _require(len(point.breakpoints) <= MAX_BREAKPOINTS, "too many breakpoints at a row")
-    _require(len(point.breakpoint_error or "") <= _MAX_ERROR_CHARS, "too long an error of a stop")
+    _require(
+        len(point.breakpoint_error or "") <= _MAX_ERROR_CHARS, "too long an error of a breakpoint"
+    )
     _require(
         all(0 < len(id) <= _MAX_ID_CHARS for id in point.breakpoints), "a breakpoint without an id"
     )
@@ -286,7 +288,7 @@ def _check_commit(commit: Commit) -> None:
             for text in (change.body.diff, change.body.content, change.body.previous_content):
                 check_content_size(text, _SUBJECT)
         counts = (change.added, change.removed, change.size or 0)
-        _require(all(0 <= count < _COUNT_END for count in counts), "a change that counts wrong")
+        _require(all(0 <= count < _COUNT_END for count in counts), "a change with an invalid count")
 
 
 def _check_unique(what: str, ids: Iterable[object]) -> None:
@@ -297,7 +299,7 @@ def _check_unique(what: str, ids: Iterable[object]) -> None:
 def _check_times(item: Struct) -> None:
     for name in _TIMES:
         at = getattr(item, name, None)
-        _require(at is None or 0 <= at < _TIME_END_S, "a time that is none")
+        _require(at is None or 0 <= at < _TIME_END_S, "an invalid time")
 
 
 def _check_json(text: str | None, *, strict: bool = False) -> None:
@@ -306,7 +308,7 @@ def _check_json(text: str | None, *, strict: bool = False) -> None:
         return
     check_content_size(text, _SUBJECT)
     if not is_strict(text):
-        _require(not strict and _is_lenient(text), "a content that is no JSON")
+        _require(not strict and _is_lenient(text), "a content that is not JSON")
 
 
 def _is_lenient(text: str) -> bool:

@@ -246,7 +246,7 @@ def test_ctrl_c_cancels_an_answer_and_twice_it_ends(start: Start) -> None:
     terminal.sendline("hold on")
     terminal.expect("Wait")
     terminal.sendintr()
-    terminal.expect("Cancelling; Ctrl\\+C again ends.")
+    terminal.expect("Cancelling the answer; Ctrl\\+C again exits.")
     terminal.expect("Cancelled · 1 query")
     terminal.expect(PROMPT)
     terminal.sendline("hello")

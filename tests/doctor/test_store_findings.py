@@ -11,7 +11,7 @@ from agentstepper_nb.doctor.store_findings import make_store_findings
 from agentstepper_nb.store.checkup import DamagedRun, FolderReport, SetAsideStore
 
 WELL = FolderReport(folder="data", size=3 << 20, version=2, latest_version=2, runs=7)
-HURT = DamagedRun("id", "Run #1", "its header is hurt")
+HURT = DamagedRun("id", "Run #1", "its header is damaged")
 REPAIR = "Run `agentstepper doctor --data data --repair`."
 
 
@@ -34,8 +34,8 @@ def test_each_hurt_run_is_named_with_what_of_it_is_hurt() -> None:
     hurt = replace(WELL, damaged=(HURT, DamagedRun("other", "", "its header is lost")))
     texts = [finding.text for finding in about(hurt, "run")]
     assert texts == [
-        "Run 'Run #1' (id) is damaged: its header is hurt.",
-        "Run other is damaged: its header is lost.",
+        "Of run 'Run #1' (id) something is damaged: its header is damaged.",
+        "Of run other something is damaged: its header is lost.",
     ]
     assert {finding.advice for finding in about(hurt, "run")} == {REPAIR}
     assert about(hurt, "runs") == []

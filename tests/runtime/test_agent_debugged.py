@@ -93,7 +93,7 @@ async def test_an_edited_frame_is_what_the_step_is_given_and_what_is_kept(view: 
         ({"Tool": "other", "Argument": {"step": "start"}}, None, "replaced by a step of 'other'"),
         (None, {"done": True}, "edited result can't be used"),
         (None, "done", "edited result can't be used"),
-        (None, {"step": "x", "next_step": "y", "done": True}, "what it gave says 'x'"),
+        (None, {"step": "x", "next_step": "y", "done": True}, "a frame of step 'x'"),
     ],
 )
 async def test_a_bad_edit_is_an_error_step_and_is_not_tried_again(
@@ -206,7 +206,7 @@ async def test_without_a_debugger_it_goes_on_and_says_so_once(
             await agent.join()
             assert (await home.state()).status is SessionStatus.DONE
             assert (await home.state()).run_id is None
-    assert len([r for r in caplog.records if "the debugger doesn't show" in r.message]) == 1
+    assert len([r for r in caplog.records if "the debugger no longer shows" in r.message]) == 1
 
 
 async def test_a_core_that_goes_away_hinders_no_end(

@@ -52,7 +52,7 @@ async def test_a_step_that_goes_on_failing_is_an_error_step(tmp_path: Path) -> N
     [
         (lambda frame: None, "no StepFrame"),
         (lambda frame: {"step": frame.step, "done": True}, "next_step"),
-        (lambda frame: count(frame, step="other"), "says 'other'"),
+        (lambda frame: count(frame, step="other"), "a frame of step 'other'"),
         (lambda frame: count(frame, next_step=""), "length >= 1"),
         (lambda frame: count(frame, state={1, 2}), "$.state is"),
         (lambda frame: count(frame, data=float("nan")), "$.data is"),

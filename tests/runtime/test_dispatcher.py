@@ -233,7 +233,7 @@ def test_what_cant_be_marked_is_held_for_a_while_and_then_done_again(
 
     with caplog.at_level(logging.WARNING):
         run(test)
-    assert "the action 0 can't be marked: The disk is full." in caplog.text
+    assert "the action 0 can't be marked as ended: The disk is full." in caplog.text
 
 
 @pytest.mark.parametrize("method", ["claim", "renew"])

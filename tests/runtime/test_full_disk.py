@@ -50,7 +50,7 @@ async def test_what_has_no_room_is_written_once_there_is_some(tmp_path: Path) ->
         owner="one",
         steps=(make_step(text="x" * 200_000), make_step(iteration=1)),
     )
-    with pytest.raises(CommandError, match="Make room there") as refused:
+    with pytest.raises(CommandError, match="Free disk space") as refused:
         await breakable.connection.call("runtime", "write", large, type(None))
     assert refused.value.code == "store_failed"
     with pytest.MonkeyPatch.context() as patch:

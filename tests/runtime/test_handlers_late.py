@@ -13,7 +13,7 @@ from agentstepper_nb.protocol.runtime import Action, ActionKind, ActionStatus, S
 from agentstepper_nb.protocol.runtime_store_messages import ClaimAction, ClaimedAction
 from tests.runtime.harness import Core, Worker, a_core
 
-OVER = "nothing of it changes any more"
+OVER = "can't change any more"
 
 
 class LateClaims:

@@ -76,7 +76,7 @@ async def test_it_is_told_the_state_and_the_guidance() -> None:
         (says("I counted."), "it is no frame"),
         (says(json.dumps(GOOD | {"more": 1})), "unknown field `more`"),
         (says(json.dumps(GOOD | {"done": "no"})), "$.done"),
-        (says(json.dumps(GOOD | {"step": "other"})), "says 'other'"),
+        (says(json.dumps(GOOD | {"step": "other"})), "a frame of step 'other'"),
         (calls(("1", "step_frame", "{")), "it is no frame"),
         (calls(("1", "step_frame", GOOD), ("2", "step_frame", GOOD)), "called once"),
         (calls(("1", "shell", {})), "there is one tool"),

@@ -61,7 +61,7 @@ def test_who_ends_is_forgotten(caplog: pytest.LogCaptureFixture) -> None:
 
     with caplog.at_level(logging.ERROR):
         run(test)
-    assert "the agent of bad ended badly" in caplog.text
+    assert "the agent of bad failed as it ended" in caplog.text
 
 
 def test_an_older_one_that_ends_late_takes_nobody_with_it() -> None:
@@ -120,7 +120,7 @@ def test_the_end_is_for_all_of_them(caplog: pytest.LogCaptureFixture) -> None:
 
     with caplog.at_level(logging.ERROR):
         run(test)
-    assert "the agent of s1 didn't end well" in caplog.text
+    assert "the agent of s1 could not be ended" in caplog.text
 
 
 def test_who_is_about_to_begin_is_found_and_begins_unless_that_fails() -> None:

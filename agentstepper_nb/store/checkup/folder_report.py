@@ -264,7 +264,7 @@ def _find_damaged_runs(reader: StoreReader, runs: list[Run]) -> Iterator[Damaged
             yield DamagedRun(run.id, run.name, error.what)
         except KeyError:  # deleted meanwhile; or it can't be found by its id
             if any(run.id == each.run.id for each in reader.list_runs()):
-                yield DamagedRun(run.id, run.name, "its header can't be found")
+                yield DamagedRun(run.id, run.name, "its header is missing")
 
 
 def _find_orphaned_runs(path: Path, listed: set[str]) -> Iterator[DamagedRun]:

@@ -59,11 +59,9 @@ def repair_folder(folder: Path) -> list[str]:
         StoreError: It can't be written.
     """
     if not folder.is_dir():
-        raise StoreError(f"There is no folder {folder}: name the one that the runs are kept in.")
+        raise StoreError(f"There is no folder {folder}: name the folder of the runs.")
     if not folder_report.list_core_files(folder):
-        raise StoreError(
-            f"No Core has kept anything in {folder}: name the folder that the runs are kept in."
-        )
+        raise StoreError(f"No Core has stored anything in {folder}: name the folder of the runs.")
     with lock_folder(folder, _LOCK_OWNER):
         report = folder_report.examine_folder(folder, own=True)
         return list(_repair_all(folder, report))
@@ -75,7 +73,7 @@ def _repair_all(folder: Path, report: FolderReport) -> Iterator[str]:
     yield from _close_to_others(folder, report)
     if report.damaged_store:
         name = set_aside_database(path)
-        yield f"The damaged store is kept as {name}."
+        yield f"The damaged store is saved as {name}."
     for each in folder_report.list_set_aside_stores(path):
         yield from _restore_runs(path, each)
     yield from _repair_marks(folder, report)
@@ -83,20 +81,20 @@ def _repair_all(folder: Path, report: FolderReport) -> Iterator[str]:
         for end in ("", "-wal", "-shm", "-journal"):
             (folder / f"{SEARCH_FILE}{end}").unlink(missing_ok=True)
     if report.search:
-        yield "The search's file was damaged and is deleted: the next Core makes it anew."
+        yield "The search index was damaged and is deleted: the next Core rebuilds it."
     for each in folder_report.list_leftover_files(folder, held=False):
         each.unlink(missing_ok=True)
         yield f"{each.name} is deleted: an interrupted write left it."
     for name, _ in report.tokens:
         (folder / name).unlink(missing_ok=True)
-        yield f"The token in {name} was damaged and is deleted: the next Core makes another."
+        yield f"The token in {name} was damaged and is deleted: the next Core creates another."
 
 
 def _close_to_others(folder: Path, report: FolderReport) -> Iterator[str]:
     for name in report.open_to_others:
         path = folder / name
         path.chmod(0o700 if path.is_dir() else 0o600)
-        yield f"{path} is its owner's alone now."
+        yield f"Only the owner can read {path} now."
 
 
 def _repair_marks(folder: Path, report: FolderReport) -> Iterator[str]:
@@ -107,9 +105,9 @@ def _repair_marks(folder: Path, report: FolderReport) -> Iterator[str]:
             delete_losses(connection)
             for each in lost:
                 _tag_damaged_run(connection, each.id)
-                yield f"It can't be brought back that {each.damage}."
+                yield f"Repair can't undo that {each.damage}."
     if report.damaged_marks:
-        yield "The damaged marks are deleted: the next Core begins new ones."
+        yield "The damaged marks are deleted: the next Core starts new marks."
     if report.missing or report.damaged_marks:
         (folder / MARKS_FILE).unlink(missing_ok=True)
 
@@ -142,15 +140,15 @@ def _restore_runs(path: Path, damaged: Path) -> Iterator[str]:
     except StoreError:
         raise
     except (sqlite3.Error, OSError) as error:
-        yield f"Nothing could be read of {damaged.name}: {error}. It stays where it is."
+        yield f"Nothing could be read of {damaged.name}: {error}. The file stays where it is."
         return
     if not restorer.found:
-        yield f"Nothing could be read of {damaged.name}: no run is in it. It stays where it is."
+        yield f"{damaged.name} contains no readable run. The file stays where it is."
         return
     if restorer.intact_runs:
-        yield f"{_format_runs(restorer.intact_runs)} back whole from {damaged.name}."
+        yield f"{_format_runs(restorer.intact_runs)} restored whole from {damaged.name}."
     if restorer.known:
-        yield f"{_format_runs(restorer.known)} in {damaged.name} that had come back before."
+        yield f"{_format_runs(restorer.known)} in {damaged.name} that an earlier repair restored."
     yield f"{damaged.name} is kept as {_rename(damaged)}: delete it when you miss nothing."
 
 
@@ -178,7 +176,9 @@ class _RunRestorer:
             restored_ids.add(run.id)
             self._restore_run(each)
             if each.lost:
-                yield f"Run {run.name!r} ({run.id}) is back, without {join_losses(each.lost)}."
+                yield (
+                    f"Run {run.name!r} ({run.id}) is restored, without {join_losses(each.lost)}."
+                )
             else:
                 self.intact_runs += 1
         with migrations.transaction(self._connection):

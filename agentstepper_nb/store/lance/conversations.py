@@ -38,9 +38,7 @@ async def leave(draft: Draft, ask: EndParticipation) -> Participant:
     """See `RuntimeStore.leave`."""
     participant: Participant | None = await draft.get(PARTICIPANTS, ask.participant_id)
     if participant is None:
-        raise CommandError(
-            "unknown_participant", f"No participant has the id {ask.participant_id}."
-        )
+        raise CommandError("unknown_participant", f"There is no participant {ask.participant_id}.")
     if participant.left_at is None:
         participant = replace(participant, left_at=ask.at)
         draft.put(PARTICIPANTS, participant)
@@ -91,7 +89,7 @@ async def require_conversation(draft: Draft, conversation: str) -> None:
         CommandError: `unknown_conversation`.
     """
     if await draft.get(CONVERSATIONS, conversation) is None:
-        raise CommandError("unknown_conversation", f"No conversation has the id {conversation}.")
+        raise CommandError("unknown_conversation", f"There is no conversation {conversation}.")
 
 
 async def _here(draft: Draft, ask: Participant) -> Participant | None:

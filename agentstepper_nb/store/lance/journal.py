@@ -113,7 +113,7 @@ class Journal:
         except OSError as error:
             self._cut()
             raise StoreError(
-                f"Nothing can be kept in {self._folder} right now: {error}."
+                f"The store can't write to {self._folder} right now: {error}."
             ) from error
         try:
             _sync(self._file)
@@ -129,8 +129,8 @@ class Journal:
         if os.fstat(self._file).st_nlink == 0:
             self._broken = True
             raise StoreError(
-                f"Another process took {self._folder} while this one had it: was its lock file deleted? "
-                "It goes on there; end this one."
+                f"Another process took over {self._folder} from this one: was its lock "
+                "file deleted? The other process continues; end this one."
             )
 
     def restart(self, head: Head) -> None:
@@ -175,8 +175,8 @@ class Journal:
 
 def _broken(folder: Path) -> str:
     return (
-        f"The disk of {folder} failed to sync: what it has is unknown. Look after the disk, then start "
-        "again: what was kept before is read from it."
+        f"The disk of {folder} failed to sync, so that its content is unknown. Check the "
+        "disk, then start again: earlier data is read from it."
     )
 
 
@@ -208,7 +208,7 @@ def _lines(data: bytes, folder: Path) -> tuple[list[bytes], int]:
         if line != _line(text):
             # Each line was synced before the next was begun: only the last may be hurt by a kill.
             if any(each == _line(each[_SUM:-1]) for each in lines[at + 1 :]):
-                raise StoreError(_damaged(folder, f"line {at + 1} is hurt"))
+                raise StoreError(_damaged(folder, f"line {at + 1} is damaged"))
             break
         found.append(text)
         size += len(line)
@@ -217,7 +217,7 @@ def _lines(data: bytes, folder: Path) -> tuple[list[bytes], int]:
 
 def _damaged(folder: Path, why: str) -> str:
     return (
-        f"{folder / JOURNAL} is damaged: {why}. Put a copy of the folder in its place, or choose "
+        f"{folder / JOURNAL} is damaged: {why}. Restore a copy of the folder, or choose "
         "another; without that file, the tables open with what they have."
     )
 

@@ -96,8 +96,8 @@ class Kind:
             return Row(int(kept[ORDER]), msgspec.convert(found, self.type))
         except (msgspec.ValidationError, TypeError, KeyError) as error:
             raise StoreError(
-                f"The row {str(kept.get(KEY))[:80]!r} of the table {self.name} isn't what was kept "
-                f"there: {error}. Put a copy of the folder in its place, or begin with another folder."
+                f"The row {str(kept.get(KEY))[:80]!r} of the table {self.name} is damaged: "
+                f"{error}. Restore a copy of the folder, or start with another folder."
             ) from None
 
     @cached_property

@@ -154,7 +154,7 @@ async def require_session(draft: Draft, session: str) -> AgentState:
     """
     state: AgentState | None = await draft.get(STATES, session)
     if state is None:
-        raise CommandError("unknown_session", f"No session is called {session}.")
+        raise CommandError("unknown_session", f"There is no session {session}.")
     return state
 
 

@@ -345,7 +345,7 @@ def _fitting() -> Iterator[None]:
         if isinstance(error, AgentStepperError):
             raise
         raise StoreError(
-            f"A value can't be kept: {error}. Send one that JSON can carry."
+            f"The value can't be stored: {error}. Send a value that JSON can carry."
         ) from error
 
 

@@ -34,12 +34,14 @@ async def write(draft: Draft, ask: SessionWrite) -> SessionWriteResult:
 def _check(kept: AgentState, ask: SessionWrite) -> None:
     if ask.epoch != kept.epoch or kept.owner not in (None, ask.owner):
         raise CommandError(
-            "stale_epoch", f"Session {ask.session_id} is another worker's by now: it goes on there."
+            "stale_epoch",
+            f"Session {ask.session_id} now belongs to another worker, where it continues.",
         )
     others = {each.session_id for each in (*ask.steps, *((ask.state,) if ask.state else ()))}
     if others - {ask.session_id}:
         raise CommandError(
-            "invalid_message", f"A write of session {ask.session_id} has another session's rows."
+            "invalid_message",
+            f"A write of session {ask.session_id} contains rows of another session.",
         )
 
 
@@ -56,7 +58,7 @@ def _state(draft: Draft, kept: AgentState, state: AgentState) -> AgentState | No
         return None
     if kept.status not in LIVE_STATUSES:
         raise CommandError(
-            "session_over", f"Session {state.session_id} has ended: nothing of it changes any more."
+            "session_over", f"Session {state.session_id} has ended and can't change any more."
         )
     draft.put(STATES, new)
     return new
@@ -80,7 +82,8 @@ async def _steps(draft: Draft, ask: SessionWrite) -> tuple[AgentStep, ...]:
         if places.setdefault(key, step.id) != step.id or by_id.setdefault(step.id, key) != key:
             raise CommandError(
                 "duplicate_step",
-                f"Another step stands at iteration {step.iteration} of session {step.session_id}.",
+                f"Session {step.session_id} already has another step at iteration "
+                f"{step.iteration}.",
             )
     kept = {step.id for step in known}
     fresh = {step.id: step for step in ask.steps if step.id not in kept}
@@ -111,5 +114,6 @@ async def _finish(draft: Draft, session: str, finish: ActionCompletion) -> Actio
 
 def _stale(finish: ActionCompletion) -> CommandError:
     return CommandError(
-        "stale_claim", f"Action {finish.id} isn't {finish.owner}'s any more: it is done elsewhere."
+        "stale_claim",
+        f"Action {finish.id} no longer belongs to {finish.owner}: another worker does it.",
     )

@@ -62,8 +62,8 @@ Asked = TypeVar("Asked")
 Given = TypeVar("Given")
 
 _MISSING: Final = (
-    'LanceDB isn\'t installed: `pip install "agentstepper_nb[lance]"`, or choose another '
-    "runtime_store."
+    'LanceDB isn\'t installed: run `pip install "agentstepper_nb[lance]"`, or choose '
+    "another runtime_store."
 )
 
 

@@ -308,6 +308,6 @@ def _told(name: str, folder: Path) -> Iterator[None]:
             raise
         why = _IN_SOURCE.sub("", str(error).split("\n", 1)[0])[:300]
         raise StoreError(
-            f"The table {name} in {folder} can't be used: {why}. If the disk is sound, the table is "
-            "damaged: put a copy of the folder in its place, or choose another folder."
+            f"The table {name} in {folder} can't be used: {why}. If the disk works, the "
+            "table is damaged: restore a copy of the folder, or choose another folder."
         ) from error

@@ -53,7 +53,7 @@ async def answer_request(store: RuntimeStore, method: str, params: Raw) -> Struc
     """
     known = METHODS.get(method)
     if known is None:
-        raise CommandError("unknown_service", f"The runtime's store has no {method[:80]!r}.")
+        raise CommandError("unknown_service", f"The runtime store has no method {method[:80]!r}.")
     handler: Callable[..., Awaitable[Struct | None]] = getattr(store, method)
     values = () if known.request is type(None) else (_decode_params(params, known.request),)
     try:
@@ -136,5 +136,5 @@ class RemoteRuntimeStore:
             if isinstance(error, AgentStepperError):
                 raise
             raise StoreError(
-                f"A value can't be kept: {error}. Send one that JSON can carry."
+                f"The value can't be stored: {error}. Send a value that JSON can carry."
             ) from error

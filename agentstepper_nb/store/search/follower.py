@@ -74,9 +74,9 @@ class IndexFollower:
     def describe_delay(self) -> str:
         """Why a search has to wait, for a person. May be asked from any thread."""
         left = len(self._stale_runs)
-        what = f"{left} runs are" if left else "what came last is"
+        what = "the latest event is" if left else "what came last is"
         return self._trouble or (
-            f"The search index is being made: {what} still to be taken in. Search again in a moment."
+            f"The search index is being built: {what} still missing. Search again in a moment."
         )
 
     def apply(self, records: Sequence[Record], changes: Mapping[str, int]) -> None:

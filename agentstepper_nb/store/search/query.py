@@ -54,9 +54,9 @@ def make_fts_expression(query: str) -> str:
     terms = [(match[1] or match[2] or "", match[2] is not None) for match in _TERM.finditer(text)]
     terms = [(words, is_bare) for words, is_bare in terms if any(map(_is_word_character, words))]
     if not terms:
-        raise _make_search_error("There is no word to look for: type letters or digits.")
+        raise _make_search_error("The query has no word: type letters or digits.")
     if len(terms) > MAX_TERMS:
-        raise _make_search_error(f"Look for up to {MAX_TERMS} words at once.")
+        raise _make_search_error(f"The query has too many words: use up to {MAX_TERMS}.")
     expression = " ".join(f'"{words}"' for words, _ in terms)
     return f"{expression}*" if terms[-1][1] else expression
 
@@ -96,12 +96,13 @@ def find_hits_in_file(
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version == VERSION:
                 return find_hits(db, query, run, limit)
-            why = f"it is of version {version}, this program's is {VERSION}"
+            why = f"it is of version {version}, but this program reads version {VERSION}"
     except (sqlite3.Error, UnicodeDecodeError) as error:
         why = str(error)
     raise CommandError(
         "cannot_search",
-        f"The search index {path} can't be read: {why}. Ask in the view of the Core that keeps it.",
+        f"The search index {path} can't be read: {why}. Search in the view of the Core "
+        "that uses the folder.",
     )
 
 

@@ -217,4 +217,4 @@ def _run_job(job: Callable[[], None]) -> None:
 
 
 def _closed() -> CommandError:
-    return CommandError("cannot_search", "The store is closed: there is nothing to search.")
+    return CommandError("cannot_search", "The store is closed, so that nothing can be searched.")

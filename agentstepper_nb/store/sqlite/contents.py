@@ -179,7 +179,7 @@ class ContentReader:
         if isinstance(content, int):
             content = b"".join(self._chain(content))
         if not isinstance(content, bytes):
-            raise self.make_damage_error("a content is of no known form")
+            raise self.make_damage_error("a content has an unknown form")
         try:
             return content.decode(errors="surrogatepass")
         except UnicodeDecodeError as error:
@@ -257,7 +257,7 @@ class ContentReader:
     def _piece(self, row: list[Any], hash: Value, data: Value) -> bytes:
         piece = unpack_piece(hash, data)
         if piece is None or not is_intact("nodes", self._run_id, row, hash):
-            raise self.make_damage_error("a piece of a content is hurt")
+            raise self.make_damage_error("a piece of a content is damaged")
         return piece
 
     def _all_nodes(self) -> dict[int, tuple[int, int]]:

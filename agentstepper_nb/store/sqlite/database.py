@@ -70,8 +70,9 @@ def open_writer(path: Path) -> sqlite3.Connection:
         if not is_damage(error):
             raise _make_open_error(path, error) from error
         log.error(
-            "%s can't be read (%s). It is kept as %s, and a new store begins. "
-            "`agentstepper doctor --data %s --repair` brings back what can be read of its runs.",
+            "%s can't be read (%s). It is saved as %s, and a new store begins. "
+            "`agentstepper doctor --data %s --repair` restores what is readable of its "
+            "runs.",
             path,
             error,
             set_aside_database(path),
@@ -172,7 +173,7 @@ def _create(path: Path) -> None:
     """Make the file whole: a store that is there has its tables."""
     for stale in _companions(path):
         if stale.exists():  # the journal of a store that is gone
-            raise sqlite3.DatabaseError("its journal is there without it")
+            raise sqlite3.DatabaseError("its journal exists without it")
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -218,8 +219,9 @@ def set_journal_mode(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # gives the lock back
     connection.execute("PRAGMA synchronous = FULL")
     log.warning(
-        "%s lies on a file system (%s) where SQLite's write-ahead log isn't safe: each change is "
-        "synced instead, which is slower. Choose a folder on a disk of this machine.",
+        "%s lies on a file system (%s) where SQLite's write-ahead log isn't safe: each "
+        "change is synced instead, which is slower. Choose a folder on a disk of this "
+        "machine.",
         path,
         network or "unknown",
     )

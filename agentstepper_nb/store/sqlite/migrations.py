@@ -49,7 +49,9 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         return
     if found:
         copy = copy_before_migration(connection, path, found)
-        log.warning("%s goes from version %d to %d; a copy is %s", path, found, VERSION, copy)
+        log.warning(
+            "%s is upgraded from version %d to %d; a copy is %s", path, found, VERSION, copy
+        )
     with transaction(connection):
         for number in range(found + 1, VERSION + 1):
             for statement in read_statements(number):
@@ -84,7 +86,7 @@ def read_version(connection: sqlite3.Connection, application: int = APPLICATION_
     if not number and not found and not read_schema(connection):
         return 0
     if found != application + number or number < 1:
-        raise sqlite3.DatabaseError("the header doesn't say one version")
+        raise sqlite3.DatabaseError("the header has no single version")
     return int(number)
 
 
@@ -122,8 +124,9 @@ def refuse_older(found: int, path: Path) -> None:
     """
     if found < VERSION:
         raise StoreError(
-            f"{path} is of version {found}, and this agentstepper_nb reads version {VERSION}: start "
-            "a Core on the folder once (`agentstepper serve --data DIR`), which brings it up to date."
+            f"{path} is of version {found}, but this agentstepper_nb reads version "
+            f"{VERSION}: start a Core on the folder once (`agentstepper serve --data DIR`) "
+            "to upgrade the store."
         )
 
 
@@ -186,7 +189,8 @@ def copy_before_migration(connection: sqlite3.Connection, path: Path, number: in
         copy_database(connection, target)
     except (OSError, sqlite3.OperationalError) as error:
         raise StoreError(
-            f"{path} can't be copied to {target} before it is changed: {error}. Make room, or move it."
+            f"{path} can't be copied to {target} before its upgrade: {error}. Free disk "
+            "space, or move the file."
         ) from error
     for each in list_migration_copies(path):
         if each != target:

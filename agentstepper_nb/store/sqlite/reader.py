@@ -161,8 +161,9 @@ class StoreReader:
             except sqlite3.DatabaseError as error:
                 if run is None:
                     raise StoreError(
-                        f"The list of runs in {self._path} can't be read: {error}. `agentstepper "
-                        f"doctor --data {self._path.parent} --repair` brings back what can be."
+                        f"The list of runs in {self._path} can't be read: {error}. "
+                        f"`agentstepper doctor --data {self._path.parent} --repair` "
+                        "restores what is readable."
                     ) from error
                 raise DamagedRunError(run, str(error)) from error
             finally:
@@ -199,7 +200,7 @@ def _make_damaged_header(n: int, id: Any, header: Any) -> Run:
     """A header in place of one that is hurt, with as much of it as can still be read."""
     id = id if isinstance(id, str) and id else f"damaged-{n}"
     failure = Failure(
-        type="DamagedRunError", message=str(DamagedRunError(id, "its header is hurt"))
+        type="DamagedRunError", message=str(DamagedRunError(id, "its header is damaged"))
     )
     try:
         found = RUN.decode(header, id=id)

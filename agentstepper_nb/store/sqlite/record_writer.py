@@ -162,7 +162,7 @@ class RecordWriter:
             columns = self._execute(_RUN, (run_id,)).fetchone()
             # A hurt row that is written again would have a right checksum.
             if columns is None or not is_intact("runs", run_id, columns):
-                raise LookupError(f"The store has no run {run_id}, or its header is hurt")
+                raise LookupError(f"The store has no run {run_id}, or its header is damaged")
             row = self._runs[run_id] = RunRow.of(columns)
         return row
 
@@ -337,7 +337,7 @@ class RecordWriter:
         """A row's columns but for its checksum, which they agree with."""
         row: Sequence[Any] | None = self._execute(_BY_KEY[table], (run.n, key)).fetchone()
         if row is None or not is_intact(table, run.id, row):
-            raise LookupError(f"Row {key} of run {run.id} isn't among the {table}, or is hurt")
+            raise LookupError(f"Row {key} of run {run.id} is missing in {table}, or damaged")
         return row[:-1]
 
     def _next_number(self, of: str) -> int:

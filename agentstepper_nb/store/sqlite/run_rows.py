@@ -82,7 +82,7 @@ class RunRowReader:
         if row is None:
             raise KeyError(run)
         if not is_intact("runs", run, row):
-            raise DamagedRunError(run, "its header is hurt")
+            raise DamagedRunError(run, "its header is damaged")
         self._read_from(
             connection,
             RunRow.of(row),
@@ -196,7 +196,7 @@ class RunRowReader:
     def _check(self, table: str, row: Sequence[Any]) -> None:
         if not is_intact(table, self._id, row):
             raise self._make_damage_error(
-                f"row {row[0]} of its {_ROWS_OF.get(table, table)} is hurt"
+                f"row {row[0]} of its {_ROWS_OF.get(table, table)} is damaged"
             )
 
     def _changes(self) -> dict[int, list[FileChange]]:

@@ -118,8 +118,8 @@ class SqliteStore:
                 self._writer = StoreWriter(connection, path, durability, callbacks)
             except sqlite3.Error as error:
                 raise StoreError(
-                    f"Nothing can be kept in {folder}: {error}. Make room there, or choose another "
-                    "folder."
+                    f"The store can't write to {folder}: {error}. Free disk space there, "
+                    "or choose another folder."
                 ) from error
             stack.pop_all()
         changes = {each.run.id: each.changes for each in listed if not each.damaged}

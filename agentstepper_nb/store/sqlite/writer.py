@@ -233,10 +233,10 @@ class StoreWriter:
                 if _is_transient(error):
                     self._retry_later(waiting[at:], error)
                     return
-                log.exception("Some of a run could not be kept in %s", self._path)
+                log.exception("Some of a run could not be written to %s", self._path)
                 self._callbacks.on_trouble(
-                    f"Some of a run could not be kept in {self._path.parent}: the log says what. "
-                    "The other runs are kept."
+                    f"Some of a run could not be written to {self._path.parent}: see the "
+                    "log for the reason. The other runs are stored."
                 )
                 self._notify_recorded(
                     [replace(append, on_synced=None)]
@@ -334,7 +334,7 @@ class StoreWriter:
 
     def _clear_trouble(self) -> None:
         if self._retry_at is not None:
-            log.warning("%s can be written to again", self._path)
+            log.warning("%s is writable again", self._path)
             self._retry_at = None
             self._callbacks.on_trouble(None)
 
@@ -343,8 +343,8 @@ class StoreWriter:
         if self._retry_at is None:
             log.error("Nothing can be written to %s: %s", self._path, error)
         self._callbacks.on_trouble(
-            f"Nothing can be kept in {self._path.parent} right now: {error}. Make room there; agents "
-            "wait meanwhile, and it is tried again each second."
+            f"The store can't write to {self._path.parent} right now: {error}. Free disk "
+            "space there; agents wait meanwhile, and the store tries again each second."
         )
         self._retry_at = time.monotonic() + RETRY_S
         if self._sync_at is not None:

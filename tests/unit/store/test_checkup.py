@@ -89,7 +89,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     about = examine_folder(tmp_path)
     assert (about.open_to_others, about.leftover_files) == ((), ())
     assert not examine_folder(other).tokens
-    with pytest.raises(StoreError, match="No Core has kept anything in"):
+    with pytest.raises(StoreError, match="No Core has stored anything in"):
         repair_folder(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["film.part", "lock"]
     assert [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path, other)] == [0o755, 0o644]
@@ -134,7 +134,7 @@ def test_it_looks_beside_a_core_and_says_who_that_is(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "damage"),
     [
-        ("UPDATE runs SET heard = heard + 1 WHERE n = ?", "its header is hurt"),
+        ("UPDATE runs SET heard = heard + 1 WHERE n = ?", "its header is damaged"),
         ("UPDATE events SET id = id || 'x' WHERE run = ? AND n % 5 = 0", "of its events is hurt"),
         ("UPDATE breakpoints SET body = '{}' WHERE run = ?", "of its halt points is hurt"),
         ("DELETE FROM breakpoints WHERE run = ? AND n % 3 = 0", "halt points are there"),
@@ -161,8 +161,8 @@ def test_a_hurt_run_is_named_and_comes_back_without_what_is_lost(
     assert (hurt.id, hurt.name) == (FIRST, built.truth[FIRST].run.name)
     assert damage in hurt.damage
     said = told(folder)
-    assert f"({FIRST}) is back, without " in said
-    assert "4 runs are back whole from store.sqlite.damaged-" in said
+    assert f"({FIRST}) is restored, without " in said
+    assert "4 runs are restored whole from store.sqlite.damaged-" in said
     assert others(folder, FIRST) == {r: h for r, h in built.truth.items() if r != FIRST}
     back = histories(folder)[FIRST]
     assert DAMAGED_TAG in back.run.tags
@@ -251,7 +251,7 @@ def test_a_store_that_was_put_aside_comes_back_beside_what_is_new(
     (aside,) = examine_folder(folder).set_aside_stores
     assert (aside.intact_runs, aside.damaged, aside.problem) == (5, (), "")
     said = told(folder)
-    assert "5 runs are back whole from store.sqlite.damaged-" in said
+    assert "5 runs are restored whole from store.sqlite.damaged-" in said
     assert histories(folder) == built.truth
     assert told(folder) == ""  # and nothing is left to do
 

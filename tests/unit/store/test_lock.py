@@ -150,7 +150,7 @@ def test_a_holder_of_another_day_is_named_with_it() -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StoreError, match=r"Runs can't be kept in .*/file/data: Not a directory"):
+    with pytest.raises(StoreError, match=r"Runs can't be stored in .*/file/data: Not a directory"):
         folder_lock.lock_folder(tmp_path / "file" / "data", "me")
 
 

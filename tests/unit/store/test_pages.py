@@ -155,10 +155,10 @@ def hurt(tmp_path: Path) -> Iterator[Tabled]:
         ("DELETE FROM breakpoints WHERE seq = 12", 11, "1 of its rows 11 to 12 are there"),
         ("UPDATE breakpoints SET seq = NULL WHERE seq = 3", 3, "9 of its rows 3 to 12 are there"),
         ("UPDATE nodes SET parent = n WHERE n = 2", 1, "a piece of a content"),
-        ("UPDATE blobs SET bytes = x'00' WHERE n = 2", 1, "a piece of a content is hurt"),
+        ("UPDATE blobs SET bytes = x'00' WHERE n = 2", 1, "a piece of a content is damaged"),
         ("DELETE FROM nodes WHERE n = 1", 1, "a piece of a content is missing"),
         ("UPDATE commits SET files = 7", 10, "is hurt"),
-        ("UPDATE runs SET header = x'00'", 1, "its header is hurt"),
+        ("UPDATE runs SET header = x'00'", 1, "its header is damaged"),
     ],
 )
 def test_what_is_hurt_is_named(hurt: Tabled, harm: str, first: int, what: str) -> None:

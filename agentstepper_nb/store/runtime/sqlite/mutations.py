@@ -74,7 +74,7 @@ def _check(request: SessionWrite, epoch: int, owner: str | None) -> None:
     if request.epoch != epoch or owner not in (None, request.owner):
         raise CommandError(
             "stale_epoch",
-            f"Session {request.session_id} is another worker's by now: it goes on there.",
+            f"Session {request.session_id} now belongs to another worker, where it continues.",
         )
     others = {
         each.session_id for each in (*request.steps, *((request.state,) if request.state else ()))
@@ -82,7 +82,7 @@ def _check(request: SessionWrite, epoch: int, owner: str | None) -> None:
     if others - {request.session_id}:
         raise CommandError(
             "invalid_message",
-            f"A write of session {request.session_id} has another session's rows.",
+            f"A write of session {request.session_id} contains rows of another session.",
         )
 
 
@@ -96,7 +96,7 @@ def _store_snapshot(connection: sqlite3.Connection, state: AgentState, epoch: in
         return False
     if before[_STATUS] not in LIVE_STATUSES:
         raise CommandError(
-            "session_over", f"Session {state.session_id} has ended: nothing of it changes any more."
+            "session_over", f"Session {state.session_id} has ended and can't change any more."
         )
     if state.status not in LIVE_STATUSES:
         connection.execute("DELETE FROM holds WHERE session_id = ?", (state.session_id,))
@@ -117,7 +117,7 @@ def _store_step(connection: sqlite3.Connection, step: AgentStep) -> bool:
     if found != [(step.id, step.session_id, step.iteration, step.event_seq)]:
         raise CommandError(
             "duplicate_step",
-            f"Another step stands at iteration {step.iteration} of session {step.session_id}.",
+            f"Session {step.session_id} already has another step at iteration {step.iteration}.",
         )
     return False
 
@@ -144,7 +144,7 @@ def _complete_action(
 def _make_stale_claim_error(completion: ActionCompletion) -> CommandError:
     return CommandError(
         "stale_claim",
-        f"Action {completion.id} isn't {completion.owner}'s any more: it is done elsewhere.",
+        f"Action {completion.id} no longer belongs to {completion.owner}: another worker does it.",
     )
 
 
@@ -182,7 +182,7 @@ def leave(connection: sqlite3.Connection, request: EndParticipation) -> Particip
     participant = find_row(connection, PARTICIPANTS, "participant_id", request.participant_id)
     if participant is None:
         raise CommandError(
-            "unknown_participant", f"No participant has the id {request.participant_id}."
+            "unknown_participant", f"There is no participant {request.participant_id}."
         )
     return participant
 
@@ -254,7 +254,7 @@ def require_conversation(connection: sqlite3.Connection, conversation: str) -> N
         CommandError: `unknown_conversation`.
     """
     if find_row(connection, CONVERSATIONS, "conversation_id", conversation) is None:
-        raise CommandError("unknown_conversation", f"No conversation has the id {conversation}.")
+        raise CommandError("unknown_conversation", f"There is no conversation {conversation}.")
 
 
 def _find_present_participant(
@@ -371,4 +371,4 @@ def read_epoch_and_owner(connection: sqlite3.Connection, session_id: str) -> tup
 
 
 def _make_unknown_session_error(session_id: str) -> CommandError:
-    return CommandError("unknown_session", f"No session is called {session_id}.")
+    return CommandError("unknown_session", f"There is no session {session_id}.")

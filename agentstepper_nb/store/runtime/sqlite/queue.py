@@ -153,7 +153,7 @@ def adopt(connection: sqlite3.Connection, request: AdoptSessions) -> AgentStateL
         try:
             adopted.append(mutations.read_session(connection, session))
         except StoreError as error:
-            log.error("%s Its session ends.", error)
+            log.error("%s The session ends.", error)
             connection.execute(_FAIL_SESSION, (session,))
     return AgentStateList(states=tuple(adopted))
 
@@ -220,7 +220,7 @@ def _fail(
     error: StoreError,
 ) -> None:
     """An action can't be read, or its session: it is over, and so not in the way of all others."""
-    log.error("%s The action %s is over by this.", error, action)
+    log.error("%s The action %s ends as well.", error, action)
     connection.execute(_FAIL_ACTION, (str(error), request.now, action))
     mutations.refresh_first_action(connection, session)
 

@@ -114,8 +114,8 @@ class RowTable(Generic[T]):
         except msgspec.ValidationError as error:
             key = row[0] if isinstance(row[0], str) else "?"
             raise StoreError(
-                f"A row of {self.name} ({key}) is damaged: {error}. `sqlite3 FILE` mends or deletes it, "
-                "with no Core running."
+                f"A row of {self.name} ({key}) is damaged: {error}. Repair or delete the "
+                "row with `sqlite3 FILE`, with no Core running."
             ) from error
 
     def decode_rows(self, rows: Iterable[Sequence[Value]]) -> tuple[T, ...]:

@@ -62,8 +62,9 @@ def open_writer(path: Path | None) -> sqlite3.Connection:
             if not database.is_damage(error):
                 raise
             log.error(
-                "%s can't be read (%s). It is kept as %s, and a new one begins: background agents of "
-                "before are only there. `sqlite3 FILE .recover` brings back what can be read of it.",
+                "%s can't be read (%s). It is saved as %s, and a new file begins without "
+                "the earlier background agents. `sqlite3 FILE .recover` restores what is "
+                "readable.",
                 path,
                 error,
                 database.set_aside_database(path, _MARKS_FILE),
@@ -91,12 +92,13 @@ def make_store_error(path: Path, error: Exception) -> StoreError:
     """What is told where the file can't be read or written."""
     if isinstance(error, sqlite3.Error) and database.is_damage(error):
         return StoreError(
-            f"{path} is damaged: {error}. Stop the Core, and move the file away: a new one begins. "
-            "`sqlite3 FILE .recover` brings back what can be read of the old one."
+            f"{path} is damaged: {error}. Stop the Core and move the file away, so that a "
+            "new file begins; `sqlite3 FILE .recover` restores what is readable of the "
+            "old one."
         )
     return StoreError(
-        f"Background agents can't be kept in {path}: {error}. Make room there, and see that the folder "
-        "can be written."
+        f"Background agents can't be stored in {path}: {error}. Free disk space, and check "
+        "that the folder is writable."
     )
 
 
@@ -150,7 +152,9 @@ def _migrate(connection: sqlite3.Connection, path: Path | None) -> None:
         return
     if found and path is not None:
         copy = migrations.copy_before_migration(connection, path, found)
-        log.warning("%s goes from version %d to %d; a copy is %s", path, found, VERSION, copy)
+        log.warning(
+            "%s is upgraded from version %d to %d; a copy is %s", path, found, VERSION, copy
+        )
     with migrations.transaction(connection):
         for number in range(found + 1, VERSION + 1):
             for statement in migrations.read_statements(number, _FOLDER):
@@ -292,7 +296,7 @@ class RuntimeStoreWriter:
         """Log what fails, and what goes on failing once a minute."""
         now = time.monotonic()
         if self._logged_at is None or now - self._logged_at > _LOG_INTERVAL_S:
-            log.error("Something can't be written to %s: %s", self._path, error)
+            log.error("A value can't be written to %s: %s", self._path, error)
             self._logged_at = now
 
     def _transact(self, calls: Sequence[_Call]) -> None:
@@ -325,7 +329,7 @@ class RuntimeStoreWriter:
         except AgentStepperError as error:
             call.error = error
         except _VALUE_ERRORS as error:
-            call.error = CommandError("invalid_message", f"A value can't be kept: {error}.")
+            call.error = CommandError("invalid_message", f"The value can't be stored: {error}.")
             call.error.__cause__ = error
         except sqlite3.Error:
             raise

@@ -104,7 +104,7 @@ def test_a_full_disk_keeps_nothing_of_a_change_and_the_next_is_kept(
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "_write", half)
-        with pytest.raises(StoreError, match=r"Nothing can be kept in .* No space left"):
+        with pytest.raises(StoreError, match=r"can't write to .* No space left"):
             journal.append(change("lost"))
     journal.append(change("four"))
     journal.close()

@@ -96,7 +96,9 @@ async def test_others_rights_are_taken_away(path: Path) -> None:
 
 def test_a_folder_that_cannot_be_used(path: Path) -> None:
     path.parent.write_text("in the way")
-    with pytest.raises(StoreError, match=r"can't be kept in .*runtime\.sqlite: .*Make room there"):
+    with pytest.raises(
+        StoreError, match=r"can't be stored in .*runtime\.sqlite: .*Free disk space"
+    ):
         open_runtime_store(path.parent)
 
 
@@ -220,7 +222,7 @@ async def test_what_cannot_be_read_is_put_aside_and_a_new_one_begins(
     (name,) = aside(path)
     assert (path.parent / name).read_bytes() == hurt
     assert path.with_name("marks").read_bytes() == b"of the runs"
-    assert f"It is kept as {name}, and a new one begins" in caplog.text
+    assert f"It is saved as {name}, and a new file begins" in caplog.text
 
 
 async def test_a_page_that_is_hurt_is_told_where_it_is_read(path: Path) -> None:
@@ -276,7 +278,7 @@ async def test_a_row_that_is_hurt_is_in_nobody_s_way(
     ask = AdoptSessions(owner="three", now=now, lease_until=now + LEASE_S)
     assert [each.session_id for each in (await store.adopt(ask)).states] == ["whole"]
     assert "create odd is over by this" in caplog.text
-    assert "Its session ends" in caplog.text
+    assert "The session ends" in caplog.text
     await store.close()
 
 
@@ -304,8 +306,8 @@ async def test_a_full_disk_refuses_what_has_no_room_and_goes_on(
     asks = [*small[:2], large, *small[2:]]
     answers = await asyncio.gather(*map(store.enqueue, asks), return_exceptions=True)
     assert [isinstance(each, StoreError) for each in answers] == [False, False, True, False, False]
-    assert "can't be kept in" in str(answers[2])
-    assert "Make room there" in str(answers[2])
+    assert "can't be stored in" in str(answers[2])
+    assert "Free disk space" in str(answers[2])
     assert await read_action_ids(store) == ["create s", "0", "1", "2", "3"]
     await limit(store, 1000)
     await store.enqueue(large)

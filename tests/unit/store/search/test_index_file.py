@@ -140,7 +140,7 @@ def test_looking_where_there_is_none(path: Path) -> None:
     db = sqlite3.connect(path)
     db.execute("PRAGMA user_version = 99")
     db.close()
-    with pytest.raises(CommandError, match="of version 99, this program's is 2"):
+    with pytest.raises(CommandError, match="of version 99, but this program reads version 2"):
         find_hits_in_file(path, "needle")
 
 

@@ -150,8 +150,8 @@ def test_a_file_that_cannot_be_read_is_put_aside_and_a_new_one_begins(
     (name, marks) = aside(path)
     assert (path.parent / name).read_bytes() == hurt
     assert marks == f"{name}-marks"
-    assert f"It is kept as {name}, and a new store begins." in caplog.text
-    assert f"doctor --data {path.parent} --repair` brings back" in caplog.text
+    assert f"It is saved as {name}, and a new store begins." in caplog.text
+    assert f"doctor --data {path.parent} --repair` restores" in caplog.text
     assert kept(path) == []  # and that one opens
     assert len(aside(path)) == 2
 

@@ -120,7 +120,7 @@ async def test_an_append_is_kept_whole_or_not_at_all(store: SqliteStore) -> None
     store.append([edit, *stage.records[:1]], answered.set)  # a run that is there already
     await answered.wait()
     assert await store.history("run") == before
-    assert "could not be kept" in ((await store.info()).trouble or "")
+    assert "could not be written" in ((await store.info()).trouble or "")
 
 
 async def test_a_released_breakpoint_waits_for_nobody_where_that_is_chosen(tmp_path: Path) -> None:

@@ -321,7 +321,7 @@ def test_what_cannot_be_kept_does_not_stop_the_others(
     assert {"run", "wrong", "twice", "other", "run synced", "other synced"} <= {*heard.said}
     assert "wrong synced" not in heard.said
     assert len(heard.troubles) == 2
-    assert "could not be kept" in (heard.troubles[0] or "")
+    assert "could not be written" in (heard.troubles[0] or "")
     assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
 
 
