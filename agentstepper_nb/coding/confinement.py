@@ -21,7 +21,7 @@ from .sandbox.launch import Sandbox, Unconfined
 from .session_list import CodingFolders
 
 _UNPROTECTED: Final = (
-    "approvals can't stop a running command: the command can do what you can, and may "
+    "approvals are no protection against the command itself: a command can do what you can, and may "
     "read the control token and answer approvals."
 )
 

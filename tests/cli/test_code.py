@@ -253,7 +253,7 @@ def test_ctrl_c_cancels_an_answer_and_twice_it_ends(start: Start) -> None:
     terminal.expect("You said 2 things.")
     terminal.expect(PROMPT)
     terminal.sendintr()
-    terminal.expect("Ctrl\\+C again, or Ctrl\\+D, ends.")
+    terminal.expect("Ctrl\\+C again, or Ctrl\\+D, exits.")
     terminal.expect(PROMPT)
     terminal.sendintr()
     ends(terminal, 130)
@@ -303,7 +303,7 @@ def test_an_unknown_command_is_refused_and_not_told_to_the_model(start: Start) -
     for typed, like in (("/hlep", " Did you mean “help”"), ("/", ""), ("/zap it now", "")):
         terminal.sendline(typed)
         name = typed.split()[0]
-        terminal.expect_exact(f"There is no {name}: /help lists the commands.{like}")
+        terminal.expect_exact(f"There is no command {name}: /help lists the commands.{like}")
         terminal.expect(PROMPT)
     for count, typed in ((1, "/etc/hosts is what?"), (3, " /zap is what?")):
         terminal.sendline(typed)

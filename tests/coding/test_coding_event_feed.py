@@ -80,7 +80,7 @@ async def test_what_is_kept_is_bounded_and_what_is_lost_is_said() -> None:
     items = await rest(feed, f"{feed.life}-3")
     assert isinstance(items[1].event, CodingTrace)
     assert (items[1].event.kind, items[1].n) == (EVENTS_LOST, 6)
-    assert "3 events" in items[1].event.data
+    assert "3 older events" in items[1].event.data
     assert texts(items) == ["7", "8", "9", "10"]
     # Who comes back with the id of that goes on behind it.
     assert texts(await rest(feed, items[1].id)) == ["7", "8", "9", "10"]

@@ -88,7 +88,7 @@ def test_a_policy_that_says_nothing_that_is_known_asks(tmp_path: Path, said: Any
         made.agent._policy = Told(said)
         run(made.agent.run("Go."))
     assert tool.did == []
-    assert "This call was denied. It needs a person's approval" in made.results()["1"].content
+    assert "This call was denied. The call needs a person's approval" in made.results()["1"].content
 
 
 @pytest.mark.parametrize("said", ["denied", Judgement(decision=cast(Any, "denied"))])

@@ -65,7 +65,7 @@ async def test_a_provider_that_sends_no_temperature_is_warned_of(tmp_path: Path)
     async with await opened(tmp_path, model, temperature=0, listener=heard.append):
         pass
     (warning,) = traces(heard, "warning")
-    assert "temperature has no effect: the provider playing" in warning["message"]
+    assert "temperature has no effect, because the provider playing" in warning["message"]
 
 
 async def test_a_model_that_is_silent_for_too_long_ends_the_answer(tmp_path: Path) -> None:

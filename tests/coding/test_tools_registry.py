@@ -68,7 +68,7 @@ def test_a_tools_name_is_a_word(name: str) -> None:
 def test_a_name_is_given_once() -> None:
     tools = ToolRegistry()
     tools.register(Hello())
-    with pytest.raises(ValueError, match="hello is there already"):
+    with pytest.raises(ValueError, match="called hello already exists"):
         tools.register(Hello())
 
 

@@ -145,7 +145,7 @@ def test_a_file_that_is_damaged_inside(start: Start, home: Path) -> None:
     ((sign, text),) = said(found())
     assert sign is FindingStatus.WRONG
     assert f"{file} is damaged: " in text
-    assert "Stop the Core, and move the file away: a new one begins." in text
+    assert "Stop the Core and move the file away, so that a new file begins;" in text
 
 
 def test_agents_in_memory(start: Start) -> None:

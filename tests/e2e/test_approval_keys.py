@@ -70,7 +70,7 @@ def test_no_key_but_its_own_approves(new_lab: NewLab, jupyter: Jupyter) -> None:
     view.root.locator(".as-Row.as-mod-halted").focus()
     page.keyboard.press("F10")
     expect(bar).to_be_focused()
-    expect(bar).to_contain_text("Nothing is approved yet: approve or deny it")
+    expect(bar).to_contain_text("The call is not approved yet: approve or deny it")
     step = view.button("Step")
     expect(step).to_have_attribute("aria-disabled", "true")
     expect(step).to_have_attribute("title", re.compile("approve or deny"))

@@ -110,7 +110,7 @@ def test_a_call_is_edited_denied_and_allowed_for_good(
         assert view.rows().first.bounding_box() == first
         view.root.locator(".as-mod-halted").focus()
         page.keyboard.press("d")
-        expect(bar.get_by_role("textbox", name="Why it must not happen")).to_be_focused()
+        expect(bar.get_by_role("textbox", name="Reason for the denial")).to_be_focused()
         page.keyboard.type("The sources stay.")
         page.screenshot(path=screenshots / f"denying-{width}-{theme}.png")
         page.keyboard.press("Enter")

@@ -116,7 +116,7 @@ def test_all_that_agents_say_is_shown_and_answered(own_lab: NewLab) -> None:
     lab = own_lab([AGENTS, "more.set()", BUSY])
     lab.run(0)
     view = ChatView(lab, 0)
-    expect(view.log).to_contain_text("Nothing was said yet")
+    expect(view.log).to_contain_text("No messages yet")
 
     view.say("slowly")
     expect(view.said("First")).to_have_attribute("aria-busy", "true")
@@ -159,7 +159,7 @@ def test_all_that_agents_say_is_shown_and_answered(own_lab: NewLab) -> None:
     lab.save()
     lab.reload()
     expect(view.said("You said hello")).to_be_attached()
-    view.press("Open its run in the debugger")
+    view.press("Open the run in the debugger")
     panel = lab.panel_view()
     expect(panel.root).to_contain_text("helper")
     # The debugger's stylesheet has come after the chat's.
@@ -186,7 +186,7 @@ def test_what_agents_say_to_do_harm_is_text(new_lab: NewLab, pictures: Pictures)
     for line in view.log.locator("[aria-expanded]").all():
         line.click()
     expect(view.said("⟨U+202E⟩gnp.exe")).not_to_have_count(0)
-    expect(view.said("bytes are broken")).to_have_count(1)
+    expect(view.said("bytes are damaged")).to_have_count(1)
     watched.expect_harmless(DebuggerView(view.log))
     expect_clean(lab.page)
     pictures.take(view.root, "hostile-chat")

@@ -86,7 +86,7 @@ def test_a_note_survives_a_reload(context: BrowserContext, jupyter: Jupyter) -> 
         page.keyboard.press("Control+Enter")
         note = view.root.get_by_role("note", name="Note on event 1")
         expect(note).to_have_text("Here it began.")
-        expect(view.root.get_by_role("button", name="Not kept")).to_have_count(0)
+        expect(view.root.get_by_role("button", name="Not stored")).to_have_count(0)
         page.reload()
         choose(view, "noted")
         expect(note).to_have_text("Here it began.")

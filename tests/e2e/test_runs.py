@@ -86,7 +86,7 @@ def test_runs_are_found_named_tagged_exported_deleted_and_imported(
     page.keyboard.press("t")
     page.keyboard.type("breakfast")
     page.keyboard.press("Enter")
-    expect(view.root.get_by_role("button", name="Take away breakfast")).to_be_visible()
+    expect(view.root.get_by_role("button", name="Remove the tag breakfast")).to_be_visible()
     page.keyboard.press("Escape")
     expect(row_of(view, "kept-for-good")).to_contain_text("breakfast")
     view.root.get_by_label("Filter by name, program or tag").fill("breakfast")
@@ -100,7 +100,7 @@ def test_runs_are_found_named_tagged_exported_deleted_and_imported(
     row_of(view, "kept-for-good").focus()
     page.keyboard.press("Delete")
     view.press("Delete")
-    expect(view.root).to_contain_text("No run fits the filter")
+    expect(view.root).to_contain_text("No run matches the filter")
 
     view.root.get_by_label("A file with a run").set_input_files(archive)
     expect(row_of(view, "kept-for-good")).to_be_focused()

@@ -60,7 +60,7 @@ class Sessions:
 
     def told(self, agent: str) -> Locator:
         """The field for what an agent's next step is to be told."""
-        return self.root.get_by_role("textbox", name=f"What the next step of {agent} is to be told")
+        return self.root.get_by_role("textbox", name=f"Message to the next step of {agent}")
 
     def press(self, name: str) -> None:
         """Press a button once it can be pressed."""
@@ -107,7 +107,7 @@ def test_agents_are_steered_and_talked_with(own_tab: NewLab) -> None:
     expect(view.messages).to_contain_text("otters")
     for agent in (one, other):
         expect(view.row(agent)).to_contain_text("otters")
-    view.press(f"Let {other} leave")
+    view.press(f"Remove {other}")
     people = view.root.get_by_role("list", name="Participants")
     expect(people).to_contain_text(one)
     expect(people).not_to_contain_text(other)

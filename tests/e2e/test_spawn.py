@@ -100,5 +100,5 @@ def test_a_child_that_is_killed_has_crashed_by_that_signal(
     os.kill(int(found[1]), signal.SIGKILL)
     view.expect_state("Crashed")
     expect(view.root).to_contain_text("The agent’s process was killed by SIGKILL")
-    expect(view.root).to_contain_text("It did last: LLM query")
+    expect(view.root).to_contain_text("Its last event: LLM query")
     expect(lab.outputs(1)).to_contain_text("exit code -9")

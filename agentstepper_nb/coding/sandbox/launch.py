@@ -172,7 +172,7 @@ class Unconfined(Sandbox):
         return (
             "Commands aren't confined: they read, change and delete what you can, and use "
             "the network.",
-            "Approvals can't stop a running command: it can read the control token.",
+            "Approvals are no protection against the command itself: it can read the control token.",
             *other_gaps,
         )
 

@@ -74,7 +74,7 @@ class IndexFollower:
     def describe_delay(self) -> str:
         """Why a search has to wait, for a person. May be asked from any thread."""
         left = len(self._stale_runs)
-        what = "the latest event is" if left else "what came last is"
+        what = f"{left} runs are" if left else "the latest event is"
         return self._trouble or (
             f"The search index is being built: {what} still missing. Search again in a moment."
         )

@@ -57,7 +57,7 @@ export function Question(props: QuestionProps) {
         <b>Asks for approval</b>
         <span class={`as-Risk as-mod-${risk}`}>{RISKS[risk]}</span>
         <span class="as-Asks-led as-Small" role="status">
-          {isLed && "Nothing is approved yet: approve or deny it"}
+          {isLed && "The call is not approved yet: approve or deny it"}
         </span>
       </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
@@ -141,8 +141,8 @@ export function Denial({ model, row }: { model: Model; row: TimelineRow }) {
       <input
         ref={field}
         class="as-Input"
-        aria-label="Why it must not happen"
-        placeholder="Why? The agent reads it"
+        aria-label="Reason for the denial"
+        placeholder="Reason for the agent to read"
         maxLength={LONGEST}
         defaultValue={isDraftKept.get(row.id) ?? ""}
         onInput={({ currentTarget }) => isDraftKept.set(row.id, currentTarget.value)}
@@ -150,13 +150,13 @@ export function Denial({ model, row }: { model: Model; row: TimelineRow }) {
       <Button
         outline
         class="as-mod-danger"
-        hint="Deny it (Enter)"
+        hint="Deny the call (Enter)"
         disabledReason={disabledReason}
         onClick={send}
       >
         Deny
       </Button>
-      <Button icon="close" hint="Don’t deny it (Esc)" onClick={close} />
+      <Button icon="close" hint="Don’t deny the call (Esc)" onClick={close} />
     </div>
   );
 }
@@ -204,7 +204,7 @@ export function Answers(props: QuestionProps) {
           class="as-Approve"
           chord="Alt+A"
           name={isHigh ? `${words}…` : words}
-          hint={`${drafted ? "Let it happen as you edited it" : "Let it happen"}${isHigh ? "; asks once more" : ""} (Alt+A)`}
+          hint={`${drafted ? "Approve the call as you edited it" : "Approve the call"}${isHigh ? "; asks once more" : ""} (Alt+A)`}
           disabledReason={
             approveDisabledReason(model, row, body) ?? (isRead ? null : UNREAD_REASON)
           }
@@ -216,7 +216,7 @@ export function Answers(props: QuestionProps) {
           outline
           icon="close"
           class="as-Deny-begin"
-          hint="Don’t let it happen, and say why (d)"
+          hint="Deny the call, and give a reason (d)"
           disabledReason={answerDisabledReason(model, row)}
           onClick={() => {
             model.denying.value = row.id;
@@ -293,7 +293,7 @@ export function Confirm({ model, row, body, approval, confirming }: ConfirmProps
         ?
       </p>
       <div class="as-Asks-acts">
-        <Button outline hint="Don’t approve it now (Esc)" onClick={close}>
+        <Button outline hint="Don’t approve the call now (Esc)" onClick={close}>
           Back
         </Button>
         <span class="as-Spring" />
@@ -302,7 +302,7 @@ export function Confirm({ model, row, body, approval, confirming }: ConfirmProps
           class="as-mod-danger as-Confirm-yes"
           chord="Alt+Y"
           name={`Yes, approve ${name}`}
-          hint="Let it happen (Alt+Y)"
+          hint="Approve the call (Alt+Y)"
           disabledReason={
             approveDisabledReason(model, row, body) ?? (isRead ? null : UNREAD_REASON)
           }
@@ -333,7 +333,7 @@ export function Rule({ rule }: { rule: string }) {
  */
 export const READ_MS = 500;
 
-export const UNREAD_REASON = "It has only just been asked: read it first";
+export const UNREAD_REASON = "The question has only just appeared: read it first";
 
 export function answerDisabledReason(model: Model, row: TimelineRow): string | null {
   return (

@@ -52,7 +52,7 @@ export function Bar({ model, onLeave }: BarProps) {
   const disabledReason =
     readOnlyReason(model) ??
     (isProblem(result) ? result.why : null) ??
-    (refused ? "Correct it first" : null);
+    (refused ? "Correct the breakpoint first" : null);
 
   const leave = () => {
     breakpoints.draft.value = null;
@@ -124,7 +124,11 @@ export function Bar({ model, onLeave }: BarProps) {
         <PastButton
           pastDryRuns={pastDryRuns}
           disabledReason={
-            breakpoint ? refused && "Correct it first" : isProblem(result) ? result.why : null
+            breakpoint
+              ? refused && "Correct the breakpoint first"
+              : isProblem(result)
+                ? result.why
+                : null
           }
           onRun={() => void runDryRun()}
           onClose={close}

@@ -177,7 +177,7 @@ function DeleteConfirmation({ model, breakpoint, index, onProblem, onDone }: Del
           outline
           class="as-mod-danger"
           hint="Delete the breakpoint"
-          disabledReason={sent ? "It is being deleted" : null}
+          disabledReason={sent ? "The breakpoint is being deleted" : null}
           onClick={() => void remove()}
         >
           Delete

@@ -17,7 +17,7 @@ export function Composer({ model }: { model: ChatModel }) {
   const waits =
     model.readOnlyReason.value ?? sendDisabledReason(model.info.value, model.removed.value);
   const disabledReason =
-    waits ?? textDisabledReason(text) ?? (model.sending.value ? "It is being sent" : null);
+    waits ?? textDisabledReason(text) ?? (model.sending.value ? "The message is being sent" : null);
   const send = async () => {
     if (disabledReason !== null) return;
     await model.send();
@@ -38,7 +38,7 @@ export function Composer({ model }: { model: ChatModel }) {
         rows={2}
         aria-label="Message"
         aria-describedby={hint}
-        placeholder="Say something"
+        placeholder="Write a message"
         value={text}
         onInput={({ currentTarget }) => model.drafts.set(session, currentTarget.value)}
         onKeyDown={(event) => {
@@ -55,7 +55,7 @@ export function Composer({ model }: { model: ChatModel }) {
         <Button
           primary={disabledReason === null}
           outline={disabledReason !== null}
-          hint="Send it (Enter; Shift+Enter begins a line)"
+          hint="Send the message (Enter; Shift+Enter begins a line)"
           disabledReason={disabledReason}
           onClick={() => void send()}
         >
@@ -125,7 +125,7 @@ function recall(model: ChatModel): boolean {
 function textDisabledReason(text: string): string | null {
   if (text.length > LONGEST) {
     const over = (text.length - LONGEST).toLocaleString("en-US");
-    return `It is too long by ${over} letters`;
+    return `The message is ${over} letters too long`;
   }
-  return text.trim() === "" ? "Write something first" : null;
+  return text.trim() === "" ? "Write a message first" : null;
 }

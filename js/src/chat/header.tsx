@@ -57,7 +57,7 @@ function Standing({ model }: { model: ChatModel }) {
     <StateLine
       status={status}
       connection={connection}
-      watching="You may watch this chat, not take part"
+      watching="This login may watch the chat, not take part"
     />
   );
 }
@@ -85,7 +85,7 @@ function Controls({ model, onOpen }: HeaderProps) {
       <span class="as-Rule" />
       <Button
         icon="open"
-        hint="Open its run in the debugger"
+        hint="Open the run in the debugger"
         primary={halted} // there it goes on
         disabledReason={run === null ? runDisabledReason(model) : null}
         onClick={() => run !== null && onOpen(run)}
@@ -96,12 +96,15 @@ function Controls({ model, onOpen }: HeaderProps) {
 
 function stopDisabledReason(model: ChatModel): string | null {
   if (model.readOnlyReason.value !== null) return model.readOnlyReason.value;
-  if (model.info.value?.state !== "STATE_RUNNING") return "Nothing is being answered";
-  return model.stopping.value ? "It is being stopped" : null;
+  if (model.info.value?.state !== "STATE_RUNNING") return "No answer is under way";
+  return model.stopping.value ? "The answer is being stopped" : null;
 }
 
 function runDisabledReason({ info }: ChatModel): string {
-  return info.value?.no_debugger ?? "It has no run yet: that begins with the first answer";
+  return (
+    info.value?.no_debugger ??
+    "The conversation has no run yet: its run begins with the first answer"
+  );
 }
 
 // ---- AutoChat's switch, with how far it has gone on by itself.
@@ -267,8 +270,8 @@ function Agent({ agent, speaks, works, usual, onOpen }: AgentProps) {
     `${visible(name)}: ${visible(role)}, ${typeText(agent)}`,
     description && visible(description),
     notice,
-    usual && "Messages are for it where nobody else is chosen",
-    run_id !== null && "Open its own run in the debugger",
+    usual && "Receives messages when no other agent is chosen",
+    run_id !== null && "Open the agent’s own run in the debugger",
   ];
   const busy = speaks && works;
   const inside = (

@@ -78,7 +78,7 @@ function Item({ model, info, onLook }: ItemProps) {
   const status = sessionStatus(info);
   const title = titleOf(info);
   const current = id === model.session.value && !model.removed.value;
-  const kept = live ? "live" : "kept: a click opens it again";
+  const kept = live ? "live" : "stored: click to open";
   return (
     <>
       <button
@@ -99,7 +99,7 @@ function Item({ model, info, onLook }: ItemProps) {
       <Button
         icon="trash"
         name={`Delete ${title}`}
-        hint="Delete it"
+        hint="Delete the conversation"
         disabledReason={model.readOnlyReason.value}
         class="as-ChatItem-delete"
         onClick={() => {
@@ -134,13 +134,13 @@ function DeleteConfirmation({ model, info }: Omit<ItemProps, "onLook">) {
       <Button
         outline
         class="as-mod-danger"
-        hint="Delete it, with all that was said in it"
+        hint="Delete the conversation with all its messages"
         disabledReason={model.readOnlyReason.value}
         onClick={() => void sessions.remove(info.id)}
       >
         Delete
       </Button>
-      <Button outline hint="Keep it (Esc)" onClick={keep}>
+      <Button outline hint="Keep the conversation (Esc)" onClick={keep}>
         Keep
       </Button>
     </div>

@@ -90,7 +90,7 @@ export class ChatModel implements TranscriptModel {
   readonly readOnlyReason = computed(() => {
     const now = this.client.connection.value;
     if (now.kind !== "open") return "Not connected to the kernel";
-    return now.control ? null : "You may watch this chat, not take part";
+    return now.control ? null : "This login may watch the chat, not take part";
   });
   readonly #inbox: Inbox<NumberedChatEvent>;
   readonly #memory: Memory;

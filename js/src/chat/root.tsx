@@ -26,7 +26,7 @@ export function emptyState(model: ChatModel) {
   return apart === null ? null : <NotConnected line={model.client} why={apart} />;
 }
 
-const AWAY = "The kernel doesn’t answer. The view goes on by itself once it does.";
+const AWAY = "The kernel doesn’t answer. The view continues when the kernel answers.";
 
 function Deleted({ model }: { model: ChatModel }) {
   const begin = (
@@ -42,7 +42,7 @@ function Deleted({ model }: { model: ChatModel }) {
   );
   return (
     <Empty alert title="This conversation was deleted" actions={begin}>
-      <p>Begin another one, or choose one of the list.</p>
+      <p>Begin another one, or choose one from the list.</p>
     </Empty>
   );
 }

@@ -71,9 +71,9 @@ export function titleOf({ title }: Pick<ChatSessionInfo, "title">): string {
 export function sendDisabledReason(info: ChatSessionInfo | null, removed: boolean): string | null {
   if (removed) return "This conversation was deleted";
   if (!info) return "The conversation is being opened";
-  if (info.waiting !== null) return "Choose above first, or stop it";
-  if (info.halted) return "It is halted in the debugger: go on there, or stop it";
-  if (info.state === "STATE_RUNNING") return "It is answering: wait, or stop it";
-  if (info.agents.length === 0) return "Nobody is there to answer";
+  if (info.waiting !== null) return "Answer the question above first, or stop the answer";
+  if (info.halted) return "The agent is halted in the debugger: continue there, or stop the answer";
+  if (info.state === "STATE_RUNNING") return "The agent is answering: wait, or stop the answer";
+  if (info.agents.length === 0) return "No agent takes part in this chat";
   return null;
 }

@@ -131,7 +131,7 @@ export class EditSession {
 
   /** Why no message can be put in, taken out or moved now; null where it can. */
   readonly messagesHeld = computed(() =>
-    this.error.value === null ? null : "First mend what is wrong",
+    this.error.value === null ? null : "Correct the JSON first",
   );
 
   addMessage(role: Role): void {

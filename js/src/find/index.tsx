@@ -46,7 +46,7 @@ export function Find({ model }: { model: Debugger }) {
         <SearchField
           label="Find in this run"
           placeholder="Find in this run"
-          title="Looks in prompts, answers, tools’ inputs and outputs, and notes (Enter: next, Shift+Enter: previous)"
+          title="Searches prompts, answers, tools’ inputs and outputs, and notes (Enter: next, Shift+Enter: previous)"
           spellcheck={false}
           maxLength={1000}
           value={text}
@@ -58,13 +58,13 @@ export function Find({ model }: { model: Debugger }) {
         <Button
           icon="down"
           class="as-mod-up"
-          hint="The place before (Shift+Enter)"
+          hint="Previous match (Shift+Enter)"
           disabledReason={navigationDisabledReason(places)}
           onClick={() => void step(-1)}
         />
         <Button
           icon="down"
-          hint="The next place (Enter)"
+          hint="Next match (Enter)"
           disabledReason={navigationDisabledReason(places)}
           onClick={() => void step(1)}
         />
@@ -83,11 +83,11 @@ export function Find({ model }: { model: Debugger }) {
 }
 
 const navigationDisabledReason = (places: readonly SearchHit[]): string | null =>
-  places.length > 0 ? null : "Nothing is found yet";
+  places.length > 0 ? null : "There is no match yet";
 
 function statusText({ places, commits, problem, more }: RunSearch, at: number): string {
   if (problem !== null || places === null) return "";
-  if (places.length === 0) return commits.length > 0 ? count(commits.length, "commit") : "Nowhere";
+  if (places.length === 0) return commits.length > 0 ? count(commits.length, "commit") : "No match";
   const all = places.length.toLocaleString("en-US") + (more ? "+" : "");
   return at < 0 ? all : `${(at + 1).toLocaleString("en-US")} of ${all}`;
 }

@@ -107,7 +107,7 @@ function WordsField({ model }: { model: Debugger }) {
       field="as-RunsSearch"
       label="Search runs, prompts, files"
       placeholder="Search runs, prompts, files"
-      title={disabledReason ?? "Search in all that is kept of all runs (/)"}
+      title={disabledReason ?? "Search all stored data of all runs (/)"}
       readOnly={disabledReason !== null}
       maxLength={1000}
       value={text}
@@ -180,7 +180,8 @@ const FILES = ".run,.zip";
 export function Import({ model, outline = false }: { model: Debugger; outline?: boolean }) {
   const history = historyOf(model);
   const input = useRef<HTMLInputElement>(null);
-  const busy = history.fileNotice.value?.tone === "busy" ? "A file is on its way" : null;
+  const busy =
+    history.fileNotice.value?.tone === "busy" ? "A file is already being transferred" : null;
   const take = () => {
     const file = input.current?.files?.[0];
     if (!input.current || !file) return;
@@ -193,7 +194,7 @@ export function Import({ model, outline = false }: { model: Debugger; outline?: 
         icon="import"
         name="Import"
         outline={outline}
-        hint="Take a run in from a .run file or an archive"
+        hint="Import a run from a .run file or an archive"
         disabledReason={readOnlyReason(model) ?? busy}
         onClick={() => input.current?.click()}
       >

@@ -72,7 +72,7 @@ function Renaming({ model, run, onDone }: EditProps) {
         defaultValue={run.name}
         onKeyDown={(event) => event.key === "Enter" && keep()}
       />
-      <Button outline hint="Take the new name (Enter)" onClick={keep}>
+      <Button outline hint="Save the new name (Enter)" onClick={keep}>
         Rename
       </Button>
       <Button icon="close" hint="Keep the old name (Esc)" onClick={onDone} />
@@ -98,7 +98,7 @@ function Deleting({ model, run, onDone }: EditProps) {
         outline
         class="as-mod-danger"
         hint={`Delete ${visible(run.name)} for good`}
-        disabledReason={sent ? "It is being deleted" : null}
+        disabledReason={sent ? "The run is being deleted" : null}
         onClick={() => void onDelete()}
       >
         Delete
@@ -114,7 +114,7 @@ const FORMATS: { format: ExportFormat; label: string; hint: string }[] = [
   {
     format: "archive",
     label: "Archive (.zip)",
-    hint: "All there is of the run, notes and tags too, in files that other programs can read",
+    hint: "All data of the run, with notes and tags, in files that other programs can read",
   },
   {
     format: "run",
@@ -212,8 +212,8 @@ export function TagEditor({ model, run, onDone }: EditProps) {
           <button
             type="button"
             class="as-RunTag-remove"
-            title={`Take away ${visible(tag)}`}
-            aria-label={`Take away ${visible(tag)}`}
+            title={`Remove the tag ${visible(tag)}`}
+            aria-label={`Remove the tag ${visible(tag)}`}
             onClick={() => remove(tag)}
           >
             <Icon name="close" small />

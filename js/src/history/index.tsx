@@ -71,10 +71,10 @@ function useStoreInfo(model: Debugger): void {
 /** No run at all. */
 function NoRuns({ model }: { model: Debugger }) {
   return (
-    <Empty title="No run is kept yet" actions={<Import model={model} outline />}>
+    <Empty title="No run is stored yet" actions={<Import model={model} outline />}>
       <p>
         Every run of an agent is listed here: to be found again, compared, named and exported. Step
-        an agent, or take in a run that was exported elsewhere.
+        an agent, or import a run that was exported elsewhere.
       </p>
     </Empty>
   );
@@ -92,8 +92,8 @@ export function NoneLeft({ model }: { model: Debugger }) {
     </Button>
   );
   return (
-    <Empty title="No run fits the filter" actions={all}>
-      <p>Names, programs and tags were looked at. Prompts and files are found by the search.</p>
+    <Empty title="No run matches the filter" actions={all}>
+      <p>The filter looks at names, programs and tags. The search also finds prompts and files.</p>
     </Empty>
   );
 }
@@ -181,7 +181,7 @@ function FileNoticeBar({ model }: { model: Debugger }) {
 
 /** How many older runs are still being asked for. */
 function LoadingRuns({ n }: { n: number }) {
-  return n === 0 ? null : <span role="status">{`${count(n, "older run")} on the way…`}</span>;
+  return n === 0 ? null : <span role="status">{`Loading ${count(n, "older run")}…`}</span>;
 }
 
 /** "3 of 120 runs, 1.2M tokens". */
@@ -197,13 +197,13 @@ function totals(lines: readonly Run[], all: number): string {
 const DURABILITY: Record<NonNullable<StoreInfo["durability"]>, { word: string; hint: string }> = {
   relaxed: {
     word: "relaxed",
-    hint: "What a power cut or a killed server may cost: the last moments",
+    hint: "A power cut or a killed server may lose the last moments",
   },
   durable: {
     word: "durable",
-    hint: "A killed server loses nothing; halts and edits outlive a power cut too",
+    hint: "A killed server loses nothing; halts and edits survive a power cut too",
   },
-  sync: { word: "synced", hint: "Everything outlives a power cut" },
+  sync: { word: "synced", hint: "Everything survives a power cut" },
 };
 
 function StoreLocation({ store }: { store: StoreInfo }) {

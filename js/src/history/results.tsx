@@ -74,7 +74,7 @@ function ResultsStatus({ searchState, found }: { searchState: SearchState; found
     hits === null
       ? "Searching…"
       : found === 0 && all === 0
-        ? `“${visible(query)}” is found nowhere.`
+        ? `No match for “${visible(query)}”.`
         : `${count(found, "place")}${found < all ? `, ${all - found} more in runs that the filter leaves out` : ""}`;
   return (
     <p class="as-Hits-told as-Muted" role="status">
@@ -152,11 +152,11 @@ function More({ model, searchState }: ResultsProps) {
   return (
     <p class="as-Hits-told as-Muted">
       {all ? (
-        "There are more, in older runs: other words, or more of them, find those."
+        "Older runs have more matches: search for other or more words to find them."
       ) : (
         <Button
           outline
-          hint="Look further back"
+          hint="Search older runs too"
           onClick={() => void historyOf(model).search(searchState.query, MAX_HITS)}
         >
           Show more places

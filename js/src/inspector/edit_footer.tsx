@@ -75,9 +75,7 @@ export function Discard({ onDiscard }: { onDiscard(): void }) {
   return (
     <Button
       icon="undo"
-      hint={
-        isConfirming ? "Press again: the draft is gone then" : "Back to the original; asks first"
-      }
+      hint={isConfirming ? "Press again to discard the draft" : "Back to the original; asks first"}
       class={isConfirming ? "as-Bad" : undefined}
       onClick={() => (isConfirming ? onDiscard() : setConfirming(true))}
     >
@@ -164,24 +162,24 @@ const MEANWHILE = {
   title: "Edited elsewhere meanwhile",
   text: "Another view edited this after you began. Your draft is kept.",
   drop: "Take theirs",
-  hint: "Drop your draft and go on from the other edit",
+  hint: "Discard your draft and continue from the other edit",
 };
 const TOO_LATE = {
   title: "Answered before your edit was sent",
-  text: "The agent went on without it. Your draft is kept here.",
+  text: "The agent continued without your edit. Your draft is kept here.",
   drop: "Discard",
-  hint: "Drop the draft",
+  hint: "Discard the draft",
 };
 /** Where nobody answered. */
 const UNANSWERED: Partial<Record<NonNullable<TimelineRow["answer"]>, typeof TOO_LATE>> = {
   withdrawn: {
     ...TOO_LATE,
     title: "The agent no longer waited",
-    text: "Nobody answered: it was interrupted or has ended. Your draft is kept here.",
+    text: "The agent was interrupted or has ended. Your draft is kept here.",
   },
   stop: {
     ...TOO_LATE,
     title: "Stopped before your edit was sent",
-    text: "The agent never got it. Your draft is kept here.",
+    text: "The agent never received your edit. Your draft is kept here.",
   },
 };

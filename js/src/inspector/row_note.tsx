@@ -52,11 +52,11 @@ function Shown({ model, row, note }: RowNoteProps & { note: NoteText }) {
           <Button
             outline
             icon="retry"
-            hint="The note isn’t kept yet: try again"
+            hint="The note isn’t stored yet: try again"
             disabledReason={model.control.value ? null : "Not connected to the Core"}
             onClick={() => void save(model, row, note.text)}
           >
-            Not kept
+            Not stored
           </Button>
         </span>
       )}
@@ -100,7 +100,7 @@ function Writing({ model, row }: RowNoteProps) {
           rows={2}
           maxLength={LONGEST_NOTE}
           aria-label={`Note on event ${row.seq}`}
-          placeholder="What is to be remembered of this event"
+          placeholder="Your note on this event"
           defaultValue={text}
           onInput={(event) => grow(event.currentTarget)}
           onBlur={leave}

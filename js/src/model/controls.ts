@@ -65,7 +65,9 @@ function runningControls(
         ? { disabledReason: ASKS_APPROVAL, focusesCause: true }
         : { disabledReason, primary: true },
       resume: {
-        disabledReason: goesOn ? "Runs on once what is asked is answered" : disabledReason,
+        disabledReason: goesOn
+          ? "The agent continues when its question is answered"
+          : disabledReason,
       },
       halt: { disabledReason: goesOn ? null : "Already halted" },
     };

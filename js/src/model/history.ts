@@ -203,7 +203,7 @@ export class History {
 
 class TooLarge extends Error {
   constructor() {
-    super("It is too large to travel from here: a view can send a file of up to 48 MB.");
+    super("The file is too large: a view can send up to 48 MB.");
   }
 }
 

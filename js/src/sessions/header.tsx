@@ -112,7 +112,7 @@ function Controls({ model, onOpen }: HeaderProps) {
       <Button
         icon="note"
         name="Interrupt"
-        hint="Tell its next step something: instead of what it was told (i), or after that (s)"
+        hint="Send a message to the next step: in place of earlier messages (i), or after them (s)"
         disabledReason={model.orderDisabledReason("interrupt")}
         onClick={() => model.sendOrder("interrupt")}
       >
@@ -121,7 +121,7 @@ function Controls({ model, onOpen }: HeaderProps) {
       <Button
         icon="stop"
         name="Destroy"
-        hint="End it for good (Delete)"
+        hint="End the session for good (Delete)"
         disabledReason={model.orderDisabledReason("destroy")}
         onClick={() => model.sendOrder("destroy")}
       >
@@ -142,5 +142,5 @@ function Controls({ model, onOpen }: HeaderProps) {
 export function openDisabledReason(state: AgentState | undefined, n = 1): string | null {
   if (!state) return "Select a session first";
   if (n > 1) return "Select one session to open it in the debugger";
-  return state.run_id === null ? "It has no run yet: no worker has begun it" : null;
+  return state.run_id === null ? "The session has no run yet: no worker has started it" : null;
 }

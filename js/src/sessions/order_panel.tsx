@@ -24,8 +24,8 @@ interface OrderPanelProps {
 
 /** The two ways to tell a next step something, and how many letters each takes. */
 const GUIDANCE_KINDS = [
-  { order: "interrupt", label: "Interrupt", means: "instead of what it was told", most: 100_000 },
-  { order: "input", label: "Send input", means: "after what it was told", most: 1_000_000 },
+  { order: "interrupt", label: "Interrupt", means: "in place of earlier messages", most: 100_000 },
+  { order: "input", label: "Send input", means: "after earlier messages", most: 1_000_000 },
 ] as const;
 
 function GuidanceForm({ model, orderForm }: OrderPanelProps) {
@@ -47,7 +47,7 @@ function GuidanceForm({ model, orderForm }: OrderPanelProps) {
   const button = (
     <Button
       primary
-      hint="Send it (Enter; Shift+Enter begins a line)"
+      hint="Send the message (Enter; Shift+Enter begins a line)"
       disabledReason={disabledReason}
       onClick={() => void send()}
     >
@@ -61,7 +61,7 @@ function GuidanceForm({ model, orderForm }: OrderPanelProps) {
         ref={field}
         class="as-Input as-SessAsk-field"
         rows={2}
-        aria-label={`What the next step of ${who} is to be told`}
+        aria-label={`Message to the next step of ${who}`}
         placeholder={`Tell the next step of ${who} …`}
         value={model.guidance.value}
         readOnly={sending}
@@ -76,7 +76,7 @@ function GuidanceForm({ model, orderForm }: OrderPanelProps) {
 
 function GuidanceKinds({ model, orderForm }: OrderPanelProps) {
   return (
-    <fieldset class="as-SessAsk-ways as-Small" aria-label="How it is told">
+    <fieldset class="as-SessAsk-ways as-Small" aria-label="How the message is delivered">
       {GUIDANCE_KINDS.map(({ order, label, means: explanation }) => (
         <label key={order}>
           <input
@@ -104,7 +104,7 @@ function guidanceDisabledReason(
   const words = model.guidance.value;
   const disabledReason = model.orderDisabledReason(order, model.statesOf(sessions));
   if (disabledReason !== null) return disabledReason;
-  if (words.trim() === "") return "Write what the next step is to be told";
+  if (words.trim() === "") return "Write a message to the next step";
   const most = GUIDANCE_KINDS.find((way) => way.order === order)?.most ?? 0;
   return words.length > most ? tooLong(most) : null;
 }
@@ -177,7 +177,7 @@ function Form({ model, label, onSubmit, button, leave, children }: FormProps) {
         {button}
         <Button
           outline
-          hint={leave ? "Do nothing (Esc)" : "Close it (Esc): what you wrote stays in it"}
+          hint={leave ? "Do nothing (Esc)" : "Close (Esc): your text stays"}
           onClick={letBe}
         >
           {leave ?? "Cancel"}

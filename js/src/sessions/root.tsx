@@ -166,11 +166,11 @@ export function emptyState(model: SessionsModel, listed: number) {
   return listed === 0 ? <NoneLeft model={model} /> : null;
 }
 
-const AWAY = "The Core doesn’t answer. The view goes on by itself once it is back.";
+const AWAY = "The Core doesn’t answer. The view continues when the Core is back.";
 
 function NoAgents() {
   return (
-    <Empty title="No agent runs on its own yet">
+    <Empty title="No background agent yet">
       <p>
         An agent that is created does one step after the other in a worker, whatever this notebook
         does meanwhile. It shows here at once:
@@ -187,8 +187,8 @@ function NoneLeft({ model }: { model: SessionsModel }) {
     </Button>
   );
   return (
-    <Empty title="No session fits the filter" actions={all}>
-      <p>Agents, sessions, monikers and last words were looked at.</p>
+    <Empty title="No session matches the filter" actions={all}>
+      <p>The filter looks at agents, sessions, monikers and last words.</p>
     </Empty>
   );
 }

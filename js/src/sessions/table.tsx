@@ -29,7 +29,7 @@ export function Bar({ model, narrow, ids }: BarProps) {
       <SearchField
         type="search"
         field="as-SessSearch"
-        label="Show only sessions in which this stands"
+        label="Show only sessions that contain this text"
         placeholder="Agent, session, last words"
         value={model.filter.value.text}
         onText={(text) => model.narrow({ text })}

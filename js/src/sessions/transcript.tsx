@@ -64,7 +64,7 @@ function Participants({ model }: { model: SessionsModel }) {
         <Button
           icon="plus"
           name={`Add ${who}`}
-          hint={`Let ${who} take part`}
+          hint={`Add ${who} to the conversation`}
           disabledReason={model.readOnlyReason.value}
           class="as-SessPeople-add"
           onClick={() => void model.join(ids)}
@@ -108,8 +108,8 @@ function Person({ model, participant }: { model: SessionsModel; participant: Par
       )}
       <Button
         icon="close"
-        name={`Let ${name} leave`}
-        hint="Let it leave the conversation: what it said stays"
+        name={`Remove ${name}`}
+        hint="Remove this participant from the conversation: its messages stay"
         disabledReason={model.readOnlyReason.value}
         onClick={() => void model.leave(participant_id)}
       />
@@ -224,7 +224,7 @@ function Post({ model, id, closed }: { model: SessionsModel; id: string; closed:
       />
       <Button
         outline
-        hint="Post it (Enter; Shift+Enter begins a line)"
+        hint="Post the message (Enter; Shift+Enter begins a line)"
         disabledReason={disabledReason}
         onClick={() => void post()}
       >
@@ -238,5 +238,5 @@ function postDisabledReason(model: SessionsModel, closed: boolean, text: string)
   if (model.readOnlyReason.value !== null) return model.readOnlyReason.value;
   if (closed) return "This conversation is closed";
   if (text.length > LONGEST) return tooLong(LONGEST);
-  return text.trim() === "" ? "Write something first" : null;
+  return text.trim() === "" ? "Write a message first" : null;
 }

@@ -50,11 +50,11 @@ function endText(run: Run, last: TimelineRow | undefined) {
 }
 
 const RAISED = "The agent’s own code raised this. All before it is kept.";
-const GONE = "It did not come back, so this run can’t go on.";
+const GONE = "The agent did not come back, so this run can’t continue.";
 const KEPT = "All until then is kept.";
 
 function withLast(text: string, { last_event }: Run): string {
-  return last_event ? `${text} It did last: ${visible(last_event)}.` : text;
+  return last_event ? `${text}Its last event: ${visible(last_event)}.` : text;
 }
 
 function ToEvent({ model, row }: { model: Debugger; row: TimelineRow }) {

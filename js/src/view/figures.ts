@@ -23,7 +23,7 @@ export function tokensIn(usage: Usage | null): number | null {
 /** Bytes that a token stands for, where nobody told how many there were. */
 const BYTES_A_TOKEN = 4;
 
-export const NOT_REPORTED = `Estimated by length, ${BYTES_A_TOKEN} bytes a token: the agent told no figures`;
+export const NOT_REPORTED = `Estimated by length, ${BYTES_A_TOKEN} bytes a token: the agent reported no figures`;
 
 /** About how many tokens a text of this size is. */
 export function tokensBySize(bytes: number): number {
@@ -77,7 +77,7 @@ const WHOLE = new Intl.NumberFormat("en-US");
 
 /** "6,912 in, 2,900 out; ≈$0.018, estimated by the prices that were set". */
 export function usageText(usage: Usage | null): string {
-  if (!usage) return "The agent told no tokens";
+  if (!usage) return "The agent reported no tokens";
   const told = (tokens: number | null) => (tokens === null ? "unknown" : WHOLE.format(tokens));
   const tokens = `${told(usage.input_tokens)} in, ${told(usage.output_tokens)} out`;
   const cost = costFigure(usage);

@@ -100,8 +100,8 @@ function LoadFailed({ onRetry }: { onRetry(): void }) {
   return (
     <NotFetched
       title="This part of the view could not be loaded"
-      why="The server did not send it, or was upgraded meanwhile: then reload the page."
-      hint="Ask for it again"
+      why="The server did not send it. Try again, or reload the page if the server was upgraded."
+      hint="Load this part again"
       onRetry={onRetry}
     />
   );

@@ -61,7 +61,7 @@ export function OrderMenu<By extends string>({ columns, order, sort }: Sorting<B
         type="button"
         class="as-Button as-mod-icon"
         title={order.down ? "The largest or newest first" : "The smallest or oldest first"}
-        aria-label="Turn the order around"
+        aria-label="Reverse the order"
         onClick={() => sort(order.by)}
       >
         <Icon name="down" class={order.down ? "" : "as-mod-up"} />

@@ -199,7 +199,7 @@ export function StoreFailure({ model }: { model: Debugger }) {
 export function BreakpointFailure({ model }: { model: Debugger }) {
   const why = model.target.value?.stop_error;
   if (!why || model.tab.value === "breakpoints") return null;
-  const text = `${visible(why).replace(/\.?$/, ".")} It halts where it can’t tell: correct the condition, or switch it off.`;
+  const text = `${visible(why).replace(/\.?$/, ".")} The run halts where the condition fails: correct the condition, or disable the breakpoint.`;
   return (
     <div class="as-Banner as-mod-bad" role="alert">
       <Icon name="warn" />

@@ -230,7 +230,9 @@ describe("keys", () => {
     await press("a", APPROVE);
     expect(peer.inbox).toEqual([]);
     expect(document.activeElement).toBe(asked);
-    expect(asked.querySelector("[role=status]")?.textContent).toContain("Nothing is approved yet");
+    expect(asked.querySelector("[role=status]")?.textContent).toContain(
+      "The call is not approved yet",
+    );
     sight.isInSight = true;
     await press("a", APPROVE);
     peer.take("approve");
@@ -282,7 +284,7 @@ describe("keys", () => {
     focusRow("r1");
     await press("F10");
     expect(document.activeElement).toBe(asked);
-    expect(told?.textContent).toContain("Nothing is approved yet");
+    expect(told?.textContent).toContain("The call is not approved yet");
     for (const key of ["Enter", " ", "F10"]) await press(key);
     focusRow("r1");
     control("Step")?.click();

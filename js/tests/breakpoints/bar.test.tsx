@@ -111,7 +111,7 @@ describe("the bar", () => {
     expect(box.querySelector("form [role=alert]")?.textContent).toBe(
       "The condition ends too early.",
     );
-    expect(button("Add breakpoint").title).toBe("Correct it first");
+    expect(button("Add breakpoint").title).toBe("Correct the breakpoint first");
     await write("Condition", "1 + 1");
     expect(box.querySelector("form [role=alert]")).toBeNull();
     expect(button("Add breakpoint").title).toBe("Add the breakpoint (Enter)");
@@ -236,7 +236,7 @@ describe("the preview", () => {
     await drawn();
     expect(field("Condition").getAttribute("aria-invalid")).toBe("true");
     expect(box.querySelector("form [role=alert]")?.textContent).toBe("It ends too early.");
-    expect(button("Add breakpoint").title).toBe("Correct it first");
+    expect(button("Add breakpoint").title).toBe("Correct the breakpoint first");
   });
 
   test("is tried again as the run goes on by steps, not while it runs by itself", async () => {

@@ -154,7 +154,7 @@ test("code says what it is; that of a file is fetched, or why it can't be is sai
   expect(one('[data-message="b"] pre').textContent).toBe('{"n": 1}');
   expect(one('[data-message="c"]').textContent).toContain("isn't below the workspace");
   model.sources.c = { text: "root" };
-  await click(button("Look again"));
+  await click(button("Read the file again"));
   expect(one('[data-message="c"] pre').textContent).toBe("root");
 });
 
@@ -283,7 +283,7 @@ test("bytes that the browser can't draw are said to be broken", async () => {
   const { one } = await showing(model);
   one("img").dispatchEvent(new Event("error"));
   await drawn();
-  expect(one("article").textContent).toContain("bytes are broken");
+  expect(one("article").textContent).toContain("bytes are damaged");
 });
 
 // ---- confirmations --------------------------------------------------------------------------------------

@@ -310,7 +310,7 @@ test("who may only watch, and who isn't connected, can change nothing", async ()
   const chat = new FakeChat();
   chat.control = false;
   const { model } = await begun({ chat });
-  expect(model.readOnlyReason.value).toBe("You may watch this chat, not take part");
+  expect(model.readOnlyReason.value).toBe("This login may watch the chat, not take part");
   await chat.drop();
   expect(model.readOnlyReason.value).toBe("Not connected to the kernel");
 });

@@ -126,7 +126,7 @@ test("where nothing was said it is said who is there; and who is at it", async (
   };
   await drawn();
   expect(all(".as-Empty")).toEqual([]);
-  expect(one(".as-Log-now").textContent).toBe("coder is at it…");
+  expect(one(".as-Log-now").textContent).toBe("coder is answering…");
   model.info.value = { ...model.info.value, halted: true };
   await drawn();
   expect(one(".as-Log-now").textContent).toBe("coder is halted in the debugger");

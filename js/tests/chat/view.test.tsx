@@ -132,27 +132,27 @@ test("Stop is the filled button while something is answered, and held else", asy
   chat.silent.add("stop");
   await click(button("Stop"));
   expect(state().textContent).toBe("Stopping…");
-  expect(button("Stop").title).toBe("It is being stopped");
+  expect(button("Stop").title).toBe("The answer is being stopped");
   await chat.change("s", { state: "STATE_STOP", ending: "stopped" });
   await drawn();
   expect(state().textContent).toContain("Stopped");
-  expect(button("Stop").title).toBe("Nothing is being answered");
+  expect(button("Stop").title).toBe("No answer is under way");
 });
 
 test("its run is opened in the debugger, or it is said why there is none", async () => {
   const none = await shown(only({ no_debugger: "No Core runs here." }));
-  expect(none.button("Open its run").title).toBe("No Core runs here.");
+  expect(none.button("Open the run").title).toBe("No Core runs here.");
   const { button, click, one } = await shown(only({ run_id: "r1" }), {
     reach: () => ({ command: (run) => `agentstepper step --run ${run}` }),
   });
-  await click(button("Open its run"));
+  await click(button("Open the run"));
   expect(one(".as-ChatNews").textContent).toBe(
     "To step it, type in a terminal: agentstepper step --run r1",
   );
   const inCell = await shown(only({ run_id: "r1" }), {
     reach: () => ({ command: () => "%agentstepper" }),
   });
-  await inCell.click(inCell.button("Open its run"));
+  await inCell.click(inCell.button("Open the run"));
   expect(inCell.one(".as-ChatNews").textContent).toBe("To step it, run in a cell: %agentstepper");
 });
 
@@ -160,7 +160,7 @@ test("while it is halted the way to the debugger is the filled button, and nobod
   const { button, all } = await shown(
     only({ state: "STATE_RUNNING", speaking: "coder", halted: true, run_id: "r1" }),
   );
-  expect(button("Open its run").className).toContain("as-mod-primary");
+  expect(button("Open the run").className).toContain("as-mod-primary");
   expect(button("Stop").className).not.toContain("as-mod-primary");
   expect(all(".as-ChatAgent.as-mod-speaks")).toHaveLength(1);
   expect(all(".as-ChatAgent .as-Spin")).toEqual([]);
@@ -210,9 +210,9 @@ test("while it answers one may write and not send, and sees why; the draft and t
   await write("Next");
   await press("Enter");
   expect(chat.asked).toEqual([]);
-  expect(button("Send").title).toBe("It is answering: wait, or stop it");
+  expect(button("Send").title).toBe("The agent is answering: wait, or stop the answer");
   const hint = one(`[id="${field().getAttribute("aria-describedby")}"]`);
-  expect(hint.textContent).toBe("It is answering: wait, or stop it");
+  expect(hint.textContent).toBe("The agent is answering: wait, or stop the answer");
   await chat.change("s", { state: "STATE_STOP", ending: "done" });
   await drawn();
   expect(field()).toBe(before);
@@ -222,8 +222,12 @@ test("while it answers one may write and not send, and sees why; the draft and t
 });
 
 test.each([
-  ["a choice that waits", { state: "STATE_RUNNING", waiting: "q" }, "Choose above first"],
-  ["nobody there", { agents: [] }, "Nobody is there to answer"],
+  [
+    "a choice that waits",
+    { state: "STATE_RUNNING", waiting: "q" },
+    "Answer the question above first",
+  ],
+  ["nobody there", { agents: [] }, "No agent takes part in this chat"],
 ])("%s holds the message back", async (_, info, why) => {
   const { button, write } = await shown(only(info));
   await write("Hello");
@@ -304,7 +308,7 @@ test("the list says what there is, how it stands, and whether it is only kept", 
   expect(items[0]?.getAttribute("aria-current")).toBe("true");
   expect(items[1]?.textContent).toContain("Answering…");
   expect(items[2]?.textContent).toContain("Kept");
-  expect(items[2]?.title).toContain("4 messages; kept: a click opens it again");
+  expect(items[2]?.title).toContain("4 messages; stored: click to open");
   expect(document.activeElement).toBe(items[0]);
   await press("ArrowDown");
   await press("ArrowDown");
@@ -385,7 +389,7 @@ test("a conversation that was deleted says so, and another can be begun", async 
   await write("Hello");
   expect(button("Send").title).toBe("This conversation was deleted");
   await click(one(".as-Empty button"));
-  expect(one(".as-Log").textContent).toContain("Nothing was said yet");
+  expect(one(".as-Log").textContent).toContain("No messages yet");
 });
 
 test("a link that breaks: what was said stays to be read, nothing can be sent, and it goes on by itself", async () => {

@@ -58,7 +58,7 @@ test("through the kernel it needs nothing of the page", async () => {
 
 test("where no page shows its runs, it says what to type", async () => {
   const { el } = await begun();
-  el.querySelector<HTMLElement>('[aria-label="Open its run in the debugger"]')?.click();
+  el.querySelector<HTMLElement>('[aria-label="Open the run in the debugger"]')?.click();
   await drawn();
   expect(el.querySelector("code")?.textContent).toBe("agentstepper step --run r $& 1");
 });
@@ -66,7 +66,7 @@ test("where no page shows its runs, it says what to type", async () => {
 test("a Core that began after the view was drawn is the one whose run is opened", async () => {
   const { model, el } = await begun();
   model.traits.command = "%agentstepper";
-  el.querySelector<HTMLElement>('[aria-label="Open its run in the debugger"]')?.click();
+  el.querySelector<HTMLElement>('[aria-label="Open the run in the debugger"]')?.click();
   await drawn();
   expect(el.querySelector("code")?.textContent).toBe("%agentstepper");
 });

@@ -114,7 +114,7 @@ describe("find in this run", () => {
     const { write, answer, peer } = await open();
     await write("bug");
     await answer([]);
-    expect(told()).toBe("Nowhere");
+    expect(told()).toBe("No match");
     await write('"bug');
     await peer.refuse(peer.take("search"), "invalid_search", "Close the quote.");
     await drawn();

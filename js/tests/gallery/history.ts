@@ -166,8 +166,8 @@ const FOUND: SearchHit[] = [
 ];
 
 const TROUBLE =
-  "Nothing can be kept in ~/.local/share/agentstepper right now: database or disk is full. Make room " +
-  "there; agents wait meanwhile, and it is tried again each second.";
+  "The store can't write to ~/.local/share/agentstepper right now: database or disk is full. Free " +
+  "disk space there; agents wait meanwhile, and the store tries again each second.";
 
 /** More runs than anybody looks through. */
 function many(): Run[] {

@@ -128,7 +128,7 @@ describe("filters", () => {
   test("that leave nothing say so, and are taken back", async () => {
     await listed();
     await type(byLabel("Filter by name, program or tag"), "nothing like it");
-    expect(box.textContent).toContain("No run fits the filter");
+    expect(box.textContent).toContain("No run matches the filter");
     await click(button("Show all runs"));
     expect(names().length).toBe(3);
   });
@@ -168,7 +168,7 @@ describe("a run is", () => {
     expect(peer.take("tag_run").body).toEqual({ run: "a", tags: ["docs", "mail", "new"] });
     await press("Backspace");
     expect(peer.take("tag_run").body).toEqual({ run: "a", tags: ["docs", "mail"] });
-    await click(byLabel("Take away docs"));
+    await click(byLabel("Remove the tag docs"));
     const last = peer.take("tag_run");
     expect(last.body).toEqual({ run: "a", tags: ["mail"] });
     await peer.refuse(last, "not_allowed", "You may watch only.");
@@ -332,7 +332,7 @@ describe("in the view", () => {
     expect(box.textContent).toContain("%%step my-agent");
     box.querySelector<HTMLElement>(".as-View")?.focus();
     await press("4");
-    await vi.waitFor(() => expect(box.textContent).toContain("No run is kept yet"));
+    await vi.waitFor(() => expect(box.textContent).toContain("No run is stored yet"));
     expect(button("Import").getAttribute("aria-disabled")).toBeNull();
     expect(model.tab.value).toBe("runs");
   });

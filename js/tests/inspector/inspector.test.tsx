@@ -362,7 +362,7 @@ describe("editing", () => {
   });
 
   test.each([
-    ["withdrawn", "Nobody answered"],
+    ["withdrawn", "interrupted or has ended"],
     ["stop", "Stopped before your edit was sent"],
   ] as const)("a draft at what was %s isn’t said to be answered", async (answer, words) => {
     const model = pending();

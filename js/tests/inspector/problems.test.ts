@@ -99,7 +99,7 @@ const CASES: [name: string, text: string, sentence: string][] = [
   ],
   ["something after", "{} x", "Line 1: something follows after the end of the object."],
   ["something after a scalar", "1 2", "Line 1: something follows after the end of the value."],
-  ["nothing", " \n", "Line 1: nothing stands here; write null where there is no value."],
+  ["nothing", " \n", "Line 1: the text is empty; write null for no value."],
   ["stray", "[@]", "Line 1: “@” can't stand here, where a value is expected."],
   ["stray key", "{@: 1}", "Line 1: “@” can't stand here, where a key is expected."],
 ];

@@ -129,7 +129,7 @@ test("in CONTINUE, Halt is possible while something asks, and Continue has nothi
     null,
   ]);
   expect([on.step.focusesCause, on.step.primary]).toEqual([true, undefined]);
-  expect(on.resume.disabledReason).toContain("Runs on once");
+  expect(on.resume.disabledReason).toContain("The agent continues when");
 });
 
 test.each<[string, TimelineRow[]]>([

@@ -164,7 +164,7 @@ test("a login that may only watch is told so before it tries anything", async ()
     { conversation: "c" },
   );
   await click(row("a"));
-  const orders = ["Resume", "Pause", "Interrupt", "Destroy", "Add ant", "Let bee leave", "Post"];
+  const orders = ["Resume", "Pause", "Interrupt", "Destroy", "Add ant", "Remove bee", "Post"];
   for (const name of orders)
     expect([name, button(name).title]).toEqual([name, "This login may watch, not control"]);
   row("a").focus();
@@ -273,7 +273,7 @@ test("somebody is let go from a conversation, and may be added again", async () 
   );
   expect(one('[aria-label="Participants"]').textContent).toBe("antada");
   await click(row("a"));
-  await click(button("Let ant leave"));
+  await click(button("Remove ant"));
   expect(core.done).toEqual([["leave", { conversation_id: "c", participant_id: "c-a" }]]);
   const left = aParticipant("c", "a", { agent_id: "ant", left_at: 9 });
   await core.tell("conversation:c", "participant", { participants: [left] });

@@ -83,7 +83,7 @@ test("a run's tokens are as its agent told them, else by the length of its queri
   expect([told, silent, aRun("a")].map(tokensTitle)).toEqual([
     "5 in, unknown out",
     expect.stringContaining("Estimated by length"),
-    "The agent told no tokens",
+    "The agent reported no tokens",
   ]);
 });
 

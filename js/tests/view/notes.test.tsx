@@ -100,7 +100,9 @@ test("a note that isn't kept says so, and is tried again", async () => {
   await peer.answer(peer.take("open_run"), "run_opened", opened(aRun("a"), { rows: rowsTo(2) }));
   await drawn();
   peer.inbox.length = 0;
-  const again = [...box.querySelectorAll("button")].find((each) => each.textContent === "Not kept");
+  const again = [...box.querySelectorAll("button")].find(
+    (each) => each.textContent === "Not stored",
+  );
   again?.click();
   expect(peer.take("note").body.text).toBe("mind this");
 });

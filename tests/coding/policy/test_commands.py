@@ -202,7 +202,7 @@ def test_what_is_fetched_and_run_is_found(command: str, is_asked: bool) -> None:
         ("echo x > /dev/sda", "`> /dev/sda` writes to a device.", Risk.HIGH),
         ("sh -c 'rm -rf x; ls'", "`rm -rf x` deletes folders and all that is in them.", Risk.HIGH),
         ("pip install x", "`pip install x` installs, removes or publishes packages.", Risk.MEDIUM),
-        ("rm -r \u202ex\x7f", "The command has control characters.", Risk.MEDIUM),
+        ("rm -r \u202ex\x7f", "The command contains control characters.", Risk.MEDIUM),
         ("rm -r \u202ex", "`rm -r \ufffdx` deletes folders and all that is in them.", Risk.HIGH),
         ("python -c 'shutil.rmtree(x)'", None, Risk.HIGH),
     ],

@@ -224,7 +224,9 @@ def test_a_damaged_book_lets_no_file_be_opened(place: Place) -> None:
 def test_too_many_files_are_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.book.deny("read_file", path=".env")
     monkeypatch.setattr("agentstepper_nb.coding.policy.denied_files.FILE_LIMIT", 1)
-    with pytest.raises(RulesError, match=r"name 2 files in .*; 1 can be kept from commands"):
+    with pytest.raises(
+        RulesError, match=r"name 2 files in .*, but only 1 can be hidden from commands"
+    ):
         find_denied_files(place.book, place.root)
     monkeypatch.setattr("agentstepper_nb.coding.policy.denied_files.ENTRY_LIMIT", 3)
     with pytest.raises(RulesError, match="more than 3 files and folders"):

@@ -135,12 +135,15 @@ def test_it_looks_beside_a_core_and_says_who_that_is(folder: Path) -> None:
     ("statement", "damage"),
     [
         ("UPDATE runs SET heard = heard + 1 WHERE n = ?", "its header is damaged"),
-        ("UPDATE events SET id = id || 'x' WHERE run = ? AND n % 5 = 0", "of its events is hurt"),
-        ("UPDATE breakpoints SET body = '{}' WHERE run = ?", "of its halt points is hurt"),
+        (
+            "UPDATE events SET id = id || 'x' WHERE run = ? AND n % 5 = 0",
+            "of its events is damaged",
+        ),
+        ("UPDATE breakpoints SET body = '{}' WHERE run = ?", "of its halt points is damaged"),
         ("DELETE FROM breakpoints WHERE run = ? AND n % 3 = 0", "halt points are there"),
-        ("UPDATE commits SET body = '{}' WHERE run = ?", "of its commits is hurt"),
+        ("UPDATE commits SET body = '{}' WHERE run = ?", "of its commits is damaged"),
         ("DELETE FROM changes WHERE run = ? AND n % 2 = 0", "of 2 files of commit"),
-        ("UPDATE notes SET body = '{}' WHERE run = ?", "of its notes is hurt"),
+        ("UPDATE notes SET body = '{}' WHERE run = ?", "of its notes is damaged"),
         ("UPDATE blobs SET bytes = x'00' WHERE run = ?", "a piece of a content"),
         ("DELETE FROM nodes WHERE run = ? AND parent > 0", "a piece of a content"),
         ("DELETE FROM runs WHERE n = ?", "its header is lost"),
@@ -260,7 +263,7 @@ def test_damaged_breakpoints_are_named_and_the_others_come_back(built: Built, fo
     harm(folder, "UPDATE rules SET body = replace(body, '2', '3') WHERE id = 'second'")
     about = examine_folder(folder)
     assert (about.damaged_rules, about.damaged, about.damaged_store) == (1, (), True)
-    assert "5 runs are back whole" in told(folder)
+    assert "5 runs are restored whole" in told(folder)
     assert histories(folder) == built.truth
     first, _, third, prices = built.rules
     assert rules(folder) == (first, third, prices)
@@ -287,7 +290,7 @@ def test_a_store_of_which_nothing_is_left(folder: Path) -> None:
     about = examine_folder(folder)
     assert about.unopened_store is not None
     assert about.unopened_store.problem
-    assert "Nothing could be read of store.sqlite.damaged-" in told(folder)
+    assert "contains no readable run. The file stays where it is." in told(folder)
     (aside,) = examine_folder(folder).set_aside_stores
     assert aside.problem
 
@@ -303,7 +306,7 @@ def test_what_the_journal_lost_is_named_and_its_run_says_so(built: Built, folder
         "gone": "run gone is lost whole",
     }
     assert named(about) == {FIRST, "gone"}
-    assert "can't be brought back that run gone is lost whole" in told(folder)
+    assert "Repair can't undo that run gone is lost whole" in told(folder)
     assert histories(folder)[FIRST].run.tags == (*built.truth[FIRST].run.tags, DAMAGED_TAG)
     assert examine_folder(folder).missing == ()
 

@@ -150,14 +150,14 @@ def hurt(tmp_path: Path) -> Iterator[Tabled]:
 @pytest.mark.parametrize(
     ("harm", "first", "what"),
     [
-        ("UPDATE breakpoints SET body = replace(body, ':', ';') WHERE seq = 3", 1, "is hurt"),
+        ("UPDATE breakpoints SET body = replace(body, ':', ';') WHERE seq = 3", 1, "is damaged"),
         ("DELETE FROM breakpoints WHERE seq = 3", 1, "11 of its rows 1 to 12 are there"),
         ("DELETE FROM breakpoints WHERE seq = 12", 11, "1 of its rows 11 to 12 are there"),
         ("UPDATE breakpoints SET seq = NULL WHERE seq = 3", 3, "9 of its rows 3 to 12 are there"),
         ("UPDATE nodes SET parent = n WHERE n = 2", 1, "a piece of a content"),
         ("UPDATE blobs SET bytes = x'00' WHERE n = 2", 1, "a piece of a content is damaged"),
         ("DELETE FROM nodes WHERE n = 1", 1, "a piece of a content is missing"),
-        ("UPDATE commits SET files = 7", 10, "is hurt"),
+        ("UPDATE commits SET files = 7", 10, "is damaged"),
         ("UPDATE runs SET header = x'00'", 1, "its header is damaged"),
     ],
 )

@@ -98,7 +98,7 @@ export function Confirmation({ model, message }: ConfirmationProps) {
         <p class="as-Muted as-Small">
           {final
             ? "Withdrawn: the agent no longer waits for an answer."
-            : "Nobody waits for an answer any more."}
+            : "The agent no longer waits for an answer."}
         </p>
       )}
     </section>
@@ -116,7 +116,7 @@ function Choices({ model, message, waits }: ConfirmationProps & { waits: boolean
     setRefused(why);
     if (why !== null) setSent(null);
   };
-  const over = chosen === null ? "Nobody waits for an answer any more" : "The choice is made";
+  const over = chosen === null ? "The agent no longer waits for an answer" : "The choice is made";
   const disabledReason = waits
     ? (model.readOnlyReason.value ?? (sent !== null ? "Your choice is sent" : null))
     : over;

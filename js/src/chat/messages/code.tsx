@@ -74,7 +74,12 @@ export function NotHere({ what, why, note, retry }: NotHereProps) {
         <b>{what}</b>
         {note}
         {retry && (
-          <Button icon="retry" class="as-NotHere-retry" hint="Look again" onClick={retry} />
+          <Button
+            icon="retry"
+            class="as-NotHere-retry"
+            hint="Read the file again"
+            onClick={retry}
+          />
         )}
       </div>
       <p class="as-Text">{visible(why)}</p>

@@ -36,7 +36,7 @@ export interface Enlarged {
 
 const FAILED = "The picture can’t be shown";
 const BROKEN =
-  "It isn’t a PNG, JPEG, GIF or WebP that a browser can read: its bytes are broken, or of another kind.";
+  "The file isn’t a PNG, JPEG, GIF or WebP that a browser can read: its bytes are damaged, or of another format.";
 
 export function Image({ model, message, onEnlarge }: ImageProps) {
   const { id, path, content } = message;

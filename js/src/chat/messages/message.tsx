@@ -90,7 +90,7 @@ function MessageText({ message: { content, format, streaming } }: { message: Sho
     <div class="as-Failure">
       <Icon name="crash" />
       <div>
-        <Rich text={content || "The turn failed, without a word about why."} />
+        <Rich text={content || "The turn failed and gave no reason."} />
       </div>
     </div>
   );

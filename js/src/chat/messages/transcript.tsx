@@ -105,7 +105,7 @@ function Earlier({ model, info, shown }: EarlierProps) {
   return (
     <p class="as-Log-earlier as-Small">
       {model.loadingEarlier.value ? (
-        <span class="as-Muted">Earlier messages are on their way…</span>
+        <span class="as-Muted">Loading earlier messages…</span>
       ) : (
         <button type="button" class="as-Link" onClick={() => void model.earlier()}>
           {before > 0
@@ -124,7 +124,7 @@ const DIVIDERS: Record<Divider, { words: string; hint: string }> = {
   },
   memory: {
     words: "In memory from here",
-    hint: "What stands above is kept in the transcript’s file only",
+    hint: "Earlier messages are only in the transcript’s file",
   },
 };
 
@@ -147,7 +147,7 @@ function Now({ info, speaks }: { info: ChatSessionInfo; speaks: boolean }) {
           <Icon name={info.halted ? "pause" : "agent"} small />
           <span class="as-Ellipsis">
             <bdi>{visible(info.speaking ?? "") || "The agent"}</bdi>
-            {info.halted ? " is halted in the debugger" : " is at it…"}
+            {info.halted ? " is halted in the debugger" : " is answering…"}
           </span>
         </>
       )}
@@ -159,7 +159,7 @@ function Now({ info, speaks }: { info: ChatSessionInfo; speaks: boolean }) {
 function EmptyTranscript({ agents }: { agents: readonly ChatAgentInfo[] }) {
   return (
     <div class="as-Empty as-Log-empty">
-      <h3>Nothing was said yet</h3>
+      <h3>No messages yet</h3>
       <p>
         {agents.length === 0
           ? "No agent takes part. Give the chat an agent, and run the cell again."

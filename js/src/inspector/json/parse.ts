@@ -180,8 +180,7 @@ class Parser {
 
   document(): JsonNode {
     this.space();
-    if (this.done)
-      throw new Problem(0, 0, "nothing stands here; write null where there is no value");
+    if (this.done) throw new Problem(0, 0, "the text is empty; write null for no value");
     const root = this.value("the value");
     this.space();
     if (!this.done) throw this.afterRoot(root);

@@ -205,7 +205,7 @@ function Renaming({ model, run, onDone }: ItemProps & { onDone(): void }) {
         defaultValue={run.name}
         onKeyDown={onKeyDown}
       />
-      <Button outline hint="Take the new name (Enter)" onClick={save}>
+      <Button outline hint="Save the new name (Enter)" onClick={save}>
         Rename
       </Button>
       <Button icon="close" hint="Keep the old name (Esc)" onClick={onDone} />
@@ -226,7 +226,7 @@ function Deleting({ model, run, onDone }: ItemProps & { onDone(): void }) {
       <Button
         outline
         class="as-mod-danger"
-        hint="It can’t be brought back"
+        hint="The run can’t be restored"
         onClick={() => void model.remove(run.id)}
       >
         Delete

@@ -81,7 +81,7 @@ def test_a_flipped_byte_before_the_end_is_told(kept: Path) -> None:
     for at in range(0, last, 7):
         hurt = data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
         (kept / JOURNAL).write_bytes(hurt)
-        with pytest.raises(StoreError, match=r"is damaged: .* Put a copy"):
+        with pytest.raises(StoreError, match=r"is damaged: .* Restore a copy"):
             Journal.open(kept)
 
 

@@ -335,7 +335,9 @@ async def test_a_damaged_table_is_said_to_be(tmp_path: Path, part: str) -> None:
         await write_session(store, steps=(make_step(),))
     for path in (tmp_path / f"{STEPS.name}.lance" / part).iterdir():
         path.write_bytes(b"")
-    with pytest.raises(StoreError, match=f"The table {STEPS.name} in .* put a copy of the folder"):
+    with pytest.raises(
+        StoreError, match=f"The table {STEPS.name} in .* restore a copy of the folder"
+    ):
         async with opened(tmp_path) as store:
             await store.steps(StepQuery())
 

@@ -237,7 +237,9 @@ async def test_a_page_that_is_hurt_is_told_where_it_is_read(path: Path) -> None:
     path.write_bytes(data[:at] + b"\xff" * size + data[at + size :])
     store = open_runtime_store(path.parent)
     for call in (store.states(StateQuery()), create_session(store, "more")):
-        with pytest.raises(StoreError, match=r"is damaged: .*move the file away: a new one begins"):
+        with pytest.raises(
+            StoreError, match=r"is damaged: .*move the file away, so that a new file begins"
+        ):
             await call
     assert len(await read_action_ids(store)) == 51  # the rest is read
     await store.close()
@@ -277,7 +279,7 @@ async def test_a_row_that_is_hurt_is_in_nobody_s_way(
     now = START_TIME + 9 * LEASE_S
     ask = AdoptSessions(owner="three", now=now, lease_until=now + LEASE_S)
     assert [each.session_id for each in (await store.adopt(ask)).states] == ["whole"]
-    assert "create odd is over by this" in caplog.text
+    assert "create odd ends as well" in caplog.text
     assert "The session ends" in caplog.text
     await store.close()
 

@@ -41,7 +41,7 @@ def test_words_and_phrases(query: str, becomes: str) -> None:
         ("== -- ++", "no word"),
         ('"open', "isn't closed"),
         ('a " b', "isn't closed"),
-        ("w " * (MAX_TERMS + 1), f"up to {MAX_TERMS} words"),
+        ("w " * (MAX_TERMS + 1), f"up to {MAX_TERMS}."),
     ],
 )
 def test_what_can_not_be_looked_for(query: str, says: str) -> None:

@@ -183,7 +183,7 @@ def test_a_long_wait_ends_with_an_answer(open: Open, monkeypatch: pytest.MonkeyP
     index.catch_up({"a": 1, "b": 1}, read)
     begun.wait(60)
     try:
-        with pytest.raises(CommandError, match="2 runs are still to be taken in") as error:
+        with pytest.raises(CommandError, match="2 runs are still missing") as error:
             found(index)
     finally:
         waiting.set()

@@ -80,7 +80,7 @@ def test_a_hurt_row_is_not_made_right_by_writing_it_again(damaged: Tabled) -> No
     stage = told("one")
     before = len(stage.records)
     stage.rename("another", "one")
-    with pytest.raises(LookupError, match="hurt"):
+    with pytest.raises(LookupError, match="damaged"):
         damaged.keep(stage.records[before:])
     stage.finish("one")
     stage.delete("one")

@@ -58,7 +58,7 @@ def test_a_first_version_s_store_opens_in_the_last_with_all_its_runs(
         database.open_writer(path).close()
     assert version(path) == migrations.VERSION > 1
     assert histories(path.parent) == {history.run.id: history for history in truth}
-    assert f"goes from version 1 to {migrations.VERSION}" in caplog.text
+    assert f"is upgraded from version 1 to {migrations.VERSION}" in caplog.text
     about = examine_folder(path.parent)
     assert (about.damaged, about.structure_problems, about.missing) == ((), (), ())
 
