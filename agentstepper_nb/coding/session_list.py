@@ -113,9 +113,9 @@ class CodingFolders:
         meant = [each for each in self.sessions() if each.id.startswith(id_prefix)]
         if len(meant) == 1:
             return meant[0]
-        problem = "several sessions' ids begin" if meant else "no session's id begins"
+        problem = "Several sessions' ids begin" if meant else "No session's id begins"
         raise SessionError(
-            f"For {id_prefix!r}, {problem}: `agentstepper code --list` lists the ids."
+            f"{problem} with {id_prefix!r}: `agentstepper code --list` lists the ids."
         )
 
 

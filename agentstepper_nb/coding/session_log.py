@@ -253,7 +253,7 @@ class SessionLog:
     def _lock_and_repair(self) -> None:
         if not self._try_lock():
             raise SessionError(
-                f"The session {self.path.stem} is open in another process: end that process first."
+                f"The session {self.path.stem} is open in another process: close it there first."
             )
         size = os.fstat(self._descriptor).st_size
         if size and os.pread(self._descriptor, 1, size - 1) != b"\n":

@@ -237,7 +237,7 @@ def test_a_session_is_resumed_and_listed(start: Start, folder: Path, piped: Pipe
     assert "You said 5 things." in out
     code, _, error = piped("four", "--resume", "nothing")
     assert code == 1
-    assert "no session's id begins" in error
+    assert "No session's id begins" in error
 
 
 def test_ctrl_c_cancels_an_answer_and_twice_it_ends(start: Start) -> None:

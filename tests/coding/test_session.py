@@ -127,9 +127,9 @@ def test_sessions_are_found_by_how_their_ids_begin(home: Path) -> None:
         folders.latest(home / "repo")
     asyncio.run(scene())
     assert folders.find("c").id == folders.latest(home / "repo").id == "c"
-    with pytest.raises(SessionError, match="several sessions' ids begin"):
+    with pytest.raises(SessionError, match="Several sessions' ids begin"):
         folders.find("ab")
-    with pytest.raises(SessionError, match="no session's id begins"):
+    with pytest.raises(SessionError, match="No session's id begins"):
         folders.find("x")
     (folders.log("d")).write_text("garbage\n")
     assert len(folders.sessions()) == 3
