@@ -200,7 +200,7 @@ async def test_sync_code_runs_on_a_thread_in_the_turns_context() -> None:
     ("error", "raised", "text"),
     [
         (ValueError("broken"), ValueError, "broken"),
-        (SystemExit(2), RuntimeError, r"end its process: SystemExit\(2\)"),
+        (SystemExit(2), RuntimeError, r"end the process: SystemExit\(2\)"),
         (StopIteration(), RuntimeError, "StopIteration"),
         (asyncio.CancelledError(), asyncio.CancelledError, "^$"),
     ],

@@ -202,7 +202,7 @@ class Unspeakable(Exception):
         (ValueError("no more"), "ValueError: no more"),
         (ValueError(), "ValueError."),
         (ModelError("refused", "The model said no."), "The model said no."),
-        (SystemExit(3), "wanted to end its process: SystemExit(3)."),
+        (SystemExit(3), "tried to end the process: SystemExit(3)."),
         (Unspeakable(), "Unspeakable, whose text can't be read."),
         (
             asyncio.CancelledError(),

@@ -339,7 +339,7 @@ def test_a_prompt_through_a_pipe_and_an_approval_that_nobody_can_give(
     code, out, _ = piped(given="run rm -rf build\n")
     assert code == 0
     assert "Asks for approval: " in out
-    assert "denied: It needs a person's approval, and nobody can be asked" in out
+    assert "denied: The call needs a person's approval, but nobody can be asked" in out
     assert "Then I won't." in out
     assert "\x1b" not in out
     assert (folder / "build").is_dir()
