@@ -83,7 +83,9 @@ def test_a_hurt_run_is_named_and_repaired(data: Path) -> None:
     assert f"agentstepper doctor --data {data} --repair" in wrong["advice"]
 
     repaired = examined("--data", str(data), "--repair")
-    assert "✓ Run 'Run #1 of P' (0196f5c4-0000-7000-8000-00000000000a) is restored" in repaired.stdout
+    assert (
+        "✓ Run 'Run #1 of P' (0196f5c4-0000-7000-8000-00000000000a) is restored" in repaired.stdout
+    )
     assert "✓ 4 runs are restored whole from " in repaired.stdout
     assert repaired.stdout.endswith("Nothing is wrong.\n")
     assert repaired.returncode == 0
