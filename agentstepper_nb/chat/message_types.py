@@ -167,9 +167,8 @@ def _checked(message: Message) -> Message:
     checked = check_message_fields(message)
     own = type_registry.get(checked.type)
     for field in Message.__struct_fields__:
-        if field not in COMMON_FIELDS | own.fields and getattr(checked, field) != getattr(
-            _BLANK, field
-        ):
+        is_set = getattr(checked, field) != getattr(_BLANK, field)
+        if is_set and field not in COMMON_FIELDS | own.fields:
             raise _refused(own.name, f"{field}: no message of this type has this field")
     wrong = _call_extension(own, own.check, checked)
     if wrong is not None:
@@ -180,16 +179,10 @@ def _checked(message: Message) -> Message:
 def _built_in(message: Message) -> Message:
     own = type_registry.get(message.type)
     made = _call_extension(own, own.shown, message)
-    if (
-        not isinstance(made, Message)
-        or made.type not in type_registry.built_in
-        or made.id != message.id
-    ):
-        raise _refused(
-            own.name,
-            "type: the extension must return a message of a built-in type, under the same id",
-        )
-    return made
+    if isinstance(made, Message) and made.type in type_registry.built_in and made.id == message.id:
+        return made
+    text = "type: the extension must return a message of a built-in type, under the same id"
+    raise _refused(own.name, text)
 
 
 def _call_extension(
@@ -223,7 +216,7 @@ def _check_message(message: Message) -> str | None:
 def _check_code(message: Message) -> str | None:
     if not (message.language or "").strip():
         return "language: name the language, or `text` for none"
-    if message.format not in _CODE_FORMATS:
+    if message.format not in ("source", "result"):
         return "format: must be `source` or `result`"
     if message.path is not None and message.content:
         return "path: a message has a file or a content, not both"

@@ -122,9 +122,8 @@ class StepCommands:
         if text.strip():
             typed = text.strip()[:_MAX_SHOWN_CHARS]
             like = did_you_mean(word, _ABBREVIATIONS) if key is None else ""
-            self._screen.write_line(
-                f"{typed} is not a command: ? lists the commands.{like}", "yellow"
-            )
+            answer = f"{typed} is not a command: ? lists the commands.{like}"
+            self._screen.write_line(answer, "yellow")
         self._session.prompt()
 
     @property
@@ -166,11 +165,8 @@ class StepCommands:
             command = ui.StepRun(run=run.id, halt_point=halted.message, revision=halted.revision)
             self._session.send_command(command, self._nothing)
         elif run.pending:
-            self._screen.write_line(
-                "The message at which the agent is halted hasn't arrived yet: try again in a "
-                "moment.",
-                "yellow",
-            )
+            text = "The halted message hasn't arrived yet: try again in a moment."
+            self._screen.write_line(text, "yellow")
         elif run.mode is RunMode.CONTINUE:
             self._session.send_command(ui.StepRun(run=run.id), self._will_halt)
         else:
@@ -202,9 +198,8 @@ class StepCommands:
         if halted is None or halted.approval is None:
             self._screen.write_line("The agent continues. h halts it.", "dim")
             return
-        self._screen.write_line(
-            "The agent continues. Calls that ask for approval still wait.", "dim"
-        )
+        text = "The agent continues. Calls that ask for approval still wait."
+        self._screen.write_line(text, "dim")
         self._session.prompt()
 
     def _halt(self, _: str) -> None:
@@ -218,14 +213,11 @@ class StepCommands:
     def _stop(self, _: str) -> None:
         run = self._live_run()
         if run:
-            told = (
-                "The agent was told to stop."
-                if run.pending
-                else "The agent ends at its next message."
-            )
-            self._session.send_command(
-                ui.StopRun(run=run.id), lambda _: self._screen.write_line(told, "dim")
-            )
+            answer = "The agent ends at its next message."
+            if run.pending:
+                answer = "The agent was told to stop."
+            command = ui.StopRun(run=run.id)
+            self._session.send_command(command, lambda _: self._screen.write_line(answer, "dim"))
 
     def _approve(self, how: str) -> None:
         if self._live_run() is not None:
@@ -236,9 +228,8 @@ class StepCommands:
         if run is None:
             self._screen.write_line("There is no run to show yet. r lists the runs.", "yellow")
         elif not run.live:
-            self._screen.write_line(
-                "The run has ended: start the agent again, or choose another run with r.", "yellow"
-            )
+            text = "The run has ended: start the agent again, or choose another run with r."
+            self._screen.write_line(text, "yellow")
         else:
             return run
         return None

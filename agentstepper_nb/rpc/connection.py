@@ -196,8 +196,8 @@ def _describe_body(response: Response) -> str:
     text = bytes(response.body or b"").decode(errors="replace")
     with suppress(msgspec.DecodeError, msgspec.ValidationError):
         text = msgspec.json.decode(text, type=_Refusal).message
-    rpc_session = " ".join(text.split())
+    line = " ".join(text.split())
     return (
-        rpc_session[:_MAX_REASON_CHARS]
+        line[:_MAX_REASON_CHARS]
         or "no reason was given. Check that the server is a Core of this version."
     )

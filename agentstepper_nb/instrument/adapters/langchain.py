@@ -1,6 +1,6 @@
 """Tools of LangChain and LangGraph: `BaseTool.run` and `arun`, which each call of a tool passes.
 
-Arguments that the graph injects (state, store, runtime) are none of the model's: a person doesn't see them.
+Arguments that the graph injects (state, store, runtime) aren't the model's: no person sees them.
 """
 
 from __future__ import annotations
