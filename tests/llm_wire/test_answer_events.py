@@ -223,7 +223,7 @@ def test_an_error_amid_a_stream_is_told(api: Any, event: Any, message: str) -> N
     assert joined.error == message
 
 
-@pytest.mark.parametrize("api", [CHAT, RESPONSES, MESSAGES], ids=str)
+@pytest.mark.parametrize("api", [CHAT, RESPONSES, MESSAGES], ids=lambda api: api.name)
 def test_a_stream_that_was_cut_off_is_incomplete(api: Any) -> None:
     whole = {
         CHAT: {"choices": [{"index": 0, "message": {"content": "hi"}, "finish_reason": "stop"}]},
