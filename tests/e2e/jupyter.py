@@ -18,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BASE_URL = "/user/ada/"
 #: Where `make kernels` puts its kernelspecs.
 KERNELS = ROOT / ".make" / "kernels" / "share" / "jupyter"
+#: Has a kernel with LangGraph and OpenAI Agents.
+FRAMEWORKS = ROOT / ".make" / "frameworks" / "kernel" / "share" / "jupyter"
 
 _LAB_OPTIONS = (
     "--LabApp.expose_app_in_browser=True",
@@ -60,7 +62,7 @@ def jupyter_environment(home: Path) -> dict[str, str]:
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
-        "JUPYTER_PATH": str(KERNELS),
+        "JUPYTER_PATH": os.pathsep.join([str(KERNELS), str(FRAMEWORKS)]),
         "IPYTHONDIR": str(home / "ipython"),
         "AGENTSTEPPER_SCRIPTS": str(home / "scripts"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "examples")]),

@@ -281,7 +281,7 @@ def test_a_denied_query_is_not_asked_again(
     with pytest.raises(openai.PermissionDeniedError, match=r"Not today\."):
         asking.result(PATIENCE)
     assert server.exchanges == []
-    assert len(list_queries(person)) == 2
+    assert len(wait_for_queries(person, 2)) == 2
 
 
 def test_nothing_is_asked_after_stop(

@@ -45,7 +45,7 @@ def test_what_means_nothing(front: Front) -> None:
     for typed in ("", "walk", "?", "v", "c"):
         front.answer(typed)
     ran = front.ended(cell)
-    assert "walk means nothing here" in ran.text
+    assert "walk is not a command" in ran.text
     assert "c         continue" in ran.text
     assert ran.status == "ok"
 

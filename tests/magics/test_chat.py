@@ -51,9 +51,9 @@ def test_a_function_and_a_connector_get_a_chat(
 @pytest.mark.parametrize(
     ("names", "words", "said"),
     [
-        ({}, [], "Say with whom: .* There are: coding, endpoint, session."),
-        ({}, ["one", "two"], "Say with whom"),
-        ({}, ["nobody"], "There is no 'nobody' to talk with"),
+        ({}, [], "The name of the chat is missing: .* There are: coding, endpoint, session."),
+        ({}, ["one", "two"], "The name of the chat is missing"),
+        ({}, ["nobody"], "There is no chat or agent 'nobody'"),
         ({"x": 3}, ["x"], "x: 3 is not an agent"),
         ({}, ["session"], "session: .*create"),
     ],

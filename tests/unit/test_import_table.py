@@ -62,7 +62,16 @@ TABLE = {
         third_party={"websockets": "", "wrapt": "", "uuid_utils": ""},
     ),
     # Frameworks and HTTP libraries are wrapped once an agent imports them; none is imported here.
-    "instrument": Row(packages=("protocol", "sdk", "llm_wire"), third_party={"wrapt": ""}),
+    "instrument": Row(
+        packages=("protocol", "sdk", "llm_wire"),
+        third_party={
+            "wrapt": "",
+            "agents": "instrument.adapters.openai_agents",
+            "langchain_core": "instrument.adapters.langchain",
+            "langgraph": "instrument.adapters.langchain",
+            "pydantic_ai": "instrument.adapters.pydantic_ai",
+        },
+    ),
     "auto": Row(packages=("instrument",)),
     "models": Row(
         packages=("protocol", "llm_wire"),

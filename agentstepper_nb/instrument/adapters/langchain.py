@@ -11,7 +11,7 @@ from typing import Any
 
 from ..current_run import find_run, is_run_expected
 from ..patches import Patches
-from ..tool_call import ToolCall
+from ..tool_call import TracedToolCall
 
 
 def install(library: ModuleType, patches: Patches) -> None:
@@ -37,7 +37,7 @@ def _run(is_async: bool, run: Any, tool: Any, args: tuple[Any, ...], kwargs: dic
         made = given if edited is shown else _join_args(edited, hidden)
         return run(made, *rest, **options)
 
-    return ToolCall(
+    return TracedToolCall(
         name=tool.name,
         args=shown,
         call=call,

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 from ...errors import ToolDeniedError
 from ..current_run import find_run, is_run_expected
 from ..patches import Patches
-from ..tool_call import ToolCall
+from ..tool_call import TracedToolCall
 
 #: The attribute of a tool that has its copy: a run compares tools by identity.
 _COPY: Final = "_agentstepper_copy"
@@ -71,7 +71,7 @@ async def _invoke_tool(tool: Any, context: Any, arguments: str) -> Any:
     stepper = find_run()
     if stepper is None:
         return await call(shown)
-    return await ToolCall(
+    return await TracedToolCall(
         name=tool.name, args=shown, call=call, is_async=True, check_args=_check_args
     ).run(stepper)
 
@@ -90,7 +90,7 @@ async def _invoke_handoff(handoff: Any, invoke: Any, context: Any, arguments: st
     async def call(edited: Any) -> Any:
         return await invoke(context, arguments if edited is shown else json.dumps(edited))
 
-    return await ToolCall(
+    return await TracedToolCall(
         name=handoff.tool_name,
         args=shown,
         call=call,

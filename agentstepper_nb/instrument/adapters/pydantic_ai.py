@@ -7,7 +7,7 @@ from typing import Any
 
 from ..current_run import find_run, is_run_expected
 from ..patches import Patches
-from ..tool_call import ToolCall
+from ..tool_call import TracedToolCall
 
 
 def install(library: ModuleType, patches: Patches) -> None:
@@ -39,7 +39,7 @@ def _make_capability() -> Any:
             stepper = find_run() if is_run_expected() else None
             if stepper is None:
                 return await handler(args)
-            return await ToolCall(
+            return await TracedToolCall(
                 name=call.tool_name,
                 args=args,
                 call=handler,
