@@ -10,10 +10,14 @@ from . import instrument
 from .instrument import auto_run
 
 
-def enable() -> None:
-    """Let the LLM queries of this process halt, and open a run where one is asked outside of any."""
+def enable(*, discovers_tools: bool = False) -> None:
+    """Let the LLM queries of this process halt, and open a run where one is asked outside of any.
+
+    Args:
+        discovers_tools: As for `instrument.enable`.
+    """
     auto_run.set_enabled(True)
-    instrument.enable()
+    instrument.enable(discovers_tools=discovers_tools)
 
 
 def disable() -> None:

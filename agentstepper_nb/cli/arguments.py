@@ -178,8 +178,8 @@ def add_run_command(commands: Commands) -> None:
     parser = commands.add_parser(
         "run",
         help="run an agent's program under the debugger",
-        usage="%(prog)s [-h] [--name NAME] [--url URL] [--token TOKEN] [--no-attach] [--with-parent] "
-        "-- PROGRAM "
+        usage="%(prog)s [-h] [--name NAME] [--url URL] [--token TOKEN] [--no-attach] "
+        "[--discover-tools] [--with-parent] -- PROGRAM "
         "[ARGUMENT ...]",
         description=_RUN,
         epilog=_RUN_EXITS,
@@ -189,6 +189,12 @@ def add_run_command(commands: Commands) -> None:
     add("--name", help="the name of the program's runs, in place of its own")
     add("--url", help="the debugger's address for agents; by default the debugger is discovered")
     add("--token", help="the agent token; prefer the variable AGENTSTEPPER_TOKEN")
+    add(
+        "--discover-tools",
+        dest="discovers_tools",
+        action="store_true",
+        help="let plain functions halt too that the program offers to a model as tools",
+    )
     add(
         "--no-attach",
         dest="attach",

@@ -25,6 +25,7 @@ NOT_FOUND: Final = 127
 #: Has the `sitecustomize` that attaches.
 _ATTACH_SITE: Final = Path(__file__).parent / "attach_site"
 _ATTACHED_PID: Final = "AGENTSTEPPER_ATTACHED_PID"
+_DISCOVERS_TOOLS: Final = "AGENTSTEPPER_DISCOVERS_TOOLS"
 
 
 def run(namespace: Namespace) -> int:
@@ -51,15 +52,17 @@ def run(namespace: Namespace) -> int:
         print(f"agentstepper run: {_where_it_halts(core)}", file=sys.stderr)
     environment = make_environment(os.environ, core, namespace.name)
     if namespace.attach:
-        environment = _attach(environment)
+        environment = _attach(environment, namespace.discovers_tools)
     return _become(namespace.program, environment)
 
 
-def _attach(environment: Mapping[str, str]) -> dict[str, str]:
+def _attach(environment: Mapping[str, str], discovers_tools: bool) -> dict[str, str]:
     """An environment in which the program's Python imports `agentstepper_nb.auto` before all else."""
+    discovers = {_DISCOVERS_TOOLS: "1"} if discovers_tools else {}
     paths = [str(_ATTACH_SITE), environment.get("PYTHONPATH", "")]
     return {
         **environment,
+        **discovers,
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         _ATTACHED_PID: str(os.getpid()),  # the program's too, which takes this process's place
     }

@@ -21,6 +21,7 @@ from ..sdk.base_stepper import BaseStepper
 from ..sdk.drivers import run_flow, run_flow_async
 from ..sdk.flow_steps import CallStep, CallStepResult, EndedEvent, FlowSteps, OpenEvent
 from ..sdk.halt_flow import HaltFlow
+from .discovery import note_called_tools
 from .retries import (
     FailedAttempt,
     is_repeated,
@@ -56,6 +57,7 @@ class HttpQuery:
         send: Sends a request, with the client's own options.
         is_async: Whether `send` is a coroutine function.
         reads_stream: Whether the client reads the response's body as it comes.
+        notice: What to say before the query; nothing where empty.
     """
 
     library: Any
@@ -65,6 +67,7 @@ class HttpQuery:
     send: Callable[[Any], Any]
     is_async: bool
     reads_stream: bool
+    notice: str = ""
 
     def run(self) -> Any:
         """Send it, halting before and after; a coroutine where the client is asynchronous."""
@@ -75,6 +78,8 @@ class HttpQuery:
 
     def _flow(self) -> FlowSteps[Any]:
         flow = self.stepper._open_flow()
+        if self.notice:
+            yield from flow.debug(self.notice)
         try:
             attempt = yield from self._begin(flow)
             if attempt.event.skipped:
@@ -100,7 +105,9 @@ class HttpQuery:
         """The person gave an answer in place of the query."""
         ended = yield from self._end(flow, event, None)
         try:
-            return self._make_response(self.known.check_answer(ended.value))
+            answer = self.known.check_answer(ended.value)
+            note_called_tools(flow.run, answer)
+            return self._make_response(answer)
         except ValueError as problem:
             return self._make_refusal(_FAILED_STATUS, "invalid_answer", str(problem))
 
@@ -137,6 +144,7 @@ class HttpQuery:
                 yield from self._fail(flow, event, body, response, ModelError("cut", joined.error))
             )
         ended = yield from self._end(flow, event, joined.answer)
+        note_called_tools(flow.run, ended.value)
         return self._make_response(ended.value, response) if ended.is_edited else response
 
     def _fail(
@@ -200,6 +208,8 @@ class HttpQuery:
             return
         answer = copy.text if joined is None else joined.answer
         yield from flow.end(_QUERY, answer, event=event, waits=False)
+        if joined is not None:
+            note_called_tools(flow.run, joined.answer)
 
     # ---- requests and responses ---------------------------------------------------------------------
 

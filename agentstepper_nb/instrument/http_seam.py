@@ -15,6 +15,7 @@ from ..protocol.data_model import EventKind
 from ..sdk.base_stepper import BaseStepper
 from ..sdk.flow_steps import find_innermost_event
 from .current_run import find_run, is_run_expected, raise_if_stopped
+from .discovery import discover_tools
 from .endpoints import find_llm_request
 from .http_query import HttpQuery
 from .patches import Patches
@@ -49,6 +50,7 @@ def _send(
     if known is None or stepper is None or _is_inside_query(stepper, request):
         return send(*args, **kwargs)
     raise_if_stopped(stepper, is_async)
+    found = discover_tools(stepper, known.body)  # here, where the agent's frames are the callers
     options = {name: value for name, value in kwargs.items() if name != "request"}
     return HttpQuery(
         library,
@@ -58,6 +60,7 @@ def _send(
         partial(_call, send, args[1:], options),
         is_async,
         bool(kwargs.get("stream", False)),
+        f"Also halting at: {', '.join(found)}" if found else "",
     ).run()
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 import wrapt
 
+from . import discovery
 from .patches import Patches
 
 log = logging.getLogger("agentstepper_nb.instrument")
@@ -59,11 +60,17 @@ class _State:
 _state = _State()
 
 
-def enable() -> None:
+def enable(*, discovers_tools: bool = False) -> None:
     """Let LLM queries and tool calls of this process halt where a run is open.
 
-    Libraries that are imported later are wrapped then. A second call changes nothing.
+    Libraries that are imported later are wrapped then. A second call changes nothing but whether tools
+    are discovered.
+
+    Args:
+        discovers_tools: Whether plain functions halt too that are named as the tools which a request
+            offers, where the model calls them. Until the run ends another code stands in theirs.
     """
+    discovery.set_enabled(discovers_tools)
     with _state.lock:
         _state.is_enabled = True
         has_hooks, _state.has_hooks = _state.has_hooks, True
@@ -81,6 +88,8 @@ def disable() -> None:
         _state.is_enabled = False
         _state.failures.clear()
         _state.patches.undo()
+    discovery.set_enabled(False)
+    discovery.restore_functions()
 
 
 def list_seams() -> list[Seam]:

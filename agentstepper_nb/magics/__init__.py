@@ -18,7 +18,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     from .agentstepper_magics import AgentStepperMagics
     from .completion import complete
 
-    instrument.enable()
+    instrument.enable(discovers_tools=True)
     shell.register_magics(AgentStepperMagics)
     _typed(shell).set_hook("complete_command", complete, str_key="%agentstepper")
 

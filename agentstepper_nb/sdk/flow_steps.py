@@ -47,6 +47,8 @@ class OpenEvent:
     id: str
     run: str  # the run it belongs to
     kind: EventKind
+    name: str | None = None
+    """The tool's, the model's or the custom event's type."""
     ended: bool = False
     skipped: bool = False  # the person gave the result instead of the call
     result: Any = None  # that result

@@ -153,9 +153,9 @@ class HaltFlow(HaltSteps):
         packed = self._packer.show(_REDACT_KINDS[kind, EventSide.BEGIN], value)
         reader = EditReader(self._packer, packed, accept)
         parent = find_innermost_event(self.run)
-        event = OpenEvent(make_id(), self.run, kind)
         if name is None and kind is EventKind.LLM_QUERY:
             name = find_model(packed.shown.json)
+        event = OpenEvent(make_id(), self.run, kind, name)
         begun = EventBegun(
             id=event.id,
             kind=kind,

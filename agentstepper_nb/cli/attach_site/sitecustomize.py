@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 _PID = "AGENTSTEPPER_ATTACHED_PID"
+_DISCOVERS = "AGENTSTEPPER_DISCOVERS_TOOLS"
 
 
 def _import_next() -> None:
@@ -27,7 +28,7 @@ def _import_next() -> None:
 def _attach() -> None:
     is_program = os.environ.get(_PID) == str(os.getpid())
     try:
-        import_module("agentstepper_nb.auto")
+        auto = import_module("agentstepper_nb.auto")
         from agentstepper_nb.instrument import exit_notice
     except ImportError as error:
         if is_program:  # not each Python that it starts
@@ -37,6 +38,8 @@ def _attach() -> None:
                 file=sys.stderr,
             )
         return
+    if os.environ.get(_DISCOVERS):
+        auto.enable(discovers_tools=True)
     if is_program and sys.stderr.isatty():  # between pipes the output is the program's alone
         exit_notice.print_at_exit()
 

@@ -1,0 +1,306 @@
+"""Tools of hand-written loops: plain functions that are named as the tools which a request offers.
+
+A function is found by its name in the frames that made the request, and its code is replaced by one that
+passes each call on, so that every reference to the function halts too. A call is an event only where the
+model asked for it. The run's end puts the functions' own code back.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any, Final
+
+from ..llm_wire.tool_names import find_called_tools, find_offered_tools
+from ..protocol.data_model import EventKind
+from ..sdk.arguments import Arguments
+from ..sdk.base_stepper import BaseStepper, find_current_stepper
+from ..sdk.flow_steps import find_innermost_event
+from .tool_call import TracedToolCall
+
+#: Where replacing a function's code was tried.
+TRIED_PYTHONS: Final = ((3, 11), (3, 12), (3, 13))
+#: Frames, and items of each list or dictionary, that are looked through.
+_MAX_FRAMES: Final = 100
+_MAX_ITEMS: Final = 200
+#: Lists, dictionaries and objects in one another that are looked into.
+_MAX_DEPTH: Final = 2
+#: The variable of a replaced function that has what is called; first a constant of this text.
+_HANDLE: Final = "_agentstepper_handle"
+_OWN_FOLDER: Final = str(Path(__file__).parents[1])
+_LIBRARY_FOLDERS: Final = (
+    _OWN_FOLDER,
+    "site-packages",
+    "dist-packages",
+    str(Path(types.__file__).parent),
+)
+
+
+@dataclass
+class _Discovery:
+    """What is known in this process."""
+
+    is_enabled: bool = False
+
+
+_discovery = _Discovery()
+#: The functions whose code is replaced, with their own code and the run that found them.
+_replaced: dict[FunctionType, tuple[_OwnCode, str]] = {}
+#: Names that the model has called in this context, and that nothing has executed yet.
+_called: ContextVar[list[str] | None] = ContextVar("agentstepper_called_tools", default=None)
+#: The same by run, for threads that copied no context.
+_called_in_run: dict[str, list[str]] = {}
+
+
+def set_enabled(is_enabled: bool) -> None:
+    """Say whether functions are looked for. It stays off on a Python that it wasn't tried on."""
+    _discovery.is_enabled = is_enabled and sys.version_info[:2] in TRIED_PYTHONS
+
+
+def discover_tools(stepper: BaseStepper, body: dict[str, Any]) -> list[str]:
+    """Let the functions that a request offers as tools halt. Call it in the request's own stack.
+
+    Args:
+        stepper: Whose run the request belongs to.
+        body: The request's body.
+
+    Returns:
+        The names of functions that were found now.
+    """
+    if not _discovery.is_enabled:
+        return []
+    offered = find_offered_tools(body) - {function.__name__ for function in _replaced}
+    if not offered:
+        return []
+    found = [function for function in _find_functions(offered) if _is_replaceable(function)]
+    run = stepper.run_id
+    for function in found:
+        _replace(function, run)
+    if found:
+        stepper._current_session().link.add_end_callback(lambda: restore_functions(run))
+    return sorted({function.__name__ for function in found})
+
+
+def note_called_tools(run: str, answer: dict[str, Any]) -> None:
+    """Keep for this context which tools the model calls: a function of such a name halts next.
+
+    Args:
+        run: The run in which the model was asked.
+        answer: The whole answer, as the agent reads it.
+    """
+    if _discovery.is_enabled:
+        names = find_called_tools(answer)
+        _called.set(names)
+        _called_in_run[run] = names
+
+
+def restore_functions(run: str | None = None) -> None:
+    """Put functions' own code back.
+
+    Args:
+        run: The run that found them; all functions where None.
+    """
+    for function, (own, finder) in list(_replaced.items()):
+        if run in (None, finder):
+            own.put_back(function)
+            _replaced.pop(function, None)
+            _called_in_run.pop(finder, None)
+
+
+# ---- finding -----------------------------------------------------------------------------------------
+
+
+def _find_functions(names: set[str]) -> list[FunctionType]:
+    found: dict[int, FunctionType] = {}
+    seen: set[int] = set()
+    for frame in _list_frames():
+        for variables in (frame.f_locals, frame.f_globals):
+            for value in list(variables.values()):
+                for function in _look_into(value, names, seen, 0):
+                    found.setdefault(id(function), function)
+    return list(found.values())
+
+
+def _list_frames() -> Iterator[FrameType]:
+    """The frames of the agent's own code, from the request outwards."""
+    frame: FrameType | None = sys._getframe(1)
+    for _ in range(_MAX_FRAMES):
+        if frame is None:
+            return
+        if not _is_library(frame.f_code.co_filename):
+            yield frame
+        frame = frame.f_back
+
+
+def _look_into(value: Any, names: set[str], seen: set[int], depth: int) -> Iterator[FunctionType]:
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, functools.partial):
+        value = value.func
+    if isinstance(value, types.MethodType):
+        value = value.__func__
+    if isinstance(value, FunctionType):
+        if value.__name__ in names:
+            yield value
+        return
+    if depth < _MAX_DEPTH:
+        for item in _list_items(value):
+            yield from _look_into(item, names, seen, depth + 1)
+
+
+def _list_items(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())[:_MAX_ITEMS]
+    if isinstance(value, list | tuple):
+        return list(value[:_MAX_ITEMS])
+    kind = type(value)
+    module = sys.modules.get(kind.__module__)
+    if _is_library(getattr(module, "__file__", None) or ""):
+        return []
+    # An object of the agent's own: its attributes, and the methods of its class.
+    return [*vars(kind).values(), *getattr(value, "__dict__", {}).values()][:_MAX_ITEMS]
+
+
+def _is_library(file: str) -> bool:
+    return any(folder in file for folder in _LIBRARY_FOLDERS)
+
+
+def _is_replaceable(function: FunctionType) -> bool:
+    return not (
+        function in _replaced
+        or _is_library(function.__code__.co_filename)
+        or inspect.isgeneratorfunction(function)
+        or inspect.isasyncgenfunction(function)
+    )
+
+
+# ---- replacing ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _OwnCode:
+    """What makes a function what its author wrote."""
+
+    code: CodeType
+    defaults: tuple[Any, ...] | None
+    keyword_defaults: dict[str, Any] | None
+
+    def put_back(self, function: FunctionType) -> None:
+        function.__code__, function.__defaults__ = self.code, self.defaults
+        function.__kwdefaults__ = self.keyword_defaults
+        vars(function).pop("__signature__", None)
+
+
+def _replace(function: FunctionType, run: str) -> None:
+    own = _OwnCode(function.__code__, function.__defaults__, function.__kwdefaults__)
+    original = FunctionType(
+        own.code, function.__globals__, function.__name__, own.defaults, function.__closure__
+    )
+    original.__kwdefaults__ = own.keyword_defaults
+    signature = inspect.signature(function)
+    is_async = inspect.iscoroutinefunction(function)
+
+    def handle(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return _call(original, signature, is_async, args, kwargs)
+
+    function.__code__ = _make_code(own.code, is_async, handle)
+    function.__defaults__ = function.__kwdefaults__ = None
+    vars(function)["__signature__"] = signature
+    _replaced[function] = own, run
+
+
+def _make_code(own: CodeType, is_async: bool, handle: Callable[..., Any]) -> CodeType:
+    """Code that passes each call on to `handle`, with the variables that the function closes over."""
+    free = own.co_freevars
+    source = [
+        "def outer():",
+        *(f"    {name} = None" for name in free),
+        f"    {'async ' if is_async else ''}def {own.co_name}(*args, **kwargs):",
+        *([f"        if 0: {', '.join(free)}"] if free else ()),
+        f"        {_HANDLE} = {_HANDLE!r}",
+        f"        return {'await ' if is_async else ''}{_HANDLE}(args, kwargs)",
+    ]
+    module = compile("\n".join(source), own.co_filename, "exec")
+    (outer,) = (each for each in module.co_consts if isinstance(each, CodeType))
+    (inner,) = (each for each in outer.co_consts if isinstance(each, CodeType))
+    constants = tuple(handle if each == _HANDLE else each for each in inner.co_consts)
+    return inner.replace(
+        co_consts=constants, co_firstlineno=own.co_firstlineno, co_qualname=own.co_qualname
+    )
+
+
+def _call(
+    original: FunctionType,
+    signature: inspect.Signature,
+    is_async: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Make a call of a function whose code was replaced; an event where the model asked for it."""
+    name = original.__name__
+    stepper = find_current_stepper() if _replaced else None
+    if stepper is None or _is_inside(stepper, name) or not _take_called(stepper.run_id, name):
+        return original(*args, **kwargs)
+    before = _called.get()
+    arguments = Arguments(original, args, kwargs)
+    hidden = {key: value for key, value in arguments.named.items() if key in ("self", "cls")}
+    shown = {key: value for key, value in arguments.named.items() if key not in hidden}
+
+    def check(edited: Any) -> Any:
+        if not isinstance(edited, dict):
+            raise ValueError(f"The arguments of {name} are a JSON object.")
+        try:
+            arguments.with_named({**hidden, **edited})
+        except TypeError as problem:
+            raise ValueError(f"{name} doesn't take these arguments: {problem}.") from None
+        return edited
+
+    def call(edited: Any) -> Any:
+        given = arguments if edited is shown else arguments.with_named({**hidden, **edited})
+        return original(*given.args, **given.kwargs)
+
+    def call_sync(edited: Any) -> Any:
+        try:
+            return call(edited)
+        finally:
+            _called.set(before)  # the tool may have asked a model of its own
+
+    async def call_async(edited: Any) -> Any:
+        try:
+            return await call(edited)
+        finally:
+            _called.set(before)
+
+    return TracedToolCall(
+        name=name,
+        args=shown,
+        call=call_async if is_async else call_sync,
+        is_async=is_async,
+        check_args=check,
+    ).run(stepper)
+
+
+def _take_called(run: str, name: str) -> bool:
+    """Whether the model called this tool, and nothing has executed that call yet."""
+    called = _called.get()
+    if called is None:
+        called = _called_in_run.get(run, [])
+    try:
+        called.remove(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_inside(stepper: BaseStepper, name: str) -> bool:
+    """Whether the call is an event already, by a framework's adapter or the agent's own."""
+    event = find_innermost_event(stepper.run_id)
+    return event is not None and event.kind is EventKind.TOOL_INVOCATION and event.name == name

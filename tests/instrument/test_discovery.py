@@ -1,0 +1,291 @@
+"""Plain functions that hand-written loops offer to a model as tools."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor as Pool
+from typing import Any
+
+import pytest
+from openai import AsyncOpenAI, OpenAI
+
+from agentstepper_nb import AgentStepper, AgentStepperCore, instrument
+from agentstepper_nb.instrument import discovery
+from agentstepper_nb.llm_wire.tool_names import find_called_tools, find_offered_tools
+from agentstepper_nb.models.scripted import ScriptedServer
+from agentstepper_nb.protocol.data_model import EventKind, TimelineRow
+from tests.frameworks.agent_process import SCRIPT
+from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(SCRIPT) as server:
+        yield server
+
+
+@pytest.fixture
+def stepper(live: AgentStepperCore) -> Iterator[AgentStepper]:
+    instrument.enable(discovers_tools=True)
+    with AgentStepper("loop", "127.0.0.1", live.client_port, stop_on_entry=False) as stepper:
+        yield stepper
+    instrument.disable()
+
+
+def tool_spec(name: str, *parameters: str) -> dict[str, Any]:
+    properties = {each: {"type": "integer"} for each in parameters}
+    schema = {"type": "object", "properties": properties}
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+
+TOOLS: Any = [tool_spec("add", "a", "b"), tool_spec("search", "text")]
+
+
+# ---- agents, as their authors would write them -------------------------------------------------------
+
+
+def ask(client: OpenAI, messages: list[Any]) -> Any:
+    return client.chat.completions.create(model="m", messages=messages, tools=TOOLS)
+
+
+def loop(server: ScriptedServer, text: str, tools: dict[str, Callable[..., Any]]) -> str:
+    messages: list[Any] = [{"role": "user", "content": text}]
+    with OpenAI(base_url=server.base_url, api_key="any") as client:
+        while True:
+            message = ask(client, messages).choices[0].message
+            messages.append(message)
+            if not message.tool_calls:
+                return str(message.content)
+            for call in message.tool_calls:
+                arguments = json.loads(call.function.arguments)
+                result = tools[call.function.name](**arguments)
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": str(result)})
+
+
+def make_tools(offset: int = 0) -> dict[str, Callable[..., Any]]:
+    def add(a: int, b: int = 0) -> int:
+        """Add."""
+        return a + b + offset
+
+    def search(text: str) -> str:
+        return f"found {text}"
+
+    return {"add": add, "search": search}
+
+
+class Toolbox:
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+
+    def add(self, a: int, b: int) -> int:
+        return a + b + self.offset
+
+
+async def loop_async(server: ScriptedServer, text: str) -> str:
+    async def add(a: int, b: int) -> int:
+        await asyncio.sleep(0)
+        return a + b
+
+    async with AsyncOpenAI(base_url=server.base_url, api_key="any") as client:
+        messages: list[Any] = [{"role": "user", "content": text}]
+        while True:
+            answer = await client.chat.completions.create(model="m", messages=messages, tools=TOOLS)
+            message = answer.choices[0].message
+            messages.append(message)
+            if not message.tool_calls:
+                return str(message.content)
+            for call in message.tool_calls:
+                result = await add(**json.loads(call.function.arguments))
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": str(result)})
+
+
+def loop_in_threads(server: ScriptedServer, text: str) -> str:
+    tools = make_tools()
+    with OpenAI(base_url=server.base_url, api_key="any") as client, Pool(2) as pool:
+        messages: list[Any] = [{"role": "user", "content": text}]
+        while True:
+            message = ask(client, messages).choices[0].message
+            messages.append(message)
+            if not message.tool_calls:
+                return str(message.content)
+
+            def run(call: Any) -> str:
+                return str(tools[call.function.name](**json.loads(call.function.arguments)))
+
+            results = pool.map(run, message.tool_calls)
+            for call, result in zip(message.tool_calls, results, strict=True):
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+
+
+# ---- the person --------------------------------------------------------------------------------------
+
+
+def edit_at(person: Person, kind: EventKind, change: Callable[[Any], Any]) -> None:
+    pending = person.halted()
+    row = next(row for row in person.rows() if row.id == pending)
+    assert row.kind is kind
+    person.step(change(person.body(row)))
+
+
+def step_through(person: Person, halts: int) -> None:
+    for _ in range(halts):
+        person.step()
+
+
+def list_tools(person: Person) -> list[TimelineRow]:
+    return [row for row in person.rows() if row.kind is EventKind.TOOL_INVOCATION]
+
+
+MANNERS: dict[str, Callable[[ScriptedServer], str]] = {
+    "closure": lambda server: loop(server, "add", make_tools(100)),
+    "method": lambda server: loop(server, "add", {"add": Toolbox(100).add}),
+    "partial": lambda server: loop(
+        server, "add", {"add": functools.partial(make_tools(100)["add"])}
+    ),
+}
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_call_can_be_edited_both_ways(
+    manner: str, stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(MANNERS[manner], server)
+    step_through(person, 2)
+    tool = EventKind.TOOL_INVOCATION
+    edit_at(person, tool, lambda call: {**call, "Argument": {"a": 2, "b": 30}})
+    edit_at(person, tool, lambda value: value + 1000)
+    step_through(person, 2)
+    assert asking.result(PATIENCE) == "The tools say: 1132"
+    assert any(row.summary.startswith("Also halting at: add") for row in person.rows())
+
+
+def test_an_async_function_halts(
+    stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(lambda: asyncio.run(loop_async(server, "add")))
+    step_through(person, 2)
+    edit_at(person, EventKind.TOOL_INVOCATION, lambda call: {**call, "Argument": {"a": 2, "b": 30}})
+    step_through(person, 3)
+    assert asking.result(PATIENCE) == "The tools say: 32"
+
+
+def test_parallel_calls_in_threads_halt_each(
+    stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(loop_in_threads, server, "both")
+    step_through(person, 2 + 4 + 2)
+    assert asking.result(PATIENCE) == "The tools say: 5, found boats"
+    assert sorted(str(row.name) for row in list_tools(person)) == ["add", "add", "search", "search"]
+
+
+def test_a_denied_call_is_a_result_that_the_model_reads(
+    stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(loop, server, "add", make_tools())
+    step_through(person, 2)
+    person.halted()
+    person.deny("Too dear.")
+    step_through(person, 2)
+    assert asking.result(PATIENCE) == "The tools say: Too dear."
+
+
+def test_arguments_that_the_function_does_not_take_are_refused(
+    stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    asking = pool.submit(loop, server, "add", make_tools())
+    step_through(person, 2)
+    person.halted()
+    with pytest.raises(AssertionError, match="add doesn't take these arguments"):
+        person.step({"Tool": "add", "Argument": {"c": 1}})
+    person.go_on()
+    assert asking.result(PATIENCE) == "The tools say: 5"
+
+
+def test_a_call_that_the_model_did_not_ask_for_is_none(
+    stepper: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    tools = make_tools()
+
+    def agent() -> int:
+        loop(server, "hello", tools)
+        result: int = tools["add"](1, 2)
+        return result
+
+    asking = pool.submit(agent)
+    step_through(person, 2)
+    assert asking.result(PATIENCE) == 3
+    assert list_tools(person) == []
+
+
+def test_the_end_of_the_run_puts_the_functions_back(
+    live: AgentStepperCore, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    tools = make_tools()
+    add: Any = tools["add"]
+    code, defaults, signature = add.__code__, add.__defaults__, inspect.signature(add)
+    instrument.enable(discovers_tools=True)
+    with AgentStepper("loop", "127.0.0.1", live.client_port, stop_on_entry=False) as stepper:
+        asking = pool.submit(loop, server, "hello", tools)
+        person.step()
+        assert add.__code__ is not code
+        assert inspect.signature(add) == signature
+        assert add(1, b=2) == 3
+        person.step()
+        asking.result(PATIENCE)
+    stepper._current_session().link.closed.result(PATIENCE)
+    assert (add.__code__, add.__defaults__) == (code, defaults)
+    instrument.disable()
+
+
+def test_nothing_is_replaced_unless_asked_for(
+    dbg: AgentStepper, server: ScriptedServer, person: Person, pool: Pool
+) -> None:
+    tools = make_tools()
+    code = tools["add"].__code__
+    asking = pool.submit(loop, server, "add", tools)
+    step_through(person, 2)
+    step_through(person, 2)
+    assert asking.result(PATIENCE) == "The tools say: 5"
+    assert tools["add"].__code__ is code
+
+
+def test_a_python_it_was_not_tried_on_leaves_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "TRIED_PYTHONS", ((2, 7),))
+    discovery.set_enabled(True)
+    assert not discovery._discovery.is_enabled
+
+
+# ---- names on the wire -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        (
+            {"tools": [{"type": "function", "function": {"name": "add"}}]},
+            {"choices": [{"message": {"tool_calls": [{"function": {"name": "add"}}]}}]},
+        ),
+        (
+            {"tools": [{"type": "function", "name": "add"}]},
+            {"output": [{"type": "function_call", "name": "add"}, {"type": "message"}]},
+        ),
+        (
+            {"tools": [{"name": "add", "input_schema": {}}]},
+            {"content": [{"type": "text", "text": ""}, {"type": "tool_use", "name": "add"}]},
+        ),
+        (
+            {"tools": [{"functionDeclarations": [{"name": "add"}]}]},
+            {"candidates": [{"content": {"parts": [{"functionCall": {"name": "add"}}]}}]},
+        ),
+    ],
+)
+def test_tools_are_read_in_each_api(body: Any, answer: Any) -> None:
+    assert find_offered_tools(body) == {"add"}
+    assert find_called_tools(answer) == ["add"]
+    assert find_offered_tools({}) == set()
+    assert find_called_tools({"choices": None, "content": "text"}) == []
