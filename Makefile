@@ -12,7 +12,7 @@ THIRD_PARTY := .make/third_party/.installed
 KERNELS := .make/kernels/.installed
 LOWEST := .make/lowest/.installed
 # Of these frameworks `make test` has an agent each.
-SAMPLED_FRAMEWORKS := $(patsubst %,.make/frameworks/%/.installed,langgraph openai-agents pydantic-ai)
+SAMPLED_FRAMEWORKS := $(patsubst %,.make/frameworks/%/.installed,langgraph openai-agents pydantic-ai node)
 FRAMEWORKS := $(patsubst tests/frameworks/requirements/%.txt,.make/frameworks/%/.installed,\
     $(wildcard tests/frameworks/requirements/*.txt))
 # A kernel for notebooks that has LangGraph and OpenAI Agents.
@@ -165,6 +165,12 @@ $(LOWEST): pyproject.toml | $(INSTALLED)
 	touch $@
 
 # Frameworks of agents, each in an environment of its own: they ask for different versions of one package.
+# OpenAI's SDK for Node, which is asked through the proxy.
+.make/frameworks/node/.installed: tests/frameworks/requirements/node.version
+	rm -rf $(@D) && mkdir -p $(@D)
+	npm install --silent --no-audit --no-fund --prefix $(@D) openai@$$(cat $<)
+	touch $@
+
 .make/frameworks/%/.installed: tests/frameworks/requirements/%.txt pyproject.toml | $(INSTALLED)
 	rm -rf $(@D)
 	$(BIN)/uv venv --quiet --python $(BIN)/python $(@D)

@@ -21,6 +21,9 @@ FAILED: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130
 
+#: The commands that run a program, which stands after `--`.
+_WITH_PROGRAM: Final = ("run", "proxy")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
@@ -34,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     own, program = _split(sys.argv[1:] if arguments is None else list(arguments))
     options = _parser().parse_args(own)
-    if options.command == "run":
+    if options.command in _WITH_PROGRAM:
         options.program = program
     command = import_module(f".{options.command}", __package__)
     try:
@@ -47,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str] | None]:
-    """What `agentstepper run` is told, and the program after `--`, which argparse would drop."""
-    if arguments[:1] != ["run"] or "--" not in arguments:
+    """What a command is told, and the program after `--`, which argparse would drop."""
+    if arguments[:1] not in [[command] for command in _WITH_PROGRAM] or "--" not in arguments:
         return arguments, None
     at = arguments.index("--")
     return arguments[:at], arguments[at + 1 :]
@@ -65,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         add_backup_command,
         add_doctor_command,
         add_export_command,
+        add_proxy_command,
         add_run_command,
         add_serve_command,
         add_step_command,
@@ -74,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     add_serve_command(commands)
     add_step_command(commands)
     add_run_command(commands)
+    add_proxy_command(commands)
     add_doctor_command(commands)
     add_export_command(commands)
     add_backup_command(commands)

@@ -29,6 +29,12 @@ _RUN_EXITS: Final = """\
 exit codes that aren't the program's: 2 wrong arguments, 125 no debugger (or several, or one that refuses
 agents), 126 the program can't be run, 127 there is no such program
 """
+_PROXY: Final = """\
+Runs a program of any language with OPENAI_BASE_URL, ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL set to
+a proxy on this machine, at which each LLM query halts before and after. The proxy forwards to the
+services that these variables named before, else to the vendors' own, with the key that the program
+sends. Without a program it prints the variables and serves until Ctrl-C.
+"""
 _DOCTOR: Final = """\
 Checks the connections and the installation, and says what is wrong and what to do. Each line is one
 finding: ✓ is well, ! is worth knowing, ✗ is wrong. The exit code is 1 if anything is wrong. In a
@@ -208,6 +214,35 @@ def add_run_command(commands: Commands) -> None:
     )
     # What stands here stands before the `--`.
     add("misplaced", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def add_proxy_command(commands: Commands) -> None:
+    """Describe `agentstepper proxy`."""
+    parser = commands.add_parser(
+        "proxy",
+        help="halt the LLM queries of a program of any language",
+        usage="%(prog)s [-h] [--name NAME] [--url URL] [--token TOKEN] [-- PROGRAM [ARGUMENT ...]]",
+        description=_PROXY,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--name", help="the run's name, in place of the program's")
+    add("--url", help="where agents reach the debugger; else it is looked for")
+    add("--token", help="the agent token; better put in AGENTSTEPPER_TOKEN")
+    add(
+        "--beat-after",
+        type=parse_positive_number,
+        default=30,
+        metavar="SECONDS",
+        help="when the first sign of life is sent to a client that waits (30)",
+    )
+    add(
+        "--beat-every",
+        type=parse_positive_number,
+        default=15,
+        metavar="SECONDS",
+        help="the time between further signs of life (15)",
+    )
 
 
 def add_doctor_command(commands: Commands) -> None:

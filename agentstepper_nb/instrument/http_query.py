@@ -120,7 +120,10 @@ class HttpQuery:
         response = sent.value
         if response.status_code >= 400:
             yield from self._read(response)
-            error = ModelError("refused", _describe_refusal(response))
+            text = self._copy(response).text[:_MAX_ERROR_CHARS]
+            error = ModelError(
+                "refused", f"The model's service answered {response.status_code}: {text}"
+            )
             return (yield from self._fail(flow, event, body, response, error))
         is_streamed = self.reads_stream and _content_type(response).startswith(_EVENT_STREAM)
         link = self.stepper._current_session().link
@@ -135,9 +138,10 @@ class HttpQuery:
         self, flow: HaltFlow, event: OpenEvent, body: JsonObject, response: Any
     ) -> FlowSteps[Any]:
         """Halt at an answer that was read."""
-        joined = self._decode(response)
+        copy = self._copy(response)
+        joined = self._decode(copy)
         if joined is None:
-            yield from flow.end(_QUERY, response.text, event=event, accept=_refuse_edit)
+            yield from flow.end(_QUERY, copy.text, event=event, accept=_refuse_edit)
             return response
         if joined.error is not None:
             return (
@@ -198,8 +202,7 @@ class HttpQuery:
         data: bytes,
         error: BaseException | None,
     ) -> FlowSteps[None]:
-        # A response of its own undoes what compressed the stream.
-        copy = self.library.Response(200, headers=response.headers, content=data)
+        copy = self._copy(response, data)
         joined = self._decode(copy)
         if error is None and joined is not None and joined.error is not None:
             error = ModelError("cut", joined.error)
@@ -214,10 +217,37 @@ class HttpQuery:
     # ---- requests and responses ---------------------------------------------------------------------
 
     def _read(self, response: Any) -> FlowSteps[CallStepResult]:
-        read: CallStepResult = yield CallStep(
-            response.aread if self.is_async else response.read, (), {}
-        )
+        """Read a response whole; the client may still read it in each of its ways."""
+        drain = self._drain_async if self.is_async else self._drain
+        read: CallStepResult = yield CallStep(drain, (response,), {})
+        if isinstance(read.error, self.library.RequestError):
+            read.error.request = self.request
         return read
+
+    def _drain(self, response: Any) -> None:
+        if self.reads_stream:  # else the client has read it
+            data = b"".join(response.stream)
+            response.stream.close()
+            response.stream = self.library.ByteStream(data)
+
+    async def _drain_async(self, response: Any) -> None:
+        if self.reads_stream:
+            data = b"".join([chunk async for chunk in response.stream])
+            await response.stream.aclose()
+            response.stream = self.library.ByteStream(data)
+
+    def _copy(self, response: Any, data: bytes | None = None) -> Any:
+        """A response of the same body, which undoes what compressed it; the client's own stays unread.
+
+        Args:
+            response: The response, which was read.
+            data: Its body as it was sent, where the client reads that live.
+        """
+        if data is None:
+            if not self.reads_stream:
+                return response
+            data = b"".join(response.stream)
+        return self.library.Response(200, headers=response.headers, content=data)
 
     def _decode(self, response: Any) -> JoinedAnswer | None:
         """The answer of a response that was read; None where it is no answer of the API."""
@@ -293,12 +323,6 @@ class _Attempt:
 
 def _content_type(response: Any) -> str:
     return str(response.headers.get("content-type", ""))
-
-
-def _describe_refusal(response: Any) -> str:
-    return (
-        f"The model's service answered {response.status_code}: {response.text[:_MAX_ERROR_CHARS]}"
-    )
 
 
 def _get_elapsed(response: Any | None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import threading
 from collections.abc import Iterator
@@ -450,3 +451,28 @@ def test_disable_takes_all_back(dbg: AgentStepper, server: ScriptedServer, perso
     assert not any(isinstance(kind.send, wrapt.FunctionWrapper) for kind in CLIENTS)
     assert ask_chat(server).choices[0].message.content == TEXT
     assert list_queries(person) == []
+
+
+def test_the_raw_bytes_of_a_stream_that_halted_can_be_read(
+    dbg: AgentStepper, person: Person, pool: Pool
+) -> None:
+    answer = {"choices": [{"message": {"content": TEXT}, "finish_reason": "stop"}]}
+    packed = gzip.compress(json.dumps(answer).encode())
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        headers = {"content-type": "application/json", "content-encoding": "gzip"}
+        return httpx2.Response(200, headers=headers, stream=httpx2.ByteStream(packed))
+
+    def ask() -> bytes:
+        body = {"messages": MESSAGES, "model": "m"}
+        with (
+            httpx2.Client(transport=httpx2.MockTransport(handle)) as client,
+            client.stream("POST", "https://example.com/chat/completions", json=body) as response,
+        ):
+            return b"".join(response.iter_raw())
+
+    asking = pool.submit(ask)
+    person.step()
+    assert halted_body(person) == answer
+    person.step()
+    assert asking.result(PATIENCE) == packed

@@ -66,6 +66,7 @@ TABLE = {
         packages=("protocol", "sdk", "llm_wire"),
         third_party={
             "wrapt": "",
+            "tornado": "instrument.proxy",
             "agents": "instrument.adapters.openai_agents",
             "langchain_core": "instrument.adapters.langchain",
             "langgraph": "instrument.adapters.langchain",

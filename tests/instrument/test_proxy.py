@@ -1,0 +1,281 @@
+"""Programs that aren't Python, or that nothing is attached to, through the proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+import tornado.web
+from openai import OpenAI
+
+from agentstepper_nb import AgentStepper, AgentStepperCore
+from agentstepper_nb.instrument.proxy import HeartbeatTimes, ModelProxy
+from agentstepper_nb.models.scripted import (
+    ErrorFault,
+    Script,
+    ScriptedServer,
+    ScriptRule,
+    always,
+    say,
+)
+from agentstepper_nb.own_queries import mark_own_query
+from agentstepper_nb.protocol.data_model import EventKind, RunEnding
+from tests.helpers.core_announcement import announce_core
+from tests.sdk.person import Person
+from tests.sdk.scripted_core import PATIENCE
+
+TEXT = "one two three"
+MESSAGES: Any = [{"role": "user", "content": "hello"}]
+NODE = Path(__file__).parents[2] / ".make" / "frameworks" / "node"
+ASK_BY_NODE = """
+const OpenAI = require("openai").default;
+async function main() {
+    const client = new OpenAI({ apiKey: "any" });
+    const messages = [{ role: "user", content: "hello" }];
+    const options = { timeout: 2000, maxRetries: 0 };
+    const whole = await client.chat.completions.create({ model: "m", messages }, options);
+    let streamed = "";
+    const stream = await client.chat.completions.create({ model: "m", messages, stream: true }, options);
+    for await (const chunk of stream) streamed += chunk.choices[0]?.delta?.content ?? "";
+    console.log(JSON.stringify([whole.choices[0].message.content, streamed]));
+}
+main();
+"""
+ASK_BY_CURL = """
+curl --silent --max-time 30 "$OPENAI_BASE_URL/chat/completions" -H 'content-type: application/json' \
+    -d '{"model": "m", "messages": [{"role": "user", "content": "hello"}]}'
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer(Script("says", [ScriptRule(always, say(TEXT))])) as server:
+        yield server
+
+
+def edit_text(person: Person, old: str, new: str) -> None:
+    pending = person.halted()
+    row = next(row for row in person.rows() if row.id == pending)
+    text = json.dumps(person.body(row))
+    assert old in text
+    person.step(json.loads(text.replace(old, new)))
+
+
+def ask_unseen(client: OpenAI) -> Any:
+    """Ask as a program of another process does, at which this process's seams see nothing."""
+    with mark_own_query():
+        return client.chat.completions.create(model="m", messages=MESSAGES)
+
+
+# ---- the command -------------------------------------------------------------------------------------
+
+
+def run_through_proxy(
+    server: ScriptedServer, *program: str, **environment: str
+) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "agentstepper_nb", "proxy", "--beat-after", "0.3"]
+    own = {"OPENAI_BASE_URL": server.base_url, **environment}
+    return subprocess.Popen(
+        [*command, "--beat-every", "0.3", "--", *program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **own},
+    )
+
+
+def test_nodes_sdk_is_edited_and_waits_longer_than_its_timeout(
+    live: AgentStepperCore, server: ScriptedServer, person: Person
+) -> None:
+    assert (NODE / ".installed").exists(), "Node's SDK isn't installed: run `make setup`."
+    announce_core(live)
+    modules = str(NODE / "node_modules")
+    program = run_through_proxy(server, "node", "-e", ASK_BY_NODE, NODE_PATH=modules)
+    edit_text(person, "hello", "good day")
+    pause = Event()
+    person.halted()
+    pause.wait(2.5)  # the client's own timeout is 2 s: the pause is what is tested
+    edit_text(person, TEXT, "edited")
+    person.step()
+    edit_text(person, TEXT, "streamed")
+    out, err = program.communicate(timeout=PATIENCE)
+    assert (json.loads(out), err) == (["edited", "streamed"], "")
+    assert server.exchanges[0].json["messages"][0]["content"] == "good day"
+    assert person.over().ending is RunEnding.FINISHED
+    assert person.run.program == "node"
+
+
+def test_curl_is_edited(live: AgentStepperCore, server: ScriptedServer, person: Person) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl isn't installed")
+    announce_core(live)
+    program = run_through_proxy(server, "sh", "-c", ASK_BY_CURL)
+    person.step()
+    edit_text(person, TEXT, "edited")
+    out, _ = program.communicate(timeout=PATIENCE)
+    assert json.loads(out)["choices"][0]["message"]["content"] == "edited"
+
+
+def test_the_programs_exit_code_is_its_own(live: AgentStepperCore, server: ScriptedServer) -> None:
+    announce_core(live)
+    program = run_through_proxy(server, sys.executable, "-c", "raise SystemExit(7)")
+    program.communicate(timeout=PATIENCE)
+    assert program.returncode == 7
+
+
+def test_no_such_program(live: AgentStepperCore, server: ScriptedServer) -> None:
+    announce_core(live)
+    program = run_through_proxy(server, "no-such-program")
+    _, err = program.communicate(timeout=PATIENCE)
+    assert program.returncode == 127
+    assert "no-such-program can't be run" in err
+
+
+# ---- the proxy itself --------------------------------------------------------------------------------
+
+Serve = Callable[..., AbstractContextManager[ModelProxy]]
+
+
+@pytest.fixture
+def serve(dbg: AgentStepper) -> Serve:
+    """Serves a proxy on a loop of its own."""
+
+    @contextmanager
+    def serve(url: str, heartbeat: HeartbeatTimes | None = None) -> Iterator[ModelProxy]:
+        proxy = ModelProxy(dbg, {"openai": url}, heartbeat or HeartbeatTimes())
+        ready, loop = Event(), asyncio.new_event_loop()
+        ended = asyncio.Event()
+
+        async def run() -> None:
+            async with proxy.serve():
+                ready.set()
+                await ended.wait()
+
+        thread = Thread(target=lambda: loop.run_until_complete(run()))
+        thread.start()
+        assert ready.wait(PATIENCE)
+        yield proxy
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()
+
+    return serve
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "words"),
+    [
+        ({"headers": {"Origin": "https://example.com"}}, 403, "Web pages may not"),
+        ({"headers": {"Host": "example.com"}}, 403, "by its own address"),
+        ({"token": "guessed"}, 404, "No program has this address"),
+        ({"service": "elsewhere"}, 404, "forwards to openai only"),
+    ],
+)
+def test_who_is_not_the_program_is_refused(
+    change: dict[str, Any], status: int, words: str, serve: Serve, server: ScriptedServer
+) -> None:
+    with serve(server.base_url) as proxy, httpx2.Client() as client:
+        url = proxy.make_url(change.get("service", "openai"))
+        url = url.replace(proxy.token, change.get("token", proxy.token))
+        body = {"model": "m", "messages": MESSAGES}
+        refused = client.post(f"{url}/models", json=body, headers=change.get("headers", {}))
+    assert refused.status_code == status
+    assert words in refused.json()["error"]["message"]
+    assert server.exchanges == []
+
+
+def test_what_is_no_query_passes(serve: Serve, server: ScriptedServer) -> None:
+    with (
+        serve(server.base_url) as proxy,
+        OpenAI(base_url=proxy.make_url("openai"), api_key="any") as client,
+    ):
+        assert [model.id for model in client.models.list()]
+
+
+def test_the_key_is_the_programs_and_none_is_added(serve: Serve) -> None:
+    sent: list[dict[str, str]] = []
+
+    class Handler(tornado.web.RequestHandler):
+        def get(self) -> None:
+            sent.append(dict(self.request.headers))
+
+    async def receive() -> int:
+        application = tornado.web.Application([(r"/models", Handler)])
+        server = application.listen(0, "127.0.0.1")
+        return int(next(iter(server._sockets.values())).getsockname()[1])
+
+    loop = asyncio.new_event_loop()
+    port = loop.run_until_complete(receive())
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        with serve(f"http://127.0.0.1:{port}") as proxy, httpx2.Client() as client:
+            url = f"{proxy.make_url('openai')}/models"
+            client.get(url)
+            client.get(url, headers={"authorization": "Bearer the-programs"})
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+    assert [headers.get("Authorization") for headers in sent] == [None, "Bearer the-programs"]
+
+
+def test_a_python_client_waits_and_keeps_the_services_status(
+    serve: Serve, person: Person, pool: Any
+) -> None:
+    rule = ScriptRule(always, say(TEXT), ErrorFault(429, times=None))
+    with (
+        ScriptedServer(Script("busy", [rule])) as server,
+        serve(server.base_url, HeartbeatTimes(0.2, 0.2)) as proxy,
+        OpenAI(
+            base_url=proxy.make_url("openai"), api_key="any", timeout=1.0, max_retries=0
+        ) as client,
+    ):
+        asking = pool.submit(ask_unseen, client)
+        person.step()
+        person.halted()
+        Event().wait(1.5)  # longer than the client's timeout
+        person.step()
+        with pytest.raises(openai.RateLimitError):
+            asking.result(PATIENCE)
+
+
+def test_a_stopped_run_refuses_what_the_program_asks(
+    serve: Serve, server: ScriptedServer, person: Person, pool: Any
+) -> None:
+    with (
+        serve(server.base_url) as proxy,
+        OpenAI(base_url=proxy.make_url("openai"), api_key="any") as client,
+    ):
+        asking = pool.submit(ask_unseen, client)
+        person.halted()
+        person.stop()
+        with pytest.raises(openai.PermissionDeniedError, match="The person pressed Stop"):
+            asking.result(PATIENCE)
+    assert server.exchanges == []
+
+
+def test_a_service_that_is_away_is_said(serve: Serve, person: Person, pool: Any) -> None:
+    with (
+        serve("http://127.0.0.1:9/v1") as proxy,
+        OpenAI(base_url=proxy.make_url("openai"), api_key="any", max_retries=0) as client,
+    ):
+        asking = pool.submit(ask_unseen, client)
+        person.step()
+        person.step()
+        with pytest.raises(openai.InternalServerError, match="can't be asked"):
+            asking.result(PATIENCE)
+    kinds = [row.kind for row in person.rows()]
+    assert kinds.count(EventKind.LLM_QUERY) == 2
