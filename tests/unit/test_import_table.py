@@ -67,6 +67,8 @@ TABLE = {
         third_party={
             "wrapt": "",
             "tornado": "instrument.proxy",
+            "httpx": "instrument.proxy",
+            "httpx2": "instrument.proxy",
             "agents": "instrument.adapters.openai_agents",
             "langchain_core": "instrument.adapters.langchain",
             "langgraph": "instrument.adapters.langchain",
