@@ -176,7 +176,7 @@ def _prompt(value: Any) -> str:
 
 
 #: Where the LLM APIs' requests have what is asked.
-PROMPT_KEYS: Final = ("messages", "input", "prompt")
+PROMPT_KEYS: Final = ("messages", "input", "contents", "prompt")
 
 
 def _last_message(message: Any) -> str:
@@ -188,7 +188,8 @@ def _last_message(message: Any) -> str:
         return extract_first_line(
             f"Returns a tool's result: {extract_first_line(summarize_result(_text(result)))}"
         )
-    return extract_first_line(_text(message.get("content"))) or "Asks to go on"
+    content = message.get("content", message.get("parts"))  # Gemini calls it parts
+    return extract_first_line(_text(content)) or "Asks to go on"
 
 
 def _find_tool_result(message: Mapping[str, Any]) -> Any:
@@ -200,6 +201,9 @@ def _find_tool_result(message: Mapping[str, Any]) -> Any:
     last = next(reversed(_list(message.get("content"))), None)
     if isinstance(last, Mapping) and last.get("type") == "tool_result":
         return last.get("content") or ""
+    last = next(reversed(_list(message.get("parts"))), None)
+    if isinstance(last, Mapping) and isinstance(last.get("functionResponse"), Mapping):
+        return last["functionResponse"].get("response") or ""
     return None
 
 
@@ -208,21 +212,35 @@ def _answer(value: Any) -> str:
     calls = list(_list_calls(message))
     if calls:
         return extract_first_line("Calls " + ", ".join(calls))
-    if isinstance(message, Mapping):
-        return extract_first_line(_text(message.get("content", message))) or "Answers with nothing"
-    return extract_first_line(_text(message)) or "Answers with nothing"
+    content = message.get("content", message) if isinstance(message, Mapping) else message
+    return extract_first_line("" if content == [] else _text(content)) or "Answers with nothing"
 
 
 def _find_message(value: Any) -> Any:
-    """The message of a chat completion, or the value itself."""
-    if isinstance(value, Mapping) and isinstance(value.get("choices"), list) and value["choices"]:
-        first = value["choices"][0]
+    """The message of an answer as the LLM APIs have them, or the value itself."""
+    if not isinstance(value, Mapping):
+        return value
+    for first in _list(value.get("choices"))[:1]:
         return first.get("message", first) if isinstance(first, Mapping) else first
+    for first in _list(value.get("candidates"))[:1]:  # Gemini's
+        content = first.get("content") if isinstance(first, Mapping) else None
+        return {"content": content.get("parts")} if isinstance(content, Mapping) else first
+    if isinstance(value.get("output"), list) and value.get("object") == "response":
+        return {"content": _flatten_output(value["output"])}
     return value
 
 
+def _flatten_output(items: list[Any]) -> list[Any]:
+    """The output of a Responses API's answer, with the parts of its messages in their places."""
+    parts: list[Any] = []
+    for item in items:
+        is_message = isinstance(item, Mapping) and item.get("type") == "message"
+        parts += _list(item.get("content")) if is_message else [item]
+    return parts
+
+
 def _list_calls(message: Any) -> Iterable[str]:
-    """The calls of an answer: of chat completions, or of Anthropic's content blocks."""
+    """The calls of an answer: those of a chat completion, or those among its content's parts."""
     if not isinstance(message, Mapping):
         return
     for call in _list(message.get("tool_calls")):
@@ -232,9 +250,19 @@ def _list_calls(message: Any) -> Iterable[str]:
             if isinstance(arguments, str):
                 arguments = _read(arguments)
             yield _format_call(function.get("name"), arguments)
-    for block in _list(message.get("content")):
-        if isinstance(block, Mapping) and block.get("type") == "tool_use":
-            yield _format_call(block.get("name"), block.get("input"))
+    yield from filter(None, map(_format_called_part, _list(message.get("content"))))
+
+
+def _format_called_part(part: Any) -> str | None:
+    """A part of an answer's content that is a call; None where it is anything else."""
+    match part:
+        case {"type": "tool_use" | "custom_tool_call"}:
+            return _format_call(part.get("name"), part.get("input"))
+        case {"type": "function_call", "arguments": str() as arguments}:
+            return _format_call(part.get("name"), _read(arguments))
+        case {"functionCall": {"name": name, **call}}:
+            return _format_call(name, call.get("args"))
+    return None
 
 
 def _list(value: Any) -> list[Any]:

@@ -56,6 +56,18 @@ def choice(**message: Any) -> dict[str, Any]:
     return {"id": "x", "choices": [{"index": 0, "message": {"role": "assistant", **message}}]}
 
 
+def response(*output: Any) -> dict[str, Any]:
+    return {"id": "x", "object": "response", "output": list(output)}
+
+
+def function_call(name: str, arguments: str) -> dict[str, Any]:
+    return {"type": "function_call", "name": name, "arguments": arguments}
+
+
+def gemini(*parts: Any) -> dict[str, Any]:
+    return {"candidates": [{"content": {"role": "model", "parts": list(parts)}}]}
+
+
 def calls(*called: tuple[str, Any]) -> list[Any]:
     return [{"id": "1", "function": {"name": n, "arguments": a}} for n, a in called]
 
@@ -131,6 +143,23 @@ BLOCKS = [{"type": "text", "text": "One"}, {"type": "text", "text": "Two"}]
             ANSWER,
             {"content": [{"type": "tool_use", "name": "ls", "input": {"path": "."}}]},
             "Calls ls(.)",
+        ),
+        (ANSWER, response({"type": "message", "content": BLOCKS}), "One"),
+        (ANSWER, response(function_call("ls", '{"path": "."}')), "Calls ls(.)"),
+        (ANSWER, response({"type": "reasoning"}, function_call("ls", "{}")), "Calls ls()"),
+        (
+            ANSWER,
+            response({"type": "custom_tool_call", "name": "run", "input": "ls"}),
+            "Calls run(ls)",
+        ),
+        (ANSWER, response(), "Answers with nothing"),
+        (ANSWER, gemini({"text": "Done"}), "Done"),
+        (ANSWER, gemini({"functionCall": {"name": "ls", "args": {"path": "."}}}), "Calls ls(.)"),
+        (ASK, {"contents": [{"role": "user", "parts": [{"text": "Fix it"}]}]}, "Fix it"),
+        (
+            ASK,
+            {"contents": [{"parts": [{"functionResponse": {"name": "ls", "response": "a.py"}}]}]},
+            "Returns a tool's result: a.py",
         ),
         # Which tool with which arguments
         (CALL, {"Tool": "ls", "Argument": {"path": "."}}, "ls(.)"),
