@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..sdk.async_stepper import AsyncAgentStepper
 
 #: The entry points of installed connectors: subclasses of `InterpreterABC`, or what makes one.
-GROUP: Final = "agentstepper_nb.connectors"
+ENTRY_POINT_GROUP: Final = "agentstepper_nb.connectors"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from ..entry_point_loader import EntryPointLoader
 from ..errors import ProtocolError
 
 #: The entry points of packages that bring words.
-GROUP: Final = "agentstepper_nb.chat_words"
+ENTRY_POINT_GROUP: Final = "agentstepper_nb.chat_words"
 
 _WORD: Final = re.compile(r"[A-Z][A-Z0-9_]{0,99}", re.ASCII)
 _log: Final = logging.getLogger("agentstepper_nb.chat")
@@ -111,7 +111,7 @@ class _Extensions:
             if self._begun:
                 return
             self._begun = True
-            named = EntryPointLoader[Callable[[], None]](GROUP, "chat extension")
+            named = EntryPointLoader[Callable[[], None]](ENTRY_POINT_GROUP, "chat extension")
             named.each(lambda _, add: add(), _log)
 
 

@@ -42,13 +42,13 @@ AsyncAccessCheck = Callable[
 
 
 def make_program_check(
-    tokens: Sequence[str], needed: str, *, is_token_required: bool = True
+    tokens: Sequence[str], required_token: str, *, is_token_required: bool = True
 ) -> AccessCheck:
     """Lets programs in: callers without an Origin, with one of the tokens.
 
     Args:
         tokens: What a caller may send.
-        needed: What is said to who sends another.
+        required_token: What is said to who sends another.
         is_token_required: Whether a caller must send one. Else it speaks version 1 without.
     """
 
@@ -58,7 +58,7 @@ def make_program_check(
                 HTTPStatus.FORBIDDEN,
                 "foreign_origin: this address accepts programs, not web pages.\n",
             )
-        return _check_token(connection, request, tokens, needed, is_token_required)
+        return _check_token(connection, request, tokens, required_token, is_token_required)
 
     return check
 
@@ -87,16 +87,16 @@ def make_view_check(token: str, origins: Sequence[str], *, is_token_required: bo
     return check
 
 
-def make_path_check(gates: Mapping[str, AccessCheck], other: AccessCheck) -> AccessCheck:
+def make_path_check(checks: Mapping[str, AccessCheck], fallback: AccessCheck) -> AccessCheck:
     """One port with several paths.
 
     Args:
-        gates: By path.
-        other: Of every other path.
+        checks: By path.
+        fallback: Of every other path.
     """
 
     def check(connection: ServerConnection, request: Request) -> Response | None:
-        return gates.get(get_path(request), other)(connection, request)
+        return checks.get(get_path(request), fallback)(connection, request)
 
     return check
 
@@ -173,14 +173,14 @@ def _check_token(
     connection: ServerConnection,
     request: Request,
     tokens: Sequence[str],
-    needed: str,
+    required_token: str,
     is_token_required: bool,
 ) -> Response | None:
     if get_token(request) is None and not is_token_required:
         return None
     if any(has_token(request, token) for token in tokens):
         return None
-    return connection.respond(HTTPStatus.UNAUTHORIZED, f"unauthorized: send {needed}.\n")
+    return connection.respond(HTTPStatus.UNAUTHORIZED, f"unauthorized: send {required_token}.\n")
 
 
 #: Where clients come to a chat, beside the Core's other paths.
@@ -199,19 +199,21 @@ def find_chat_id(path: str) -> str | None:
     return None if found is None else found[1]
 
 
-def make_chat_check(chats: ChatRegistry, other: AccessCheck) -> AsyncAccessCheck:
+def make_chat_check(chats: ChatRegistry, fallback: AccessCheck) -> AsyncAccessCheck:
     """Lets clients in that a chat's own process lets in: programs, with a token of the chat's.
 
     Args:
         chats: The Core's.
-        other: Of every other path.
+        fallback: Of every other path.
     """
 
     def check(
         connection: ServerConnection, request: Request
     ) -> Response | Awaitable[Response | None] | None:
         chat = find_chat_id(get_path(request))
-        return other(connection, request) if chat is None else check_chat(connection, request, chat)
+        return (
+            fallback(connection, request) if chat is None else check_chat(connection, request, chat)
+        )
 
     async def check_chat(
         connection: ServerConnection, request: Request, chat: str

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from ..errors import ProtocolError
 from ..protocol import agent as v2
 from ..protocol.frame import MAX_MESSAGE_BYTES, Envelope, decode_address, decode_envelope
-from .agents_v2 import AgentSessionV2
+from .agents_v2 import AgentPeerSessionV2
 from .connection import AccessRights, Connection
 from .run_service import RunService
 
@@ -35,7 +35,7 @@ class AgentConnection:
         self._connection = connection
         self._rights = rights
         self._first = self._new_session(None)
-        self._sessions: dict[str | None, AgentSessionV2] = {None: self._first}
+        self._sessions: dict[str | None, AgentPeerSessionV2] = {None: self._first}
         self._parts: dict[str | None, list[str]] = {}  # of messages that haven't come whole
 
     def receive(self, text: str) -> None:
@@ -60,26 +60,26 @@ class AgentConnection:
         """A binary frame came: refused, and the connection goes on."""
         self._first.receive_binary()
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         """The connection is gone."""
-        self._hub.forget_agent(self)
+        self._hub.unregister_connection(self)
         for session in self._sessions.values():
-            session.closed()
+            session.on_closed()
 
-    def core_stops(self) -> None:
+    def on_core_closing(self) -> None:
         """All runs go on with the next Core."""
 
-    def core_stopped(self) -> None:
+    def on_core_closed(self) -> None:
         """Acknowledge what is kept of each run, and close."""
         for session in self._sessions.values():
-            session.core_stopped()
+            session.on_core_closed()
         self._connection.close(1001, "The Core is stopping.")
 
     def _session_key(self, run: str | None) -> str | None:
         """The key of the session of a run that a message names; None is the first's."""
         return run if self._first.is_shared and run != self._first.greeted_run else None
 
-    def _session(self, run: str | None, envelope: Envelope) -> AgentSessionV2:
+    def _session(self, run: str | None, envelope: Envelope) -> AgentPeerSessionV2:
         session = self._sessions.get(run)
         if session is not None and not (session.is_disconnected and envelope.type == "hello"):
             return session
@@ -89,9 +89,9 @@ class AgentConnection:
             self._parts.pop(run, None)  # what a session that was closed left unfinished
         return session
 
-    def _new_session(self, run: str | None) -> AgentSessionV2:
+    def _new_session(self, run: str | None) -> AgentPeerSessionV2:
         close = partial(self._close, run)
-        return AgentSessionV2(self._hub, self._connection, self._rights, run, close)
+        return AgentPeerSessionV2(self._hub, self._connection, self._rights, run, close)
 
     def _receive_part(self, run: str | None, envelope: Envelope, text: str) -> None:
         """Keep a part of a message until its last is there."""
@@ -105,7 +105,7 @@ class AgentConnection:
         parts.append(part.text)
         if sum(map(len, parts)) > MAX_MESSAGE_BYTES:
             reason = "The parts of this message exceed the limit of 64 MiB together."
-            self._session(run, envelope).hang_up(_TOO_LARGE, reason)
+            self._session(run, envelope).close(_TOO_LARGE, reason)
         elif part.last:
             self._receive_joined(run, envelope)
 
@@ -124,7 +124,7 @@ class AgentConnection:
         self._parts.pop(run, None)
         session = self._sessions.pop(run, None)
         if session is not None:
-            session.closed()
+            session.on_closed()
 
     def _close(self, run: str | None, code: int, reason: str) -> bool:
         """Close the connection where only one run has it.

@@ -25,7 +25,7 @@ from . import pagination
 from .run_service import RunService
 
 #: Rows, and commits, from the run's start and as many from its end; what is between is left out.
-EDGE_ROWS: Final = 250
+MAX_END_ROWS: Final = 250
 #: Files of all commits together.
 _MAX_FILES: Final = 2000
 #: Breakpoints that hit at one row.
@@ -44,10 +44,14 @@ async def make_timeline(hub: RunService, run: str) -> Timeline:
         run: The run's id.
     """
     last = hub.run(run).rows
-    spans = [(0, last)] if last <= 2 * EDGE_ROWS else [(0, EDGE_ROWS), (last - EDGE_ROWS + 1, last)]
+    spans = (
+        [(0, last)]
+        if last <= 2 * MAX_END_ROWS
+        else [(0, MAX_END_ROWS), (last - MAX_END_ROWS + 1, last)]
+    )
     pages = [await pagination.read_run(hub, run, hub.store.page(run, *span)) for span in spans]
     header = hub.run(run)
-    await hub.settled()  # what it says may be newer than what was read
+    await hub.wait_store_settled()  # what it says may be newer than what was read
     # On a thread: to sum up long contents takes a while, in which others would wait.
     return await asyncio.to_thread(_build_timeline, header, pages, hub.event_registry)
 
@@ -59,14 +63,14 @@ def _build_timeline(
     return Timeline(
         run=_short_run(run),
         rows=tuple(_row(each, event_registry) for page in pages for each in page.rows),
-        commits=_short_commits(_edges(list(commits.values()))),
+        commits=_short_commits(_both_ends(list(commits.values()))),
     )
 
 
-def _edges(items: Sequence[Item]) -> list[Item]:
-    if len(items) <= 2 * EDGE_ROWS:
+def _both_ends(items: Sequence[Item]) -> list[Item]:
+    if len(items) <= 2 * MAX_END_ROWS:
         return list(items)
-    return [*items[:EDGE_ROWS], *items[-EDGE_ROWS:]]
+    return [*items[:MAX_END_ROWS], *items[-MAX_END_ROWS:]]
 
 
 def _row(item: HaltPoint | Event, event_registry: EventTypeRegistry) -> TimelineRow:

@@ -14,7 +14,7 @@ from .message_sequence import PendingEditChecks
 from .run_service import RunService
 
 
-class AgentSession(ABC):
+class AgentPeerSession(ABC):
     """One agent, whatever its version, on its connection."""
 
     def __init__(self, hub: RunService, connection: Connection) -> None:
@@ -29,12 +29,12 @@ class AgentSession(ABC):
             None,
         )
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         """The connection is gone."""
         run, self.run = self.run, None
         if run is not None and not self.hub.closing:
-            self.hub.drop_agent(run)
-            self._handle_hang_up(run)
+            self.hub.unregister_agent(run)
+            self._handle_disconnect(run)
 
     def _refuse(self, error: Exception, text: str | None) -> None:
         """Answer a message with an error.
@@ -55,11 +55,11 @@ class AgentSession(ABC):
         self._send_error(refused.code, refused.message, text)
 
     @property
-    def edit_checks(self) -> PendingEditChecks | None:
+    def pending_edit_checks(self) -> PendingEditChecks | None:
         """What asks the agent about edits, where it can say."""
         return None
 
-    def replaced(self) -> None:
+    def on_replaced(self) -> None:
         """The agent has opened another connection for its run."""
         raise NotImplementedError("An agent of protocol version 1 can't reconnect to its run.")
 
@@ -75,7 +75,7 @@ class AgentSession(ABC):
     def _send_error(self, code: str, message: str, text: str | None) -> None: ...
 
     @abstractmethod
-    def _handle_hang_up(self, run: str) -> None:
+    def _handle_disconnect(self, run: str) -> None:
         """The agent hung up, without a word on its run."""
 
 

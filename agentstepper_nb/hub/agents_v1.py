@@ -14,7 +14,7 @@ from ..errors import ProtocolError
 from ..protocol.data_model import AnswerKind, Event, EventKind, HaltPoint, Run, RunEnding
 from ..protocol.v1 import agent as v1
 from ..protocol.v1.commits import load_commit
-from .agents import AgentSession, describe_commit
+from .agents import AgentPeerSession, describe_commit
 from .connection import Connection
 from .end_reasons import CORE_GONE, describe_closed_connection
 from .run_service import RunService
@@ -28,7 +28,7 @@ _OF_THE_ORIGINAL: Final = re.compile(r'\s*\{\s*"message"\s*:\s*"(event|breakpoin
 _CLOSED: Final = 1011
 
 
-class AgentSessionV1(AgentSession):
+class AgentPeerSessionV1(AgentPeerSession):
     """An agent of version 1: one socket, one run after the other."""
 
     def __init__(self, hub: RunService, connection: Connection) -> None:
@@ -65,10 +65,10 @@ class AgentSessionV1(AgentSession):
             except Exception as error:
                 self._refuse(error, text)
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         """The connection is gone."""
-        self.hub.forget_agent(self)
-        super().closed()
+        self.hub.unregister_connection(self)
+        super().on_closed()
 
     def _receive(self, text: str) -> None:
         message, strict = v1.read_message(text)
@@ -128,7 +128,7 @@ class AgentSessionV1(AgentSession):
         self.hub.check_store()
         self.hub.perform(self.hub.debugger.start_run(run))
         self.run = run.id
-        self.hub.bind_agent(run.id, self)
+        self.hub.register_agent(run.id, self)
         self.hub.log.info(
             "run %s of %s started", extract_first_line(run.id), extract_first_line(program)
         )
@@ -136,7 +136,7 @@ class AgentSessionV1(AgentSession):
     def _end(self) -> None:
         run, self.run = self.run, None
         if run is not None:
-            self.hub.drop_agent(run)
+            self.hub.unregister_agent(run)
             self.hub.finish(run, RunEnding.FINISHED)
 
     def _halt_point(self, message: v1.V1Breakpoint, run: str, text: str, strict: bool) -> None:
@@ -173,22 +173,22 @@ class AgentSessionV1(AgentSession):
         self._is_over = True
         run, self.run = self.run, None
         if run is not None:
-            self.hub.drop_agent(run)
+            self.hub.unregister_agent(run)
             self.hub.finish(
                 run, RunEnding.LOST, describe_closed_connection(message), is_reported=False
             )
         self.connection.close(_CLOSED, f"{code}: {message}")
 
-    def core_stops(self) -> None:
+    def on_core_closing(self) -> None:
         """An agent of version 1 can't come back: its run ends."""
         run, self.run = self.run, None
         if run is not None:
-            self.hub.drop_agent(run)
+            self.hub.unregister_agent(run)
             self.hub.finish(run, RunEnding.LOST, CORE_GONE, is_reported=False)
 
-    def core_stopped(self) -> None:
+    def on_core_closed(self) -> None:
         """Close."""
         self.connection.close(_CLOSED, "The Core is stopping.")
 
-    def _handle_hang_up(self, run: str) -> None:
+    def _handle_disconnect(self, run: str) -> None:
         self.hub.finish(run, RunEnding.FINISHED)  # to hang up is how this version ends

@@ -21,19 +21,19 @@ from ..protocol.delta_encoding import DeltaDecoder
 from ..protocol.frame import Envelope, add_run, decode_address
 from ..protocol.records import AgentProof
 from . import agent_codec, end_reasons, program_requests
+from .agent_liveness import AgentProcess
 from .agent_timeline import make_timeline
-from .agents import AgentSession, describe_commit
+from .agents import AgentPeerSession, describe_commit
 from .connection import AccessRights, Connection
 from .hello_checks import ALREADY_GREETED, check_version, find_resumed_run
-from .message_sequence import AcknowledgementTimer, MessageSequence, MessageTurns, PendingEditChecks
-from .presence import AgentProcess
+from .message_sequence import AcknowledgementTimer, MessageQueue, MessageSequence, PendingEditChecks
 from .run_service import RunService
 
 _SAID_BYE: Final = "This run has ended by bye. Open a new connection for a new run."
 _ENDS_WITH_BYE: Final = "A run of protocol version 2 ends with the message bye. Send bye instead."
 
 
-class AgentSessionV2(AgentSession):
+class AgentPeerSessionV2(AgentPeerSession):
     """One run on a connection of an agent of version 2, which opens the run or goes on with it.
 
     Args:
@@ -69,7 +69,7 @@ class AgentSessionV2(AgentSession):
         self._is_welcomed = False
         self._lease: LeaseGranted | None = None  # the last that is recorded
         self._epoch = 0
-        self._turns = MessageTurns(self._refuse)
+        self._turns = MessageQueue(self._refuse)
         self._receiver = DeltaDecoder()
         self._unsent_answers: set[str] = set()  # halt points whose answers it may have missed
         self._waiting: frozenset[str] = frozenset()  # that it waited for when it came back
@@ -79,17 +79,17 @@ class AgentSessionV2(AgentSession):
         self._can_check_edits = False  # whether it says of edits if it takes them
         self._edit_checks = PendingEditChecks(hub.new_id, self._send)
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         """The connection is gone."""
         self._release()
-        super().closed()
+        super().on_closed()
 
-    def replaced(self) -> None:
+    def on_replaced(self) -> None:
         """The agent has opened another connection for its run: nobody is at this one's other end."""
         self.run = None
         self._is_over = True
         self._release()
-        self.hang_up(1000, "The agent has connected again.")
+        self.close(1000, "The agent has connected again.")
 
     def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:
         """Send a halt point's answer; before the welcome nothing else is heard."""
@@ -108,11 +108,11 @@ class AgentSessionV2(AgentSession):
             self._send(agent_codec.encode_lease(lease, self._epoch))
 
     @property
-    def edit_checks(self) -> PendingEditChecks | None:
+    def pending_edit_checks(self) -> PendingEditChecks | None:
         """What asks the agent about edits, where it can say."""
         return self._edit_checks if self._can_check_edits and self._is_welcomed else None
 
-    def core_stopped(self) -> None:
+    def on_core_closed(self) -> None:
         """Acknowledge what is kept."""
         self._acknowledgements.flush()
         self._release()
@@ -166,7 +166,7 @@ class AgentSessionV2(AgentSession):
     def _reset_connection(self, error: ProtocolError) -> None:
         """The two sides don't remember the same: the agent sends what isn't kept on a new connection."""
         self.hub.log.warning("an agent's connection is closed: %s", error.message)
-        self.hang_up(1003, "unknown_content: send the content again on a new connection.")
+        self.close(1003, "unknown_content: send the content again on a new connection.")
 
     def _accept_message(self, run: str, message: object, id: str | None, text: str) -> None:
         """Carry a message out, and record with it that it was taken: one that is refused is, too."""
@@ -180,7 +180,7 @@ class AgentSessionV2(AgentSession):
         n = self._sequence.last_received
         heard = self.hub.debugger.record_received(run, n)
         acknowledge = partial(self._acknowledgements.acknowledge, n, size)
-        self.hub.perform([*outputs, *heard], synced=acknowledge)
+        self.hub.perform([*outputs, *heard], on_synced=acknowledge)
         if n >= self._last_sent_before:
             self._caught_up.set()
 
@@ -218,7 +218,7 @@ class AgentSessionV2(AgentSession):
                 self._run_task(partial(self._send_timeline, run, id), text)
             case v2.ProcessEnded():
                 ended = self._agent_process._replace(pid=message.pid)
-                self.hub.presence.process_ended(ended, message.code)
+                self.hub.agent_liveness.on_process_ended(ended, message.code)
             case v2.Bye():
                 self._bye(run, message)
             case v2.Hello():
@@ -235,7 +235,7 @@ class AgentSessionV2(AgentSession):
         self.run = None
         self._acknowledgements.set_immediate()
         self._edit_checks.end()
-        self.hub.drop_agent(run)
+        self.hub.unregister_agent(run)
         self.hub.finish(run, bye.ending, bye.failure)
 
     # ---- hello --------------------------------------------------------------------------------------
@@ -256,12 +256,12 @@ class AgentSessionV2(AgentSession):
         self._can_check_edits = hello.checks
         self.run = self.greeted_run = hello.run
         self.is_shared = hello.shares is True
-        self.hub.bind_agent(hello.run, self)
+        self.hub.register_agent(hello.run, self)
         self._lease = self.hub.debugger.lease(hello.run)
         outputs += self.hub.debugger.record_received(hello.run, self._sequence.last_received)
         # It forgets what it is told is kept, and what it sends next goes on from there.
         welcome = agent_codec.make_welcome(hello, self._sequence.last_received)
-        self.hub.perform(outputs, synced=partial(self._welcome, welcome))
+        self.hub.perform(outputs, on_synced=partial(self._welcome, welcome))
 
     def _welcome(self, welcome: v2.Welcome) -> None:
         if self.run is None:
@@ -330,7 +330,7 @@ class AgentSessionV2(AgentSession):
 
     async def _send_timeline(self, run: str, id: str | None) -> None:
         """Answer with all that the agent sent before it asked."""
-        await self.hub.recorded()
+        await self.hub.wait_recorded()
         self._send(await make_timeline(self.hub, run), id)
 
     async def _answer(self, question: program_requests.ProgramRequest, id: str | None) -> None:
@@ -372,8 +372,8 @@ class AgentSessionV2(AgentSession):
         for task in self._tasks:
             task.cancel()
 
-    def _handle_hang_up(self, run: str) -> None:
-        self.hub.mark_away(run)
+    def _handle_disconnect(self, run: str) -> None:
+        self.hub.mark_detached(run)
 
     # ---- sending ------------------------------------------------------------------------------------
 
@@ -382,7 +382,7 @@ class AgentSessionV2(AgentSession):
         text = v2.to_agent.encode(message, self._sent, id)
         self.connection.send(add_run(text, self._name))
 
-    def hang_up(self, code: int, reason: str) -> None:
+    def close(self, code: int, reason: str) -> None:
         """End the connection for this run; the agent may say hello again."""
         if not self._close_connection(code, reason):
             self._send(v2.RunDisconnected(code=code, reason=reason))

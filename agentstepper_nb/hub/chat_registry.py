@@ -28,7 +28,7 @@ MAX_OPEN_REQUESTS: Final = 32
 #: Bytes of what a client asks with.
 MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 #: Who may be asked about at once, of one chat.
-MAX_ADMITTING: Final = 16
+MAX_PENDING_ADMISSIONS: Final = 16
 #: Seconds that a chat's process has to say whether a client may come in.
 _ADMIT_TIMEOUT_S: Final = 10.0
 _CLIENT_GONE: Final = "The client has disconnected."
@@ -56,7 +56,7 @@ class ChatRegistry:
         self._clients: set[RpcPeerSession] = set()
         self._clients_of_chat: Counter[str] = Counter()
         #: Those that a chat's process is asked about just now: nobody knows yet who they are.
-        self._admitting: Counter[str] = Counter()
+        self._pending_admissions: Counter[str] = Counter()
 
     async def admit(self, id: str, token: str) -> None:
         """Ask a chat's process whether a client may come in.
@@ -74,11 +74,11 @@ class ChatRegistry:
             raise CommandError(
                 "too_many", f"This chat has its limit of {MAX_CLIENTS} clients. Close one of them."
             )
-        if self._admitting[id] >= MAX_ADMITTING:
+        if self._pending_admissions[id] >= MAX_PENDING_ADMISSIONS:
             raise CommandError(
                 "too_many", "Too many clients connect to this chat at once. Try again."
             )
-        self._admitting[id] += 1
+        self._pending_admissions[id] += 1
         try:
             async with asyncio.timeout(_ADMIT_TIMEOUT_S):
                 await chat.call("admit", Raw(b"null"))
@@ -88,8 +88,8 @@ class ChatRegistry:
                 "The chat's process didn't answer within {_ADMIT_TIMEOUT_S:g} seconds. Try again.",
             ) from None
         finally:
-            self._admitting[id] -= 1
-            self._admitting += Counter()  # forgets those with none
+            self._pending_admissions[id] -= 1
+            self._pending_admissions += Counter()  # forgets those with none
 
     def connect(self, connection: Connection, id: str, token: str) -> RpcPeerSession:
         """A client connected.

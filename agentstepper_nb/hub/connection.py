@@ -56,7 +56,7 @@ class AccessRights:
 #: What agents may.
 NO_CONTROL: Final = AccessRights(can_control=False)
 #: What a UI of version 1 may that has no token.
-VERSION_1_ONLY: Final = AccessRights(can_see_all_runs=False)
+VERSION_1_RIGHTS: Final = AccessRights(can_see_all_runs=False)
 
 
 class PeerSession(Protocol):
@@ -68,5 +68,5 @@ class PeerSession(Protocol):
     def receive_binary(self) -> None:
         """A binary frame came: it is refused, and the connection goes on."""
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         """The connection is gone. Idempotent."""

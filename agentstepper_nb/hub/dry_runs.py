@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 from ..core.breakpoints import check_rule
-from ..core.breakpoints import dry_run as tried_on
+from ..core.breakpoints import dry_run as core_dry_run
 from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..protocol.breakpoint_rules import BreakpointRule, DryRunOutcome
 from ..protocol.data_model import Run
@@ -21,11 +21,11 @@ MAX_RUNS: Final = 20
 DRY_RUN_TIMEOUT_S: Final = 30.0
 
 
-class RunOutcome(NamedTuple):
+class RunDryRun(NamedTuple):
     """A run, and where the breakpoint would have hit in it."""
 
     run: Run
-    result: DryRunOutcome
+    outcome: DryRunOutcome
 
 
 async def dry_run(
@@ -33,7 +33,7 @@ async def dry_run(
     breakpoint: BreakpointRule,
     run: str | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
-) -> list[RunOutcome]:
+) -> list[RunDryRun]:
     """Where a breakpoint, set or not, would have hit.
 
     Args:
@@ -85,7 +85,7 @@ class _DryRunLimit:
         self._is_wanted = is_wanted
         self._deadline = time.monotonic() + DRY_RUN_TIMEOUT_S
 
-    def go_on(self) -> None:
+    def check(self) -> None:
         """Raise where the dry run is to end. Called on its thread."""
         _check_wanted(lambda: not self.is_cancelled and self._is_wanted())
         if time.monotonic() > self._deadline:
@@ -98,17 +98,17 @@ class _DryRunLimit:
 
 async def _try(
     hub: RunService, breakpoint: BreakpointRule, run: str, is_wanted: Callable[[], bool]
-) -> RunOutcome:
+) -> RunDryRun:
     async with hub.trying:  # one after the other: each has a whole run in memory, and a thread busy
         _check_wanted(is_wanted)
         history = await hub.history(run)
         limit = _DryRunLimit(is_wanted)
         try:
             # On a thread: a long run takes seconds, in which agents and people would wait.
-            result = await asyncio.to_thread(tried_on, breakpoint, history, limit.go_on)
+            result = await asyncio.to_thread(core_dry_run, breakpoint, history, limit.check)
         finally:
             limit.is_cancelled = True
-        return RunOutcome(history.run, result)
+        return RunDryRun(history.run, result)
 
 
 def find_run_id(hub: RunService, name: str) -> str:

@@ -18,7 +18,7 @@ CORE_GONE: Final = Failure(
 )
 
 #: What becomes of an agent that lives, and takes a lost connection for the end of its run.
-WONT_RETURN: Final = Failure(
+CANNOT_RECONNECT: Final = Failure(
     type="AgentLost",
     message='The connection broke, and this agent doesn\'t come back (on_disconnect="raise").',
 )

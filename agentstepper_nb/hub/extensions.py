@@ -23,7 +23,7 @@ from ..protocol.data_model import (
 from ..protocol.frame import MessageTable
 
 #: The entry points of installed extensions; each names an `Extension`.
-GROUP: Final = "agentstepper_nb.extensions"
+ENTRY_POINT_GROUP: Final = "agentstepper_nb.extensions"
 
 CommandBody = TypeVar("CommandBody", bound=Struct)
 #: Carries out a command on the Core's loop, which it must not block, and may give an answer. Its first
@@ -38,12 +38,12 @@ class ExtensionCommand:
     Args:
         body: The class of its body.
         handler: Carries it out.
-        control: Whether it changes something, so that who may only watch is refused.
+        requires_control: Whether it changes something, so that who may only watch is refused.
     """
 
     body: type[Struct]
     handler: CommandHandler[Any]
-    control: bool
+    requires_control: bool
 
 
 class Extension:
@@ -140,7 +140,7 @@ class Extension:
 def load_extensions(log: logging.Logger) -> list[Extension]:
     """The extensions that installed packages name. One that can't be loaded is logged and left out."""
     found: list[Extension] = []
-    named = EntryPointLoader[Extension](GROUP, "extension", _check)
+    named = EntryPointLoader[Extension](ENTRY_POINT_GROUP, "extension", _check)
     named.each(lambda _, extension: found.append(extension), log)
     return found
 

@@ -13,7 +13,7 @@ from ..protocol.data_model import RunEnding
 from ..store import Store
 from . import end_reasons
 from .agent_connection import AgentConnection
-from .agents_v1 import AgentSessionV1
+from .agents_v1 import AgentPeerSessionV1
 from .connection import NO_CONTROL, AccessRights, Connection, PeerSession
 from .extensions import Extension, Extensions
 from .retention import UNLIMITED, Retention, RetentionLimits
@@ -63,7 +63,7 @@ class Hub(RunService):
             if self.debugger.proof(run.id) is None:
                 self.finish(run.id, RunEnding.LOST, end_reasons.CORE_GONE, is_reported=False)
             else:
-                self.mark_away(run.id)
+                self.mark_detached(run.id)
         self._retention.start()
 
     async def close(self) -> None:
@@ -74,19 +74,19 @@ class Hub(RunService):
         if self.closing:
             return
         self.closing = True  # what comes from now on is the next Core's
-        self.presence.close()
+        self.agent_liveness.close()
         self._retention.close()
         self._imports.close()
         for listener in self.listeners:
             await listener.close()
         for agent in list(self._connected):
-            agent.core_stops()
+            agent.on_core_closing()
         await asyncio.to_thread(self.store.close)
         await asyncio.sleep(0)  # what the store has called back for
         for agent in list(self._connected):
-            agent.core_stopped()
-        for ui in list(self._uis):
-            ui.core_stopped()
+            agent.on_core_closed()
+        for ui in list(self._views):
+            ui.on_core_closed()
 
     # ---- connections --------------------------------------------------------------------------------
 
@@ -101,17 +101,19 @@ class Hub(RunService):
             rights: What its token lets it do.
         """
         self.log.info("agent connected, version %d", version)
-        session: AgentSessionV1 | AgentConnection
+        session: AgentPeerSessionV1 | AgentConnection
         if version == 1:
-            session = AgentSessionV1(self, connection)
+            session = AgentPeerSessionV1(self, connection)
         else:
             session = AgentConnection(self, connection, rights)
         self._connected.add(session)
         if self.closing:
-            session.core_stopped()
+            session.on_core_closed()
         return session
 
-    def connect_ui(self, connection: Connection, version: int, rights: AccessRights) -> ViewSession:
+    def connect_view(
+        self, connection: Connection, version: int, rights: AccessRights
+    ) -> ViewSession:
         """A UI connected.
 
         Args:
@@ -125,6 +127,6 @@ class Hub(RunService):
             session = ViewSessionV1(self, connection, rights)
         else:
             session = ViewSessionV2(self, connection, rights, self.extensions)
-        self._uis.append(session)
+        self._views.append(session)
         session.greet()
         return session

@@ -72,7 +72,7 @@ class MessageSequence:
         return False
 
 
-class MessageTurns:
+class MessageQueue:
     """Does what messages ask for in their order: at once, or after what has to be read first.
 
     Args:
@@ -182,7 +182,7 @@ class PendingEditChecks:
     ) -> None:
         self._new_id = new_id
         self._send = send
-        self._patience = timeout_s
+        self._timeout_s = timeout_s
         self._open: dict[str, asyncio.Future[None]] = {}
 
     async def request_check(self, halt_point: str, edit: str) -> None:
@@ -199,7 +199,7 @@ class PendingEditChecks:
         answered = self._open[check] = asyncio.get_running_loop().create_future()
         try:
             self._send(CheckEdit(check=check, halt_point=halt_point, data=Raw(edit.encode())))
-            await asyncio.wait_for(answered, self._patience)
+            await asyncio.wait_for(answered, self._timeout_s)
         except TimeoutError:
             raise ProtocolError("invalid_edit", _LATE) from None
         finally:

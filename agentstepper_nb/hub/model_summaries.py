@@ -32,7 +32,7 @@ __all__ = ["MODEL_VARIABLE", "ModelSummaries", "attach_model_summaries"]
 #: Requests at a time.
 MAX_CONCURRENT: Final = 2
 #: Rows and commits that wait for their turn; beyond, those that nobody looks at stay as they are.
-MAX_WAITING: Final = 256
+MAX_QUEUED_SUMMARIES: Final = 256
 #: Seconds that one sentence may take.
 MODEL_TIMEOUT_S: Final = 45.0
 #: Tokens of the longest answer. A sentence takes 40, but some models think before it.
@@ -86,15 +86,15 @@ class ModelSummaries:
         self._logged_failures: set[str] = set()  # the kinds of failures that the log has
         self._closed = False
 
-    def notify(self, saved: RecordOutput) -> None:
+    def notify(self, output: RecordOutput) -> None:
         """This was recorded: see what is to be asked now, and what no longer."""
-        match saved.record:
+        match output.record:
             case records.HaltPointSaved(halt_point=halt_point):
                 self._add_request(halt_point)
             case records.HaltPointEdited(run=run, halt_point=id):
                 self._forget(lambda key: key == (run, id))
-                if saved.halt_point is not None:
-                    self._add_request(saved.halt_point)
+                if output.halt_point is not None:
+                    self._add_request(output.halt_point)
             case records.HaltPointAnswered(run=run, halt_point=id) if (run, id) in self._waiting:
                 self._waiting[_SummaryKey(run, id)].is_halted = False
             case records.CommitSaved(commit=commit):
@@ -125,7 +125,7 @@ class ModelSummaries:
         self._waiting[key] = _SummaryRequest(
             key, self._number, isinstance(subject, Commit), is_halted
         )
-        if len(self._waiting) > MAX_WAITING:
+        if len(self._waiting) > MAX_QUEUED_SUMMARIES:
             del self._waiting[min(self._waiting.values(), key=_rank).key]
         self._start_next()
 

@@ -88,7 +88,7 @@ async def read_opened_run(hub: RunService, run: str) -> v2.RunOpened:
     shown = await asyncio.to_thread(fit_page, shown)
     notes = await read_run(hub, run, hub.store.notes(run))
     header = hub.run(run)
-    await hub.settled()  # what it says may be newer than what was read
+    await hub.wait_store_settled()  # what it says may be newer than what was read
     return v2.RunOpened(run=header, rows=shown.rows, commits=shown.commits, notes=notes)
 
 

@@ -13,7 +13,7 @@ class RunPeer(Protocol):
     """The session of one agent's run."""
 
     @property
-    def edit_checks(self) -> PendingEditChecks | None:
+    def pending_edit_checks(self) -> PendingEditChecks | None:
         """What asks the agent about edits, where it can say."""
 
     def send_lease(self, lease: LeaseGranted) -> None:
@@ -22,37 +22,37 @@ class RunPeer(Protocol):
     def reply(self, halt_point: HaltPoint, answer: AnswerKind) -> None:
         """Send a halt point's answer."""
 
-    def replaced(self) -> None:
+    def on_replaced(self) -> None:
         """The agent has opened another connection for its run."""
 
 
 class AgentConnectionPeer(Protocol):
     """A connection of agents: of one, or of the runs of one process."""
 
-    def core_stops(self) -> None:
+    def on_core_closing(self) -> None:
         """The Core is about to stop; what happens now is still kept."""
 
-    def core_stopped(self) -> None:
+    def on_core_closed(self) -> None:
         """All is kept: say the last and close."""
 
 
 class ViewPeer(Protocol):
     """The session of one UI."""
 
-    def notify(self, saved: RecordOutput, by: ViewPeer | None) -> None:
+    def notify(self, output: RecordOutput, origin: ViewPeer | None) -> None:
         """Tell what was recorded, and by whose command."""
 
     def notify_store(self, info: StoreInfo) -> None:
         """Tell how runs are kept, where that has changed."""
 
-    def core_stopped(self) -> None:
+    def on_core_closed(self) -> None:
         """The Core has stopped: close."""
 
 
 class RecordListener(Protocol):
     """Who is told, after the UIs, of all that was recorded."""
 
-    def notify(self, saved: RecordOutput) -> None:
+    def notify(self, output: RecordOutput) -> None:
         """This was recorded. Mustn't take long, nor raise."""
 
     async def close(self) -> None:

@@ -21,10 +21,10 @@ class ProcessInfo:
     """A process that is there.
 
     Args:
-        started: When it started, POSIX seconds; None where that isn't told.
+        started_at: When it started, POSIX seconds; None where that isn't told.
     """
 
-    started: float | None = None
+    started_at: float | None = None
 
 
 def identify_machine() -> tuple[str, str]:

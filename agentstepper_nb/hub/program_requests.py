@@ -33,13 +33,13 @@ _MAY_NOT: Final = (
 
 
 async def answer_request(
-    hub: RunService, question: ProgramRequest, rights: AccessRights
+    hub: RunService, request: ProgramRequest, rights: AccessRights
 ) -> v2.CoreToAgent:
     """Carry a question out, and answer it once what it changed is recorded.
 
     Args:
         hub: Whom it asks.
-        question: The question.
+        request: The question.
         rights: What may be asked.
 
     Raises:
@@ -47,9 +47,9 @@ async def answer_request(
         CommandError: `watch_only`, `unknown_run`, `unknown_stop`, `store_failed`.
         DamagedRunError: What is kept of the run is hurt.
     """
-    if isinstance(question, _Controlling) and not rights.can_control:
+    if isinstance(request, _Controlling) and not rights.can_control:
         raise CommandError("watch_only", _MAY_NOT)
-    match question:
+    match request:
         case v2.UploadRun(data=data):
             return v2.RunUploaded(run=await hub.import_run(data.encode()))
         case DryRunBreakpoint(breakpoint=breakpoint, run=run):
@@ -57,7 +57,7 @@ async def answer_request(
                 hub, breakpoint, None if run is None else find_run_id(hub, run)
             )
             return v2.ProgramDryRunAnswer(
-                outcomes=tuple(each.result for each in outcomes),
+                outcomes=tuple(each.outcome for each in outcomes),
                 runs=tuple(_known_by(each.run) for each in outcomes),
             )
         case SetBreakpoint(breakpoint=breakpoint):
@@ -69,7 +69,7 @@ async def answer_request(
         case v2.GetDebuggerRules():
             pass
     rules = v2.DebuggerRules(breakpoints=hub.debugger.breakpoints, prices=hub.debugger.prices)
-    await hub.recorded()
+    await hub.wait_recorded()
     return rules
 
 

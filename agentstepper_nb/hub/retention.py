@@ -36,12 +36,12 @@ UNLIMITED: Final = RetentionLimits()
 class ExpiringStore(Protocol):
     """A store that outlives its runs."""
 
-    async def find_expired(self, before: float | None, size: int | None) -> list[str]:
+    async def find_expired(self, before: float | None, max_bytes: int | None) -> list[str]:
         """The runs that are to go: of those that ended and have no tag, the oldest.
 
         Args:
             before: POSIX seconds: those that ended earlier go.
-            size: Bytes: as many go as is needed for all to take less.
+            max_bytes: Bytes: as many go as is needed for all to take less.
         """
 
 

@@ -104,7 +104,7 @@ class RowFilter:
             for word in self._words
         )
 
-    def pop_stale(self) -> set[int]:
+    def pop_outdated_rows(self) -> set[int]:
         """The rows, by number, at which files stood before a later one of their event was learned of."""
         left, self._stale = self._stale - {0}, set()
         return left
@@ -196,18 +196,18 @@ class RowSearch:
         seqs = tuple(state.seqs[-_MAX_FOUND:])
         return v2.RowsFound(run=command.run, seqs=seqs, total=len(state.seqs))
 
-    def notify(self, saved: RecordOutput) -> None:
+    def notify(self, output: RecordOutput) -> None:
         """Hear what was recorded: a row that was looked at may be another now."""
         state = self._state
         if state is None:
             return
-        match saved.record:
+        match output.record:
             case records.RunDeleted(run=run):
                 self.forget(run)
             case records.CommitSaved(commit=commit) if commit.run == state.run:
                 if commit.snapshot and commit.event is not None and commit.changes:
                     state.events.add(commit.event)
-        point = saved.halt_point
+        point = output.halt_point
         if point is not None and point.run == state.run and point.seq <= state.last_seq:
             state.changed.add(point.seq)
         if len(state.changed) + len(state.events) > _MAX_CHANGED:
@@ -236,7 +236,7 @@ class _SearchPass:
         events, state.events = state.events, set()
         first = await self._search_new(since, events)
         await self._search_changed(
-            {seq for seq in changed | state.filter.pop_stale() if seq < first}
+            {seq for seq in changed | state.filter.pop_outdated_rows() if seq < first}
         )
 
     async def _search_new(self, since: int, events: set[str]) -> int:

@@ -57,7 +57,7 @@ class RpcPeerSession:
         """A binary frame came: it is refused, and the connection goes on."""
         self.rpc_session.receive_binary()
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         """The connection is gone. Idempotent."""
         on_close, self._on_close = self._on_close, None
         if on_close is not None:

@@ -41,9 +41,9 @@ from ..protocol.records import RunHistory, SummarySaved
 from ..protocol.ui import Format, SearchResults
 from ..protocol.v1 import runfile
 from ..store import Store, archive
+from .agent_liveness import AgentLiveness
 from .message_sequence import PendingEditChecks
 from .peers import AgentConnectionPeer, RecordListener, RunPeer, ViewPeer
-from .presence import AgentPresence
 from .run_imports import RunImporter
 
 
@@ -70,7 +70,7 @@ class RunService:
         self.event_registry = event_registry
         self.debugger = Debugger(event_registry)
         self.commands = self.debugger.commands  # what they return is to be performed
-        self.presence = AgentPresence(self)
+        self.agent_liveness = AgentLiveness(self)
         #: How runs are kept, without the size.
         self.store_info = StoreInfo(kind="memory")
         self.listeners: list[RecordListener] = []
@@ -80,21 +80,21 @@ class RunService:
         self._imports = RunImporter()
         self._agents: dict[str, RunPeer] = {}  # by run
         self._connected: set[AgentConnectionPeer] = set()  # with a run or without
-        self._uis: list[ViewPeer] = []
+        self._views: list[ViewPeer] = []
         self.debugger.replay(store.load())
 
     # ---- sessions -----------------------------------------------------------------------------------
 
-    def bind_agent(self, run: str, session: RunPeer) -> None:
+    def register_agent(self, run: str, session: RunPeer) -> None:
         """A session speaks for a run from now on."""
         self._agents[run] = session
-        self.presence.agent_back(run)
+        self.agent_liveness.on_agent_reconnected(run)
 
-    def forget_agent(self, peer: AgentConnectionPeer) -> None:
+    def unregister_connection(self, peer: AgentConnectionPeer) -> None:
         """A connection of agents is gone."""
         self._connected.discard(peer)
 
-    def drop_agent(self, run: str) -> None:
+    def unregister_agent(self, run: str) -> None:
         """A run's session is gone."""
         self._agents.pop(run, None)
 
@@ -102,12 +102,12 @@ class RunService:
         """A run's agent connects again: the connection it may still have is of no use."""
         session = self._agents.pop(run, None)
         if session is not None:
-            session.replaced()
+            session.on_replaced()
 
-    def drop_ui(self, session: ViewPeer) -> None:
+    def unregister_view(self, session: ViewPeer) -> None:
         """A UI is gone."""
-        if session in self._uis:
-            self._uis.remove(session)
+        if session in self._views:
+            self._views.remove(session)
             self.log.info("UI disconnected")
 
     # ---- for REST and for programs ------------------------------------------------------------------
@@ -124,10 +124,10 @@ class RunService:
         """Give the headers of all runs, oldest first, once what they say is recorded."""
         self.store.call_when_settled(partial(notify, self.runs()))
 
-    async def listed(self) -> list[Run]:
+    async def wait_listed(self) -> list[Run]:
         """As `call_when_listed`."""
         runs = self.runs()
-        await self.settled()
+        await self.wait_store_settled()
         return runs
 
     def find(self, run_id: str) -> Run | None:
@@ -162,7 +162,7 @@ class RunService:
             self.debugger.run(run_id)  # deleted meanwhile
             raise
         header = self.debugger.run(run_id)
-        await self.settled()  # what it says may be newer than what was read
+        await self.wait_store_settled()  # what it says may be newer than what was read
         return replace(history, run=header)
 
     async def search(self, query: str, run: str | None = None, limit: int = 100) -> SearchResults:
@@ -182,10 +182,10 @@ class RunService:
         hits = await self.store.search(query, run, limit + 1)
         return SearchResults(hits=tuple(hits[:limit]), more=len(hits) > limit)
 
-    def edit_checks(self, run_id: str) -> PendingEditChecks | None:
+    def pending_edit_checks(self, run_id: str) -> PendingEditChecks | None:
         """What asks a run's agent about edits; None where the agent is away, or can't say."""
         agent = self._agents.get(run_id)
-        return None if agent is None else agent.edit_checks
+        return None if agent is None else agent.pending_edit_checks
 
     async def check_edit(
         self, run_id: str, halt_point: str, edit: str, revision: int | None = None
@@ -196,7 +196,7 @@ class RunService:
             CommandError: `unknown_run`, `stale`.
             ProtocolError: `invalid_edit`: the agent doesn't, or it is no edit.
         """
-        checks = self.edit_checks(run_id)
+        checks = self.pending_edit_checks(run_id)
         if self.commands.is_new_edit(run_id, halt_point, edit, revision) and checks is not None:
             await checks.request_check(halt_point, edit)
 
@@ -244,10 +244,10 @@ class RunService:
             raise _no_row(run_id)
         return found
 
-    def delete(self, run_id: str, by: ViewPeer | None = None) -> None:
+    def delete(self, run_id: str, origin: ViewPeer | None = None) -> None:
         """Delete a run that has ended; errors as `Commands.delete`."""
-        self.perform(self.commands.delete(run_id), by)
-        self.presence.run_deleted(run_id)
+        self.perform(self.commands.delete(run_id), origin)
+        self.agent_liveness.on_run_deleted(run_id)
 
     async def export(self, run_id: str, format: Format = "run") -> tuple[str, bytes]:
         """A run's name and its file. Errors as `history`."""
@@ -269,7 +269,7 @@ class RunService:
     async def import_history(self, history: RunHistory) -> Run:
         """Take a run in that was read from a file, by an id of its own."""
         self.perform(self.commands.import_run(history))
-        await self.recorded()
+        await self.wait_recorded()
         self.log.info("%s imported", extract_first_line(history.run.name))
         return history.run
 
@@ -290,11 +290,11 @@ class RunService:
                 "store_failed", f"This Core can't store runs now: {self.store_info.trouble}"
             )
 
-    def mark_away(self, run_id: str) -> None:
+    def mark_detached(self, run_id: str) -> None:
         """A run's agent is away, and may come back."""
         self.perform(self.debugger.detach(run_id, self.clock()))
         self.log.info("run %s: its agent is away", extract_first_line(run_id))
-        self.presence.agent_left(self.run(run_id))
+        self.agent_liveness.on_agent_disconnected(self.run(run_id))
 
     def finish(
         self,
@@ -314,7 +314,7 @@ class RunService:
             is_reported: Whether its agent said so.
             exit_code: Of its process, where that is known.
         """
-        exit_info = self.presence.run_ends(self.run(run_id), is_reported=is_reported)
+        exit_info = self.agent_liveness.on_run_ending(self.run(run_id), is_reported=is_reported)
         code = exit_info if exit_code is None else exit_code
         ids = (self.new_id(), self.new_id())
         self.perform(self.debugger.finish_run(run_id, ending, self.clock(), ids, failure, code))
@@ -327,42 +327,42 @@ class RunService:
     def perform(
         self,
         outputs: Sequence[Output],
-        by: ViewPeer | None = None,
+        origin: ViewPeer | None = None,
         *,
-        synced: Callable[[], None] | None = None,
+        on_synced: Callable[[], None] | None = None,
     ) -> None:
         """Perform outputs in their order: all are recorded first.
 
         Args:
             outputs: Of the debugger.
-            by: The UI whose command this is.
-            synced: Called once they are durable.
+            origin: The UI whose command this is.
+            on_synced: Called once they are durable.
         """
         saved = [output for output in outputs if isinstance(output, RecordOutput)]
         records = [output.record for output in saved]
-        done = partial(self._notify_all, outputs, saved, by)
-        self.store.append(records, done, durable=needs_durability(outputs), on_synced=synced)
+        done = partial(self._notify_all, outputs, saved, origin)
+        self.store.append(records, done, durable=needs_durability(outputs), on_synced=on_synced)
 
     def call_when_recorded(self, done: Callable[[], None]) -> None:
         """Call back once all that was performed so far is recorded, and told."""
         self.store.append((), done)
 
-    async def recorded(self) -> None:
+    async def wait_recorded(self) -> None:
         """Wait until all that was performed so far is recorded, and told."""
         await _wait_for_callback(self.call_when_recorded)
 
-    async def settled(self) -> None:
+    async def wait_store_settled(self) -> None:
         """Wait until all that was performed so far is recorded, where anything can be."""
         await _wait_for_callback(self.store.call_when_settled)
 
     def _notify_all(
-        self, outputs: Sequence[Output], saved: Sequence[RecordOutput], by: ViewPeer | None
+        self, outputs: Sequence[Output], saved: Sequence[RecordOutput], origin: ViewPeer | None
     ) -> None:
         if len(saved) < len(outputs):
             self._notify_agents(outputs)
         for each in saved:
-            for ui in list(self._uis):
-                ui.notify(each, by)
+            for ui in list(self._views):
+                ui.notify(each, origin)
             for listener in self.listeners:
                 listener.notify(each)
 
@@ -379,7 +379,7 @@ class RunService:
 
     def _on_trouble(self, info: StoreInfo) -> None:
         self.store_info = replace(info, size=None)
-        for ui in list(self._uis):
+        for ui in list(self._views):
             ui.notify_store(info)
 
 

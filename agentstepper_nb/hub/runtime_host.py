@@ -33,19 +33,19 @@ _LANCE: Final = "lance:"
 _CLIENT_GONE: Final = "The client has disconnected."
 
 
-def check_store_place(place: str) -> str:
+def check_store_location(location: str) -> str:
     """A place for the rows, as options name it.
 
     Args:
-        place: `sqlite`, or `lance:` and a folder.
+        location: `sqlite`, or `lance:` and a folder.
 
     Raises:
         ValueError: It is neither.
     """
-    if place == _SQLITE or (place.startswith(_LANCE) and place != _LANCE):
-        return place
+    if location == _SQLITE or (location.startswith(_LANCE) and location != _LANCE):
+        return location
     raise ValueError(
-        f"{place!r} isn't a place to store background agents. Use sqlite, or lance: and a folder."
+        f"{location!r} isn't a place to store background agents. Use sqlite, or lance: and a folder."
     )
 
 
@@ -55,7 +55,7 @@ class RuntimeHost:
     Args:
         folder: The Core's folder, whose lock it has; None: what is kept is gone with the Core.
         durability: When what is kept outlives what.
-        place: Where the rows are kept; see `check_store_place`.
+        place: Where the rows are kept; see `check_store_location`.
         log: Gets a line for each worker that comes and goes.
         starter: Starts a worker where one is needed; None: somebody else does.
 
@@ -138,7 +138,7 @@ class RuntimeHost:
     # ---- what keeps the rows ------------------------------------------------------------------------
 
     def _open(self, folder: Path | None, durability: Durability, place: str) -> RuntimeStore:
-        if check_store_place(place) != _SQLITE:
+        if check_store_location(place) != _SQLITE:
             return RemoteRuntimeStore(
                 lambda method, params, kind: self.workers.call(_STORE_SERVICE, method, params, kind)
             )

@@ -15,47 +15,49 @@ from .connection import PeerSession, cut_close_reason
 from .run_service import RunService
 
 #: Messages of one connection that are taken in one turn of the event loop.
-MESSAGES_PER_TURN: Final = 8
+MESSAGES_PER_YIELD: Final = 8
 #: Messages of one connection from one mark in the store's queue to the next: a multiple of
-#: `MESSAGES_PER_TURN`. No more than two marks wait there, so that what others send is recorded
+#: `MESSAGES_PER_YIELD`. No more than two marks wait there, so that what others send is recorded
 #: soon.
-MESSAGES_PER_MARK: Final = 64
+MESSAGES_PER_STORE_WAIT: Final = 64
 
 
 def _call_at_once(done: Callable[[], None]) -> None:
     done()
 
 
-class FairTurns:
+class FairScheduler:
     """Counts what one connection sends, and says when the next message has to wait.
 
     A connection whose messages are there already never waits for its socket: without this, and with a
     store that is slower than the connection, it would keep the loop and the store to itself.
 
     Args:
-        when_settled: Calls back once the store has recorded all that it was given.
+        call_when_settled: Calls back once the store has recorded all that it was given.
     """
 
-    def __init__(self, when_settled: Callable[[Callable[[], None]], None] = _call_at_once) -> None:
-        self._when_settled = when_settled
+    def __init__(
+        self, call_when_settled: Callable[[Callable[[], None]], None] = _call_at_once
+    ) -> None:
+        self._call_when_settled = call_when_settled
         self._message_count = 0
-        self._mark: asyncio.Event | None = None
+        self._store_caught_up: asyncio.Event | None = None
 
     def count_message(self) -> Awaitable[None] | None:
         """Count a message: what to await before the next one; None where that needs no waiting."""
         self._message_count += 1
-        return None if self._message_count % MESSAGES_PER_TURN else self._yield_turn()
+        return None if self._message_count % MESSAGES_PER_YIELD else self._yield_turn()
 
     async def _yield_turn(self) -> None:
         await asyncio.sleep(0)
-        if self._message_count % MESSAGES_PER_MARK == 0:
-            if self._mark is not None:
-                await self._mark.wait()
-            self._mark = asyncio.Event()
-            self._when_settled(self._mark.set)
+        if self._message_count % MESSAGES_PER_STORE_WAIT == 0:
+            if self._store_caught_up is not None:
+                await self._store_caught_up.wait()
+            self._store_caught_up = asyncio.Event()
+            self._call_when_settled(self._store_caught_up.set)
 
 
-def make_fair_turns(hub: RunService) -> FairTurns:
+def make_fair_scheduler(hub: RunService) -> FairScheduler:
     """The turns of one connection of a hub."""
 
     def when_settled(done: Callable[[], None]) -> None:
@@ -64,7 +66,7 @@ def make_fair_turns(hub: RunService) -> FairTurns:
         else:
             hub.store.call_when_settled(done)
 
-    return FairTurns(when_settled)
+    return FairScheduler(when_settled)
 
 
 #: Bytes that may wait for a peer that doesn't read, before it is let go.
@@ -121,14 +123,14 @@ class SocketConnection:
 
 
 async def serve_connection(
-    socket: ServerConnection, session: PeerSession, turns: FairTurns
+    socket: ServerConnection, session: PeerSession, scheduler: FairScheduler
 ) -> None:
     """Feed a session with what comes, until the connection is gone.
 
     Args:
         socket: The server's side of the connection.
         session: The peer's side of the hub.
-        turns: Says when other connections are next.
+        scheduler: Says when other connections are next.
     """
     if hasattr(socket.transport, "max_size"):
         socket.transport.max_size = READ_BYTES
@@ -139,9 +141,9 @@ async def serve_connection(
                 session.receive(message)
             else:
                 session.receive_binary()
-            if (turn := turns.count_message()) is not None:
+            if (turn := scheduler.count_message()) is not None:
                 await turn
     except ConnectionClosed:
         pass
     finally:
-        session.closed()
+        session.on_closed()

@@ -34,16 +34,16 @@ from .access import (
     make_view_check,
     select_subprotocol,
 )
-from .connection import VERSION_1_ONLY, AccessRights, PeerSession
+from .connection import VERSION_1_RIGHTS, AccessRights, PeerSession
 from .core_control import CoreControl
 from .extensions import Extension
 from .hub import Hub
 from .model_summaries import attach_model_summaries
 from .retention import UNLIMITED, RetentionLimits
 from .runtime import MethodRight
-from .runtime_host import STORE_VARIABLE, RuntimeHost, check_store_place
+from .runtime_host import STORE_VARIABLE, RuntimeHost, check_store_location
 from .socket_listeners import ACCEPTS_PER_TURN, AcceptErrorLog, enlarge_backlog, stop_accepting
-from .sockets import SocketConnection, make_fair_turns, serve_connection
+from .sockets import SocketConnection, make_fair_scheduler, serve_connection
 from .worker_process import COMMAND, WorkerProcess, make_environment
 
 #: Seconds that a connection has to open and to close before it is cut; `stop` waits no longer.
@@ -134,7 +134,7 @@ class AgentStepperCore(CoreControl):
         self._ui_origins = tuple(ui_origins)
         self._extensions = extensions
         self._worker = worker
-        self._place = check_store_place(runtime_store)
+        self._place = check_store_location(runtime_store)
         self._hub: Hub | None = None
         self._host: RuntimeHost | None = None
         self._servers: list[Server] = []
@@ -301,7 +301,7 @@ class AgentStepperCore(CoreControl):
         # Two address families would each take a free port of their own.
         host = "127.0.0.1" if self.host == "localhost" and port == 0 else self.host
         server = await serve(
-            lambda socket: serve_connection(socket, connect(socket), make_fair_turns(hub)),
+            lambda socket: serve_connection(socket, connect(socket), make_fair_scheduler(hub)),
             host,
             port,
             process_request=make_logged_check(gate, self.log),
@@ -353,8 +353,8 @@ class AgentStepperCore(CoreControl):
         connection = SocketConnection(socket)
         if get_path(connection.request) == _RUNTIME_PATH:
             return host.connect(connection, MethodRight.CONTROL)
-        rights = VERSION_1_ONLY if get_token(connection.request) is None else AccessRights()
-        return hub.connect_ui(connection, connection.version, rights)
+        rights = VERSION_1_RIGHTS if get_token(connection.request) is None else AccessRights()
+        return hub.connect_view(connection, connection.version, rights)
 
     # ---- runs of files ------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ async def answer_query(hub: RunService, command: ViewQuery) -> v2.CoreToUi:
         ProtocolError: `invalid_search`, or `invalid_message`: too many rows.
         DamagedRunError: What is kept of the run is hurt.
     """
-    return await ANSWERS[type(command)](hub, command)
+    return await QUERY_HANDLERS[type(command)](hub, command)
 
 
 async def _run(hub: RunService, command: v2.ReadRun) -> v2.RunOpened:
@@ -56,7 +56,7 @@ async def _run(hub: RunService, command: v2.ReadRun) -> v2.RunOpened:
 
 
 async def _runs(hub: RunService, command: v2.ListRuns) -> v2.RunsListed:
-    return pagination.list_runs_before(await hub.listed(), command.before, command.limit)
+    return pagination.list_runs_before(await hub.wait_listed(), command.before, command.limit)
 
 
 async def _search(hub: RunService, command: v2.SearchRuns) -> SearchResults:
@@ -117,7 +117,9 @@ async def _export(hub: RunService, command: v2.ExportRun) -> v2.RunExported:
 
 
 #: What answers a command, by its type: each type of `ViewQuery` has one.
-ANSWERS: Final[dict[type[ViewQuery], Callable[[RunService, Any], Awaitable[v2.CoreToUi]]]] = {
+QUERY_HANDLERS: Final[
+    dict[type[ViewQuery], Callable[[RunService, Any], Awaitable[v2.CoreToUi]]]
+] = {
     v2.ReadRun: _run,
     v2.ListRuns: _runs,
     v2.GetRows: pagination.read_page,

@@ -17,8 +17,8 @@ from ..protocol.data_model import Run
 from .pagination import PAGE_ROWS
 
 #: Seconds between two tellings of what came together, and messages that meanwhile go at once.
-SPAN_S: Final = 0.05
-MAX_PER_SPAN: Final = 16
+BATCH_INTERVAL_S: Final = 0.05
+MAX_IMMEDIATE_PER_INTERVAL: Final = 16
 #: Bytes that wait for a UI that is behind: it is told the rest once it has caught up.
 MAX_WAITING_BYTES: Final = 1 << 20
 
@@ -156,16 +156,16 @@ class ViewUpdates:
             return False
         clock = self._clock()
         now = clock.time()
-        if now - self._span_began >= SPAN_S:
-            self._span_began, self._remaining = now, MAX_PER_SPAN
+        if now - self._span_began >= BATCH_INTERVAL_S:
+            self._span_began, self._remaining = now, MAX_IMMEDIATE_PER_INTERVAL
         if self._remaining:
             self._remaining -= 1
             return True
-        self._timer = clock.call_later(self._span_began + SPAN_S - now, self._end_span)
+        self._timer = clock.call_later(self._span_began + BATCH_INTERVAL_S - now, self._end_span)
         return False
 
     def _end_span(self) -> None:
         if self._waiting() > MAX_WAITING_BYTES:
-            self._timer = self._clock().call_later(SPAN_S, self._end_span)
+            self._timer = self._clock().call_later(BATCH_INTERVAL_S, self._end_span)
         else:
             self.flush()

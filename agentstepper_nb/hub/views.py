@@ -60,28 +60,28 @@ class ViewSession(ABC):
             "",
         )
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         """The connection is gone."""
         for task in self._tasks:
             task.cancel()
-        self.hub.drop_ui(self)
+        self.hub.unregister_view(self)
 
-    def notify(self, saved: RecordOutput, by: ViewPeer | None) -> None:
+    def notify(self, output: RecordOutput, origin: ViewPeer | None) -> None:
         """Tell what was recorded; what fails here is this UI's alone.
 
         Args:
-            saved: The record, and the halt point it is about.
-            by: The UI whose command this is.
+            output: The record, and the halt point it is about.
+            origin: The UI whose command this is.
         """
         if self._open_reads:
-            self._deferred.append((saved, by))
+            self._deferred.append((output, origin))
             return
         try:
-            self._notify(saved, by)
+            self._notify(output, origin)
         except Exception:
             self.hub.log.exception("a UI could not be notified")
 
-    def core_stopped(self) -> None:
+    def on_core_closed(self) -> None:
         """Close."""
         self.connection.close(1001, "The Core is stopping.")
 
@@ -116,7 +116,7 @@ class ViewSession(ABC):
             edited: The edit.
             text: The command's message.
         """
-        needs_check = edited is not None and self.hub.edit_checks(edited.run) is not None
+        needs_check = edited is not None and self.hub.pending_edit_checks(edited.run) is not None
         if not needs_check and not self._pending_decisions:
             execute()
             return
@@ -184,7 +184,7 @@ class ViewSession(ABC):
         """Send what a new connection is owed."""
 
     @abstractmethod
-    def _notify(self, saved: RecordOutput, by: ViewPeer | None) -> None: ...
+    def _notify(self, output: RecordOutput, origin: ViewPeer | None) -> None: ...
 
     @abstractmethod
     def _receive(self, text: str) -> None: ...

@@ -51,11 +51,11 @@ class ViewSessionV1(ViewSession):
             str, ...
         ] = ()  # what was pending where a note says why it needs a yes
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         """The connection is gone."""
         if self._resend_timer is not None:
             self._resend_timer.cancel()
-        super().closed()
+        super().on_closed()
 
     def greet(self) -> None:
         """Send the snapshot. What is told meanwhile comes after it."""
@@ -139,15 +139,15 @@ class ViewSessionV1(ViewSession):
             self.hub.log.error("%s", error)
             return None
 
-    def _notify(self, saved: RecordOutput, by: ViewPeer | None) -> None:
+    def _notify(self, output: RecordOutput, origin: ViewPeer | None) -> None:
         """Tell what was recorded, in version 1's order of messages."""
-        if self._shown and _id(saved.record) in self._shown:
+        if self._shown and _id(output.record) in self._shown:
             return
-        if not (self.rights.can_see_all_runs or self._is_visible_record(saved.record)):
+        if not (self.rights.can_see_all_runs or self._is_visible_record(output.record)):
             return
-        match saved.record:
+        match output.record:
             case records.RunRenamed() | records.RunDeleted():
-                if by is not self:
+                if origin is not self:
                     self.greet()
             case records.SummarySaved():
                 self._resend_snapshot_later()

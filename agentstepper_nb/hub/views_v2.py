@@ -62,23 +62,23 @@ class ViewSessionV2(ViewSession):
     def greet(self) -> None:
         """The snapshot answers the UI's hello."""
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         """The connection is gone."""
         self._updates.end()
-        super().closed()
+        super().on_closed()
 
-    def _notify(self, saved: RecordOutput, by: ViewPeer | None) -> None:
+    def _notify(self, output: RecordOutput, origin: ViewPeer | None) -> None:
         if self._row_search is not None:
-            self._row_search.notify(saved)
+            self._row_search.notify(output)
         if not self._is_greeted:
             return
-        notify = NOTIFIERS.get(type(saved.record))
+        notify = NOTIFIERS.get(type(output.record))
         if notify is not None:
-            notify(self, saved.record)
-        if saved.commit is not None:
-            self._push_commit(v2.CommitChanged, saved.commit)
-        if saved.halt_point is not None:
-            self._notify_row(saved.halt_point)
+            notify(self, output.record)
+        if output.commit is not None:
+            self._push_commit(v2.CommitChanged, output.commit)
+        if output.halt_point is not None:
+            self._notify_row(output.halt_point)
 
     def _notify_deleted(self, record: records.RunDeleted) -> None:
         self._sent_headers.pop(record.run, None)
@@ -250,11 +250,11 @@ class ViewSessionV2(ViewSession):
         outcomes = await dry_run(
             self.hub, command.breakpoint, command.run, lambda: self._trials[several] is command
         )
-        self._answer(v2.DryRunAnswer(outcomes=tuple(each.result for each in outcomes)), id)
+        self._answer(v2.DryRunAnswer(outcomes=tuple(each.outcome for each in outcomes)), id)
 
     async def _write_note(self, command: v2.WriteNote, id: str | None) -> None:
         await self.hub.write_note(command.run, command.message, command.text)
-        await self.hub.recorded()
+        await self.hub.wait_recorded()
         self._answer(v2.CommandDone(), id)
 
     async def _import(self, command: v2.ImportRun, id: str | None) -> None:
@@ -264,7 +264,7 @@ class ViewSessionV2(ViewSession):
     async def _run_extension_command(self, name: str, body: Struct, id: str | None) -> None:
         """Carry out a command of an extension."""
         command = self._extensions.commands[name]
-        if command.control:
+        if command.requires_control:
             self._check_control()
         try:
             answer = await command.handler(self.hub, body)

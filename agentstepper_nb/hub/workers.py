@@ -123,7 +123,7 @@ class Workers:
             same = (other.host, other.pid, other.services)
             if same == (hello.host, hello.pid, hello.services):
                 other.connection.close(1000, "replaced by a newer connection")
-                other.closed()
+                other.on_closed()
         self._sessions.append(session)
         self.log.info(
             "worker %d serves %s", hello.pid, extract_first_line(", ".join(hello.services))

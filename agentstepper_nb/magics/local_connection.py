@@ -53,7 +53,7 @@ class LocalConnection:
     # ---- on the loop --------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        self._session = self._core.connect_ui(self._peer)
+        self._session = self._core.connect_view(self._peer)
         self._say(_HELLO, next(self._numbers), "hello")
 
     def _say(self, command: Struct, number: int, id: str) -> None:
@@ -72,7 +72,7 @@ class LocalConnection:
     def _close(self) -> None:
         session, self._session = self._session, None
         if session is not None:
-            session.closed()
+            session.on_closed()
 
 
 class _LocalPeer:

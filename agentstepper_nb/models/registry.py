@@ -16,7 +16,7 @@ from ..entry_point_loader import EntryPointLoader
 from ..errors import CommandError, ModelError
 from .provider import ModelProvider
 
-GROUP: Final = "agentstepper_nb.providers"
+ENTRY_POINT_GROUP: Final = "agentstepper_nb.providers"
 
 Factory = Callable[[str], ModelProvider]
 
@@ -65,7 +65,7 @@ _BUILT_IN: Final[dict[str, Factory]] = {
     "local": _local,
 }
 
-_INSTALLED: Final = EntryPointLoader[Factory](GROUP, "provider")
+_INSTALLED: Final = EntryPointLoader[Factory](ENTRY_POINT_GROUP, "provider")
 
 
 def list_provider_names() -> list[str]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..sdk.async_stepper import AsyncAgentStepper
 
 #: The entry points of installed monikers; each names a subclass of `Moniker`, or what makes one.
-GROUP: Final = "agentstepper_nb.monikers"
+ENTRY_POINT_GROUP: Final = "agentstepper_nb.monikers"
 
 
 @dataclass

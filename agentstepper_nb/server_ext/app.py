@@ -25,9 +25,9 @@ from traitlets import (
 
 from .. import discover, static_files
 from ..hub import Hub, RetentionLimits
-from ..hub.coding_bounds import CodingBounds, CodingRoots
+from ..hub.coding_request_policy import CodingRequestPolicy, CodingRoots
 from ..hub.model_summaries import MODEL_VARIABLE, attach_model_summaries
-from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_store_place
+from ..hub.runtime_host import STORE_VARIABLE, RuntimeHost, check_store_location
 from ..hub.worker_process import COMMAND, WorkerProcess, make_environment
 from ..protocol.coding_settings import FIELDS, CodingSettings
 from ..protocol.data_model import Durability
@@ -209,7 +209,7 @@ class AgentStepperExtension(ExtensionApp):
     @validate("runtime_store")
     def _validate_runtime_store(self, proposal: Any) -> str:
         try:
-            return check_store_place(proposal["value"])
+            return check_store_location(proposal["value"])
         except ValueError as error:
             raise TraitError(str(error)) from None
 
@@ -229,7 +229,9 @@ class AgentStepperExtension(ExtensionApp):
         run = r"/agentstepper/api/runs/([^/]+)"
         root = self.serverapp.root_dir if self.serverapp else ""
         roots = CodingRoots([root, *self.coding_roots])
-        bounds = CodingBounds(roots, *map(_as_settings, (self.coding_defaults, self.coding_limits)))
+        bounds = CodingRequestPolicy(
+            roots, *map(_as_settings, (self.coding_defaults, self.coding_limits))
+        )
         self.host.runtime.check_agent = bounds.check_agent
         sessions = {
             **runs,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tornado.web import authenticated
 
 from ..hub import Hub
-from ..hub.coding_bounds import CodingBounds, CodingRoots
+from ..hub.coding_request_policy import CodingRequestPolicy, CodingRoots
 from ..hub.workers import Workers
 from ..protocol import coding_api as wire
 from .event_stream import EventStreamHandler
@@ -35,7 +35,7 @@ class CodingHandler(RestHandler):
         max_message: int,
         workers: Workers,
         roots: CodingRoots,
-        bounds: CodingBounds,
+        bounds: CodingRequestPolicy,
         control_token: str,
         data_dir: Path,
     ) -> None:

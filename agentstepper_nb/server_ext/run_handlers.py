@@ -115,7 +115,7 @@ class RunsHandler(RestHandler):
         limit = self.read_parameter("limit", RunCount, _MAX_RUNS)
         before = self.get_query_argument("before", None)
         with convert_hub_errors():
-            listed = pagination.list_runs_before(await self.hub.listed(), before, limit)
+            listed = pagination.list_runs_before(await self.hub.wait_listed(), before, limit)
         self.send_json(listed)
 
 
@@ -147,7 +147,7 @@ class RunHandler(RestHandler):
             if changes.tags is not msgspec.UNSET:
                 self.hub.perform(self.hub.commands.tag(run, changes.tags))
             header = self.hub.run(run)
-        await self.hub.recorded()
+        await self.hub.wait_recorded()
         self.send_json(header)
 
     @authenticated
@@ -156,7 +156,7 @@ class RunHandler(RestHandler):
         """Delete the run, which has to have ended."""
         with convert_hub_errors():
             self.hub.delete(run)
-        await self.hub.recorded()
+        await self.hub.wait_recorded()
         self.set_status(204)
         self.finish()
 

@@ -14,7 +14,7 @@ from tornado.websocket import WebSocketHandler, WebSocketProtocol, WebSocketProt
 
 from ..hub import AccessRights, Hub, PeerSession
 from ..hub.connection import cut_close_reason
-from ..hub.sockets import make_fair_turns
+from ..hub.sockets import make_fair_scheduler
 from ..hub.workers import Workers
 from ..protocol.frame import SUBPROTOCOL
 from .json_errors import AUTH_RESOURCE, JsonErrorHandler, make_error
@@ -96,7 +96,7 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
         super().open(*args, **kwargs)
         self.set_nodelay(True)
         self._connection = TornadoConnection(self)
-        self._turns = make_fair_turns(self.hub)
+        self._turns = make_fair_scheduler(self.hub)
         self._session = self.connect(self._connection, 2 if self.selected_subprotocol else 1)
 
     def connect(self, connection: TornadoConnection, version: int) -> PeerSession:
@@ -135,7 +135,7 @@ class CoreSocketHandler(JsonErrorHandler, WebSocketMixin, WebSocketHandler, Jupy
         session, self._session = self._session, None
         if session is not None:
             self._connection.disable()
-            session.closed()
+            session.on_closed()
         super().on_close()
 
 
@@ -273,4 +273,4 @@ class ViewSocketHandler(LoginSocketHandler):
 
     def connect(self, connection: TornadoConnection, version: int) -> PeerSession:
         """Open a view's session."""
-        return self.hub.connect_ui(connection, version, self._rights)
+        return self.hub.connect_view(connection, version, self._rights)

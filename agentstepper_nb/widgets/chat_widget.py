@@ -155,7 +155,7 @@ class _ChatLinkTarget:
     def note_view_message(self) -> None:
         """Nobody asks on which thread messages of views came."""
 
-    def connect_ui(self, connection: Connection) -> PeerSession:
+    def connect_view(self, connection: Connection) -> PeerSession:
         """Let a view in. To be called on the loop.
 
         Args:

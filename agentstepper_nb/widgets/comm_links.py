@@ -67,7 +67,7 @@ class LinkTarget(Protocol):
             RuntimeError: It was stopped.
         """
 
-    def connect_ui(self, connection: Connection) -> PeerSession:
+    def connect_view(self, connection: Connection) -> PeerSession:
         """Bring a link in. Called on the loop.
 
         Args:
@@ -146,7 +146,7 @@ class CommLinks:
                 "output here.",
             )
         self._links[id] = link = _Link(id, self._core.loop, self._send, self._drop)
-        link.begin(self._core.connect_ui(link))
+        link.begin(self._core.connect_view(link))
 
     def _drop(self, link: _Link) -> None:
         if self._links.get(link.id) is link:
@@ -222,7 +222,7 @@ class _Link:
         self._texts.clear()
         self._parts.clear()
         if self._session is not None:
-            self._session.closed()
+            self._session.on_closed()
 
     # ---- from the view ------------------------------------------------------------------------------
 

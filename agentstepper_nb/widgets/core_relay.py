@@ -60,7 +60,7 @@ class CoreRelay:
     def note_view_message(self) -> None:
         """Nobody asks on which thread messages of views came."""
 
-    def connect_ui(self, connection: Connection) -> PeerSession:
+    def connect_view(self, connection: Connection) -> PeerSession:
         """Open a connection to the Core for a link. To be called on the loop.
 
         Args:
@@ -102,7 +102,7 @@ class _Pipe:
     def receive_binary(self) -> None:
         """Comms bring texts."""
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         """The view is gone. Idempotent."""
         self._life.cancel()
 

@@ -79,13 +79,13 @@ class KernelCore:
 
         return asyncio.run_coroutine_threadsafe(read(), self.loop).result()
 
-    def connect_ui(self, connection: Connection) -> PeerSession:
+    def connect_view(self, connection: Connection) -> PeerSession:
         """Bring in a UI of version 2, which may control. To be called on the loop.
 
         Args:
             connection: Where the Core's messages go.
         """
-        return self._core.hub.connect_ui(connection, 2, AccessRights())
+        return self._core.hub.connect_view(connection, 2, AccessRights())
 
     def note_view_message(self) -> None:
         """Note that a view's message came, on this thread."""

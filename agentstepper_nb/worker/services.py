@@ -12,7 +12,7 @@ from ..entry_point_loader import EntryPointLoader
 from ..rpc.session import RpcCaller, RpcService
 
 #: The entry points of installed services; each names a function that makes one.
-GROUP: Final = "agentstepper_nb.services"
+ENTRY_POINT_GROUP: Final = "agentstepper_nb.services"
 
 
 @dataclass(frozen=True)
@@ -52,5 +52,5 @@ def load_services(context: ServiceContext) -> dict[str, RpcService]:
     def make(name: str, factory: Factory) -> None:
         services[name] = factory(context)
 
-    EntryPointLoader[Factory](GROUP, "service").each(make, context.log)
+    EntryPointLoader[Factory](ENTRY_POINT_GROUP, "service").each(make, context.log)
     return services

@@ -104,10 +104,12 @@ class Points:
     """Entry points of packages that aren't installed."""
 
     def __init__(self, **values: str) -> None:
-        self._points = [EntryPoint(name, value, registry.GROUP) for name, value in values.items()]
+        self._points = [
+            EntryPoint(name, value, registry.ENTRY_POINT_GROUP) for name, value in values.items()
+        ]
 
     def __call__(self, *, group: str) -> list[EntryPoint]:
-        assert group == registry.GROUP
+        assert group == registry.ENTRY_POINT_GROUP
         return self._points
 
 

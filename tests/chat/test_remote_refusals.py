@@ -149,7 +149,8 @@ async def test_a_flood_of_those_whom_nobody_knows_is_bounded() -> None:
     slow: Any = Slow()
     core = chat_registry.ChatRegistry(slow, logging.getLogger())
     coming = [
-        asyncio.ensure_future(core.admit("c", str(n))) for n in range(chat_registry.MAX_ADMITTING)
+        asyncio.ensure_future(core.admit("c", str(n)))
+        for n in range(chat_registry.MAX_PENDING_ADMISSIONS)
     ]
     for _ in coming:
         await soon(slow.asked.acquire())

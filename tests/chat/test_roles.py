@@ -32,9 +32,11 @@ def installed(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, Any]) -> None
         def load(self) -> Any:
             return dict(points)[self.name]
 
-    found = [Point(name, "a:b", extension_registry.GROUP) for name, _ in points]
+    found = [Point(name, "a:b", extension_registry.ENTRY_POINT_GROUP) for name, _ in points]
     monkeypatch.setattr(
-        packages, "entry_points", lambda group: found if group == extension_registry.GROUP else []
+        packages,
+        "entry_points",
+        lambda group: found if group == extension_registry.ENTRY_POINT_GROUP else [],
     )
 
 

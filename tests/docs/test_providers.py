@@ -38,8 +38,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     metadata = tmp_path / f"my_providers-{project['version']}.dist-info"
     metadata.mkdir()
     metadata.joinpath("METADATA").write_text(f"Name: {project['name']}\n")
-    points = project["entry-points"][registry.GROUP]
-    told = [f"[{registry.GROUP}]", *(f"{name} = {value}" for name, value in points.items())]
+    points = project["entry-points"][registry.ENTRY_POINT_GROUP]
+    told = [
+        f"[{registry.ENTRY_POINT_GROUP}]",
+        *(f"{name} = {value}" for name, value in points.items()),
+    ]
     metadata.joinpath("entry_points.txt").write_text("\n".join(told))
     monkeypatch.syspath_prepend(tmp_path)
     yield

@@ -7,7 +7,7 @@ import json
 from typing import Any, Final
 
 from agentstepper_nb.hub import AccessRights, Hub
-from agentstepper_nb.hub.presence import AgentPresence, FindProcess
+from agentstepper_nb.hub.agent_liveness import AgentLiveness, FindProcess
 from agentstepper_nb.hub.process_info import ProcessInfo
 from agentstepper_nb.store import MemoryStore, Store
 
@@ -109,7 +109,7 @@ class Agent:
         self.say("bye", ending=ending, **fields)
 
     def hang_up(self) -> None:
-        self.session.closed()
+        self.session.on_closed()
 
 
 class Person:
@@ -117,7 +117,7 @@ class Person:
 
     def __init__(self, hub: Hub, control: bool = True) -> None:
         self.line = Line()
-        self.session = hub.connect_ui(self.line, 2, AccessRights(control))
+        self.session = hub.connect_view(self.line, 2, AccessRights(control))
         self._sent = 0
         self.give("hello", version=2, client="t")
 
@@ -146,7 +146,7 @@ class Machine:
     """The processes of this machine, as a test wants them, and a clock that only moves when told."""
 
     def __init__(self) -> None:
-        self.processes: dict[int, ProcessInfo] = {7: ProcessInfo(started=900.0)}
+        self.processes: dict[int, ProcessInfo] = {7: ProcessInfo(started_at=900.0)}
         self.now = 1000.0
 
     def clock(self) -> float:
@@ -161,7 +161,7 @@ async def a_hub(store: Store | None = None, machine: Machine | None = None) -> H
     machine = machine or Machine()
     hub = Hub(store or MemoryStore(), clock=machine.clock, extensions=())
     look: FindProcess = machine.look
-    hub.presence = AgentPresence(hub, MACHINE, look)
+    hub.agent_liveness = AgentLiveness(hub, MACHINE, look)
     await hub.start()
     return hub
 
@@ -175,5 +175,5 @@ async def a_run(hub: Hub, run: str = "r", text: str = "hello") -> Agent:
     body = {"diff": "d", "content": "c", "previous_content": "p"}
     change = {"path": "a.py", "kind": "added", "added": 1, "body": body}
     agent.say("commit", id="k", at=1.0, title="Change a", ruled=True, changes=[change])
-    await hub.recorded()
+    await hub.wait_recorded()
     return agent

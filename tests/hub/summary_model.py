@@ -86,7 +86,7 @@ class HubStage(Stage):
 
     async def settled(self) -> None:
         """Until all that was recorded has been summarised, or is not going to be."""
-        await self.hub.recorded()
+        await self.hub.wait_recorded()
         async with asyncio.timeout(PATIENCE):
             await self.sentences.wait_idle()
 

@@ -44,7 +44,7 @@ async def a_run(store: Store | None = None) -> tuple[Any, Agent]:
     hub, agent = await a_hub(store), Agent()
     await agent.connect(hub, mode="continue")
     ask(agent)
-    await hub.recorded()
+    await hub.wait_recorded()
     return hub, agent
 
 
@@ -198,7 +198,7 @@ async def test_all_of_it_is_kept_and_travels(
     ask(agent, "c")
     hub.perform(hub.commands.deny("r", hub.clock(), "c", 1, "Not today."))
     agent.bye()
-    await hub.recorded()
+    await hub.wait_recorded()
     history = await hub.history("r")
     approved, denied = (point for point in history.halt_points if point.approval is not None)
     asks = ApprovalPrompt(risk=Risk.HIGH, why="It deletes files.", rule="rm -r *")

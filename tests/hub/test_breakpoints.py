@@ -133,7 +133,7 @@ async def test_a_trial_that_nobody_waits_for_ends(monkeypatch: pytest.MonkeyPatc
         finally:
             loop.call_soon_threadsafe(ended.set)
 
-    monkeypatch.setattr(dry_runs, "tried_on", endless)
+    monkeypatch.setattr(dry_runs, "core_dry_run", endless)
     hub = await a_hub()
     agent = await started(hub)
     agent.reach("b")
@@ -170,7 +170,7 @@ async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     hub = await a_hub()
     (await started(hub)).reach("b")
     held, most = 0, 0
-    history, tried = hub.history, dry_runs.tried_on
+    history, tried = hub.history, dry_runs.core_dry_run
 
     async def reading(run: str) -> RunHistory:
         nonlocal held, most
@@ -184,7 +184,7 @@ async def test_trials_hold_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
         return tried(*args)
 
     monkeypatch.setattr(hub, "history", reading)
-    monkeypatch.setattr(dry_runs, "tried_on", trying)
+    monkeypatch.setattr(dry_runs, "core_dry_run", trying)
     asker = Agent()
     asker.line = Line()
     asker.session = hub.connect_agent(asker.line, 2, AccessRights())
@@ -313,7 +313,7 @@ async def test_without_a_lease_counts_go_on_after_a_restart(tmp_path: Path) -> N
     await agent.line.expect("error", code="unknown_event")
     await agent.line.expect("answer", breakpoint="b6")
     agent.bye()
-    await again.recorded()
+    await again.wait_recorded()
     history = await again.history("r")
     hits = [point.id for point in history.halt_points if point.breakpoints]
     assert hits == ["b3", "b6"]

@@ -145,7 +145,7 @@ def test_who_may_only_watch(command: str, code: str) -> None:
 
 async def refusal_of_watcher(command: str) -> str:
     hub, wire = Hub(MemoryStore(), extensions=[renaming()]), Wire()
-    session = hub.connect_ui(wire, 2, AccessRights(can_control=False))
+    session = hub.connect_view(wire, 2, AccessRights(can_control=False))
     hello = {"n": 1, "type": "hello", "id": "1", "body": {"version": 2, "client": "t"}}
     session.receive(json.dumps(hello))
     session.receive(json.dumps({"n": 2, "type": command, "id": "2", "body": {"run": "r"}}))

@@ -11,10 +11,10 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosedOK
 
 from agentstepper_nb.hub.sockets import (
-    MESSAGES_PER_MARK,
-    MESSAGES_PER_TURN,
-    FairTurns,
-    make_fair_turns,
+    MESSAGES_PER_STORE_WAIT,
+    MESSAGES_PER_YIELD,
+    FairScheduler,
+    make_fair_scheduler,
     serve_connection,
 )
 from agentstepper_nb.protocol.records import Record
@@ -53,24 +53,24 @@ class Heard:
     def receive_binary(self) -> None:
         raise AssertionError
 
-    def closed(self) -> None:
+    def on_closed(self) -> None:
         self._heard.append(f"{self._name} left")
 
 
-async def speak(name: str, messages: int, heard: list[str], turns: FairTurns) -> None:
+async def speak(name: str, messages: int, heard: list[str], turns: FairScheduler) -> None:
     socket = cast(ServerConnection, Queued(["x"] * messages))
     await serve_connection(socket, Heard(name, heard), turns)
 
 
 async def test_who_sends_without_end_lets_others_have_their_turn() -> None:
     heard: list[str] = []
-    flood = asyncio.ensure_future(speak("flood", QUEUED, heard, FairTurns()))
+    flood = asyncio.ensure_future(speak("flood", QUEUED, heard, FairScheduler()))
     while not heard:
         await asyncio.sleep(0)
     before = len(heard)
     assert not flood.done()
-    await speak("other", 1, heard, FairTurns())
-    assert heard.index("other") - before <= MESSAGES_PER_TURN
+    await speak("other", 1, heard, FairScheduler())
+    assert heard.index("other") - before <= MESSAGES_PER_YIELD
     await flood
     assert heard.count("flood") == QUEUED
     assert heard[-1] == "flood left"
@@ -102,13 +102,13 @@ async def stands_still(heard: list[str]) -> int:
 async def test_who_is_faster_than_the_store_waits_for_it() -> None:
     store, heard = Slow(), list[str]()
     hub = await a_hub(store)
-    flood = asyncio.ensure_future(speak("flood", QUEUED, heard, make_fair_turns(hub)))
-    assert await stands_still(heard) == 2 * MESSAGES_PER_MARK
+    flood = asyncio.ensure_future(speak("flood", QUEUED, heard, make_fair_scheduler(hub)))
+    assert await stands_still(heard) == 2 * MESSAGES_PER_STORE_WAIT
     for marks in range(3, 6):
         store.waiting.pop(0)()
-        assert await stands_still(heard) == marks * MESSAGES_PER_MARK
+        assert await stands_still(heard) == marks * MESSAGES_PER_STORE_WAIT
     # Who sends little is never among those that wait.
-    await speak("other", MESSAGES_PER_MARK - 1, heard, make_fair_turns(hub))
+    await speak("other", MESSAGES_PER_STORE_WAIT - 1, heard, make_fair_scheduler(hub))
     assert not flood.done()
     # A hub that breakpoints calls back what waits, and nobody waits for its store any more.
     hub.closing = True

@@ -146,7 +146,7 @@ async def test_an_agents_side_may_bring_a_run_in_without_one_of_its_own() -> Non
     assert (await line.expect("run_taken"))["run"]["name"] == "Run #1 of P"
     send("damaged")
     assert (await line.expect("error"))["code"] == "corrupt_import"
-    session.closed()
+    session.on_closed()
     assert len(hub.runs()) == 2
     await hub.close()
 

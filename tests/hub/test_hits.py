@@ -177,7 +177,7 @@ async def lived(
             hub.perform(hub.commands.halt("r"))
         await step(agent, number, chance, people, open_events)
     agent.bye()
-    await hub.recorded()
+    await hub.wait_recorded()
     history = await hub.history("r")
     await hub.close()
     return history

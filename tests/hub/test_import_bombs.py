@@ -132,7 +132,7 @@ async def test_an_import_ends_with_its_view() -> None:
     person = Person(hub)
     person.give("import_run", data="endless")
     assert await asyncio.to_thread(loader.begun.wait, 30)
-    person.session.closed()
+    person.session.on_closed()
     assert await asyncio.to_thread(loader.ended.wait, 30)
     assert hub.runs() == []
     await hub.close()

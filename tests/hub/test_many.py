@@ -10,7 +10,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from agentstepper_nb.hub import AccessRights
 from agentstepper_nb.hub.access import select_subprotocol
-from agentstepper_nb.hub.sockets import FairTurns, SocketConnection, serve_connection
+from agentstepper_nb.hub.sockets import FairScheduler, SocketConnection, serve_connection
 from tests.hub.conftest import Stand
 from tests.hub.socket_agents import AgentV1, AgentV2
 from tests.hub.socket_uis import Ui, UiV1, UiV2
@@ -241,10 +241,10 @@ def watching(stand: Stand, version: int) -> Iterator[Ui]:
         async def handle(socket: ServerConnection) -> None:
             chosen = 1 if socket.subprotocol is None else 2
             hub = stand.core.hub
-            session = hub.connect_ui(
+            session = hub.connect_view(
                 SocketConnection(socket), chosen, AccessRights(can_control=False)
             )
-            await serve_connection(socket, session, FairTurns())
+            await serve_connection(socket, session, FairScheduler())
 
         server = await serve(handle, "127.0.0.1", 0, select_subprotocol=select_subprotocol)
         return server, next(iter(server.sockets)).getsockname()[1]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from agentstepper_nb.core import RecordOutput
 from agentstepper_nb.errors import ModelError
-from agentstepper_nb.hub.model_summaries import MAX_WAITING
+from agentstepper_nb.hub.model_summaries import MAX_QUEUED_SUMMARIES
 from agentstepper_nb.hub.rate_limit import RateLimits
 from agentstepper_nb.protocol.data_model import Commit, EventSide
 from agentstepper_nb.protocol.records import HaltPointSaved
@@ -146,7 +146,7 @@ async def who_is_halted_goes_first_then_the_newest(opened: Open) -> None:
         stage.ask("person", run="halted")
         for n in range(3, 6):
             stage.ask(f"{n}", run="fast")
-        await stage.hub.recorded()
+        await stage.hub.wait_recorded()
         assert sorted(stage.model.asked) == ["0", "1"]
         stage.model.free.set()
         await stage.settled()
@@ -165,7 +165,7 @@ async def who_is_answered_meanwhile_waits_like_the_others(opened: Open) -> None:
         person = stage.ask("person", run="halted")
         stage.ask("2", run="fast")
         stage.step(person, run="halted")
-        await stage.hub.recorded()
+        await stage.hub.wait_recorded()
         stage.model.free.set()
         await stage.settled()
         assert stage.model.asked[2:] == ["2", "person"]
@@ -178,7 +178,7 @@ async def too_many_leave_the_oldest_out(opened: Open) -> None:
         stage.resume()
         points = [stage.ask("0"), stage.ask("1")]
         await stage.model.was_asked(2)
-        points += [stage.ask(f"{n}") for n in range(2, MAX_WAITING + 5)]
+        points += [stage.ask(f"{n}") for n in range(2, MAX_QUEUED_SUMMARIES + 5)]
         stage.model.free.set()
         await stage.settled()
         missing = [n for n, point in enumerate(points) if await stage.sentence(point) is None]
@@ -324,7 +324,7 @@ async def the_agent_doesnt_wait(opened: Open) -> None:
         for n in range(20):
             stage.step(stage.ask(f"{n}"))
         stage.finish()
-        await stage.hub.recorded()
+        await stage.hub.wait_recorded()
         assert not stage.run().live
         assert stage.model.answered == 0
 

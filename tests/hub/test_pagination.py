@@ -18,7 +18,7 @@ from agentstepper_nb.hub.pagination import (
     fit_page,
     list_last_runs,
 )
-from agentstepper_nb.hub.view_updates import MAX_PER_SPAN, MAX_WAITING_BYTES
+from agentstepper_nb.hub.view_updates import MAX_IMMEDIATE_PER_INTERVAL, MAX_WAITING_BYTES
 from agentstepper_nb.protocol.data_model import Commit, Run, RunState
 from agentstepper_nb.store import MemoryStore
 from agentstepper_nb.store.base import ContentPredicate, RowConsumer
@@ -34,7 +34,7 @@ async def a_long_run(hub: Hub, rows: int, run: str = "r") -> Agent:
     await agent.connect(hub)
     for number in range(1, rows + 1):
         agent.begin(f"d{number}", kind="debug_message", data=f"message-{number}")
-    await hub.recorded()
+    await hub.wait_recorded()
     return agent
 
 
@@ -142,7 +142,7 @@ async def test_commits_come_with_the_rows_they_stand_at_and_by_pages() -> None:
         change = {"path": f"f{number}.py", "kind": "added", "body": {"diff": "d" * 1000}}
         agent.say("commit", id=f"k{number}", at=1.0, title="t", changes=[change])
         agent.begin(f"after{number}", kind="debug_message", data="x")
-    await hub.recorded()
+    await hub.wait_recorded()
     person = Person(hub)
     page = (await person.command("get_rows", run="r", first=4, last=5))["body"]
     assert [commit["id"] for commit in page["commits"]] == ["k1", "k2"]
@@ -161,7 +161,7 @@ async def test_a_first_page_is_small_however_long_its_texts_are() -> None:
     failure = {"type": "E", "message": "long " * 4000}
     for number in range(30):
         agent.reach(f"b{number}", waits=False, failure=failure)
-    await hub.recorded()
+    await hub.wait_recorded()
     person = Person(hub)
     opened = await person.command("open_run", run="r")
     assert len(json.dumps(opened["body"]["rows"])) < 256 * 1024
@@ -228,7 +228,7 @@ async def test_rows_are_found_in_all_of_a_run() -> None:
     change = {"path": "src/x.py", "kind": "added"}
     snapshot = {"at": 1.0, "title": "t", "event": "tool", "snapshot": True}
     agent.say("commit", id="k", changes=[change], **snapshot)
-    await hub.recorded()
+    await hub.wait_recorded()
     person = Person(hub)
     found = (await person.command("find_rows", run="r", text="MESSAGE-77"))["body"]
     assert found == {"run": "r", "seqs": [77, *range(770, 780)], "total": 11}
@@ -263,10 +263,10 @@ async def test_nothing_is_looked_for_any_more_once_the_connection_is_gone() -> N
     person = Person(hub)
     person.give("find_rows", run="r", text="message-1")
     await store.waits.wait()
-    person.session.closed()
+    person.session.on_closed()
     store.may_go_on.set()
     await settle()
-    await hub.recorded()
+    await hub.wait_recorded()
     assert store.pages == 3
     await hub.close()
 
@@ -292,7 +292,7 @@ async def test_what_comes_faster_than_a_person_reads_is_told_in_part() -> None:
     for number in range(2000):
         agent.begin(f"more{number}", kind="debug_message", data="x")
     agent.reach("halted")
-    await hub.recorded()
+    await hub.wait_recorded()
     while "halted" not in (await person.line.expect("run"))["run"]["pending"]:
         pass
     assert hub.run("r").rows == 2011
@@ -309,7 +309,7 @@ async def test_rows_are_told_before_the_header_that_counts_them() -> None:
     for number in range(500):
         agent.reach(f"b{number}", waits=False)
     agent.reach("halted")
-    await hub.recorded()
+    await hub.wait_recorded()
     last, told = 1, []
     while "halted" not in told:
         message = await anything(person)
@@ -331,7 +331,7 @@ async def test_a_command_is_carried_out_after_all_that_it_brought_was_told() -> 
     for number in range(100):
         agent.reach(f"b{number}", waits=False)
     agent.reach("halted")
-    await hub.recorded()
+    await hub.wait_recorded()
     answer = await person.command("step", run="r", breakpoint="halted", revision=1)
     assert answer["type"] == "ok"
     rows = {each["row"]["id"]: each["row"] for each in person.line.take("row")}
@@ -361,7 +361,7 @@ async def test_who_does_not_read_is_owed_no_more_than_a_page() -> None:
     person, line = Person(hub), Behind()
     await person.command("open_run", run="r")
     assert count_waiting_bytes(person.line) == 0
-    slow = hub.connect_ui(line, 2, person.session.rights)
+    slow = hub.connect_view(line, 2, person.session.rights)
     for type, body in (("hello", {"version": 2, "client": "t"}), ("open_run", {"run": "r"})):
         slow.receive(json.dumps({"n": 1, "type": type, "body": body}))
     await line.expect("run_opened")
@@ -370,7 +370,7 @@ async def test_who_does_not_read_is_owed_no_more_than_a_page() -> None:
     agent.reach("halted")
     while "halted" not in (await person.line.expect("run"))["run"]["pending"]:
         pass
-    assert len(line.sent) <= MAX_PER_SPAN
+    assert len(line.sent) <= MAX_IMMEDIATE_PER_INTERVAL
     line.waiting_bytes = 0
     while "halted" not in (await line.expect("run"))["run"]["pending"]:
         pass

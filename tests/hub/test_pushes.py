@@ -7,7 +7,12 @@ from collections.abc import Callable
 
 from agentstepper_nb.core import make_debug_row
 from agentstepper_nb.hub.pagination import PAGE_ROWS
-from agentstepper_nb.hub.view_updates import MAX_PER_SPAN, MAX_WAITING_BYTES, SPAN_S, ViewUpdates
+from agentstepper_nb.hub.view_updates import (
+    BATCH_INTERVAL_S,
+    MAX_IMMEDIATE_PER_INTERVAL,
+    MAX_WAITING_BYTES,
+    ViewUpdates,
+)
 from agentstepper_nb.protocol.data_model import Event, EventKind, RowNote, Run
 from agentstepper_nb.protocol.ui import CoreToUi, NoteChanged, RowChanged, RunChanged
 
@@ -115,12 +120,12 @@ def test_of_what_comes_faster_the_last_page_is_told_and_then_the_header() -> Non
         ui.row(seq)
         ui.header(seq)
     at_once = ui.take()
-    assert len(at_once) == MAX_PER_SPAN
-    assert ui.made == MAX_PER_SPAN // 2  # a row that isn't told isn't made either
-    ui.clock.go(SPAN_S)
+    assert len(at_once) == MAX_IMMEDIATE_PER_INTERVAL
+    assert ui.made == MAX_IMMEDIATE_PER_INTERVAL // 2  # a row that isn't told isn't made either
+    ui.clock.go(BATCH_INTERVAL_S)
     last = range(10_001 - PAGE_ROWS, 10_001)
     assert ui.take() == [*told(*last), "run 10000"]
-    assert ui.made == MAX_PER_SPAN // 2 + PAGE_ROWS
+    assert ui.made == MAX_IMMEDIATE_PER_INTERVAL // 2 + PAGE_ROWS
     ui.clock.go(10)
     assert ui.take() == []
     ui.row(10_001)
@@ -134,8 +139,8 @@ def test_it_tells_at_most_twenty_times_a_second() -> None:
         ui.row(seq)
         messages += len(ui.take())
         ui.clock.go(1 / 20_000)
-    spans = 1 / SPAN_S
-    assert messages <= (spans + 1) * (MAX_PER_SPAN + PAGE_ROWS)
+    spans = 1 / BATCH_INTERVAL_S
+    assert messages <= (spans + 1) * (MAX_IMMEDIATE_PER_INTERVAL + PAGE_ROWS)
     assert messages >= (spans - 1) * PAGE_ROWS
 
 
@@ -144,31 +149,31 @@ def test_what_waits_for_a_person_and_what_becomes_of_it_is_always_told() -> None
     for seq in range(1, 1001):
         ui.row(seq, pending=seq == 500)
     ui.take()
-    ui.clock.go(SPAN_S)
+    ui.clock.go(BATCH_INTERVAL_S)
     assert ui.take() == told(500, *range(1001 - PAGE_ROWS, 1001))
     for seq in range(1001, 2001):
         ui.row(seq)
     ui.row(500, text="answered")
     ui.row(3, text="put into a sentence")
-    ui.clock.go(SPAN_S)
+    ui.clock.go(BATCH_INTERVAL_S)
     assert ui.take()[-2:] == ["row 500 answered", "row 3 put into a sentence"]
 
 
 def test_a_row_that_changes_before_it_is_told_is_told_once_as_it_stands() -> None:
     ui = Told()
-    for seq in range(1, MAX_PER_SPAN + 1):
+    for seq in range(1, MAX_IMMEDIATE_PER_INTERVAL + 1):
         ui.row(seq)
     ui.take()
     ui.row(100, pending=True, text="pending")
     ui.row(101)
     ui.row(100, text="answered")
-    ui.clock.go(SPAN_S)
+    ui.clock.go(BATCH_INTERVAL_S)
     assert ui.take() == ["row 100 answered", "row 101"]
 
 
 def test_everything_else_is_told_in_its_order() -> None:
     ui = Told()
-    for seq in range(1, MAX_PER_SPAN + 1):
+    for seq in range(1, MAX_IMMEDIATE_PER_INTERVAL + 1):
         ui.row(seq)
     ui.take()
     ui.row(100)
@@ -176,7 +181,7 @@ def test_everything_else_is_told_in_its_order() -> None:
     ui.row(101)
     ui.note("b")
     ui.header(101)
-    ui.clock.go(SPAN_S)
+    ui.clock.go(BATCH_INTERVAL_S)
     assert ui.take() == ["row 100", "note a", "row 101", "note b", "run 101"]
 
 
@@ -188,7 +193,7 @@ def test_a_busy_run_costs_another_none_of_its_rows() -> None:
             ui.row(7, run="quiet")
             ui.header(7, run="quiet")
     ui.take()
-    ui.clock.go(SPAN_S)
+    ui.clock.go(BATCH_INTERVAL_S)
     assert ui.take()[-2:] == ["row 7", "run 7"]
 
 
@@ -198,8 +203,8 @@ def test_what_is_asked_to_be_told_now_is() -> None:
         ui.row(seq)
     ui.take()
     ui.pushes.flush()
-    assert ui.take() == told(*range(MAX_PER_SPAN + 1, 101))
-    ui.clock.go(SPAN_S)
+    assert ui.take() == told(*range(MAX_IMMEDIATE_PER_INTERVAL + 1, 101))
+    ui.clock.go(BATCH_INTERVAL_S)
     assert ui.take() == []
 
 
@@ -213,9 +218,9 @@ def test_who_is_behind_is_told_the_rest_once_it_has_caught_up() -> None:
         ui.row(seq)
         ui.clock.go(0.001)
     assert ui.take() == []
-    assert ui.made == MAX_PER_SPAN
+    assert ui.made == MAX_IMMEDIATE_PER_INTERVAL
     ui.waiting = 0
-    ui.clock.go(SPAN_S)
+    ui.clock.go(BATCH_INTERVAL_S)
     assert ui.take() == told(*range(5001 - PAGE_ROWS, 5001))
 
 
@@ -227,13 +232,13 @@ def test_a_run_that_is_closed_and_a_ui_that_is_gone_are_told_nothing() -> None:
     ui.take()
     ui.pushes.close("run")
     assert "run" not in ui.pushes
-    ui.clock.go(SPAN_S)
+    ui.clock.go(BATCH_INTERVAL_S)
     assert ui.take() == ["row 1"]
     for seq in range(2, 101):
         ui.row(seq, run="other")
     ui.take()
     ui.pushes.end()
-    ui.clock.go(SPAN_S)
+    ui.clock.go(BATCH_INTERVAL_S)
     assert ui.take() == []
 
 
@@ -270,12 +275,12 @@ def test_whatever_comes_when_a_view_ends_with_the_truth() -> None:
 
 def test_a_run_that_is_opened_again_loses_nothing_that_waited() -> None:
     ui = Told()
-    for seq in range(1, MAX_PER_SPAN + 1):
+    for seq in range(1, MAX_IMMEDIATE_PER_INTERVAL + 1):
         ui.row(seq)
     ui.take()
     ui.row(3, text="changed")
     ui.note("a")
-    ui.pushes.open("run", MAX_PER_SPAN)
+    ui.pushes.open("run", MAX_IMMEDIATE_PER_INTERVAL)
     assert ui.take() == ["row 3 changed", "note a"]
-    ui.clock.go(SPAN_S)
+    ui.clock.go(BATCH_INTERVAL_S)
     assert ui.take() == []

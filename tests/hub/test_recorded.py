@@ -34,7 +34,7 @@ async def _end(tmp_path: Path) -> None:
     with nothing_is_written(tmp_path):
         agent.bye()
         late = Person(hub)
-        reads = (hub.listed(), hub.history("r"), pagination.read_opened_run(hub, "r"))
+        reads = (hub.wait_listed(), hub.history("r"), pagination.read_opened_run(hub, "r"))
         listed, whole, opened = (asyncio.ensure_future(each) for each in reads)
         await settle()
         assert not hub.run("r").live

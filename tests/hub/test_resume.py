@@ -76,7 +76,7 @@ async def test_a_new_connection_takes_the_place_of_half_of_one() -> None:
     half, session = agent.line, agent.session
     await agent.connect(hub, waiting=["b"])
     assert half.closed_with == (1000, "The agent has connected again.")
-    session.closed()  # the system notices at last
+    session.on_closed()  # the system notices at last
     assert hub.run("r").state is RunState.HALTED
     hub.perform(hub.commands.step("r", hub.clock()))
     await settle()
@@ -147,7 +147,7 @@ async def test_an_agent_of_version_1_can_not_come_back() -> None:
     )
     (run,) = hub.runs()
     assert (await Agent(run=run.id).connect(hub, sent=3))["code"] == "unauthorized"
-    old.closed()
+    old.on_closed()
     assert hub.run(run.id).state is RunState.IDLE
     await hub.close()
 
@@ -238,7 +238,7 @@ async def test_bye_is_acknowledged_at_once_and_so_is_all_before_the_core_stops()
 async def go(hub: Hub) -> None:
     """End a Core as a kill would: nobody is told, and no run ends."""
     await asyncio.to_thread(hub.store.close)
-    hub.presence.close()
+    hub.agent_liveness.close()
 
 
 @pytest.mark.parametrize("durability", Durability)
@@ -247,15 +247,15 @@ async def test_the_next_core_goes_on_with_it(tmp_path: Path, durability: Durabil
     hub = await a_hub(open_store(tmp_path, durability), machine)
     await agent.connect(hub)
     agent.reach("a", {"z": 1.0})
-    await hub.recorded()
+    await hub.wait_recorded()
     hub.perform(hub.commands.step("r", hub.clock(), "a", 1, '"edited"'))
     await agent.line.expect("answer")  # and it never hears it
     agent.begin("said", kind="debug_message", data="meanwhile")
     agent.reach("b")
-    await hub.recorded()
+    await hub.wait_recorded()
     hub.perform(hub.commands.edit("r", "b", '"kept"', 1))
     hub.perform(hub.commands.tag("r", ["mine"]))
-    await hub.recorded()
+    await hub.wait_recorded()
     await go(hub)
 
     hub = await a_hub(open_store(tmp_path, durability), machine)
@@ -294,7 +294,7 @@ async def test_what_nobody_can_say_has_an_end(tmp_path: Path) -> None:
     await agent.connect(hub)
     agent.begin("call", kind="tool_invocation", name="run_tests")
     agent.reach("b", {"Tool": "run_tests", "Argument": 1}, "call")
-    await hub.recorded()
+    await hub.wait_recorded()
     await go(hub)
     machine.processes.clear()
     hub = await a_hub(open_store(tmp_path), machine)

@@ -44,7 +44,7 @@ async def begun(store: MemoryStore | None = None) -> tuple[Hub, Agent, Person]:
     await agent.connect(hub)
     for number in range(1, 21):
         agent.begin(f"d{number}", kind="debug_message", data=f"x{number}")
-    await hub.recorded()
+    await hub.wait_recorded()
     return hub, agent, Person(hub)
 
 
@@ -55,7 +55,7 @@ def changes(agent: Agent, id: str, event: str, path: str) -> None:
 
 
 async def seqs(person: Person, text: str) -> list[int]:
-    await person.session.hub.recorded()
+    await person.session.hub.wait_recorded()
     answer: list[int] = (await person.command("find_rows", run="r", text=text))["body"]["seqs"]
     return answer
 
@@ -131,7 +131,7 @@ async def test_of_a_run_that_was_deleted_or_closed_nothing_is_remembered() -> No
     await seqs(person, "x")
     assert len(store.looks) == 3
     agent.bye()
-    await hub.recorded()
+    await hub.wait_recorded()
     await person.command("delete_run", run="r")
     refused = (await person.command("find_rows", run="r", text="x"))["body"]
     assert refused["code"] == "unknown_run"
@@ -200,7 +200,7 @@ class Chance:
             case 3 | 4 if self._events:
                 changes(self._agent, id, self._random.choice(self._events[-12:]), "a/b.py")
             case 5 if self._waiting:
-                await self._hub.recorded()
+                await self._hub.wait_recorded()
                 await self._person.command("step", run="r", breakpoint=self._waiting.pop(0))
 
     def _reach(self, id: str, event: str, *, waits: bool, **fields: Any) -> None:

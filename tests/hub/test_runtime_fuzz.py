@@ -64,7 +64,7 @@ def fuzz(count: int) -> None:
             said = {"malformed", "unknown_message", "invalid_message", "watch_only"}
             assert said <= set(ear.codes)
             assert ear.codes["internal"] == 0
-            session.closed()
+            session.on_closed()
             client = core.client()
             assert (await client.create("after it")).fresh
             states = await client.ask("states", StateQuery(limit=1000), AgentStateList)

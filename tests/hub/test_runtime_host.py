@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 
 from agentstepper_nb.errors import CommandError
 from agentstepper_nb.hub.runtime import MethodRight
-from agentstepper_nb.hub.runtime_host import RuntimeHost, check_store_place
+from agentstepper_nb.hub.runtime_host import RuntimeHost, check_store_location
 from agentstepper_nb.protocol.data_model import Durability
 from agentstepper_nb.protocol.runtime import ActionKind, ActionStatus
 from agentstepper_nb.protocol.runtime_requests import ActionEnqueued, NewAction, WatchTopic
@@ -171,8 +171,8 @@ async def test_work_of_before_the_start_is_looked_for(tmp_path: Any) -> None:
 async def test_clients_hear_that_the_core_is_stopping() -> None:
     async with hosted() as core:
         client, gone = core.client(), core.client()
-        gone.session.closed()
-        gone.session.closed()
+        gone.session.on_closed()
+        gone.session.on_closed()
         stream = client.line.stream("runtime", "watch", WatchTopic(topic="sessions"))
         assert b'"begin"' in bytes(await anext(stream))
     assert client.closed_with == (1001, "The Core is stopping.")
@@ -216,8 +216,8 @@ async def test_the_rows_may_be_a_workers() -> None:
 @pytest.mark.parametrize("place", ["", "lance", "lance:", "postgres:x", "SQLITE"])
 def test_a_place_that_is_none(place: str) -> None:
     with pytest.raises(ValueError, match="Use sqlite, or lance: and a folder"):
-        check_store_place(place)
-    assert check_store_place("lance:x") == "lance:x"
+        check_store_location(place)
+    assert check_store_location("lance:x") == "lance:x"
 
 
 # ---- what isn't understood --------------------------------------------------------------------------
@@ -240,4 +240,4 @@ async def test_before_hello_nothing_is_asked() -> None:
         )
         session.receive_binary()
         assert [each["body"]["code"] for each in said] == ["hello_expected", "binary_frame"]
-        session.closed()
+        session.on_closed()

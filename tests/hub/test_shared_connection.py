@@ -33,7 +33,7 @@ def debug_message(n: int, id: str, data: str) -> Json:
 
 async def said(hub: Hub, run: str) -> list[str]:
     """The debug messages that are kept of a run."""
-    await hub.recorded()
+    await hub.wait_recorded()
     history = await hub.store.history(run)
     found = [event for event in history.events if event.kind == "debug_message"]
     return [json.loads(event.data or "") for event in found]

@@ -77,7 +77,7 @@ class Harness:
 
     def connect(self, version: int, control: bool = True) -> tuple[PeerSession, Line]:
         line = Line()
-        return self.hub.connect_ui(line, version, AccessRights(control)), line
+        return self.hub.connect_view(line, version, AccessRights(control)), line
 
 
 async def heard(line: Line, id: str) -> None:
@@ -198,8 +198,8 @@ async def test_a_ui_that_hangs_up_while_it_is_read_is_forgotten() -> None:
             say(session, "open_run", run=harness.run)
         await settle()
         line.take()
-        session.closed()
-        session.closed()
+        session.on_closed()
+        session.on_closed()
         lines.append(line)
     harness.store.may_read.set()
     await settle()
@@ -209,7 +209,7 @@ async def test_a_ui_that_hangs_up_while_it_is_read_is_forgotten() -> None:
 
 async def test_a_run_deleted_while_it_is_opened() -> None:
     harness = Harness()
-    harness.agent.closed()
+    harness.agent.on_closed()
     session, line = harness.connect(2)
     say(session, "hello", version=2, client="test")
     line.take()
@@ -234,7 +234,7 @@ async def test_the_snapshot_of_version_1_holds_the_newest_runs_and_all_live_ones
         agent.receive(json.dumps({"message": "event", "data": start}))
         said = {"uuid": "d", "type": "DEBUG_MESSAGE", "time": 1.0, "data": "x" * 100}
         agent.receive(json.dumps({"message": "event", "data": said}))
-        agent.closed()
+        agent.on_closed()
         others.append(harness.hub.runs()[-1].id)
     before = views_v1.MAX_SNAPSHOT_CHARS
     assert before == 256 * 1024 * 1024
@@ -256,7 +256,7 @@ async def test_a_ui_that_cannot_be_told_is_no_harm_to_others() -> None:
                 raise RuntimeError("a bug")
 
     harness = Harness()
-    harness.hub.connect_ui(Broken(), 1, AccessRights())
+    harness.hub.connect_view(Broken(), 1, AccessRights())
     _, line = harness.connect(1)
     await settle()
     line.take()
@@ -315,17 +315,17 @@ async def test_closing_the_hub_ends_the_runs_that_can_not_go_on_and_says_so() ->
     assert agent.closed_with == (1011, "The Core is stopping.")
     assert line.closed_with == (1001, "The Core is stopping.")
     assert words(line.take()) == ["run"]
-    harness.agent.closed()
-    session.closed()
+    harness.agent.on_closed()
+    session.on_closed()
     await harness.hub.close()
     assert line.take() == []
 
 
 async def test_an_agent_that_is_gone_twice_ends_its_run_once() -> None:
     harness = Harness()
-    harness.agent.closed()
+    harness.agent.on_closed()
     rows = harness.hub.run(harness.run).rows
-    harness.agent.closed()
+    harness.agent.on_closed()
     assert harness.hub.run(harness.run).rows == rows
 
 

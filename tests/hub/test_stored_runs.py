@@ -93,7 +93,7 @@ async def test_damage_is_named_and_the_rest_goes_on() -> None:
         assert (refused["code"], refused["run"]) == ("damaged_run", "r")
         assert "a halt point's row" in refused["message"]
     line = Line()
-    hub.connect_ui(line, 1, person.session.rights)
+    hub.connect_view(line, 1, person.session.rights)
     await settle()
     assert line.sent[0]["content"]["runs"] == []  # version 1 sees the others
     hub.perform(hub.commands.step("r", hub.clock()))

@@ -213,7 +213,7 @@ async def test_an_agent_that_goes_while_it_is_read() -> None:
     harness.store.may_read.clear()
     harness.ask()
     await settle()
-    harness.agent.closed()
+    harness.agent.on_closed()
     harness.store.may_read.set()
     await settle()
     assert harness.line.take() == []

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from agentstepper_nb.cli import main
-from agentstepper_nb.hub.agents_v2 import AgentSessionV2
+from agentstepper_nb.hub.agents_v2 import AgentPeerSessionV2
 from agentstepper_nb.hub.hub import Hub
 from agentstepper_nb.protocol.records import HaltPointEdited, Record
 from agentstepper_nb.store.sqlite.database import TransactionJournal
@@ -88,13 +88,13 @@ def _after_commit(countdown: Countdown) -> None:
 
 
 def _before_telling(countdown: Countdown) -> None:
-    reply = AgentSessionV2.reply
+    reply = AgentPeerSessionV2.reply
 
-    def reply_and_die(self: AgentSessionV2, *args: Any) -> None:
+    def reply_and_die(self: AgentPeerSessionV2, *args: Any) -> None:
         reply(self, *args)
         countdown.tick()
 
-    AgentSessionV2.reply = reply_and_die  # type: ignore[method-assign]
+    AgentPeerSessionV2.reply = reply_and_die  # type: ignore[method-assign]
 
 
 def _in_edit(countdown: Countdown) -> None:

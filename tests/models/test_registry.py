@@ -38,7 +38,7 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> None:
     vars(module).update(Echo=Echo, Picky=picky)
     monkeypatch.setitem(sys.modules, "other_package", module)
     points = EntryPoints(
-        EntryPoint(name, value, registry.GROUP)
+        EntryPoint(name, value, registry.ENTRY_POINT_GROUP)
         for name, value in (
             ("echo", "other_package:Echo"),
             ("openai", "other_package:Echo"),

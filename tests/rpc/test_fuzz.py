@@ -65,7 +65,7 @@ def at_the_core(count: int) -> None:
         asking = [asyncio.create_task(ask()) for _ in range(13)]
         await flood(count, 1, messages, session.receive)
         over.set()
-        session.closed()
+        session.on_closed()
         ends: Counter[str] = sum(await asyncio.gather(*asking), Counter())
         assert {"malformed", "unknown_message", "invalid_message", "already_open"} <= set(ear.codes)
         assert {"answered", "internal", "worker_lost"} <= set(ends)

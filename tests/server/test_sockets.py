@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tornado.httpclient import HTTPClientError
 
-from agentstepper_nb.hub.sockets import MESSAGES_PER_TURN, FairTurns
+from agentstepper_nb.hub.sockets import MESSAGES_PER_YIELD, FairScheduler
 from agentstepper_nb.protocol import agent as agent_wire
 from agentstepper_nb.protocol import ui as ui_wire
 from agentstepper_nb.protocol.data_model import RunState
@@ -166,18 +166,18 @@ async def test_bad_messages_are_answered_and_all_goes_on(
 async def test_who_sends_without_end_lets_others_have_their_turn(
     new_agent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ways: list[FairTurns] = []
-    gives_way = FairTurns._yield_turn
+    ways: list[FairScheduler] = []
+    gives_way = FairScheduler._yield_turn
 
-    async def counted(turns: FairTurns) -> None:
+    async def counted(turns: FairScheduler) -> None:
         ways.append(turns)
         await gives_way(turns)
 
-    monkeypatch.setattr(FairTurns, "_yield_turn", counted)
+    monkeypatch.setattr(FairScheduler, "_yield_turn", counted)
     agent = await new_agent()
-    for _ in range(3 * MESSAGES_PER_TURN):
+    for _ in range(3 * MESSAGES_PER_YIELD):
         await agent.socket.write_message("no JSON")
-    for _ in range(3 * MESSAGES_PER_TURN):
+    for _ in range(3 * MESSAGES_PER_YIELD):
         await agent.expect(agent_wire.AgentError)
     assert len(ways) >= 3
 

@@ -49,7 +49,7 @@ TABLES: Final[list[tuple[str, Handlers, frozenset[type]]]] = [
     ("memory", memory.RECORD_HANDLERS, RECORDS - FOR_A_RESTART),
     ("search", index.RECORD_HANDLERS, RECORDS - FOR_A_RESTART - {HaltPointAnswered}),
     ("view", views_v2.NOTIFIERS, RECORDS - AS_ROWS),
-    ("reads", view_queries.ANSWERS, frozenset(get_args(view_queries.ViewQuery))),
+    ("reads", view_queries.QUERY_HANDLERS, frozenset(get_args(view_queries.ViewQuery))),
 ]
 BY_NAME: Final = [pytest.param(*table, id=name) for name, *table in TABLES]
 

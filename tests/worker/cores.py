@@ -13,7 +13,7 @@ from websockets.http11 import Request, Response
 from agentstepper_nb.discover import CoreEndpoint
 from agentstepper_nb.hub.rpc_sessions import RpcPeerSession
 from agentstepper_nb.hub.socket_listeners import stop_accepting
-from agentstepper_nb.hub.sockets import FairTurns, SocketConnection, serve_connection
+from agentstepper_nb.hub.sockets import FairScheduler, SocketConnection, serve_connection
 from agentstepper_nb.rpc.session import RpcService
 from tests.worker.worker_pair import LOG, Echo
 
@@ -91,7 +91,7 @@ class Core:
             SocketConnection(socket), self._services, LOG, "gone", on_hello=self._hello
         )
         self.sessions.append(session)
-        await serve_connection(socket, session, FairTurns())
+        await serve_connection(socket, session, FairScheduler())
 
     def _hello(self, hello: Any) -> None:
         self.hello = hello

@@ -27,7 +27,7 @@ from agentstepper_nb.store.runtime import METHODS, RuntimeStore
 from agentstepper_nb.store.runtime.remote_store import RemoteRuntimeStore, answer_request
 from agentstepper_nb.store.runtime.sqlite import SqliteRuntimeStore
 from agentstepper_nb.store.runtime.sqlite.row_codec import STATES
-from agentstepper_nb.worker.services import GROUP, ServiceContext
+from agentstepper_nb.worker.services import ENTRY_POINT_GROUP, ServiceContext
 from tests.worker.worker_pair import LOG, Wire
 
 pytest.register_assert_rewrite("agentstepper_nb.store.runtime.conformance")
@@ -273,5 +273,5 @@ async def test_without_lancedb_it_says_what_to_install(
 
 
 def test_it_is_installed() -> None:
-    (entry,) = entry_points(group=GROUP, name=SERVICE)
+    (entry,) = entry_points(group=ENTRY_POINT_GROUP, name=SERVICE)
     assert entry.load() is create

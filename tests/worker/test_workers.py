@@ -221,7 +221,7 @@ async def test_a_greeting_that_is_none_is_refused(text: str, code: str) -> None:
     assert f'"{code}"' in heard.pop()
     session.receive_binary()
     assert '"binary_frame"' in heard.pop()
-    session.closed()
+    session.on_closed()
 
 
 async def test_a_worker_that_was_ending_as_it_was_asked_for_is_started_again() -> None:

@@ -114,7 +114,7 @@ class Wire:
 
     def break_off(self) -> None:
         """The connection is gone at both ends."""
-        self.session.closed()
+        self.session.on_closed()
         self.line.connection_lost("gone")
 
     def _to_core(self, text: str) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ...sdk.async_stepper import AsyncAgentStepper
 
 #: The entry points of what keeps conversations of its own: each makes a `AgentConversations`.
-GROUP: Final = "agentstepper_nb.conversations"
+ENTRY_POINT_GROUP: Final = "agentstepper_nb.conversations"
 _CODING: Final = "coding"
 
 
@@ -181,7 +181,7 @@ def _conversations(options: dict[str, Any]) -> AgentConversations:
     """What keeps the coding agent's conversations. It is imported for that: not on an event loop."""
     try:
         make = EntryPointLoader[Callable[..., AgentConversations]](
-            GROUP, "kind of conversation"
+            ENTRY_POINT_GROUP, "kind of conversation"
         ).find(_CODING)
     except CommandError as error:
         text = f"The coding agent can't be imported: install agentstepper_nb again. {error}"

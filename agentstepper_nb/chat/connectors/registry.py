@@ -17,7 +17,7 @@ from typing import Any, Final
 from ...entry_point_loader import EntryPointLoader
 from ...errors import AgentStepperError, CommandError
 from ...models.provider import MODEL_VARIABLE
-from ..connector import GROUP, InterpreterABC
+from ..connector import ENTRY_POINT_GROUP, InterpreterABC
 from ..session_agents import check_agent
 from .function_agent import FunctionAgent
 
@@ -80,7 +80,7 @@ def _check(made: object) -> None:
         )
 
 
-_INSTALLED: Final = EntryPointLoader[Factory](GROUP, "connector", _check)
+_INSTALLED: Final = EntryPointLoader[Factory](ENTRY_POINT_GROUP, "connector", _check)
 
 
 def _made(factory: Factory, what: str, options: dict[str, Any], *args: Any) -> InterpreterABC:

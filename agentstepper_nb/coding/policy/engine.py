@@ -75,7 +75,7 @@ class PolicyEngine(Protocol):
 
 
 #: The entry points of installed policies; each names a `PolicyFactory`.
-GROUP: Final = "agentstepper_nb.policies"
+ENTRY_POINT_GROUP: Final = "agentstepper_nb.policies"
 
 #: Makes a policy: given the default one, to ask in whatever it leaves open.
 PolicyFactory = Callable[[PolicyEngine], PolicyEngine]
@@ -105,7 +105,7 @@ def load_policy(
 
 def _installed(name: str) -> PolicyFactory:
     try:
-        return EntryPointLoader[PolicyFactory](GROUP, "policy").find(name)
+        return EntryPointLoader[PolicyFactory](ENTRY_POINT_GROUP, "policy").find(name)
     except CommandError as error:
         raise RulesError(str(error)) from error.__cause__
 

@@ -24,7 +24,7 @@ from .search import SearchFiles
 
 #: The entry points of installed tools; each names a tool, or what makes one when called without
 #: arguments: its class.
-GROUP: Final = "agentstepper_nb.tools"
+ENTRY_POINT_GROUP: Final = "agentstepper_nb.tools"
 
 _log = logging.getLogger("agentstepper_nb.coding")
 # What all APIs take.
@@ -83,7 +83,7 @@ def add_installed(registry: ToolRegistry) -> None:
     def register(_: str, named: Tool | type[Tool]) -> None:
         registry.register(named() if isinstance(named, type) else named)
 
-    EntryPointLoader[Tool | type[Tool]](GROUP, "tool").each(register, _log)
+    EntryPointLoader[Tool | type[Tool]](ENTRY_POINT_GROUP, "tool").each(register, _log)
 
 
 def default_tools(*, shell: bool | None = None, images: bool = False) -> ToolRegistry:

@@ -38,7 +38,7 @@ class RowUpdates:
         return any(action.status is ActionStatus.QUEUED for action in self.actions)
 
     @property
-    def has_claimable(self) -> bool:
+    def has_claimable_action(self) -> bool:
         """Whether there may be something to claim that there wasn't before: where an action came or is
         over, or a session that its worker lets go of.
         """

@@ -209,7 +209,7 @@ def _make_input_payload(request: NewMessage) -> Struct:
         raise ProtocolError(error.code, error.message, "text" if request.text else "data") from None
 
 
-async def select_admitted(
+async def select_postable(
     store: RuntimeStore, session_id: str, messages: tuple[ConversationMessage, ...]
 ) -> tuple[ConversationMessage, ...]:
     """What of a session's messages may be posted: observers never post, nor who has left, and nobody
@@ -220,10 +220,12 @@ async def select_admitted(
         session_id: The session.
         messages: What it says.
     """
-    return tuple([each for each in messages if await _is_admitted(store, session_id, each)])
+    return tuple([each for each in messages if await _may_be_posted(store, session_id, each)])
 
 
-async def _is_admitted(store: RuntimeStore, session_id: str, message: ConversationMessage) -> bool:
+async def _may_be_posted(
+    store: RuntimeStore, session_id: str, message: ConversationMessage
+) -> bool:
     conversation = await lookups.find_conversation(store, message.conversation_id)
     if conversation is None or conversation.status is ConversationStatus.CLOSED:
         return False

@@ -30,15 +30,15 @@ from ...store.runtime.base import RuntimeStore
 from .action_service import ActionService
 from .context import RowUpdates, RuntimeServices
 from .conversation_service import ConversationService
-from .dispatcher_wakes import DispatcherWakes
+from .dispatcher_wakeups import DispatcherWakeups
 from .message_service import MessageService
 from .query_service import QueryService
 from .topic_stream import stream_topic
 from .topics import Topics
 from .worker_service import WorkerService
 
-Request = TypeVar("Request")
-Answer = TypeVar("Answer")
+RequestT = TypeVar("RequestT")
+ResponseT = TypeVar("ResponseT")
 
 #: Seconds that leases last on where a worker's connection broke: it may come back.
 GRACE_S: Final = 2.0
@@ -83,7 +83,7 @@ class Runtime:
         self._log = log
         self._clock = clock
         self._topics = Topics()
-        self._wakes = DispatcherWakes(self._on_last_dispatcher_left)
+        self._wakes = DispatcherWakeups(self._on_last_dispatcher_left)
         self._tasks: set[asyncio.Task[Any]] = set()
         context = RuntimeServices(store, log, clock, new_id, self._publish, self._wakes.wake)
         self._queries = queries = QueryService(store)
@@ -171,7 +171,7 @@ class Runtime:
     def _publish(self, updates: RowUpdates) -> None:
         """Tell who watches and who works; called in the order in which the store answered."""
         self._topics.publish(updates)
-        if updates.has_claimable:
+        if updates.has_claimable_action:
             self._wakes.wake()
         if updates.has_queued_action and not self.dispatchers:
             self.on_worker_needed()
@@ -195,16 +195,16 @@ class Runtime:
             self.on_worker_needed()
 
     def _shield(
-        self, method: Callable[[Request], Coroutine[Any, Any, Answer]]
-    ) -> Callable[[Request], Coroutine[Any, Any, Answer]]:
+        self, method: Callable[[RequestT], Coroutine[Any, Any, ResponseT]]
+    ) -> Callable[[RequestT], Coroutine[Any, Any, ResponseT]]:
         """A method that is done to its end, even where who waits for it is cancelled."""
 
-        async def shielded(request: Request) -> Answer:
+        async def shielded(request: RequestT) -> ResponseT:
             return await asyncio.shield(self._begin(method(request)))
 
         return shielded
 
-    def _begin(self, coroutine: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
+    def _begin(self, coroutine: Coroutine[Any, Any, ResponseT]) -> asyncio.Task[ResponseT]:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -36,11 +36,11 @@ from .topics import (
 )
 
 #: Bytes of rows that a `begin` of a list has at most, and of one of those in full.
-MAX_BEGIN_BYTES: Final = 16 * 1024 * 1024
+MAX_BEGIN_EVENT_BYTES: Final = 16 * 1024 * 1024
 
 Row = TypeVar("Row", bound=Struct)
 #: Reads what a topic begins with.
-Begin = Callable[[], Awaitable[TopicEvent]]
+ReadBegin = Callable[[], Awaitable[TopicEvent]]
 
 
 async def stream_topic(
@@ -61,11 +61,11 @@ async def stream_topic(
         while not reader.closed:
             n = reader.restart()
             yield msgspec.structs.replace(await begin(), n=n)
-            while (notice := await reader.next()) is not None:
-                yield notice
+            while (event := await reader.next()) is not None:
+                yield event
 
 
-def _find_begin(queries: QueryService, topic: str) -> Begin:
+def _find_begin(queries: QueryService, topic: str) -> ReadBegin:
     what, _, id = topic.partition(":")
     if topic == SESSIONS:
         return lambda: _sessions(queries)
@@ -138,7 +138,7 @@ async def _conversation(queries: QueryService, id: str) -> TopicEvent:
 def _select_fitting(rows: Iterable[Row]) -> tuple[Row, ...]:
     """As many of the rows, from the first, as fit into a message beside others."""
     fitting: list[Row] = []
-    remaining_bytes = MAX_BEGIN_BYTES
+    remaining_bytes = MAX_BEGIN_EVENT_BYTES
     for row in rows:
         remaining_bytes -= len(msgspec.json.encode(row))
         if remaining_bytes < 0:

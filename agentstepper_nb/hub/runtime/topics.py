@@ -76,13 +76,13 @@ class TopicReader:
             await self._arrived.wait()
         return self._waiting.popleft()
 
-    def put(self, notice: TopicEvent) -> None:
+    def put(self, event: TopicEvent) -> None:
         """A notice came."""
         if len(self._waiting) >= MAX_WAITING:
             self._waiting.clear()
             self._is_behind = True
         if not self._is_behind:
-            self._waiting.append(notice)
+            self._waiting.append(event)
         self._arrived.set()
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ from ...protocol.runtime_store_messages import (
     SessionWriteResult,
 )
 from .context import RowUpdates, RuntimeServices
-from .message_service import select_admitted
+from .message_service import select_postable
 
 LeaseRequest = TypeVar("LeaseRequest", ClaimAction, RenewLeases, AdoptSessions)
 
@@ -66,7 +66,7 @@ class WorkerService:
 
     async def write(self, request: SessionWrite) -> SessionWriteResult:
         """Keep what became of a session; messages that it may not post are left out."""
-        messages = await select_admitted(self._store, request.session_id, request.messages)
+        messages = await select_postable(self._store, request.session_id, request.messages)
         if len(messages) < len(request.messages):
             self._context.log.info(
                 "%d messages of session %r were not posted: the session is an observer "

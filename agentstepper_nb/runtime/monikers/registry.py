@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ...entry_point_loader import EntryPointLoader
 from ...errors import CommandError
-from ..moniker import GROUP, Moniker, MonikerFactory
+from ..moniker import ENTRY_POINT_GROUP, Moniker, MonikerFactory
 
 
 def list_monikers() -> list[str]:
@@ -67,4 +67,6 @@ def _check(made: object) -> None:
         )
 
 
-_INSTALLED: Final = EntryPointLoader[type[Moniker] | MonikerFactory](GROUP, "moniker", _check)
+_INSTALLED: Final = EntryPointLoader[type[Moniker] | MonikerFactory](
+    ENTRY_POINT_GROUP, "moniker", _check
+)

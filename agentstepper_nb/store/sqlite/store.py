@@ -240,18 +240,18 @@ class SqliteStore:
         size = await asyncio.to_thread(_size, self._folder)
         return replace(self._info(), size=size)
 
-    async def find_expired(self, before: float | None, size: int | None) -> list[str]:
+    async def find_expired(self, before: float | None, max_bytes: int | None) -> list[str]:
         """The runs that are to go: of those that ended and have no tag, the oldest.
 
         Args:
             before: POSIX seconds: those that ended earlier go. None: age is no reason.
-            size: Bytes: as many go as is needed for the folder to get below. None: size is none.
+            max_bytes: Bytes: as many go as is needed for the folder to get below. None: size is none.
         """
         headers = await self._read(self._history_reader, StoreReader.list_headers)
         shares_bytes, excess_bytes = {}, 0.0
-        if size is not None:
+        if max_bytes is not None:
             shares_bytes = await self._compute_shares_bytes()
-            excess_bytes = sum(shares_bytes.values()) - size
+            excess_bytes = sum(shares_bytes.values()) - max_bytes
         expired_ids = []
         for run in sorted(headers, key=_age):
             old = before is not None and _age(run) < before

@@ -15,7 +15,7 @@ from agentstepper_nb.coding.policy import (
     PolicyDecision,
     load_policy,
 )
-from agentstepper_nb.coding.policy.engine import GROUP
+from agentstepper_nb.coding.policy.engine import ENTRY_POINT_GROUP
 from agentstepper_nb.coding.workspace import LocalWorkspace
 from agentstepper_nb.errors import RulesError
 from tests.docs.pages import GUIDE, blocks, files, write_files
@@ -33,7 +33,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     meta.mkdir()
     (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: only-tests\nVersion: 1\n")
     (meta / "entry_points.txt").write_text(
-        f"[{GROUP}]\nonly-tests = only_tests:OnlyTests\nbroken = only_tests:Missing\n"
+        f"[{ENTRY_POINT_GROUP}]\nonly-tests = only_tests:OnlyTests\nbroken = only_tests:Missing\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path

@@ -108,7 +108,7 @@ def test_a_list_has_as_much_as_fits() -> None:
     async def test(harness: Harness) -> None:
         for name in ("a", "b", "c"):
             await harness.create(name, config="x" * 1000)
-        with mock.patch.object(topic_stream, "MAX_BEGIN_BYTES", 3000):
+        with mock.patch.object(topic_stream, "MAX_BEGIN_EVENT_BYTES", 3000):
             async with aclosing(harness.watch("sessions")) as notices:
                 begin = await anext(notices)
         assert [state.session_id for state in begin.states] == ["c", "b"]

@@ -46,7 +46,7 @@ class CodingRoots:
             CommandError: `outside_roots`: it lies in none of the roots.
             ProtocolError: `invalid_message`: it is no folder.
         """
-        folder = self.inside(path, field)
+        folder = self.resolve_inside(path, field)
         if not folder.is_dir():
             raise ProtocolError(
                 "invalid_message", f"{_name(field)}: {folder} isn't a folder.", field
@@ -63,7 +63,9 @@ class CodingRoots:
         except (OSError, ValueError, RuntimeError):
             return False
 
-    def inside(self, path: str, field: str | None = None, extra_roots: Sequence[str] = ()) -> Path:
+    def resolve_inside(
+        self, path: str, field: str | None = None, extra_roots: Sequence[str] = ()
+    ) -> Path:
         """What a path names that lies in one of the roots, with all links resolved.
 
         Reads the file system.
@@ -106,7 +108,7 @@ _PATHS: Final = ("readable", "writable")
 _CONFIG: Final = "payload.config."
 
 
-class CodingBounds:
+class CodingRequestPolicy:
     """Fills in what a request leaves out, and refuses what it may not set.
 
     Args:
@@ -176,7 +178,7 @@ class CodingBounds:
     def _inside(self, name: str, paths: tuple[str, ...], path: str) -> tuple[str, ...]:
         extra_roots = self._limits.get(name, ())
         field = _field(name, path)
-        return tuple(str(self._roots.inside(each, field, extra_roots)) for each in paths)
+        return tuple(str(self._roots.resolve_inside(each, field, extra_roots)) for each in paths)
 
     def _limit_defaults(self) -> dict[str, Any]:
         """What limits make of the agent's own defaults."""

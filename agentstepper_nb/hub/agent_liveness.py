@@ -24,7 +24,7 @@ _EXIT_CODE_TTL_S: Final = 60.0
 FindProcess = Callable[[int], ProcessInfo | None]
 
 
-class AwayRuns(Protocol):
+class DetachableRuns(Protocol):
     """The runs that agents may be away of, and how they end."""
 
     log: logging.Logger
@@ -75,7 +75,7 @@ def presume_ending(
     process: ProcessInfo | None,
     *,
     is_local: bool,
-    returns: bool,
+    can_reconnect: bool,
     waited_s: float,
     timeout_s: float = LOST_AFTER_S,
 ) -> PresumedEnding | None:
@@ -85,42 +85,44 @@ def presume_ending(
         run: The run.
         process: The process of its number on this machine.
         is_local: Whether that is where the agent ran.
-        returns: Whether it comes back by itself.
+        can_reconnect: Whether it comes back by itself.
         waited_s: Seconds since its agent is waited for.
         timeout_s: How long an agent elsewhere may be away.
     """
     if is_local:
-        other = process and process.started and process.started > run.started_at + _START_SLACK_S
+        other = (
+            process and process.started_at and process.started_at > run.started_at + _START_SLACK_S
+        )
         if process is None or other:
             return PresumedEnding(RunEnding.CRASHED, end_reasons.PROCESS_GONE)
     # Not at once: the process may be just about to be gone.
-    if not returns and waited_s >= CHECK_INTERVAL_S:
-        return PresumedEnding(RunEnding.LOST, end_reasons.WONT_RETURN)
+    if not can_reconnect and waited_s >= CHECK_INTERVAL_S:
+        return PresumedEnding(RunEnding.LOST, end_reasons.CANNOT_RECONNECT)
     if not is_local and waited_s > timeout_s:
         return PresumedEnding(RunEnding.LOST, end_reasons.describe_silent_agent(timeout_s))
     return None
 
 
-class AgentPresence:
+class AgentLiveness:
     """Looks after the agents that are away.
 
     Args:
         hub: Whose they are.
         machine: This machine's name and boot id.
-        look: Tells of a process of this machine.
+        find_process_info: Tells of a process of this machine.
         timeout_s: Seconds that an agent elsewhere may be away.
     """
 
     def __init__(
         self,
-        hub: AwayRuns,
+        hub: DetachableRuns,
         machine: tuple[str, str] | None = None,
-        look: FindProcess = find_process,
+        find_process_info: FindProcess = find_process,
         timeout_s: float = LOST_AFTER_S,
     ) -> None:
         self._hub = hub
         self._machine = machine or identify_machine()
-        self._look = look
+        self._find_process_info = find_process_info
         self._timeout_s = timeout_s
         self._away_since: dict[str, float] = {}  # since when each is waited for
         self._exit_codes: dict[
@@ -129,7 +131,7 @@ class AgentPresence:
         self._ended_runs: dict[str, _EndedRun] = {}  # runs that ended, without an exit code yet
         self._timer: asyncio.TimerHandle | None = None
 
-    def agent_left(self, run: Run) -> None:
+    def on_agent_disconnected(self, run: Run) -> None:
         """An agent is away; where it was told meanwhile that it has ended, so has its run."""
         self._away_since[run.id] = self._hub.clock()
         exit_info = self._exit_codes.pop(self._find_process(run), None)
@@ -143,11 +145,11 @@ class AgentPresence:
             self._check(run.id)
             self._start_timer()
 
-    def agent_back(self, run: str) -> None:
+    def on_agent_reconnected(self, run: str) -> None:
         """An agent is there again."""
         self._away_since.pop(run, None)
 
-    def run_ends(self, run: Run, *, is_reported: bool) -> int | None:
+    def on_run_ending(self, run: Run, *, is_reported: bool) -> int | None:
         """A run is about to end: its exit code, where its parent has told it.
 
         Args:
@@ -163,7 +165,7 @@ class AgentPresence:
         self._ended_runs[run.id] = _EndedRun(agent_process, self._hub.clock(), is_reported)
         return None
 
-    def process_ended(self, agent_process: AgentProcess, code: int) -> None:
+    def on_process_ended(self, agent_process: AgentProcess, code: int) -> None:
         """The parent of an agent's process told how that ended.
 
         Args:
@@ -187,7 +189,7 @@ class AgentPresence:
                 self._hub.clock(),
             )  # what it said last is still to be read
 
-    def run_deleted(self, run: str) -> None:
+    def on_run_deleted(self, run: str) -> None:
         """A run is gone."""
         self._ended_runs.pop(run, None)
 
@@ -209,14 +211,14 @@ class AgentPresence:
             agent_process.host,
             agent_process.boot,
         ) == self._machine and agent_process.pid > 0
-        process = self._look(agent_process.pid) if is_local else None
+        process = self._find_process_info(agent_process.pid) if is_local else None
         waited_s = self._hub.clock() - self._away_since[id]
         proof = self._hub.debugger.proof(id)
         found = presume_ending(
             run,
             process,
             is_local=is_local,
-            returns=proof is None or proof.returns,
+            can_reconnect=proof is None or proof.returns,
             waited_s=waited_s,
             timeout_s=self._timeout_s,
         )

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from agentstepper_nb.hub import Hub
+from agentstepper_nb.hub.agent_liveness import presume_ending
 from agentstepper_nb.hub.end_reasons import describe_ended_process
-from agentstepper_nb.hub.presence import presume_ending
 from agentstepper_nb.hub.process_info import ProcessInfo, find_process, identify_machine
 from agentstepper_nb.protocol.data_model import Run, RunEnding, RunState
 from tests.hub.harness import Agent, Machine, Person, a_hub
@@ -24,15 +24,15 @@ RUN = Run(id="r", name="R", program="P", started_at=1000.0, pid=7, host="box")
 @pytest.mark.parametrize(
     ("process", "here", "waited", "ending"),
     [
-        (ProcessInfo(started=990.0), True, 0.0, None),
-        (ProcessInfo(started=1059.0), True, 0.0, None),  # the clock was set
+        (ProcessInfo(started_at=990.0), True, 0.0, None),
+        (ProcessInfo(started_at=1059.0), True, 0.0, None),  # the clock was set
         (
-            ProcessInfo(started=1061.0),
+            ProcessInfo(started_at=1061.0),
             True,
             0.0,
             RunEnding.CRASHED,
         ),  # another one of the same number
-        (ProcessInfo(started=None), True, 1e6, None),
+        (ProcessInfo(started_at=None), True, 1e6, None),
         (None, True, 0.0, RunEnding.CRASHED),
         (None, False, 0.0, None),
         (None, False, 600.0, None),
@@ -42,15 +42,15 @@ RUN = Run(id="r", name="R", program="P", started_at=1000.0, pid=7, host="box")
 def test_a_judgement(
     process: ProcessInfo | None, here: bool, waited: float, ending: RunEnding | None
 ) -> None:
-    verdict = presume_ending(RUN, process, is_local=here, returns=True, waited_s=waited)
+    verdict = presume_ending(RUN, process, is_local=here, can_reconnect=True, waited_s=waited)
     assert (verdict and verdict.ending) == ending
 
 
 @pytest.mark.parametrize("here", [True, False])
 def test_who_does_not_come_back_is_waited_for_only_a_moment(here: bool) -> None:
-    process = ProcessInfo(started=990.0)
-    assert presume_ending(RUN, process, is_local=here, returns=False, waited_s=0.0) is None
-    verdict = presume_ending(RUN, process, is_local=here, returns=False, waited_s=1.0)
+    process = ProcessInfo(started_at=990.0)
+    assert presume_ending(RUN, process, is_local=here, can_reconnect=False, waited_s=0.0) is None
+    verdict = presume_ending(RUN, process, is_local=here, can_reconnect=False, waited_s=1.0)
     assert verdict is not None
     assert verdict.ending is RunEnding.LOST
     assert "on_disconnect" in verdict.failure.message
@@ -103,12 +103,12 @@ async def test_a_process_that_ends_later_is_noticed_by_the_next_look() -> None:
     agent.hang_up()
     for _ in range(3):
         machine.now += 10_000
-        hub.presence.check()
+        hub.agent_liveness.check()
         assert hub.run("r").state is RunState.DETACHED
-    machine.processes[7] = ProcessInfo(started=machine.now)
-    hub.presence.check()
+    machine.processes[7] = ProcessInfo(started_at=machine.now)
+    hub.agent_liveness.check()
     assert hub.run("r").ending is RunEnding.CRASHED
-    hub.presence.check()
+    hub.agent_liveness.check()
     await hub.close()
 
 
@@ -130,7 +130,7 @@ async def test_an_agent_that_takes_a_lost_connection_for_the_end_is_lost() -> No
     agent.hang_up()
     assert hub.run("r").state is RunState.DETACHED
     machine.now += 1
-    hub.presence.check()
+    hub.agent_liveness.check()
     assert hub.run("r").ending is RunEnding.LOST
     await hub.close()
 
@@ -142,15 +142,15 @@ async def test_an_agent_elsewhere_has_ten_minutes() -> None:
         hub = await a_call(machine, agent)
         agent.hang_up()
         machine.now += 600
-        hub.presence.check()
+        hub.agent_liveness.check()
         assert hub.run("r").state is RunState.DETACHED
         await agent.connect(hub, waiting=["b"])
         machine.now += 1000
-        hub.presence.check()
+        hub.agent_liveness.check()
         assert hub.run("r").state is RunState.HALTED
         agent.hang_up()
         machine.now += 601
-        hub.presence.check()
+        hub.agent_liveness.check()
         run = hub.run("r")
         assert (run.ending, run.last_event) == (RunEnding.LOST, "tool call run_tests (row 1)")
         assert run.failure is not None
@@ -252,8 +252,8 @@ async def test_a_run_that_was_deleted_is_told_nothing() -> None:
 def test_a_process_of_this_machine() -> None:
     here = find_process(os.getpid())
     assert here is not None
-    assert here.started is not None
-    assert 0 <= time.time() - here.started < 24 * 3600
+    assert here.started_at is not None
+    assert 0 <= time.time() - here.started_at < 24 * 3600
     assert identify_machine()[0]
 
 

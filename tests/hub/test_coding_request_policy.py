@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.errors import CommandError, ProtocolError
-from agentstepper_nb.hub.coding_bounds import CodingBounds, CodingRoots
+from agentstepper_nb.hub.coding_request_policy import CodingRequestPolicy, CodingRoots
 from agentstepper_nb.protocol.coding_settings import WIRE_NAMES, CodingSettings, read_settings
 from agentstepper_nb.protocol.runtime_requests import CreateAgentPayload
 
@@ -19,13 +19,13 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-def bounds(root: Path, defaults: Any = None, limits: Any = None) -> CodingBounds:
-    return CodingBounds(
+def bounds(root: Path, defaults: Any = None, limits: Any = None) -> CodingRequestPolicy:
+    return CodingRequestPolicy(
         CodingRoots([str(root)]), read_settings(defaults or {}), read_settings(limits or {})
     )
 
 
-def refusal(bounds: CodingBounds, **asked: Any) -> tuple[str, str | None]:
+def refusal(bounds: CodingRequestPolicy, **asked: Any) -> tuple[str, str | None]:
     with pytest.raises(CommandError) as caught:
         bounds.allow(read_settings(asked))
     return caught.value.code, caught.value.field

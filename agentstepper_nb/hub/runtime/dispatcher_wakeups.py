@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from ...protocol.runtime_requests import DispatcherWake
 
 
-class DispatcherWakes:
+class DispatcherWakeups:
     """The dispatchers that are there now, each with whether it is to look.
 
     Args:
