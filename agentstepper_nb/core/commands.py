@@ -26,8 +26,8 @@ from ..protocol.records import (
     RunTagged,
     SummarySaved,
 )
-from .breakpoints import check_rule
-from .input_checks import NO_APPROVAL_ASKED, check_denial, check_edit, check_step
+from .breakpoints import check_breakpoint
+from .input_checks import NO_APPROVAL_PENDING, check_denial, check_edit, check_step
 from .run_state import RunStatus
 from .state_table import HaltPolicy, RunSignal, TransitionRule, list_transition_rules
 from .summaries import describe_call
@@ -129,7 +129,7 @@ class DebuggerCommands:
         status, rule = self._consult(run_id, RunSignal.APPROVE)
         current = self._current(status, halt_point_id, revision)
         if current.approval is None:
-            raise CommandError("cannot_approve", NO_APPROVAL_ASKED, run_id)
+            raise CommandError("cannot_approve", NO_APPROVAL_PENDING, run_id)
         if current.approval.risk is Risk.HIGH and not confirmed:
             raise CommandError("needs_confirmation", _explain_unconfirmed(current), run_id)
         if edit is not None:
@@ -269,7 +269,7 @@ class DebuggerCommands:
         Raises:
             ProtocolError: `invalid_stop`: it can't be understood, or there are too many.
         """
-        check_rule(breakpoint)
+        check_breakpoint(breakpoint)
         if (
             breakpoint.id not in self._runs.breakpoints
             and len(self._runs.breakpoints) >= MAX_BREAKPOINTS

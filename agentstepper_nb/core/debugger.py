@@ -33,7 +33,7 @@ from ..protocol.data_model import (
     RunState,
 )
 from ..protocol.records import (
-    AgentProof,
+    AgentCredentials,
     CommitSaved,
     EventSaved,
     HaltPointSaved,
@@ -45,10 +45,10 @@ from ..protocol.records import (
 from . import state_table as states
 from .commands import DebuggerCommands
 from .input_checks import (
-    NO_APPROVAL_ASKED,
+    NO_APPROVAL_PENDING,
     check_denial,
+    check_edit_shape,
     check_event,
-    check_form,
     find_open_event,
     make_duplicate_error,
 )
@@ -102,9 +102,9 @@ class Debugger:
         """A run's pending halt points, oldest first."""
         return list(self._transitions.status(run_id).pending.values())
 
-    def proof(self, run_id: str) -> AgentProof | None:
+    def agent_credentials(self, run_id: str) -> AgentCredentials | None:
         """By what a live run's agent is known; None where it can't come back, or the run has ended."""
-        return self._transitions.status(run_id).proof
+        return self._transitions.status(run_id).agent_credentials
 
     def last_received(self, run_id: str) -> int:
         """The number of the last message that was taken of a live run's agent."""
@@ -113,7 +113,7 @@ class Debugger:
     def next_side(self, run_id: str, event_id: str) -> EventSide:
         """The side of an event's next halt point, for version 1, which doesn't say it."""
         opened = self._transitions.status(run_id).open_events.get(event_id)
-        return EventSide.END if opened and opened.begun else EventSide.BEGIN
+        return EventSide.END if opened and opened.has_begun else EventSide.BEGIN
 
     def lease(self, run_id: str) -> LeaseGranted:
         """What a run's agent may decide by itself, as things stand.
@@ -123,16 +123,16 @@ class Debugger:
         """
         return self._transitions.lease(self.run(run_id))
 
-    def replay(self, records: Iterable[Record]) -> None:
+    def restore(self, records: Iterable[Record]) -> None:
         """Rebuild the state from stored records, in their order."""
-        self._runs.replay(records)
+        self._runs.restore(records)
 
-    def start_run(self, run: Run, proof: AgentProof | None = None) -> list[Output]:
+    def start_run(self, run: Run, credentials: AgentCredentials | None = None) -> list[Output]:
         """A program started. Its name is made here: `Run #n of P`.
 
         Args:
             run: Its header.
-            proof: By what its agent is known when it comes back; None: it can't.
+            credentials: By what its agent is known when it comes back; None: it can't.
 
         Raises:
             ProtocolError: `already_open`: a run of this id exists.
@@ -149,7 +149,7 @@ class Debugger:
             state=states.compute_shown_state(run.mode, pending=False, ended=False),
             halted_s=0.0,
         )
-        self._transitions.emit(RunStarted(run=named, proof=proof))
+        self._transitions.emit(RunStarted(run=named, agent_credentials=credentials))
         self.halt_policy.begin(named)
         return self._transitions.drain()
 
@@ -275,7 +275,7 @@ class Debugger:
         """A halt point no longer waits. One that was answered meanwhile is no error: messages cross."""
         status = self._transitions.live_status(run_id)
         rule = states.list_transition_rules(status.run)[states.RunSignal.WITHDRAWN]
-        if rule.act is states.AnswerAction.WITHDRAW_ONE and halt_point_id in status.pending:
+        if rule.action is states.AnswerAction.WITHDRAW_ONE and halt_point_id in status.pending:
             self._transitions.answer(status, halt_point_id, WITHDRAWN, at)
             self._transitions.update_header(status, rule, AgentActivity.RUNNING, at)
         return self._transitions.drain()
@@ -313,10 +313,10 @@ class Debugger:
             rule = states.list_transition_rules(status.run)[states.RunSignal.DENY]
         else:
             if current.approval is None:
-                raise ProtocolError("cannot_approve", NO_APPROVAL_ASKED)
+                raise ProtocolError("cannot_approve", NO_APPROVAL_PENDING)
             seen = None if edit == current.data else edit
             if seen != current.edit:
-                self._transitions.edit(status, current, seen, check_form)
+                self._transitions.edit(status, current, seen, check_edit_shape)
             rule = states.list_transition_rules(status.run)[states.RunSignal.APPROVE]
         self._transitions.apply_rule(status, rule, at, halt_point_id, decision)
         return self._transitions.drain()
@@ -343,7 +343,7 @@ class Debugger:
         if commit.id in status.commits:
             raise make_duplicate_error("Commit", commit.id)
         self._transitions.emit(CommitSaved(commit=replace(commit, seq=status.run.rows)))
-        self.halt_policy.touch(commit)
+        self.halt_policy.record_commit(commit)
         return self._transitions.drain()
 
     def finish_run(
@@ -370,9 +370,9 @@ class Debugger:
         """
         status = self._transitions.live_status(run_id)
         failure = states.join_failures(failure, status.run.failure)
-        last = status.last if ending in (RunEnding.CRASHED, RunEnding.LOST) else None
+        last = status.last_row if ending in (RunEnding.CRASHED, RunEnding.LOST) else None
         rule = states.list_transition_rules(status.run)[states.RunSignal.END]
-        if rule.act is states.AnswerAction.WITHDRAW_ALL:
+        if rule.action is states.AnswerAction.WITHDRAW_ALL:
             for halt_point_id in list(status.pending):
                 self._transitions.answer(status, halt_point_id, WITHDRAWN, at)
         event, row = states.make_end_row(status.run, ids, ending, at, failure)

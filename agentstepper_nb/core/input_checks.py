@@ -24,7 +24,9 @@ from .run_state import EventStatus, RunStatus
 from .summaries import describe_call
 
 #: The message of `cannot_approve`.
-NO_APPROVAL_ASKED: Final = "This message doesn't ask for an approval. Use Step to continue from it."
+NO_APPROVAL_PENDING: Final = (
+    "This message doesn't ask for an approval. Use Step to continue from it."
+)
 
 #: Levels of nesting that an edit leaves free: who reads it has calls of its own below.
 _NESTING_MARGIN: Final = 400
@@ -48,12 +50,12 @@ def check_edit(text: str, current: HaltPoint) -> None:
         ProtocolError: `invalid_edit`, with the line and column, with the form that is needed, or with
             why a value is read-only.
     """
-    value = check_form(text, current)
+    value = check_edit_shape(text, current)
     if (refusal := find_edited_opaque_value(_load_marked_data(current), value)) is not None:
         raise ProtocolError("invalid_edit", refusal)
 
 
-def check_form(text: str, current: HaltPoint) -> Any:
+def check_edit_shape(text: str, current: HaltPoint) -> Any:
     """Check an edit as `check_edit` does, but for marks: of its own objects an agent may say anything.
 
     Returns:
@@ -160,11 +162,11 @@ def find_open_event(status: RunStatus, halt_point: HaltPoint) -> EventStatus:
         )
     if halt_point.id in status.rows:
         raise make_duplicate_error("Halt point", halt_point.id)
-    if opened.begun and halt_point.side is EventSide.BEGIN:
+    if opened.has_begun and halt_point.side is EventSide.BEGIN:
         raise ProtocolError(
             "event_ended", f"Event {event_id} has begun already. Send only its end halt point now."
         )
-    if not opened.begun and halt_point.side is EventSide.END:
+    if not opened.has_begun and halt_point.side is EventSide.END:
         raise ProtocolError(
             "event_not_begun",
             f"Event {event_id} hasn't begun. Send its begin halt point first.",
@@ -183,13 +185,13 @@ def make_duplicate_error(what: str, id: str) -> ProtocolError:
     return ProtocolError("duplicate", f"{what} {id} was sent already. Give each one its own id.")
 
 
-def check_step(status: RunStatus, named: HaltPoint | None) -> None:
+def check_step(status: RunStatus, halt_point: HaltPoint | None) -> None:
     """Refuse a step that could only approve.
 
     Raises:
         NeedsApprovalError: The named halt point, or all that is pending, asks for an approval.
     """
-    meant = list(status.pending.values()) if named is None else [named]
+    meant = list(status.pending.values()) if halt_point is None else [halt_point]
     if meant and all(point.approval is not None for point in meant):
         raise NeedsApprovalError(describe_call(meant[0]), status.run.id, meant[0].id)
 

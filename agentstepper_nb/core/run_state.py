@@ -28,7 +28,7 @@ from ..protocol.data_model import (
 )
 from ..protocol.header_limits import truncate_header
 from ..protocol.records import (
-    AgentProof,
+    AgentCredentials,
     BreakpointDeleted,
     BreakpointSaved,
     CommitSaved,
@@ -122,7 +122,7 @@ class EventStatus:
 
     event: Event
     resumed_at: float | None = None  # when its begin was answered, by the Core's clock
-    begun: bool = False  # its begin halt point came
+    has_begun: bool = False  # its begin halt point came
 
 
 @dataclass
@@ -137,11 +137,13 @@ class RunStatus:
     rows: CompactIdSet = field(default_factory=CompactIdSet)  # halt points and debug messages
     commits: CompactIdSet = field(default_factory=CompactIdSet)
     #: Snapshots since the last commit that the agent asked for, which will cover them.
-    uncovered_snapshots: int = 0
+    snapshots_since_commit: int = 0
     pending: dict[str, HaltPoint] = field(default_factory=dict)  # oldest first
-    proof: AgentProof | None = None  # by what its agent is known; None: it can't come back
+    agent_credentials: AgentCredentials | None = (
+        None  # by what its agent is known; None: it can't come back
+    )
     last_received: int = 0  # the number of its agent's last message
-    last: LastRow | None = None
+    last_row: LastRow | None = None
 
 
 @dataclass
@@ -162,14 +164,14 @@ class RunStates:
         """The live run that halted or started last."""
         return next(reversed(self.live), None)
 
-    def replay(self, records: Iterable[Record]) -> None:
+    def restore(self, records: Iterable[Record]) -> None:
         """Rebuild the state from stored records, in their order."""
         for record in records:
             self.apply(record)
 
     def apply(self, record: Record) -> HaltPoint | None:
         """Move the state by one record, and return the halt point it is about, as it then stands."""
-        return APPLIERS[type(record)](self, record)
+        return RECORD_HANDLERS[type(record)](self, record)
 
     # ---- runs ---------------------------------------------------------------------------------------
 
@@ -177,7 +179,7 @@ class RunStates:
         run = record.run
         # What is counted is counted by the records that follow.
         begun = replace(truncate_header(run), rows=0, commits=0, usage=None, hits=())
-        self.status[run.id] = RunStatus(begun, proof=record.proof)
+        self.status[run.id] = RunStatus(begun, agent_credentials=record.agent_credentials)
         self.live[run.id] = None
 
     def _add_ended(self, record: EndedRunLoaded) -> None:
@@ -218,14 +220,14 @@ class RunStates:
         status.ended.add(event.id)
         if event.kind is EventKind.DEBUG_MESSAGE:
             status.rows.add(event.id)
-            status.last = LastRow(event.kind, None, event.name, event.seq)
+            status.last_row = LastRow(event.kind, None, event.name, event.seq)
             status.run = replace(status.run, rows=event.seq)
 
     def _add_halt_point(self, record: HaltPointSaved) -> HaltPoint:
         halt_point = record.halt_point
         status = self.status[halt_point.run]
         status.rows.add(halt_point.id)
-        status.last = LastRow(halt_point.kind, halt_point.side, halt_point.name, halt_point.seq)
+        status.last_row = LastRow(halt_point.kind, halt_point.side, halt_point.name, halt_point.seq)
         usage = status.run.usage
         if halt_point.usage is not None:
             usage = _add_usage(usage, halt_point.usage)
@@ -233,7 +235,7 @@ class RunStates:
         status.run = replace(status.run, rows=halt_point.seq, usage=usage, hits=hits)
         opened = status.open_events.get(halt_point.event)
         if opened:
-            opened.begun = True
+            opened.has_begun = True
             opened.resumed_at = halt_point.answered_at
         if halt_point.answer is None:
             status.pending[halt_point.id] = halt_point
@@ -292,7 +294,7 @@ class RunStates:
 
 
 #: What applies a record, by its type: each type of `Record` has one.
-APPLIERS: Final[dict[type[Record], Callable[[RunStates, Any], HaltPoint | None]]] = {
+RECORD_HANDLERS: Final[dict[type[Record], Callable[[RunStates, Any], HaltPoint | None]]] = {
     RunStarted: RunStates._start,
     EndedRunLoaded: RunStates._add_ended,
     ImportedRunSaved: RunStates._add_imported,
@@ -350,6 +352,6 @@ def _count(status: RunStatus, commit: Commit) -> None:
     """Count a commit as `Run.commits` says."""
     if status.run.commits == 0 and not commit.snapshot and not commit.changes:
         return
-    covered = 0 if commit.snapshot else status.uncovered_snapshots
-    status.uncovered_snapshots = status.uncovered_snapshots + 1 if commit.snapshot else 0
+    covered = 0 if commit.snapshot else status.snapshots_since_commit
+    status.snapshots_since_commit = status.snapshots_since_commit + 1 if commit.snapshot else 0
     status.run = replace(status.run, commits=status.run.commits + 1 - covered)

@@ -40,7 +40,7 @@ from ..protocol.data_model import (
     RunState,
 )
 from ..protocol.records import RunHistory
-from .breakpoints import BreakpointEngine, list_changed_paths, make_point, replay_run
+from .breakpoints import BreakpointEngine, evaluate_history, list_changed_paths, make_point
 from .run_state import RunStates
 
 #: Characters of what a condition failed with: as an agent's breakpoints make it, since it stands in
@@ -82,7 +82,7 @@ class AnswerAction(Enum):
 class TransitionRule(NamedTuple):
     """A rule: what becomes of halt points, and the mode afterwards (None: as before)."""
 
-    act: AnswerAction
+    action: AnswerAction
     mode: RunMode | None = None
 
 
@@ -138,8 +138,8 @@ def make_immediate_answer(
         return AnswerKind.RESUME
     if run.stopping:
         return AnswerKind.STOP
-    passes = rule.act is AnswerAction.PASS or (
-        rule.act is AnswerAction.FOLLOW and run.mode is RunMode.CONTINUE
+    passes = rule.action is AnswerAction.PASS or (
+        rule.action is AnswerAction.FOLLOW and run.mode is RunMode.CONTINUE
     )
     return AnswerKind.RESUME if passes else None
 
@@ -179,11 +179,11 @@ class HaltPolicy:
             if engine is not None:
                 engine.set(self._runs.breakpoints.values())
 
-    def touch(self, commit: Commit) -> None:
+    def record_commit(self, commit: Commit) -> None:
         """Files of a run's workspace were changed."""
         engine = self._engines.get(commit.run)
         if engine is not None:
-            engine.touch(list_changed_paths(commit.changes))
+            engine.record_changed_paths(list_changed_paths(commit.changes))
 
     def evaluate(self, run: Run, halt_point: HaltPoint, *, leased: bool) -> HaltPoint:
         """A halt point with the breakpoints that hit there.
@@ -203,8 +203,8 @@ class HaltPolicy:
             self.begin(run)
         engine = self._engines[run.id]
         assert engine is not None
-        verdict = engine.reach(make_point(halt_point))
-        return replace(halt_point, breakpoints=verdict.hits, breakpoint_error=verdict.error)
+        result = engine.evaluate(make_point(halt_point))
+        return replace(halt_point, breakpoints=result.hits, breakpoint_error=result.error)
 
     def find_signal(self, run: Run, halt_point: HaltPoint) -> RunSignal:
         """What a halt point is to its run. What doesn't wait can't halt, and Stop answers the rest."""
@@ -220,27 +220,27 @@ class HaltPolicy:
             return RunSignal.HIT
         return RunSignal.HALT_POINT if halt_point.approval is None else RunSignal.ASKED
 
-    def needs_replay(self, run_id: str) -> bool:
+    def needs_history(self, run_id: str) -> bool:
         """Whether nobody here knows what a run's breakpoints remember: the run lives, and began under
         another Core.
         """
         return run_id in self._runs.live and run_id not in self._engines
 
-    def replay_history(self, run_id: str, history: RunHistory | None) -> None:
+    def restore_history(self, run_id: str, history: RunHistory | None) -> None:
         """Let a live run's breakpoints know what came before.
 
         Args:
             run_id: The run; where the run has ended meanwhile, nothing is done.
             history: All of the run; None where it can't be read, so that the breakpoints begin anew.
         """
-        if not self.needs_replay(run_id):
+        if not self.needs_history(run_id):
             return
         run = self._runs.status[run_id].run
         engine = self._engines[run_id] = BreakpointEngine(
             run.program, self._runs.breakpoints.values()
         )
         if history is not None:
-            for _ in replay_run(engine, history):
+            for _ in evaluate_history(engine, history):
                 pass  # what the breakpoints say of a row was said when the row was reached
 
 
@@ -250,12 +250,12 @@ def compute_leased_mode(run: Run) -> RunMode:
 
 
 def compute_shown_state(
-    mode: RunMode, *, pending: bool, ended: bool, away: bool = False
+    mode: RunMode, *, pending: bool, ended: bool, detached: bool = False
 ) -> RunState:
     """The state a person is shown."""
     if ended:
         return RunState.IDLE
-    if away:
+    if detached:
         return RunState.DETACHED
     if pending:
         return RunState.HALTED
@@ -374,7 +374,7 @@ def find_next_activity(
     kind: EventKind,
     side: EventSide,
     answer: AnswerKind,
-    custom: AgentActivity = AgentActivity.TOOL_EXECUTING,
+    custom_activity: AgentActivity = AgentActivity.TOOL_EXECUTING,
 ) -> AgentActivity:
     """What the agent does once a halt point was answered.
 
@@ -382,8 +382,12 @@ def find_next_activity(
         kind: The kind of its event.
         side: Its side.
         answer: How it was answered.
-        custom: What the agent does while a custom event of this type is open.
+        custom_activity: What the agent does while a custom event of this type is open.
     """
     if side is EventSide.BEGIN and answer is AnswerKind.RESUME:
-        return custom if kind is EventKind.CUSTOM else _AFTER_BEGIN.get(kind, AgentActivity.RUNNING)
+        return (
+            custom_activity
+            if kind is EventKind.CUSTOM
+            else _AFTER_BEGIN.get(kind, AgentActivity.RUNNING)
+        )
     return AgentActivity.RUNNING

@@ -50,7 +50,7 @@ class SummaryPrompt(NamedTuple):
     system: str
     prompt: str
 
-    def key(self, model: str) -> str:
+    def cache_key(self, model: str) -> str:
         """By what its answer is found again: it is the same for the same question to the same model."""
         prompt = "\0".join((model, *self))
         return blake2b(prompt.encode(errors="surrogatepass"), digest_size=16).hexdigest()

@@ -28,11 +28,11 @@ class EventTypeInfo:
 
     Args:
         actor: Whom the agent turns to at its begin, and who answers at its end.
-        state: What the agent does in between.
+        activity: What the agent does in between.
     """
 
     actor: Actor = Actor.TOOLS
-    state: AgentActivity = AgentActivity.TOOL_EXECUTING
+    activity: AgentActivity = AgentActivity.TOOL_EXECUTING
 
 
 _UNREGISTERED: Final = EventTypeInfo()

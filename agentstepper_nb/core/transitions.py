@@ -208,7 +208,7 @@ class Transitions:
             decision: The answer.
         """
         state: AgentActivity | None = None
-        for each in _chosen(status, rule.act, halt_point_id):
+        for each in _chosen(status, rule.action, halt_point_id):
             halt_point = self.answer(status, each, decision, at)
             self.outputs.append(AnswerOutput(halt_point, decision.answer))
             state = self.find_state_after(halt_point, decision.answer)
@@ -260,7 +260,7 @@ class Transitions:
         """What the agent does once a halt point was answered."""
         if halt_point.kind is not EventKind.CUSTOM:
             return find_next_activity(halt_point.kind, halt_point.side, answer)
-        custom = self._event_registry.event_type(halt_point).state
+        custom = self._event_registry.event_type(halt_point).activity
         return find_next_activity(halt_point.kind, halt_point.side, answer, custom)
 
     def update_header(
@@ -290,7 +290,7 @@ class Transitions:
                 mode,
                 pending=bool(pending),
                 ended=False,
-                away=status.run.detached_at is not None,
+                detached=status.run.detached_at is not None,
             ),
             agent_state=AgentActivity.HALTED if pending else state or status.run.agent_state,
             query_bytes=status.run.query_bytes + query_bytes,

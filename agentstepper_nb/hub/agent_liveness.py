@@ -213,12 +213,12 @@ class AgentLiveness:
         ) == self._machine and agent_process.pid > 0
         process = self._find_process_info(agent_process.pid) if is_local else None
         waited_s = self._hub.clock() - self._away_since[id]
-        proof = self._hub.debugger.proof(id)
+        credentials = self._hub.debugger.agent_credentials(id)
         found = presume_ending(
             run,
             process,
             is_local=is_local,
-            can_reconnect=proof is None or proof.returns,
+            can_reconnect=credentials is None or credentials.returns,
             waited_s=waited_s,
             timeout_s=self._timeout_s,
         )
@@ -231,8 +231,8 @@ class AgentLiveness:
         )
 
     def _find_process(self, run: Run) -> AgentProcess:
-        proof = self._hub.debugger.proof(run.id)
-        return AgentProcess(run.pid or 0, run.host or "", proof.boot if proof else "")
+        credentials = self._hub.debugger.agent_credentials(run.id)
+        return AgentProcess(run.pid or 0, run.host or "", credentials.boot if credentials else "")
 
     def _forget_expired(self) -> None:
         """The number of a process that ended long ago may be another's by now."""

@@ -19,7 +19,7 @@ from ..protocol.data_model import AnswerKind, EventKind, HaltPoint, Run
 from ..protocol.delta_decoding import decode_contents
 from ..protocol.delta_encoding import DeltaDecoder
 from ..protocol.frame import Envelope, add_run, decode_address
-from ..protocol.records import AgentProof
+from ..protocol.records import AgentCredentials
 from . import agent_codec, end_reasons, program_requests
 from .agent_liveness import AgentProcess
 from .agent_timeline import make_timeline
@@ -149,7 +149,7 @@ class AgentPeerSessionV2(AgentPeerSession):
         if isinstance(message, program_requests.ProgramRequest):
             self._run_task(partial(self._answer, message, id), text)
         elif self.run is not None:
-            if self._must_replay(self.run, message):
+            if self._needs_history(self.run, message):
                 self._turns.defer(text, partial(self._dispatch, envelope, message, text))
                 self._run_task(partial(self._replay_history, self.run))
             elif self._sequence.accept(envelope.n):
@@ -247,8 +247,8 @@ class AgentPeerSessionV2(AgentPeerSession):
         secret = sha256(hello.secret.encode()).hexdigest()
         known = self.hub.find(hello.run)
         if known is None and not hello.sent:
-            proof = AgentProof(secret=secret, boot=hello.boot, returns=hello.returns)
-            outputs = self._start_run(hello, n, proof)
+            credentials = AgentCredentials(secret=secret, boot=hello.boot, returns=hello.returns)
+            outputs = self._start_run(hello, n, credentials)
         else:
             run = find_resumed_run(self.hub.debugger, known, hello, n, secret)
             outputs = self._resume_run(hello, n, run)
@@ -273,10 +273,12 @@ class AgentPeerSessionV2(AgentPeerSession):
         if self._unsent_answers:
             self._run_task(self._resend_answers)
 
-    def _start_run(self, hello: v2.Hello, n: int, proof: AgentProof) -> list[Output]:
+    def _start_run(self, hello: v2.Hello, n: int, credentials: AgentCredentials) -> list[Output]:
         self.hub.check_store()
         self._sequence = MessageSequence(n)
-        outputs = self.hub.debugger.start_run(agent_codec.make_run(hello, self.hub.clock()), proof)
+        outputs = self.hub.debugger.start_run(
+            agent_codec.make_run(hello, self.hub.clock()), credentials
+        )
         self.hub.log.info(
             "run %s of %s started", extract_first_line(hello.run), extract_first_line(hello.program)
         )
@@ -336,10 +338,10 @@ class AgentPeerSessionV2(AgentPeerSession):
     async def _answer(self, question: program_requests.ProgramRequest, id: str | None) -> None:
         self._send(await program_requests.answer_request(self.hub, question, self._rights), id)
 
-    def _must_replay(self, run: str, message: object) -> bool:
+    def _needs_history(self, run: str, message: object) -> bool:
         """Whether this Core evaluates the run's breakpoints, and has yet to read what they saw."""
         asked = isinstance(message, v2.HaltPointReached) and not message.epoch
-        return asked and self.hub.debugger.halt_policy.needs_replay(run)
+        return asked and self.hub.debugger.halt_policy.needs_history(run)
 
     async def _replay_history(self, run: str) -> None:
         """Read what the run's breakpoints saw, and go on with what came meanwhile."""
@@ -352,7 +354,7 @@ class AgentPeerSessionV2(AgentPeerSession):
                 extract_first_line(run),
                 error,
             )
-        self.hub.debugger.halt_policy.replay_history(run, history)
+        self.hub.debugger.halt_policy.restore_history(run, history)
         self._turns.resume()
 
     def _run_task(self, work: Callable[[], Coroutine[Any, Any, None]], text: str = "") -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from ..core.breakpoints import check_rule
+from ..core.breakpoints import check_breakpoint
 from ..core.breakpoints import dry_run as core_dry_run
 from ..errors import CommandError, DamagedRunError, ProtocolError
 from ..protocol.breakpoint_rules import BreakpointRule, DryRunOutcome
@@ -48,7 +48,7 @@ async def dry_run(
         CommandError: `unknown_run`; `superseded`: the answer isn't wanted any more.
         DamagedRunError: What is kept of the run is hurt.
     """
-    check_rule(breakpoint)
+    check_breakpoint(breakpoint)
     if run is not None:
         return [await _try(hub, breakpoint, run, is_wanted)]
     outcomes = []

@@ -54,8 +54,8 @@ def find_resumed_run(debugger: Debugger, run: Run | None, hello: Hello, n: int, 
             "Start the agent again.",
             hello.run,
         )
-    proof = debugger.proof(run.id) if run.live else None
-    is_same_agent = proof is not None and hmac.compare_digest(proof.secret, secret)
+    credentials = debugger.agent_credentials(run.id) if run.live else None
+    is_same_agent = credentials is not None and hmac.compare_digest(credentials.secret, secret)
     if not hello.sent and (not is_same_agent or debugger.last_received(run.id) > n):
         raise ProtocolError(
             "already_open", f"A run with the id {run.id} exists already. Give each run its own id."

@@ -60,7 +60,7 @@ class Hub(RunService):
         for run in self.runs():
             if not run.live or run.id in self._agents:
                 continue
-            if self.debugger.proof(run.id) is None:
+            if self.debugger.agent_credentials(run.id) is None:
                 self.finish(run.id, RunEnding.LOST, end_reasons.CORE_GONE, is_reported=False)
             else:
                 self.mark_detached(run.id)

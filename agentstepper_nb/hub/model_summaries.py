@@ -169,7 +169,7 @@ class ModelSummaries:
 
     async def _summarize(self, subject: HaltPoint | Commit) -> None:
         summary_prompt = make_prompt(subject)
-        key = summary_prompt.key(self._model.name)
+        key = summary_prompt.cache_key(self._model.name)
         async with self._locks.setdefault(key, asyncio.Lock()):
             text = await self._hub.store.find_model_summary(key) or await self._request_summary(
                 summary_prompt

@@ -81,7 +81,7 @@ class RunService:
         self._agents: dict[str, RunPeer] = {}  # by run
         self._connected: set[AgentConnectionPeer] = set()  # with a run or without
         self._views: list[ViewPeer] = []
-        self.debugger.replay(store.load())
+        self.debugger.restore(store.load())
 
     # ---- sessions -----------------------------------------------------------------------------------
 

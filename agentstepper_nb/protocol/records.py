@@ -33,7 +33,7 @@ def drop_unchanged_commits(commits: Iterable[Commit]) -> tuple[Commit, ...]:
     return tuple(dropwhile(lambda each: not each.snapshot and not each.changes, commits))
 
 
-class AgentProof(Struct, frozen=True, kw_only=True):
+class AgentCredentials(Struct, frozen=True, kw_only=True):
     """By what a run's agent is known when it comes back."""
 
     secret: str  # the hex SHA-256 of the secret in its hello
@@ -45,7 +45,7 @@ class RunStarted(Struct, frozen=True, tag="run_started", kw_only=True):
     """A run began."""
 
     run: Run
-    proof: AgentProof | None = None  # None: its agent can't come back (version 1)
+    agent_credentials: AgentCredentials | None = None  # None: its agent can't come back (version 1)
 
 
 class EndedRunLoaded(Struct, frozen=True, tag="run_found", kw_only=True):

@@ -291,7 +291,7 @@ class HaltLease:
             if isinstance(message, EventBegun):
                 self._begin(message)
             elif isinstance(message, CommitMade):
-                self._breakpoints.touch(list_changed_paths(message.changes))
+                self._breakpoints.record_changed_paths(list_changed_paths(message.changes))
         return messages
 
     def _begin(self, event: EventBegun) -> None:
@@ -325,7 +325,7 @@ class HaltLease:
         if lease is None:
             self._record_early(point)
             return message
-        hits, halts, error = self._breakpoints.reach(point)
+        hits, halts, error = self._breakpoints.evaluate(point)
         asks_approval = message.approval is not None
         waits = message.waits and (halts or asks_approval or lease.mode is not RunMode.CONTINUE)
         return replace(
@@ -343,7 +343,7 @@ class HaltLease:
 
     def _catch_up(self) -> None:
         while self._early:
-            self._breakpoints.reach(self._early.popleft())
+            self._breakpoints.evaluate(self._early.popleft())
         self._early_size = 0
 
 

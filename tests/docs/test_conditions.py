@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from agentstepper_nb.core.breakpoints import BreakpointEngine, ObservedPoint, check_rule
-from agentstepper_nb.core.breakpoints.condition_view import NAMES
+from agentstepper_nb.core.breakpoints import BreakpointEngine, ObservedPoint, check_breakpoint
+from agentstepper_nb.core.breakpoints.condition_variables import VARIABLES
 from agentstepper_nb.core.breakpoints.functions import FUNCTIONS, METHODS
 from agentstepper_nb.protocol.breakpoint_rules import BreakpointRule
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, EventSide, Failure, Usage
@@ -39,14 +39,14 @@ POINTS: Final = (
 
 
 def test_each_name_and_function_is_on_the_page() -> None:
-    assert sorted(first_column("Name")) == sorted(NAMES)
+    assert sorted(first_column("Name")) == sorted(VARIABLES)
     functions = {re.match(r"(?:x\.)?(\w+)", code)[1] for code in first_column("Function")}  # type: ignore[index]
     assert functions == {*FUNCTIONS, *METHODS}
 
 
 @pytest.mark.parametrize("condition", [*EXAMPLES, *first_column("Function")])
 def test_what_is_on_the_page_can_be_set(condition: str) -> None:
-    check_rule(BreakpointRule(id="s", condition=re.sub(r"\b([xab])\b", "data", condition)))
+    check_breakpoint(BreakpointRule(id="s", condition=re.sub(r"\b([xab])\b", "data", condition)))
 
 
 @pytest.mark.parametrize("condition", EXAMPLES)
@@ -58,7 +58,7 @@ def test_an_example_fails_nowhere(condition: str) -> None:
         )
         text = json.dumps(data).encode()
         assert (
-            breakpoints.reach(
+            breakpoints.evaluate(
                 ObservedPoint(kind, side, "read", text, 0, error, FAILURE, used)
             ).error
             is None

@@ -276,7 +276,7 @@ def main(folder: Path) -> None:
     shutil.rmtree(store, ignore_errors=True)
     histories, agents = asyncio.run(_store(store, all_of_it))
     replayed = Stage()
-    replayed.debugger.replay(all_of_it)
+    replayed.debugger.restore(all_of_it)
     written = files((folder.parent / "wire" / "recorded.run").read_bytes(), histories)
     for name, data in written.items():
         (folder / name).write_bytes(data)

@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 async def test_a_golden_store_opens_with_all_that_is_in_it(folder: Path) -> None:
     store, debugger = open_store(folder), Debugger()
-    debugger.replay(store.load())
+    debugger.restore(store.load())
     assert sorted(debugger.runs, key=by_id) == sorted(TOLD.runs, key=by_id)
     assert (debugger.breakpoints, debugger.prices) == (TOLD.stops, TOLD.prices)
     for told in TOLD.histories:
@@ -49,7 +49,7 @@ async def test_a_golden_store_opens_with_all_that_is_in_it(folder: Path) -> None
 
 async def test_a_golden_store_s_halted_run_waits_where_it_stood(folder: Path) -> None:
     store, debugger = open_store(folder), Debugger()
-    debugger.replay(store.load())
+    debugger.restore(store.load())
     run = debugger.run("halted")
     (told,) = (each for each in TOLD.histories if each.run.id == "halted")
     (waits,) = (point for point in told.halt_points if point.id in run.pending)

@@ -218,7 +218,7 @@ async def see_pages(store: SqliteStore, run: str, history: RunHistory | None) ->
 def replayed(store: SqliteStore) -> list[Record]:
     """What a Core that starts replays, which it can."""
     records = list(store.load())
-    Debugger().replay(records)
+    Debugger().restore(records)
     return records
 
 

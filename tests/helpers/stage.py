@@ -33,7 +33,7 @@ from agentstepper_nb.protocol.data_model import (
     RunEnding,
     RunState,
 )
-from agentstepper_nb.protocol.records import AgentProof, Record, SummarySaved
+from agentstepper_nb.protocol.records import AgentCredentials, Record, SummarySaved
 
 #: A tool call.
 CALL = '{"Tool": "ls", "Argument": {"path": "."}}'
@@ -82,7 +82,7 @@ class Stage:
 
     def start(self, run: str = "run", program: str = "P", **fields: Any) -> str:
         header = Run(id=run, name="", program=program, started_at=self.now, **fields)
-        self.perform(self.debugger.start_run(header, AgentProof(secret="s", boot="b")))
+        self.perform(self.debugger.start_run(header, AgentCredentials(secret="s", boot="b")))
         return run
 
     def begin(
@@ -312,7 +312,7 @@ _decoder = msgspec.msgpack.Decoder(Record)
 def replayed(records: list[Record]) -> RunStates:
     """The state of a Core that starts anew on these records."""
     debugger = Debugger()
-    debugger.replay(records)
+    debugger.restore(records)
     return debugger._runs
 
 

@@ -113,7 +113,7 @@ class Program(Agent):
         decided: Json = {"waits": True}
         if self.leased:
             assert self._lease is not None
-            verdict = self._breakpoints.reach(point)
+            verdict = self._breakpoints.evaluate(point)
             waits = self._lease.mode is RunMode.STEP or verdict.halts
             decided = {"waits": waits, "epoch": self._lease.epoch, "stops": verdict.hits}
             decided["stop_error"] = verdict.error
@@ -143,7 +143,7 @@ class Program(Agent):
         """Change a file of the workspace."""
         change = {"path": path, "kind": "changed"}
         self.say("commit", id=f"c{number}", at=1.0, title="t", changes=[change])
-        self._breakpoints.touch([path])
+        self._breakpoints.record_changed_paths([path])
 
 
 async def lived(

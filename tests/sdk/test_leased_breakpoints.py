@@ -10,7 +10,7 @@ import pytest
 from msgspec import Raw
 
 from agentstepper_nb import AgentStepper
-from agentstepper_nb.core.breakpoints import BreakpointEngine, ObservedPoint, RuleVerdict
+from agentstepper_nb.core.breakpoints import BreakpointEngine, BreakpointResult, ObservedPoint
 from agentstepper_nb.protocol.agent import (
     Answer,
     Bye,
@@ -145,11 +145,11 @@ def test_an_event_is_as_deep_as_its_core_has_it(
 ) -> None:
     depths = []
 
-    def reach(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
+    def reach(self: BreakpointEngine, point: ObservedPoint) -> BreakpointResult:
         depths.append((point.name, point.side.value, point.depth))
-        return RuleVerdict()
+        return BreakpointResult()
 
-    monkeypatch.setattr(BreakpointEngine, "reach", reach)
+    monkeypatch.setattr(BreakpointEngine, "evaluate", reach)
     core.lease = GO_ON
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
         with dbg.event("outer"), dbg.llm("p", model="m"):
@@ -174,11 +174,11 @@ def test_what_a_breakpoint_counts_is_sent_whatever_interrupts_it(
         peer = core.peer()
         peer.next(HaltPointReached)
 
-        def interrupted(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
+        def interrupted(self: BreakpointEngine, point: ObservedPoint) -> BreakpointResult:
             monkeypatch.undo()
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(BreakpointEngine, "reach", interrupted)
+        monkeypatch.setattr(BreakpointEngine, "evaluate", interrupted)
         with pytest.raises(KeyboardInterrupt):
             dbg.begin_llm_query_breakpoint("p")
         point = peer.next(HaltPointReached)
@@ -193,14 +193,14 @@ def test_a_finalizer_may_reach_a_breakpoint_inside_another(
 ) -> None:
     core.lease = GO_ON
     with AgentStepper("T", "127.0.0.1", core.port) as dbg:
-        reach = BreakpointEngine.reach
+        reach = BreakpointEngine.evaluate
 
-        def finalizes(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
+        def finalizes(self: BreakpointEngine, point: ObservedPoint) -> BreakpointResult:
             monkeypatch.undo()
             dbg.begin_llm_query_breakpoint("inner")
             return reach(self, point)
 
-        monkeypatch.setattr(BreakpointEngine, "reach", finalizes)
+        monkeypatch.setattr(BreakpointEngine, "evaluate", finalizes)
         assert dbg.begin_llm_query_breakpoint("outer") == "outer"
     peer = core.peer()
     peer.ends()
@@ -221,14 +221,14 @@ def test_a_signals_handler_may_halt_inside_a_breakpoint(
 
     def work() -> None:
         with AgentStepper("T", "127.0.0.1", core.port) as dbg:
-            reach = BreakpointEngine.reach
+            reach = BreakpointEngine.evaluate
 
-            def handles(self: BreakpointEngine, point: ObservedPoint) -> RuleVerdict:
+            def handles(self: BreakpointEngine, point: ObservedPoint) -> BreakpointResult:
                 monkeypatch.undo()
                 assert dbg.begin_llm_query_breakpoint("inner") == "inner"
                 return reach(self, point)
 
-            monkeypatch.setattr(BreakpointEngine, "reach", handles)
+            monkeypatch.setattr(BreakpointEngine, "evaluate", handles)
             assert dbg.begin_llm_query_breakpoint("outer") == "outer"
             dbg.end_llm_query_breakpoint("r")
 

@@ -44,7 +44,7 @@ AS_ROWS: Final = {
 }
 
 TABLES: Final[list[tuple[str, Handlers, frozenset[type]]]] = [
-    ("fold", run_state.APPLIERS, RECORDS),
+    ("fold", run_state.RECORD_HANDLERS, RECORDS),
     ("sqlite", record_writer.RECORD_HANDLERS, RECORDS),
     ("memory", memory.RECORD_HANDLERS, RECORDS - FOR_A_RESTART),
     ("search", index.RECORD_HANDLERS, RECORDS - FOR_A_RESTART - {HaltPointAnswered}),
@@ -62,7 +62,7 @@ def test_each_type_has_a_handler(handlers: Handlers, kinds: frozenset[type]) -> 
 @pytest.mark.parametrize(
     "handlers",
     [pytest.param(handlers, id=name) for name, handlers, _ in TABLES]
-    + [pytest.param(conditions.MAKERS, id="conditions")],
+    + [pytest.param(conditions.NODE_COMPILERS, id="conditions")],
 )
 def test_a_handler_takes_its_type(handlers: Handlers) -> None:
     for kind, handler in handlers.items():
@@ -75,6 +75,6 @@ def test_a_handler_takes_its_type(handlers: Handlers) -> None:
 def test_conditions_know_every_expression_of_python_or_refuse_it_by_name() -> None:
     """A new kind of expression in a Python to come is refused, and not by a crash."""
     for kind in ast.expr.__subclasses__():
-        if kind not in conditions.MAKERS:
+        if kind not in conditions.NODE_COMPILERS:
             with pytest.raises(conditions.ConditionError, match="can't be used"):
                 conditions.ConditionCompiler("x").code(kind(lineno=1, col_offset=0, end_lineno=1))

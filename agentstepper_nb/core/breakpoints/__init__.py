@@ -7,22 +7,22 @@ breakpoint.
 
 from .engine import (
     BreakpointEngine,
-    RuleVerdict,
-    check_rule,
+    BreakpointResult,
+    check_breakpoint,
     dry_run,
+    evaluate_history,
     list_changed_paths,
     make_point,
-    replay_run,
 )
 from .watches import ObservedPoint
 
 __all__ = [
     "BreakpointEngine",
+    "BreakpointResult",
     "ObservedPoint",
-    "RuleVerdict",
-    "check_rule",
+    "check_breakpoint",
     "dry_run",
+    "evaluate_history",
     "list_changed_paths",
     "make_point",
-    "replay_run",
 ]

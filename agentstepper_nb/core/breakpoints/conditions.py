@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
 from ...suggestions import did_you_mean
-from .condition_view import NAMES, ConditionView
+from .condition_variables import VARIABLES, ConditionVariables
 from .evaluation import ConditionError, EvaluationFrame
 from .expression_parser import find_column, parse_expression, raise_at_column
 from .functions import FUNCTIONS, METHODS, ConditionFunction, TextPattern
@@ -41,7 +41,7 @@ class ComprehensionClause:
                 f"a comprehension needs a list or an object, not {name_type(whole)}"
             )
         for value in whole:
-            frame.spend(steps)
+            frame.charge_steps(steps)
             frame.slots[self._slot] = value
             if all(test(frame) for test in self._tests):
                 yield
@@ -109,7 +109,7 @@ class ConditionCompiler:
         """
         if self._depth == _DEEPEST:
             self._refuse(node, "the condition is nested too deeply here: simplify it")
-        make = MAKERS.get(type(node))
+        make = NODE_COMPILERS.get(type(node))
         if make is None:
             self._refuse_kind(node)
         self._depth += 1
@@ -143,10 +143,10 @@ class ConditionCompiler:
         slot = self._scope.get(name)
         if slot is not None:
             return lambda frame: frame.slots[slot]
-        if name not in NAMES:
+        if name not in VARIABLES:
             called = f"“{name}” is a function: call it as {name}(…)" if name in FUNCTIONS else None
-            self._refuse(node, called or f"{_unknown(name)} There are {', '.join(NAMES)}")
-        return lambda frame: frame.view[name]
+            self._refuse(node, called or f"{_unknown(name)} There are {', '.join(VARIABLES)}")
+        return lambda frame: frame.variables[name]
 
     def _attribute(self, node: ast.Attribute) -> Code:
         name = node.attr
@@ -245,17 +245,18 @@ class ConditionCompiler:
         if name == "matches":
             value, pattern = self.code(arguments[0]), self._pattern(arguments[1])
             return lambda frame: call(frame, value(frame), pattern)
-        argument = self._items_or_value if function.of_lists else self.code
+        argument = self._items_or_value if function.accepts_generator else self.code
         values = [argument(each) for each in arguments]
         return lambda frame: call(frame, *[value(frame) for value in values])
 
     def _check_arguments(self, node: ast.Call, name: str, function: ConditionFunction) -> None:
         if node.keywords:
             self._refuse(node, f"{name}() takes no arguments by name")
-        if not function.least <= len(node.args) <= function.most:
+        if not function.min_args <= len(node.args) <= function.max_args:
             takes = {(0, 0): "none", (0, 1): "one or none", (1, 1): "one", (2, 2): "two"}
             number = takes.get(
-                (function.least, function.most), f"{function.least} to {function.most}"
+                (function.min_args, function.max_args),
+                f"{function.min_args} to {function.max_args}",
             )
             self._refuse(node, f"{name}() takes {number}, not {len(node.args)} arguments")
 
@@ -303,7 +304,7 @@ class ConditionCompiler:
 
 
 #: What makes a node's function, by the node's type; conditions have no others.
-MAKERS: Final[dict[type[ast.expr], Callable[[ConditionCompiler, Any], Code]]] = {
+NODE_COMPILERS: Final[dict[type[ast.expr], Callable[[ConditionCompiler, Any], Code]]] = {
     ast.Constant: ConditionCompiler._constant,
     ast.Name: ConditionCompiler._name,
     ast.Attribute: ConditionCompiler._attribute,
@@ -340,7 +341,7 @@ def _joined(values: list[Code], all_of_them: bool) -> Code:
 def _unknown(name: str) -> str:
     """That there is no such name, and the one that was meant."""
     constant = _CONSTANTS.get(name)
-    like = f" Did you mean “{constant}”?" if constant else did_you_mean(name, NAMES)
+    like = f" Did you mean “{constant}”?" if constant else did_you_mean(name, VARIABLES)
     return f"there is no name “{name}”.{like}"
 
 
@@ -361,14 +362,14 @@ class Condition:
         self._code = code
         self._slots = slots
 
-    def __call__(self, view: ConditionView) -> bool:
+    def __call__(self, variables: ConditionVariables) -> bool:
         """Whether it holds.
 
         Raises:
             ConditionError: It has no value here: texts compared with numbers, too many steps.
         """
         try:
-            return bool(self._code(EvaluationFrame(view, self._slots)))
+            return bool(self._code(EvaluationFrame(variables, self._slots)))
         except RecursionError:
             raise ConditionError("the data is nested too deeply here") from None
 

@@ -15,13 +15,13 @@ from ...errors import ProtocolError
 from ...protocol.breakpoint_rules import BreakpointRule, DryRunOutcome, Reaction
 from ...protocol.data_model import Commit, EventKind, EventSide, FileChange, HaltPoint
 from ...protocol.records import RunHistory
-from .condition_view import ConditionView
+from .condition_variables import ConditionVariables
 from .conditions import load_condition, parse_condition
 from .evaluation import ConditionError
 from .watches import ObservedPoint, PointFilter, UsageTotals, compile_glob, make_watch
 
 
-class RuleVerdict(NamedTuple):
+class BreakpointResult(NamedTuple):
     """What breakpoints say of a halt point."""
 
     hits: tuple[str, ...] = ()  # ids, in the order of the breakpoints
@@ -29,7 +29,7 @@ class RuleVerdict(NamedTuple):
     error: str | None = None  # a condition failed, and how: it halts
 
 
-_NOTHING: Final = RuleVerdict()
+_NOTHING: Final = BreakpointResult()
 #: Characters of a condition by which a person knows its breakpoint.
 _SHOWN: Final = 60
 
@@ -61,7 +61,7 @@ class BreakpointEngine:
         self._armed = after  # at once: what interrupts this changes nothing
 
     @property
-    def needed(self) -> bool:
+    def has_breakpoints(self) -> bool:
         """Whether any breakpoint is in force: without one, nothing needs to be told but what was
         used.
         """
@@ -77,36 +77,36 @@ class BreakpointEngine:
         """
         return any(armed.may_halt(kind, side, name) for armed in self._armed)
 
-    def touch(self, paths: Iterable[str]) -> None:
+    def record_changed_paths(self, paths: Iterable[str]) -> None:
         """These files of the workspace were changed: told before the halt point that follows."""
         paths = tuple(paths)
         for armed in self._armed:
             if armed.watch is not None:
-                armed.watch.touch(paths)
+                armed.watch.record_changed_paths(paths)
 
-    def reach(self, point: ObservedPoint) -> RuleVerdict:
+    def evaluate(self, point: ObservedPoint) -> BreakpointResult:
         """A halt point was reached: to be called once for each of the run, in their order."""
-        count(self._totals, point)
-        view: ConditionView | None = None
+        add_to_totals(self._totals, point)
+        variables: ConditionVariables | None = None
         hits: list[str] = []
         halts = False
         error: str | None = None
         for armed in self._armed:
             if not armed.concerns(point, self._totals):
                 continue
-            view = view or ConditionView(point, self._totals, self._program)
+            variables = variables or ConditionVariables(point, self._totals, self._program)
             try:
-                if armed.hits(view):
+                if armed.hits(variables):
                     hits.append(armed.breakpoint.id)
                     halts = halts or armed.breakpoint.then is Reaction.HALT
             except ConditionError as failed:
                 error = error or _failed(armed.breakpoint, failed)
         if not hits and error is None:
             return _NOTHING
-        return RuleVerdict(tuple(hits), halts or error is not None, error)
+        return BreakpointResult(tuple(hits), halts or error is not None, error)
 
 
-def count(totals: UsageTotals, point: ObservedPoint) -> None:
+def add_to_totals(totals: UsageTotals, point: ObservedPoint) -> None:
     """Count a halt point in a run's totals, which watches and conditions read."""
     if point.side is EventSide.BEGIN:
         totals.events += 1
@@ -119,12 +119,12 @@ def count(totals: UsageTotals, point: ObservedPoint) -> None:
 class _Armed:
     """A breakpoint in force, and what it remembers."""
 
-    __slots__ = ("_condition", "_done", "_matches", "_place", "breakpoint", "watch")
+    __slots__ = ("_condition", "_done", "_filter", "_matches", "breakpoint", "watch")
 
     def __init__(self, breakpoint: BreakpointRule) -> None:
         self.breakpoint = breakpoint
-        self._place = PointFilter(breakpoint)
-        self.watch = make_watch(breakpoint, self._place)
+        self._filter = PointFilter(breakpoint)
+        self.watch = make_watch(breakpoint, self._filter)
         self._condition = (
             None if breakpoint.condition is None else load_condition(breakpoint.condition)
         )
@@ -135,26 +135,26 @@ class _Armed:
         """Whether all holds here but the condition, which is dear to ask."""
         watch = self.watch
         if watch is not None:
-            watch.see(point, totals)
+            watch.observe(point, totals)
             if not watch.due:
                 return False
-        return not self._done and self._place.is_at(point)
+        return not self._done and self._filter.matches(point)
 
     def may_halt(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
         """Whether it may halt at such a halt point, whatever its data is."""
         return (
             not self._done
             and self.breakpoint.then is Reaction.HALT
-            and self._place.may_be_at(kind, side, name)
+            and self._filter.may_match(kind, side, name)
         )
 
-    def hits(self, view: ConditionView) -> bool:
+    def hits(self, variables: ConditionVariables) -> bool:
         """Whether it hits, where it concerns this halt point: it counts a match.
 
         Raises:
             ConditionError: Its condition fails.
         """
-        if self._condition is not None and not self._condition(view):
+        if self._condition is not None and not self._condition(variables):
             return False
         if self.watch is not None:
             self.watch.due = False
@@ -180,7 +180,7 @@ _NEVER: Final = {
 }
 
 
-def check_rule(breakpoint: BreakpointRule) -> None:
+def check_breakpoint(breakpoint: BreakpointRule) -> None:
     """See that a breakpoint can be set.
 
     Raises:
@@ -218,7 +218,7 @@ def make_point(halt_point: HaltPoint) -> ObservedPoint:
 
 
 def dry_run(
-    breakpoint: BreakpointRule, history: RunHistory, go_on: Callable[[], None] = lambda: None
+    breakpoint: BreakpointRule, history: RunHistory, check_limit: Callable[[], None] = lambda: None
 ) -> DryRunOutcome:
     """Where a breakpoint would have hit in a run that is recorded, whatever its program.
 
@@ -227,39 +227,39 @@ def dry_run(
     Args:
         breakpoint: The breakpoint.
         history: The run.
-        go_on: Called after each row; what it raises ends the dry run.
+        check_limit: Called after each row; what it raises ends the dry run.
 
     Raises:
         ProtocolError: As `check`.
     """
-    check_rule(breakpoint)
+    check_breakpoint(breakpoint)
     breakpoints = BreakpointEngine(
         history.run.program, [replace(breakpoint, program="*", enabled=True)]
     )
     hits: list[int] = []
     rows = total = 0
     error: str | None = None
-    for halt_point, verdict in replay_run(breakpoints, history):
+    for halt_point, result in evaluate_history(breakpoints, history):
         rows += 1
-        if verdict.halts or verdict.hits:
+        if result.halts or result.hits:
             total += 1
             hits += [halt_point.seq] if total <= _NAMED else []
-        if verdict.error is not None:
-            error = verdict.error
+        if result.error is not None:
+            error = result.error
             break  # it would fail wherever it is asked: the person mends it first
-        go_on()
+        check_limit()
     return DryRunOutcome(run=history.run.id, rows=rows, hits=tuple(hits), total=total, error=error)
 
 
-def replay_run(
+def evaluate_history(
     breakpoints: BreakpointEngine, history: RunHistory
-) -> Iterator[tuple[HaltPoint, RuleVerdict]]:
+) -> Iterator[tuple[HaltPoint, BreakpointResult]]:
     """Tell breakpoints of a recorded run, as they would have been told while it ran."""
     for step in _told(history):
         if isinstance(step, Commit):
-            breakpoints.touch(list_changed_paths(step.changes))
+            breakpoints.record_changed_paths(list_changed_paths(step.changes))
         else:
-            yield step, breakpoints.reach(make_point(step))
+            yield step, breakpoints.evaluate(make_point(step))
 
 
 def _told(history: RunHistory) -> list[HaltPoint | Commit]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .condition_view import ConditionView
+from .condition_variables import ConditionVariables
 
 
 class ConditionError(Exception):
@@ -21,7 +21,7 @@ class ConditionError(Exception):
 
 
 #: Steps that a condition may take at one halt point.
-MOST_STEPS: Final = 100_000
+MAX_STEPS: Final = 100_000
 #: Characters, or a few hundred bytes, that one step looks through.
 _A_STEP: Final = 256
 
@@ -30,18 +30,18 @@ class EvaluationFrame:
     """One evaluation: the view, the variables of comprehensions, and the steps that are left.
 
     Args:
-        view: What the condition's names mean.
+        variables: What the condition's names mean.
         slots: How many variables it has.
     """
 
-    __slots__ = ("_left", "slots", "view")
+    __slots__ = ("_left", "slots", "variables")
 
-    def __init__(self, view: ConditionView, slots: int) -> None:
-        self.view = view
+    def __init__(self, variables: ConditionVariables, slots: int) -> None:
+        self.variables = variables
         self.slots: list[Any] = [None] * slots
-        self._left = MOST_STEPS
+        self._left = MAX_STEPS
 
-    def spend(self, steps: int) -> None:
+    def charge_steps(self, steps: int) -> None:
         """Take some steps.
 
         Raises:
@@ -50,19 +50,19 @@ class EvaluationFrame:
         self._left -= steps
         if self._left < 0:
             raise ConditionError(
-                f"the condition takes more than {MOST_STEPS:,} steps here: simplify it"
+                f"the condition takes more than {MAX_STEPS:,} steps here: simplify it"
             )
 
-    def look_through(self, value: Any) -> None:
+    def charge_value(self, value: Any) -> None:
         """Take as many steps as going through a whole value does."""
         left = [value]
         while left:
             item = left.pop()
             if isinstance(item, str):
-                self.spend(1 + len(item) // _A_STEP)
+                self.charge_steps(1 + len(item) // _A_STEP)
             elif isinstance(item, dict):
-                self.spend(1 + len(item))
+                self.charge_steps(1 + len(item))
                 left += item.values()
             elif isinstance(item, list):
-                self.spend(1 + len(item))
+                self.charge_steps(1 + len(item))
                 left += item

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 from .evaluation import ConditionError
 
 #: UTF-8 bytes of a condition.
-LONGEST: Final = 4096
+MAX_EXPRESSION_BYTES: Final = 4096
 #: A text in quotes, as Python has it, with what may stand before.
 _QUOTED: Final = re.compile(r"""([A-Za-z]*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""", re.DOTALL)
 _RAW: Final = ("r", "br", "rb", "fr", "rf")
@@ -29,8 +29,10 @@ def parse_expression(text: str) -> ast.expr:
         ConditionError: It is none, or too long.
     """
     try:
-        if len(text.encode()) > LONGEST:
-            raise ConditionError(f"the condition is longer than {LONGEST:,} bytes: shorten it")
+        if len(text.encode()) > MAX_EXPRESSION_BYTES:
+            raise ConditionError(
+                f"the condition is longer than {MAX_EXPRESSION_BYTES:,} bytes: shorten it"
+            )
         line = _on_one_line(text)
         _check_escapes(line)
         _check_numbers(line)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any, Final, NamedTuple
 
-from .condition_view import list_texts
+from .condition_variables import list_texts
 from .evaluation import ConditionError, EvaluationFrame
 from .operators import add_values, check_size, is_number, name_type
 
 #: Characters of a pattern.
-_LONGEST: Final = 500
+_MAX_PATTERN_CHARS: Final = 500
 #: Nodes that a pattern may be compiled to: repeats of groups are written out, over and over if nested.
-_LARGEST: Final = 400_000
+_MAX_PATTERN_NODES: Final = 400_000
 #: Seconds that a search may take.
 _TIMEOUT: Final = 0.05
 _VERBOSE: Final = re.compile(r"\(\?[a-zA-Z0-9-]*x")
@@ -58,7 +58,7 @@ def _compile(text: str) -> Any:
         raise ConditionError(r'“\b” is a backspace here: put an r before the quotes, r"\bword\b"')
     if _VERBOSE.search(text):
         raise ConditionError("a pattern can't use the flag x: leave it out")
-    if len(text) > _LONGEST or _size(text) > _LARGEST:
+    if len(text) > _MAX_PATTERN_CHARS or _size(text) > _MAX_PATTERN_NODES:
         raise ConditionError("the pattern is too long, or has too many repeats: simplify it")
     try:
         return regex.compile(text)
@@ -84,10 +84,10 @@ _DIGITS: Final = 100
 class ConditionFunction(NamedTuple):
     """A function: how many arguments it takes, and what it makes of them."""
 
-    least: int
-    most: int
+    min_args: int
+    max_args: int
     call: Callable[..., Any]
-    of_lists: bool = False  # it takes comprehensions without brackets, too
+    accepts_generator: bool = False  # it takes comprehensions without brackets, too
 
 
 def _items(value: Any, name: str) -> Iterable[Any]:
@@ -118,13 +118,13 @@ def _contains(frame: EvaluationFrame, value: Any, part: Any) -> bool:
         raise ConditionError(f"contains() searches for a text, not {name_type(part)}")
     if part is None:
         return False
-    frame.look_through(value)
+    frame.charge_value(value)
     return any(part in text for text in list_texts(value))
 
 
 def _matches(frame: EvaluationFrame, value: Any, pattern: TextPattern) -> bool:
-    frame.look_through(value)
-    frame.spend(_A_SEARCH)
+    frame.charge_value(value)
+    frame.charge_steps(_A_SEARCH)
     return pattern.is_in("\n".join(list_texts(value)))
 
 
@@ -196,23 +196,23 @@ def _sum(frame: EvaluationFrame, value: Any) -> Any:
 
 def _counted(frame: EvaluationFrame, values: Iterable[Any]) -> Iterable[Any]:
     for value in values:
-        frame.spend(1)
+        frame.charge_steps(1)
         yield value
 
 
 FUNCTIONS: Final[dict[str, ConditionFunction]] = {
     "abs": ConditionFunction(1, 1, _abs),
-    "all": ConditionFunction(1, 1, _all, of_lists=True),
-    "any": ConditionFunction(1, 1, _any, of_lists=True),
+    "all": ConditionFunction(1, 1, _all, accepts_generator=True),
+    "any": ConditionFunction(1, 1, _any, accepts_generator=True),
     "contains": ConditionFunction(2, 2, _contains),
     "float": ConditionFunction(1, 1, _float),
     "int": ConditionFunction(1, 1, _int),
-    "len": ConditionFunction(1, 1, _len, of_lists=True),
+    "len": ConditionFunction(1, 1, _len, accepts_generator=True),
     "matches": ConditionFunction(2, 2, _matches),
-    "max": ConditionFunction(1, 20, _greatest, of_lists=True),
-    "min": ConditionFunction(1, 20, _least, of_lists=True),
+    "max": ConditionFunction(1, 20, _greatest, accepts_generator=True),
+    "min": ConditionFunction(1, 20, _least, accepts_generator=True),
     "str": ConditionFunction(1, 1, _str),
-    "sum": ConditionFunction(1, 1, _sum, of_lists=True),
+    "sum": ConditionFunction(1, 1, _sum, accepts_generator=True),
 }
 
 
@@ -222,7 +222,7 @@ def _method(name: str) -> Callable[..., Any]:
             return None
         if not isinstance(text, str) or not all(isinstance(arg, str) for arg in args):
             raise ConditionError(f".{name}() works on texts only")
-        frame.look_through(text)
+        frame.charge_value(text)
         return getattr(text, name)(*args)
 
     return call

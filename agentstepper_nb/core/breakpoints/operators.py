@@ -75,7 +75,7 @@ def add_values(frame: EvaluationFrame, left: Any, right: Any) -> Any:
     """Numbers together, or texts one after the other."""
     if isinstance(left, str) and isinstance(right, str):
         joined: str = check_size(left + right)
-        frame.look_through(joined)
+        frame.charge_value(joined)
         return joined
     return _add(frame, left, right)
 
@@ -83,7 +83,7 @@ def add_values(frame: EvaluationFrame, left: Any, right: Any) -> Any:
 def is_equal(frame: EvaluationFrame, left: Any, right: Any) -> bool:
     """Whether two values are the same."""
     if isinstance(left, list | dict) and isinstance(right, list | dict):
-        frame.look_through(left)
+        frame.charge_value(left)
     return bool(left == right)
 
 
@@ -106,7 +106,7 @@ def is_within(frame: EvaluationFrame, part: Any, whole: Any) -> bool:
         case None:
             return False
         case str():
-            frame.look_through(whole)
+            frame.charge_value(whole)
             if part is None:
                 return False
             if isinstance(part, str):
@@ -114,8 +114,8 @@ def is_within(frame: EvaluationFrame, part: Any, whole: Any) -> bool:
         case dict():
             return isinstance(part, str) and part in whole
         case list():
-            frame.look_through(whole if isinstance(part, list | dict) else None)
-            frame.spend(1 + len(whole))
+            frame.charge_value(whole if isinstance(part, list | dict) else None)
+            frame.charge_steps(1 + len(whole))
             return part in whole
     raise _unfit("in", part, whole)
 
@@ -138,7 +138,7 @@ def slice_value(frame: EvaluationFrame, whole: Any, low: Any, high: Any) -> Any:
     if not all(end is None or isinstance(end, int) for end in (low, high)):
         raise ConditionError("a slice begins and ends at whole numbers")
     piece = whole[low:high]
-    frame.spend(1 + len(piece) // 16)
+    frame.charge_steps(1 + len(piece) // 16)
     return piece
 
 

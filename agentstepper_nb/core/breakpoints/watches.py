@@ -57,11 +57,11 @@ class PointFilter:
         self._fits = None if breakpoint.name is None else compile_glob(breakpoint.name)
         self._on_error = breakpoint.on_error
 
-    def is_of(self, point: ObservedPoint) -> bool:
+    def matches_event(self, point: ObservedPoint) -> bool:
         """Whether the breakpoint is about this event, be it its begin or its end."""
         return self._is_named(point.kind, point.name)
 
-    def may_be_at(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
+    def may_match(self, kind: EventKind, side: EventSide, name: str | None) -> bool:
         """Whether the breakpoint may be about such a halt point, whatever its outcome is."""
         return (self._side is None or self._side is side) and self._is_named(kind, name)
 
@@ -69,13 +69,13 @@ class PointFilter:
         fits = self._fits
         return (self._kind is None or self._kind is kind) and (fits is None or fits(name or ""))
 
-    def is_at(self, point: ObservedPoint) -> bool:
+    def matches(self, point: ObservedPoint) -> bool:
         """Whether the breakpoint is about this halt point."""
         side = self._side
         return (
             (side is None or side is point.side)
             and (not self._on_error or point.outcome is EventOutcome.ERROR)
-            and self.is_of(point)
+            and self.matches_event(point)
         )
 
 
@@ -97,10 +97,10 @@ class WatchState:
         #: Whether it came true, and its breakpoint has not matched since.
         self.due = False
 
-    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
+    def observe(self, point: ObservedPoint, totals: UsageTotals) -> None:
         """A halt point was reached; the totals include it."""
 
-    def touch(self, paths: Iterable[str]) -> None:
+    def record_changed_paths(self, paths: Iterable[str]) -> None:
         """Files of the workspace were changed."""
 
 
@@ -122,14 +122,14 @@ class _Budget(WatchState):
 class _Tokens(_Budget):
     __slots__ = ()
 
-    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
+    def observe(self, point: ObservedPoint, totals: UsageTotals) -> None:
         self._compare(totals.tokens)
 
 
 class _Cost(_Budget):
     __slots__ = ()
 
-    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
+    def observe(self, point: ObservedPoint, totals: UsageTotals) -> None:
         self._compare(totals.cost)
 
 
@@ -140,16 +140,16 @@ class _Repeated(WatchState):
     Events of each kind are compared with each other; others between them don't count.
     """
 
-    __slots__ = ("_last", "_place", "_times")
+    __slots__ = ("_filter", "_last", "_times")
 
-    def __init__(self, times: int, place: PointFilter) -> None:
+    def __init__(self, times: int, point_filter: PointFilter) -> None:
         super().__init__()
         self._times = times
-        self._place = place
+        self._filter = point_filter
         self._last: dict[EventKind, tuple[str | None, bytes, int]] = {}
 
-    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
-        if point.side is not EventSide.BEGIN or not self._place.is_of(point):
+    def observe(self, point: ObservedPoint, totals: UsageTotals) -> None:
+        if point.side is not EventSide.BEGIN or not self._filter.matches_event(point):
             return
         name, data, count = self._last.get(point.kind, (None, b"", 0))
         alike = name == point.name and is_same_json(data, point.data)
@@ -162,16 +162,16 @@ class _Repeated(WatchState):
 class _Recurring(WatchState):
     """Comes true when so many events that its breakpoint is about began alike, wherever in the run."""
 
-    __slots__ = ("_counts", "_place", "_times")
+    __slots__ = ("_counts", "_filter", "_times")
 
-    def __init__(self, times: int, place: PointFilter) -> None:
+    def __init__(self, times: int, point_filter: PointFilter) -> None:
         super().__init__()
         self._times = times
-        self._place = place
+        self._filter = point_filter
         self._counts: dict[bytes, int] = {}
 
-    def see(self, point: ObservedPoint, totals: UsageTotals) -> None:
-        if point.side is not EventSide.BEGIN or not self._place.is_of(point):
+    def observe(self, point: ObservedPoint, totals: UsageTotals) -> None:
+        if point.side is not EventSide.BEGIN or not self._filter.matches_event(point):
             return
         beginning = _digest(point)
         count = self._counts[beginning] = self._counts.get(beginning, 0) + 1
@@ -188,11 +188,11 @@ class _Touched(WatchState):
         super().__init__()
         self._fits = compile_glob(pattern)
 
-    def touch(self, paths: Iterable[str]) -> None:
+    def record_changed_paths(self, paths: Iterable[str]) -> None:
         self.due = self.due or any(map(self._fits, paths))
 
 
-def make_watch(breakpoint: BreakpointRule, place: PointFilter) -> WatchState | None:
+def make_watch(breakpoint: BreakpointRule, point_filter: PointFilter) -> WatchState | None:
     """A breakpoint's watch, at the begin of all; None where it has none."""
     match breakpoint.watch:
         case None:
@@ -202,9 +202,9 @@ def make_watch(breakpoint: BreakpointRule, place: PointFilter) -> WatchState | N
         case CostBudget(limit=limit):
             return _Cost(limit)
         case Repeated(times=times, in_a_row=True):
-            return _Repeated(times, place)
+            return _Repeated(times, point_filter)
         case Repeated(times=times):
-            return _Recurring(times, place)
+            return _Recurring(times, point_filter)
         case Touched(path=path):
             return _Touched(path)
         case other:

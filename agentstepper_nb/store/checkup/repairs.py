@@ -225,7 +225,7 @@ def _records(run: SalvagedRun) -> Iterator[Record]:
     if not history.run.live:
         yield ImportedRunSaved(history=history)
         return
-    yield RunStarted(run=history.run, proof=run.proof)
+    yield RunStarted(run=history.run, agent_credentials=run.proof)
     yield from (EventSaved(event=event) for event in history.events)
     yield from (HaltPointSaved(halt_point=point) for point in history.halt_points)
     yield from (CommitSaved(commit=commit) for commit in history.commits)

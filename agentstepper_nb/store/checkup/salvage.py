@@ -29,7 +29,7 @@ from ...protocol.data_model import (
     RunEnding,
     RunState,
 )
-from ...protocol.records import AgentProof, Record, RunHistory
+from ...protocol.records import AgentCredentials, Record, RunHistory
 from ..sqlite import migrations
 from ..sqlite.contents import ContentReader
 from ..sqlite.database import connect
@@ -78,7 +78,7 @@ class SalvagedRun:
     """
 
     history: RunHistory
-    proof: AgentProof | None = None
+    proof: AgentCredentials | None = None
     received_count: int = 0
     model_summaries: tuple[tuple[str, str], ...] = ()
     lost: tuple[str, ...] = ()

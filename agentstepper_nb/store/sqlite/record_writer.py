@@ -177,7 +177,7 @@ class RecordWriter:
         return row
 
     def _start(self, record: RunStarted) -> None:
-        proof = _encode(record.proof) if record.proof else None
+        proof = _encode(record.agent_credentials) if record.agent_credentials else None
         self._add(record.run, proof, self._next_number("active"))
 
     def _set_header_texts(self, record: RunRenamed | RunTagged) -> None:

@@ -14,7 +14,13 @@ from msgspec import Struct, structs
 
 from ...protocol.breakpoint_rules import BreakpointRule, Price
 from ...protocol.data_model import Commit, Event, FileChange, HaltPoint, RowNote, Run
-from ...protocol.records import AgentProof, BreakpointDeleted, BreakpointSaved, PricesSet, Record
+from ...protocol.records import (
+    AgentCredentials,
+    BreakpointDeleted,
+    BreakpointSaved,
+    PricesSet,
+    Record,
+)
 
 #: What a column of SQLite's may hold.
 Value = int | float | str | bytes | None
@@ -173,7 +179,7 @@ HALT_POINT: Final = BodyCodec(HaltPoint, "id", "run", "data", "edit")
 COMMIT: Final = BodyCodec(Commit, "id", "run", "changes")
 CHANGE: Final = BodyCodec(FileChange, "body")
 NOTE: Final = BodyCodec(RowNote, "run", "message")
-PROOF: Final = msgspec.json.Decoder(AgentProof)
+PROOF: Final = msgspec.json.Decoder(AgentCredentials)
 
 
 @dataclass(slots=True)

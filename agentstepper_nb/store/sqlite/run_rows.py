@@ -21,7 +21,7 @@ from ...protocol.data_model import (
     Run,
 )
 from ...protocol.records import (
-    AgentProof,
+    AgentCredentials,
     CommitSaved,
     EventSaved,
     HaltPointSaved,
@@ -101,7 +101,7 @@ class RunRowReader:
         return self._row
 
     @property
-    def proof(self) -> AgentProof | None:
+    def proof(self) -> AgentCredentials | None:
         """By what its agent is known."""
         return None if self._row.proof is None else self._decoded(PROOF.decode, self._row.proof)
 
@@ -132,7 +132,7 @@ class RunRowReader:
         others = [event for event in events if event.kind is not EventKind.DEBUG_MESSAGE]
         rows: list[Event | HaltPoint] = sorted([*debug_messages, *points], key=lambda row: row.seq)
         return [
-            RunStarted(run=self._header(), proof=self.proof),
+            RunStarted(run=self._header(), agent_credentials=self.proof),
             *(EventSaved(event=event) for event in others),
             *(_saved(row) for row in rows),
             *(CommitSaved(commit=commit) for commit in commits),

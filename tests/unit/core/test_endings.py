@@ -133,7 +133,7 @@ def test_an_exit_code_with_the_end(stage: Stage) -> None:
 
 def test_what_the_store_lost_and_its_agent_sends_again_is_no_failure(stage: Stage) -> None:
     lost = Failure(type=CHANGES_LOST, message="The last change is lost.")
-    stage.debugger.replay([RunTagged(run=replace(stage.run(), failure=lost))])
+    stage.debugger.restore([RunTagged(run=replace(stage.run(), failure=lost))])
     stage.detach()
     assert stage.run().failure == lost
     stage.attach()
@@ -169,11 +169,11 @@ def test_a_run_that_has_ended_is_neither_away_nor_back(stage: Stage) -> None:
 def test_what_is_known_of_its_agent(stage: Stage) -> None:
     stage.hear(4)
     assert stage.debugger.last_received("run") == 4
-    proof = stage.debugger.proof("run")
+    proof = stage.debugger.agent_credentials("run")
     assert proof is not None
     assert proof.secret == "s"
     stage.finish()
-    assert stage.debugger.proof("run") is None
+    assert stage.debugger.agent_credentials("run") is None
     with pytest.raises(CommandError):
         stage.debugger.last_received("other")
 
@@ -204,7 +204,7 @@ def test_a_sentence_of_what_is_pending_stays_with_it(stage: Stage) -> None:
 def test_a_run_that_was_found_has_ended() -> None:
     stage = Stage()
     found = Run(id="old", name="Old", program="P", started_at=1.0, state=RunState.IDLE, rows=7)
-    stage.debugger.replay([EndedRunLoaded(run=found)])
+    stage.debugger.restore([EndedRunLoaded(run=found)])
     assert (stage.debugger.runs, stage.debugger.active) == ([found], None)
     stage.rename("Older", "old")
     stage.delete("old")

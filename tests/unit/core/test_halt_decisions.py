@@ -234,14 +234,14 @@ def test_after_a_restart_breakpoints_are_told_what_came_before() -> None:
     assert before.run().hits == (BreakpointHits(breakpoint="t", count=1, last=2),)
     before.resume()
     after = Stage()
-    after.debugger.replay(before.records)
-    assert after.debugger.halt_policy.needs_replay("run")
+    after.debugger.restore(before.records)
+    assert after.debugger.halt_policy.needs_history("run")
     points = [record.halt_point for record in before.records if hasattr(record, "halt_point")]
     commits = (replace(commit, seq=1),)
     history = RunHistory(run=after.run(), halt_points=tuple(points[:2]), commits=commits)
-    after.debugger.halt_policy.replay_history("run", history)
-    assert not after.debugger.halt_policy.needs_replay("run")
-    after.debugger.halt_policy.replay_history("run", history)  # it is told once
+    after.debugger.halt_policy.restore_history("run", history)
+    assert not after.debugger.halt_policy.needs_history("run")
+    after.debugger.halt_policy.restore_history("run", history)  # it is told once
     after.reach(after.begin(id="e9"), id="b9")
     assert after.run().hits[1] == BreakpointHits(breakpoint="s", count=1, last=3)
     assert after.run().pending == ("b9",)
@@ -251,22 +251,22 @@ def test_where_what_came_before_cannot_be_read_breakpoints_begin_anew() -> None:
     before = stage(BreakpointRule(id="s", hit_count=2))
     before.reach(before.begin())
     after = Stage()
-    after.debugger.replay(before.records)
-    after.debugger.halt_policy.replay_history("run", None)
-    assert not after.debugger.halt_policy.needs_replay("run")
+    after.debugger.restore(before.records)
+    after.debugger.halt_policy.restore_history("run", None)
+    assert not after.debugger.halt_policy.needs_history("run")
     for id in ("b8", "b9"):
         after.reach(after.begin(id=f"e-{id}"), id=id)
     assert after.run().hits == (BreakpointHits(breakpoint="s", count=1, last=3),)
-    after.debugger.halt_policy.replay_history("gone", None)
-    assert not after.debugger.halt_policy.needs_replay("gone")
+    after.debugger.halt_policy.restore_history("gone", None)
+    assert not after.debugger.halt_policy.needs_history("gone")
 
 
 def test_a_run_that_began_here_needs_no_memory() -> None:
     it = stage()
     it.reach(it.begin())
-    assert not it.debugger.halt_policy.needs_replay("run")
+    assert not it.debugger.halt_policy.needs_history("run")
     it.reach(it.begin(), leased=True)
-    assert not it.debugger.halt_policy.needs_replay("run")
+    assert not it.debugger.halt_policy.needs_history("run")
 
 
 # ---- breakpoints and prices --------------------------------------------------------------------------

@@ -195,13 +195,13 @@ def test_a_huge_commit_is_cut() -> None:
 
 def test_the_same_question_to_the_same_model_has_the_same_key() -> None:
     elsewhere = replace(POINT, id="other", run="other", seq=99, at=5.0)
-    assert make_prompt(elsewhere).key("m") == make_prompt(POINT).key("m")
+    assert make_prompt(elsewhere).cache_key("m") == make_prompt(POINT).cache_key("m")
     others = [
-        make_prompt(POINT).key("n"),
-        make_prompt(replace(POINT, side=EventSide.END)).key("m"),
-        make_prompt(replace(POINT, kind=EventKind.CUSTOM)).key("m"),
-        make_prompt(replace(POINT, name="ls")).key("m"),
-        make_prompt(replace(POINT, edit="1")).key("m"),
-        make_prompt(COMMIT).key("m"),
+        make_prompt(POINT).cache_key("n"),
+        make_prompt(replace(POINT, side=EventSide.END)).cache_key("m"),
+        make_prompt(replace(POINT, kind=EventKind.CUSTOM)).cache_key("m"),
+        make_prompt(replace(POINT, name="ls")).cache_key("m"),
+        make_prompt(replace(POINT, edit="1")).cache_key("m"),
+        make_prompt(COMMIT).cache_key("m"),
     ]
-    assert len({make_prompt(POINT).key("m"), *others}) == 7
+    assert len({make_prompt(POINT).cache_key("m"), *others}) == 7

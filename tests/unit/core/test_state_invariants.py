@@ -126,7 +126,7 @@ class Anything(RuleBasedStateMachine):
     def end_call(self, run: str, number: int, waits: int) -> Named:
         """End one of the events that are open."""
         status = self.stage.debugger._runs.status.get(run)
-        begun = [id for id, each in status.open_events.items() if each.begun] if status else []
+        begun = [id for id, each in status.open_events.items() if each.has_begun] if status else []
         event = begun[number % len(begun)] if begun else "none"
         point = self.tries(self.stage.reach, event, EventSide.END, run=run, waits=bool(waits))
         return run, point or "none"
@@ -344,7 +344,7 @@ class Anything(RuleBasedStateMachine):
             ended = run.ending is not None or run.id.startswith("i")
             away = run.detached_at is not None
             assert run.state is compute_shown_state(
-                run.mode, pending=bool(pending), ended=ended, away=away
+                run.mode, pending=bool(pending), ended=ended, detached=away
             )
             assert (run.agent_state is AgentActivity.HALTED) == bool(pending)
             assert all(point.waits and point.answer is None for point in pending)

@@ -240,7 +240,7 @@ def test_every_state_has_its_rules_and_only_idle_has_none() -> None:
 )
 def test_what_is_shown(mode: RunMode, pending: bool, ended: bool, shown: RunState) -> None:
     assert compute_shown_state(mode, pending=pending, ended=ended) is shown
-    away = compute_shown_state(mode, pending=pending, ended=ended, away=True)
+    away = compute_shown_state(mode, pending=pending, ended=ended, detached=True)
     assert away is (RunState.IDLE if ended else RunState.DETACHED)
 
 

@@ -85,7 +85,7 @@ def test_a_debuggers_run_comes_back(seed: int) -> None:
 def _finished(seed: int) -> RunHistory:
     records = records_by_chance(seed)
     stage = Stage()
-    stage.debugger.replay(records)
+    stage.debugger.restore(records)
     stage.now, stage.records, stage._ids = 2000.0, records, 1000
     stage.finish()
     return kept(stage.records)

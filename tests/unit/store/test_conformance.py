@@ -321,7 +321,7 @@ def test_what_outlives_the_store(kind: Kind, stage: Kept, tmp_path: Path) -> Non
 
     again = kind.open(tmp_path / "logs")
     debugger = Debugger()
-    debugger.replay(again.load())
+    debugger.restore(again.load())
     runs = {run.id: run for run in debugger.runs}
     expected = ["ended", "live"] if kind.lasts else []
     assert list(runs) == expected

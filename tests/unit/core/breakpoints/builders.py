@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from agentstepper_nb.core.breakpoints import BreakpointEngine, ObservedPoint
-from agentstepper_nb.core.breakpoints.condition_view import ConditionView
+from agentstepper_nb.core.breakpoints.condition_variables import ConditionVariables
 from agentstepper_nb.core.breakpoints.conditions import ConditionCompiler
 from agentstepper_nb.core.breakpoints.evaluation import EvaluationFrame
 from agentstepper_nb.core.breakpoints.expression_parser import parse_expression
@@ -48,7 +48,7 @@ def breakpoint(id: str = "s", **fields: Any) -> BreakpointRule:
 
 def hits(breakpoints: BreakpointEngine, *points: ObservedPoint) -> list[int]:
     """At which of the points any breakpoint hits, from 1."""
-    return [number for number, each in enumerate(points, 1) if breakpoints.reach(each).hits]
+    return [number for number, each in enumerate(points, 1) if breakpoints.evaluate(each).hits]
 
 
 def value(
@@ -57,7 +57,7 @@ def value(
     """What an expression comes to at a point."""
     compiler = ConditionCompiler(condition)
     code = compiler.code(parse_expression(condition))
-    view = ConditionView(call() if at is None else at, totals or UsageTotals(), "coder")
+    view = ConditionVariables(call() if at is None else at, totals or UsageTotals(), "coder")
     return code(EvaluationFrame(view, compiler.slots))
 
 

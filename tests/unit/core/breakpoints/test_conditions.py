@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentstepper_nb.core.breakpoints import ObservedPoint
-from agentstepper_nb.core.breakpoints.engine import count
+from agentstepper_nb.core.breakpoints.engine import add_to_totals
 from agentstepper_nb.core.breakpoints.evaluation import ConditionError
 from agentstepper_nb.core.breakpoints.watches import UsageTotals
 from agentstepper_nb.protocol.data_model import EventKind, EventOutcome, Failure, Usage
@@ -134,7 +134,7 @@ def test_a_call_whose_arguments_are_malformed() -> None:
 def test_what_the_run_has_used() -> None:
     totals = UsageTotals()
     for each in (QUERY, USED, CALL, FAILED, USED):
-        count(totals, each)
+        add_to_totals(totals, each)
     assert value("[run.tokens, run.cost, run.events]", totals=totals) == [14, 0.5, 2]
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agentstepper_nb.core.breakpoints import (
     BreakpointEngine,
     ObservedPoint,
-    check_rule,
+    check_breakpoint,
     dry_run,
     list_changed_paths,
 )
@@ -128,9 +128,9 @@ def test_what_cannot_be_set_cannot_be_tried(fields: dict[str, Any], why: str) ->
 @pytest.mark.parametrize("kind", [None, LLM, TOOL, CUSTOM])
 @pytest.mark.parametrize("side", [None, BEGIN, END])
 def test_what_can_be_set(kind: EventKind | None, side: EventSide | None) -> None:
-    check_rule(breakpoint(kind=kind, side=side))
-    check_rule(breakpoint(kind=kind, side=side, on_error=True))
-    check_rule(breakpoint(kind=EventKind.PROGRAM_STARTED, side=side))
+    check_breakpoint(breakpoint(kind=kind, side=side))
+    check_breakpoint(breakpoint(kind=kind, side=side, on_error=True))
+    check_breakpoint(breakpoint(kind=EventKind.PROGRAM_STARTED, side=side))
 
 
 def test_lenient_text_of_version_1_is_read_as_it_was() -> None:
@@ -208,13 +208,13 @@ class Live:
     def tell(self, step: ObservedPoint | set[str] | int) -> None:
         if isinstance(step, ObservedPoint):
             self.seq += 1
-            verdict = self.breakpoints.reach(step)
+            verdict = self.breakpoints.evaluate(step)
             self.halt_points.append(recorded(self.seq, step))
             if verdict.hits or verdict.halts:
                 self.said.append((self.seq, verdict.hits, verdict.halts))
         elif isinstance(step, set):
             self.commits.append(commit(self.seq, *sorted(step), id=f"c{len(self.commits)}-"))
-            self.breakpoints.touch(list_changed_paths(self.commits[-1].changes))
+            self.breakpoints.record_changed_paths(list_changed_paths(self.commits[-1].changes))
         else:
             self.seq += 1
 

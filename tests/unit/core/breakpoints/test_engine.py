@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from agentstepper_nb.core.breakpoints import (
     BreakpointEngine,
+    BreakpointResult,
     ObservedPoint,
-    RuleVerdict,
-    condition_view,
+    condition_variables,
 )
 from agentstepper_nb.core.breakpoints.watches import compile_glob
 from agentstepper_nb.protocol.breakpoint_rules import Reaction
@@ -65,17 +65,17 @@ ALL = (STARTED, QUERY, ANSWER, CALL, RESULT, FAILED, STOPPED, LOOKUP)
 )
 def test_where_a_breakpoint_hits(fields: dict[str, Any], where: list[ObservedPoint]) -> None:
     breakpoints = BreakpointEngine("coder", [breakpoint(**fields)])
-    assert [each for each in ALL if breakpoints.reach(each).hits] == where
+    assert [each for each in ALL if breakpoints.evaluate(each).hits] == where
 
 
 def test_what_is_needed() -> None:
-    assert not BreakpointEngine("coder").needed
+    assert not BreakpointEngine("coder").has_breakpoints
     assert not BreakpointEngine(
         "coder", [breakpoint(enabled=False), breakpoint(id="t", program="x")]
-    ).needed
+    ).has_breakpoints
     assert BreakpointEngine(
         "coder", [breakpoint(enabled=False), breakpoint(id="t", program="c*")]
-    ).needed
+    ).has_breakpoints
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_what_is_said_of_several() -> None:
             breakpoint(id="halt", hit_count=2),
         ],
     )
-    assert breakpoints.reach(CALL) == RuleVerdict(("log",), halts=False)
-    assert breakpoints.reach(CALL) == RuleVerdict(("log", "halt"), halts=True)
-    assert breakpoints.reach(QUERY) == RuleVerdict(("log", "no", "halt"), halts=True)
-    assert BreakpointEngine("coder").reach(CALL) == RuleVerdict()
+    assert breakpoints.evaluate(CALL) == BreakpointResult(("log",), halts=False)
+    assert breakpoints.evaluate(CALL) == BreakpointResult(("log", "halt"), halts=True)
+    assert breakpoints.evaluate(QUERY) == BreakpointResult(("log", "no", "halt"), halts=True)
+    assert BreakpointEngine("coder").evaluate(CALL) == BreakpointResult()
 
 
 # ---- breakpoints that are set while a run goes on ----------------------------------------------------
@@ -157,7 +157,7 @@ def test_one_that_is_as_it_was_goes_on_counting() -> None:
     breakpoints = BreakpointEngine("coder", [one])
     assert hits(breakpoints, CALL, CALL) == []
     breakpoints.set([other, replace(one)])
-    assert [breakpoints.reach(CALL).hits for _ in range(2)] == [("s",), ("t", "s")]
+    assert [breakpoints.evaluate(CALL).hits for _ in range(2)] == [("s",), ("t", "s")]
 
 
 @pytest.mark.parametrize(
@@ -186,24 +186,26 @@ def test_a_condition_that_fails_halts_and_says_so(then: Reaction) -> None:
         "coder", [breakpoint(condition="args.n > 1", then=then, hit_count=2), breakpoint(id="all")]
     )
     said = "Breakpoint “args.n > 1”: > can't combine a text with a number"
-    assert breakpoints.reach(call({"n": "x"})) == RuleVerdict(("all",), halts=True, error=said)
+    assert breakpoints.evaluate(call({"n": "x"})) == BreakpointResult(
+        ("all",), halts=True, error=said
+    )
     # It was no match.
-    assert breakpoints.reach(call({"n": 2})).hits == ("all",)
-    assert breakpoints.reach(call({"n": 2})) == RuleVerdict(("s", "all"), halts=True)
+    assert breakpoints.evaluate(call({"n": 2})).hits == ("all",)
+    assert breakpoints.evaluate(call({"n": 2})) == BreakpointResult(("s", "all"), halts=True)
 
 
 def test_the_first_of_two_that_fail_is_told() -> None:
     breakpoints = BreakpointEngine(
         "coder", [breakpoint(condition="1 / 0"), breakpoint(id="t", condition="-text")]
     )
-    error = breakpoints.reach(CALL).error
+    error = breakpoints.evaluate(CALL).error
     assert error is not None and "1 / 0" in error
 
 
 def test_one_that_cannot_be_read_fails_where_the_rest_holds() -> None:
     breakpoints = BreakpointEngine("coder", [breakpoint(condition="open('x')", kind=LLM)])
-    assert breakpoints.reach(CALL) == RuleVerdict()
-    verdict = breakpoints.reach(QUERY)
+    assert breakpoints.evaluate(CALL) == BreakpointResult()
+    verdict = breakpoints.evaluate(QUERY)
     assert verdict.halts and not verdict.hits
     assert verdict.error is not None and "column 1: there is no function “open”" in verdict.error
 
@@ -212,14 +214,14 @@ def test_a_long_condition_is_shortened_where_it_is_named() -> None:
     breakpoints = BreakpointEngine(
         "coder", [breakpoint(condition="1 / 0 or " + "text and\n " * 100 + "text")]
     )
-    error = breakpoints.reach(CALL).error
+    error = breakpoints.evaluate(CALL).error
     assert error is not None and "text and text" in error and len(error) < 200 and "\n" not in error
 
 
 def test_one_that_has_hit_once_is_not_asked_again() -> None:
     breakpoints = BreakpointEngine("coder", [breakpoint(condition="args.n < 3", once=True)])
-    assert breakpoints.reach(call({"n": 1})).hits == ("s",)
-    assert breakpoints.reach(call({"n": "x"})) == RuleVerdict()
+    assert breakpoints.evaluate(call({"n": 1})).hits == ("s",)
+    assert breakpoints.evaluate(call({"n": "x"})) == BreakpointResult()
 
 
 @pytest.mark.parametrize("data", [b"NaN", b'{"a": Infinity}', b"\xff", b"", b"[" * 100_000])
@@ -227,18 +229,20 @@ def test_text_that_only_a_lenient_parser_takes_is_text(data: bytes) -> None:
     breakpoints = BreakpointEngine(
         "coder", [breakpoint(condition="data == text and len(text) >= 0 and args == None")]
     )
-    assert breakpoints.reach(call()._replace(data=data)).hits == ("s",)
+    assert breakpoints.evaluate(call()._replace(data=data)).hits == ("s",)
 
 
 def test_data_is_read_once_and_only_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[bytes] = []
-    real = condition_view.parse_json
-    monkeypatch.setattr(condition_view, "parse_json", lambda data: read.append(data) or real(data))
+    real = condition_variables.parse_json
+    monkeypatch.setattr(
+        condition_variables, "parse_json", lambda data: read.append(data) or real(data)
+    )
     asking = [breakpoint(id=str(n), kind=TOOL, condition=f"args.n != {n}") for n in range(5)]
     breakpoints = BreakpointEngine(
         "coder", [breakpoint(), breakpoint(id="name", condition='tool == "x"'), *asking]
     )
-    assert breakpoints.reach(QUERY).hits == ("s",)
+    assert breakpoints.evaluate(QUERY).hits == ("s",)
     assert read == []
-    breakpoints.reach(CALL)
+    breakpoints.evaluate(CALL)
     assert read == [CALL.data]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentstepper_nb.core.breakpoints import BreakpointEngine, check_rule
-from agentstepper_nb.core.breakpoints.condition_view import ConditionView
+from agentstepper_nb.core.breakpoints import BreakpointEngine, check_breakpoint
+from agentstepper_nb.core.breakpoints.condition_variables import ConditionVariables
 from agentstepper_nb.core.breakpoints.conditions import parse_condition
 from agentstepper_nb.core.breakpoints.evaluation import ConditionError
 from agentstepper_nb.core.breakpoints.functions import FUNCTIONS, TextPattern
@@ -141,13 +141,13 @@ def test_what_is_refused_as_a_whole(condition: str, why: str) -> None:
 
 def test_what_is_refused_cannot_be_set() -> None:
     with pytest.raises(ProtocolError) as refused:
-        check_rule(breakpoint(condition="tool == x"))
+        check_breakpoint(breakpoint(condition="tool == x"))
     assert refused.value.code == "invalid_stop"
     assert refused.value.message.startswith(
         "The condition can't be read: column 9: there is no name “x”"
     )
-    check_rule(breakpoint(condition="tool == 'x'"))
-    check_rule(breakpoint())
+    check_breakpoint(breakpoint(condition="tool == 'x'"))
+    check_breakpoint(breakpoint())
 
 
 STEPS = "the condition takes more than 100,000 steps here: simplify it"
@@ -184,7 +184,7 @@ MANY = {"l": list(range(1000)), "t": "x" * 600_000, "n": int(HUGE), "deep": [[[1
 )
 def test_what_would_take_too_much(condition: str, why: str) -> None:
     breakpoints = BreakpointEngine("coder", [breakpoint(condition=condition)])
-    verdict = breakpoints.reach(call(MANY))
+    verdict = breakpoints.evaluate(call(MANY))
     assert verdict.halts and verdict.error is not None and why in verdict.error
     assert len(verdict.error) < 300
 
@@ -200,7 +200,7 @@ def test_data_that_is_nested_too_deeply_to_be_gone_through() -> None:
     data: Any = "x"
     for _ in range(5000):
         data = {"type": "message", "content": [data]}
-    view = ConditionView(point(None, LLM, END), UsageTotals(), "coder")
+    view = ConditionVariables(point(None, LLM, END), UsageTotals(), "coder")
     view._known["data"] = data  # the parser breakpoints earlier, mostly
     with pytest.raises(ConditionError, match="the data is nested too deeply here"):
         parse_condition("answer.text == 'x'")(view)
@@ -210,7 +210,7 @@ def test_data_that_is_nested_too_deeply_to_be_gone_through() -> None:
 def test_text_that_is_nested_too_deeply_to_be_read_is_text() -> None:
     deep = point(None, LLM, END)._replace(data=b'{"content": [' * 5000 + b"]}" * 5000)
     breakpoints = BreakpointEngine("coder", [breakpoint(condition="answer.text == data == text")])
-    assert breakpoints.reach(deep).hits == ("s",)
+    assert breakpoints.evaluate(deep).hits == ("s",)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_whatever_is_written_is_answered(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         breakpoints = BreakpointEngine("coder", [breakpoint(condition=text or "1")])
-        verdict = breakpoints.reach(call({"path": "a", "n": 1}))
+        verdict = breakpoints.evaluate(call({"path": "a", "n": 1}))
     assert verdict.halts in (True, False)
     assert verdict.error is None or verdict.error.startswith("Breakpoint “")
 
@@ -355,5 +355,5 @@ def larger(part: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 def test_whatever_can_be_said_has_a_value_or_fails(text: str, args: Any) -> None:
     """Python's own errors never come through."""
     breakpoints = BreakpointEngine("coder", [breakpoint(condition=f"[{text} for x in [args]]")])
-    verdict = breakpoints.reach(call(args))
+    verdict = breakpoints.evaluate(call(args))
     assert (verdict.error is None) is (verdict.hits == ("s",))

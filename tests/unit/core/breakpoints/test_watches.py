@@ -127,28 +127,28 @@ def test_what_is_the_same(one: str, other: str, alike: bool) -> None:
 
 def test_a_path_touched() -> None:
     breakpoints = watching(Touched(path="src/*.py"))
-    breakpoints.touch(["README.md", "docs/a.py"])
+    breakpoints.record_changed_paths(["README.md", "docs/a.py"])
     assert hits(breakpoints, RESULT) == []
-    breakpoints.touch(iter(["README.md", "src/a.py"]))
-    breakpoints.touch(["README.md"])
+    breakpoints.record_changed_paths(iter(["README.md", "src/a.py"]))
+    breakpoints.record_changed_paths(["README.md"])
     assert hits(breakpoints, RESULT, RESULT) == [1]
-    breakpoints.touch(["src/b/c.py"])
-    breakpoints.touch(["src/a.py"])
+    breakpoints.record_changed_paths(["src/b/c.py"])
+    breakpoints.record_changed_paths(["src/a.py"])
     assert hits(breakpoints, call(), RESULT) == [1]
 
 
 def test_it_is_due_until_the_rest_holds() -> None:
     breakpoints = watching(Touched(path="*"), kind=LLM, side=BEGIN, hit_count=2)
-    breakpoints.touch(["a"])
+    breakpoints.record_changed_paths(["a"])
     assert hits(breakpoints, RESULT, QUERY, QUERY) == []
-    breakpoints.touch(["b"])
+    breakpoints.record_changed_paths(["b"])
     assert hits(breakpoints, RESULT, QUERY, QUERY) == [2]
 
 
 def test_a_failing_condition_leaves_it_due() -> None:
     breakpoints = watching(Touched(path="*"), condition="args.n > 1", side=BEGIN)
-    breakpoints.touch(["a"])
-    assert breakpoints.reach(call({"n": "x"})).error
+    breakpoints.record_changed_paths(["a"])
+    assert breakpoints.evaluate(call({"n": "x"})).error
     assert hits(breakpoints, call({"n": 2}), call({"n": 2})) == [1]
 
 

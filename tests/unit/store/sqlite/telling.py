@@ -40,7 +40,7 @@ def told(run: str = "run", text: str = "hello") -> Stage:
     binary = FileChange(path="x.png", kind=ChangeKind.CHANGED, binary=True, size=7, digest="d")
     commit = Commit(id="c", run=run, at=1, title=text, changes=(change, binary))
     stage.records.append(CommitSaved(commit=commit))
-    stage.debugger.replay(stage.records[-1:])
+    stage.debugger.restore(stage.records[-1:])
     stage.note(said, text, run)
     stage.sentence(stage.point(asked), f"A sentence: {text}.")
     stage.tag(text, run=run)

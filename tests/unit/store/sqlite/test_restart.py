@@ -31,7 +31,7 @@ def kept_in_parts(records: list[Record], folder: Path) -> RunStates:
 
 def restarted(reader: StoreReader) -> RunStates:
     debugger = Debugger()
-    debugger.replay(read_restart_records(reader, reader.list_runs()))
+    debugger.restore(read_restart_records(reader, reader.list_runs()))
     return debugger._runs
 
 
@@ -83,7 +83,7 @@ def test_only_what_waits_comes_with_its_contents(tmp_path: Path) -> None:
         store.keep(stage.records)
         debugger = Debugger()
         records = list(read_restart_records(store.reader, store.reader.list_runs()))
-        debugger.replay(records)
+        debugger.restore(records)
         assert debugger._runs == stage.debugger._runs
         points = [record.halt_point for record in records if hasattr(record, "halt_point")]
     assert [point.data for point in points] == ["", '"hello"']
@@ -112,6 +112,6 @@ def test_a_live_run_that_is_hurt_is_given_up_and_the_others_go_on(
     assert found.run.failure is not None
     assert "damaged" in found.run.failure.message
     debugger = Debugger()
-    debugger.replay(records)
+    debugger.restore(records)
     assert debugger._runs.status["well"] == stage.debugger._runs.status["well"]
     assert others

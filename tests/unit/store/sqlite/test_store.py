@@ -58,7 +58,7 @@ async def test_files_of_version_1_are_taken_in_once_and_go_with_their_run(tmp_pa
 
     store = open_store(tmp_path)
     debugger = Debugger()
-    debugger.replay(store.load())
+    debugger.restore(store.load())
     assert debugger.runs == [history.run]
     stage = Stage()
     stage.debugger = debugger
@@ -86,7 +86,7 @@ def test_what_the_journal_lost_is_told_and_stays_told(
     assert "2 changes" in caplog.text
     store = open_store(tmp_path)
     debugger = Debugger()
-    debugger.replay(store.load())
+    debugger.restore(store.load())
     assert ("2 changes" in str(debugger.run("run").failure)) is not ended
     assert list(read_losses(store._index_reader._connection)) == ["run"]
     assert debugger.run("other").failure is None

@@ -91,7 +91,7 @@ def parse_json(text: str | bytes) -> Any:
         return text if isinstance(text, str) else text.decode("utf-8", "replace")
 
 
-class ConditionView:
+class ConditionVariables:
     """A halt point, to be read by names.
 
     Args:
@@ -109,13 +109,13 @@ class ConditionView:
         self._known: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        """The value of one of `NAMES`."""
+        """The value of one of `VARIABLES`."""
         known = self._known
         if name not in known:
-            known[name] = NAMES[name](self)
+            known[name] = VARIABLES[name](self)
         return known[name]
 
-    def is_at(self, side: EventSide, *kinds: EventKind) -> bool:
+    def matches(self, side: EventSide, *kinds: EventKind) -> bool:
         """Whether this is such a side of an event of such a kind."""
         return self.point.side is side and self.point.kind in kinds
 
@@ -136,109 +136,113 @@ def list_texts(value: Any) -> Iterator[str]:
 _KINDS: Final = {EventKind.LLM_QUERY: "llm", EventKind.TOOL_INVOCATION: "tool"}
 
 
-def _kind(view: ConditionView) -> Any:
-    point = view.point
+def _kind(variables: ConditionVariables) -> Any:
+    point = variables.point
     return (
         point.name if point.kind is EventKind.CUSTOM else _KINDS.get(point.kind, point.kind.value)
     )
 
 
-def _side(view: ConditionView) -> Any:
-    return "before" if view.point.side is EventSide.BEGIN else "after"
+def _side(variables: ConditionVariables) -> Any:
+    return "before" if variables.point.side is EventSide.BEGIN else "after"
 
 
-def _tool(view: ConditionView) -> Any:
-    return view.point.name if view.point.kind is EventKind.TOOL_INVOCATION else None
+def _tool(variables: ConditionVariables) -> Any:
+    return variables.point.name if variables.point.kind is EventKind.TOOL_INVOCATION else None
 
 
-def _model(view: ConditionView) -> Any:
-    return view.point.name if view.point.kind is EventKind.LLM_QUERY else None
+def _model(variables: ConditionVariables) -> Any:
+    return variables.point.name if variables.point.kind is EventKind.LLM_QUERY else None
 
 
-def _data(view: ConditionView) -> Any:
-    return parse_json(view.point.data)
+def _data(variables: ConditionVariables) -> Any:
+    return parse_json(variables.point.data)
 
 
-def _args(view: ConditionView) -> Any:
-    if view.is_at(EventSide.BEGIN, EventKind.TOOL_INVOCATION):
-        match view["data"]:
+def _args(variables: ConditionVariables) -> Any:
+    if variables.matches(EventSide.BEGIN, EventKind.TOOL_INVOCATION):
+        match variables["data"]:
             case {"Argument": args}:
                 return args
-    return view["data"] if view.is_at(EventSide.BEGIN, EventKind.CUSTOM) else None
+    return variables["data"] if variables.matches(EventSide.BEGIN, EventKind.CUSTOM) else None
 
 
-def _prompt(view: ConditionView) -> Any:
-    return view["data"] if view.is_at(EventSide.BEGIN, EventKind.LLM_QUERY) else None
+def _prompt(variables: ConditionVariables) -> Any:
+    return variables["data"] if variables.matches(EventSide.BEGIN, EventKind.LLM_QUERY) else None
 
 
-def _messages(view: ConditionView) -> Any:
-    return read_messages(view["prompt"])
+def _messages(variables: ConditionVariables) -> Any:
+    return read_messages(variables["prompt"])
 
 
-def _answer(view: ConditionView) -> Any:
-    return read_answer(view["data"]) if view.is_at(EventSide.END, EventKind.LLM_QUERY) else None
+def _answer(variables: ConditionVariables) -> Any:
+    return (
+        read_answer(variables["data"])
+        if variables.matches(EventSide.END, EventKind.LLM_QUERY)
+        else None
+    )
 
 
-def _result(view: ConditionView) -> Any:
-    at_end = view.is_at(EventSide.END, EventKind.TOOL_INVOCATION, EventKind.CUSTOM)
-    return view["data"] if at_end else None
+def _result(variables: ConditionVariables) -> Any:
+    at_end = variables.matches(EventSide.END, EventKind.TOOL_INVOCATION, EventKind.CUSTOM)
+    return variables["data"] if at_end else None
 
 
-def _text(view: ConditionView) -> Any:
-    return "\n".join(list_texts(view["data"]))
+def _text(variables: ConditionVariables) -> Any:
+    return "\n".join(list_texts(variables["data"]))
 
 
-def _outcome(view: ConditionView) -> Any:
-    point = view.point
+def _outcome(variables: ConditionVariables) -> Any:
+    point = variables.point
     if point.side is EventSide.BEGIN or point.kind not in PAIRED_EVENT_KINDS:
         return None
     return (point.outcome or EventOutcome.OK).value
 
 
-def _error(view: ConditionView) -> Any:
-    failure = view.point.failure
+def _error(variables: ConditionVariables) -> Any:
+    failure = variables.point.failure
     return None if failure is None else failure.message
 
 
-def _error_type(view: ConditionView) -> Any:
-    failure = view.point.failure
+def _error_type(variables: ConditionVariables) -> Any:
+    failure = variables.point.failure
     return None if failure is None else failure.type
 
 
-def _tokens(view: ConditionView) -> Any:
-    usage = view.point.usage
+def _tokens(variables: ConditionVariables) -> Any:
+    usage = variables.point.usage
     if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
         return None
     return (usage.input_tokens or 0) + (usage.output_tokens or 0)
 
 
-def _cost(view: ConditionView) -> Any:
-    return None if view.point.usage is None else view.point.usage.cost
+def _cost(variables: ConditionVariables) -> Any:
+    return None if variables.point.usage is None else variables.point.usage.cost
 
 
-def _run(view: ConditionView) -> Any:
-    totals = view.totals
+def _run(variables: ConditionVariables) -> Any:
+    totals = variables.totals
     return {
         "tokens": totals.tokens,
         "cost": totals.cost,
         "events": totals.events,
-        "program": view.program,
+        "program": variables.program,
     }
 
 
 #: What a condition may name; docs/guide/breakpoints.md says what each is.
-NAMES: Final[dict[str, Callable[[ConditionView], Any]]] = {
+VARIABLES: Final[dict[str, Callable[[ConditionVariables], Any]]] = {
     "answer": _answer,
     "args": _args,
     "cost": _cost,
     "data": _data,
-    "depth": lambda view: view.point.depth,
+    "depth": lambda variables: variables.point.depth,
     "error": _error,
     "error_type": _error_type,
     "kind": _kind,
     "messages": _messages,
     "model": _model,
-    "name": lambda view: view.point.name,
+    "name": lambda variables: variables.point.name,
     "outcome": _outcome,
     "prompt": _prompt,
     "result": _result,
